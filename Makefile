@@ -1,0 +1,45 @@
+# Every target builds the environment in .venv by itself; it is rebuilt when pyproject.toml or constraints.txt changes.
+PYTHON ?= python3
+JOBS ?= 2
+# Folder with real data sets; handed on only where it exists.
+DATA ?= ../shared/data
+# More arguments for pytest, or for the benchmarks.
+ARGS ?=
+
+BIN := .venv/bin
+STAMP := .venv/.stamp
+DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
+
+.DEFAULT_GOAL := help
+.PHONY: help env check test example bench clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+env: $(STAMP) ## build the environment in .venv
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+check: $(STAMP) ## ruff, mypy --strict and the import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# One BLAS thread a test process: two pools of threads on the same cores slow each other down many times over.
+test: check ## make check, then the tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+example: $(STAMP) ## tune a real model, then screen a real pool
+	$(BIN)/python examples/tune_svm.py
+	$(BIN)/python examples/screen_pool.py $(DATA_ARGS)
+
+bench: $(STAMP) ## run the benchmarks
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## remove the environment and all caches
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

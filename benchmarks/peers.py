@@ -1,0 +1,282 @@
+"""One interface to run sequential optimisers on a noisy problem, and the optimisers that we compare with.
+
+`PEERS` maps a name to a callable (problem, n_trials, seed) -> Run. An optimiser joins the comparison by one entry; with
+`run_loop` it needs to supply only how to ask, how to tell, and what it would recommend. Every run has one thread, so
+that several runs can go side by side in processes of their own.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from benchmarks.functions import Array, Problem
+from bkbopt.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from botorch.models import SingleTaskGP
+
+__all__ = ["PEERS", "Loop", "Optimiser", "Run", "run_loop", "run_peer"]
+
+CHECKPOINT_EVERY = 10
+N_STARTUP = 10
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one optimiser did on one problem with one seed, in n trials.
+
+    `xs` (n, d) are the points tried, `ys_noisy` (n,) what the optimiser was told, `f_true` (n,) the noise-free values,
+    `recommended` (c, d) the points it would have named after `checkpoints` (c,) trials, and `seconds_per_trial` (n,)
+    the time spent in asking and telling, the function's own time excluded. `ys_noisy`, `f_true` and the points are in
+    the problem's units.
+    """
+
+    name: str
+    problem: str
+    seed: int
+    xs: Array
+    ys_noisy: Array
+    f_true: Array
+    checkpoints: NDArray[np.int64]
+    recommended: Array
+    seconds_per_trial: Array
+
+
+@dataclass(frozen=True)
+class Loop:
+    """An optimiser that minimises: `ask()` gives a point (d,), `tell(x, y)` takes a value, `recommend()` names a point.
+
+    Points are in the problem's units. `recommend` is called after `tell`, at checkpoints only and outside the clock.
+    """
+
+    ask: Callable[[], Array]
+    tell: Callable[[Array, float], None]
+    recommend: Callable[[], Array]
+
+
+Optimiser = Callable[[Problem, int, int], Run]
+
+
+def run_loop(name: str, problem: Problem, n_trials: int, seed: int, loop: Loop) -> Run:
+    """Drive `loop` for n_trials and return the run; trial i of a seed has the same noise for every optimiser."""
+    xs, ys, seconds, recommended = [], [], [], []
+    checkpoints = [*range(CHECKPOINT_EVERY, n_trials, CHECKPOINT_EVERY), n_trials]
+    for trial in range(n_trials):
+        start = time.perf_counter()
+        x = loop.ask()
+        asked = time.perf_counter()
+        y = problem.observe(x, seed, trial)
+        told = time.perf_counter()
+        loop.tell(x, y)
+        seconds.append(asked - start + time.perf_counter() - told)
+        xs.append(x)
+        ys.append(y)
+        if trial + 1 in checkpoints:
+            recommended.append(loop.recommend())
+    points = np.array(xs)
+    return Run(
+        name=name,
+        problem=problem.name,
+        seed=seed,
+        xs=points,
+        ys_noisy=np.array(ys),
+        f_true=problem.value(points),
+        checkpoints=np.array(checkpoints, dtype=np.int64),
+        recommended=np.array(recommended),
+        seconds_per_trial=np.array(seconds),
+    )
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Limit torch and the BLAS of numpy and scipy to one thread, and give both their settings back."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _quiet_optuna() -> Iterator[None]:
+    """Silence Optuna's per-trial log and its warnings about experimental samplers, here only."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def _random(problem: Problem, n_trials: int, seed: int) -> Run:
+    """Uniform random search; it recommends the best point observed."""
+    rng = np.random.default_rng(seed)
+    seen: list[tuple[float, Array]] = []
+    loop = Loop(
+        ask=lambda: problem.sample(1, rng)[0],
+        tell=lambda x, y: seen.append((y, x)),
+        recommend=lambda: min(seen, key=lambda pair: pair[0])[1],
+    )
+    return run_loop("random", problem, n_trials, seed, loop)
+
+
+def _optuna_sampler(name: str, seed: int) -> Any:
+    import optuna
+
+    if name == "tpe":
+        return optuna.samplers.TPESampler(multivariate=True, n_startup_trials=N_STARTUP, seed=seed)
+    if name == "gp_sampler":
+        return optuna.samplers.GPSampler(n_startup_trials=N_STARTUP, seed=seed)
+    return optuna.samplers.CmaEsSampler(seed=seed)
+
+
+def _optuna(name: str) -> Optimiser:
+    """Return an optimiser that runs one of Optuna's samplers by ask and tell; it recommends `study.best_trial`."""
+
+    def run(problem: Problem, n_trials: int, seed: int) -> Run:
+        import optuna
+
+        space: dict[str, optuna.distributions.BaseDistribution] = {
+            f"x{i}": optuna.distributions.FloatDistribution(low, high) for i, (low, high) in enumerate(problem.bounds)
+        }
+        asked: list[optuna.trial.Trial] = []
+
+        def point(params: dict[str, Any]) -> Array:
+            return np.array([params[key] for key in space], dtype=np.float64)
+
+        with _quiet_optuna():
+            study = optuna.create_study(sampler=_optuna_sampler(name, seed))
+
+            def ask() -> Array:
+                asked.append(study.ask(space))
+                return point(asked[-1].params)
+
+            def tell(x: Array, y: float) -> None:
+                study.tell(asked[-1], y)
+
+            loop = Loop(ask=ask, tell=tell, recommend=lambda: point(study.best_trial.params))
+            return run_loop(name, problem, n_trials, seed, loop)
+
+    return run
+
+
+def _fit_botorch(problem: Problem, xs: list[Array], ys: list[float]) -> "SingleTaskGP":
+    """Fit BoTorch's default Gaussian process, its noise unknown, to minus the values."""
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.models.transforms import Normalize, Standardize
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    model = SingleTaskGP(
+        torch.tensor(np.array(xs)),
+        -torch.tensor(ys, dtype=torch.float64)[:, None],
+        input_transform=Normalize(problem.dim, bounds=_corners(problem)),
+        outcome_transform=Standardize(m=1),
+    )
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
+
+
+def _suggest_qlognei(model: "SingleTaskGP", problem: Problem, xs: list[Array], seed: int) -> Array:
+    """Return the maximiser (d,) of the noisy expected improvement over the points tried so far."""
+    from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+    from botorch.optim.optimize import optimize_acqf
+    from botorch.sampling.normal import SobolQMCNormalSampler
+
+    acquisition = qLogNoisyExpectedImprovement(
+        model,
+        X_baseline=torch.tensor(np.array(xs)),
+        sampler=SobolQMCNormalSampler(torch.Size([256]), seed=seed),
+        prune_baseline=True,
+    )
+    candidate, _ = optimize_acqf(
+        acquisition,
+        bounds=_corners(problem),
+        q=1,
+        num_restarts=10,
+        raw_samples=512,
+        options={"batch_limit": 5, "maxiter": 200},
+    )
+    return np.asarray(candidate[0].detach().numpy())
+
+
+def _corners(problem: Problem) -> torch.Tensor:
+    return torch.tensor(np.array([problem.low, problem.high]))
+
+
+def _qlognei(problem: Problem, n_trials: int, seed: int) -> Run:
+    """BoTorch's noisy expected improvement with its tutorials' settings; it recommends the best posterior mean.
+
+    A `SingleTaskGP` with unknown noise, refitted after every trial; 10 scrambled Sobol points to start with; 256
+    quasi-random posterior samples; 10 restarts from 512 raw samples.
+    """
+    from botorch.exceptions.warnings import BotorchWarning
+    from botorch.utils.sampling import draw_sobol_samples
+
+    start = draw_sobol_samples(_corners(problem), N_STARTUP, q=1, seed=seed)[:, 0].numpy()
+    xs: list[Array] = []
+    ys: list[float] = []
+    models: list[SingleTaskGP] = []
+
+    def tell(x: Array, y: float) -> None:
+        xs.append(x)
+        ys.append(y)
+        if len(xs) >= N_STARTUP:
+            models[:] = [_fit_botorch(problem, xs, ys)]
+
+    def ask() -> Array:
+        if not models:
+            return np.asarray(start[len(xs)])
+        return _suggest_qlognei(models[0], problem, xs, seed + len(xs))
+
+    def recommend() -> Array:
+        if not models:
+            return xs[int(np.argmin(ys))]
+        with torch.no_grad():
+            mean = models[0].posterior(torch.tensor(np.array(xs))).mean
+        return xs[int(mean.argmax())]
+
+    with torch.random.fork_rng(), warnings.catch_warnings():
+        # Retried fits and restarts that stop early are BoTorch's everyday noise on such problems.
+        warnings.simplefilter("ignore", BotorchWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        torch.manual_seed(seed)
+        return run_loop("qlognei", problem, n_trials, seed, Loop(ask=ask, tell=tell, recommend=recommend))
+
+
+PEERS: dict[str, Optimiser] = {
+    "random": _random,
+    "tpe": _optuna("tpe"),
+    "gp_sampler": _optuna("gp_sampler"),
+    "cmaes": _optuna("cmaes"),
+    "qlognei": _qlognei,
+    # Our own optimiser joins here.
+}
+
+
+def run_peer(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
+    """Run the optimiser called `name` on one thread and return what it did.
+
+    Raises:
+        ArgumentError: `name` is not in `PEERS`, or n_trials is below 1.
+    """
+    if name not in PEERS:
+        raise ArgumentError(f"name: expected one of {sorted(PEERS)}, got {name!r}")
+    if n_trials < 1:
+        raise ArgumentError(f"n_trials: expected at least 1, got {n_trials}")
+    with _one_thread():
+        return PEERS[name](problem, n_trials, seed)

@@ -1,0 +1,225 @@
+"""How wide the confidence is: schedules of beta.
+
+| symbol  | units | meaning                                                                      |
+| ------- | ----- | ---------------------------------------------------------------------------- |
+| beta    | -     | multiplies a posterior standard deviation (y), as in mean + beta * stddev    |
+| radius  | y     | what the papers write as beta: it multiplies sqrt(leverage); beta = radius / sqrt(lam) |
+| lam     | y^2   | noise variance = ridge                                                       |
+| xi      | y     | noise standard deviation (sub-Gaussian)                                      |
+| F       | y     | bound of the RKHS norm of f                                                  |
+| kappa2  | y^2   | sup k(x, x)                                                                  |
+| d_eff   | -     | sum of the leverages of all evaluations                                      |
+
+A schedule is a callable `(Progress) -> float`. Fitting the kernel or the noise voids every guarantee named here.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from bkbopt.errors import ArgumentError
+from bkbopt.surrogates.checks import check_number
+
+__all__ = [
+    "Batch",
+    "Chowdhury",
+    "Confidence",
+    "Constant",
+    "Practical",
+    "Progress",
+    "Srinivas",
+    "Theorem2",
+    "as_confidence",
+    "theorem1_qbar",
+]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a schedule may look at.
+
+    Attributes:
+        t: evaluations so far.
+        dim: encoded columns.
+        n_arms: size of the finite pool, or None.
+        lam: noise variance, y squared.
+        kappa2: largest prior variance seen, y squared.
+        effective_dimension: sum of the leverages of all evaluations.
+        log_growth: running sum of log(1 + 3 leverage) at the time of each evaluation (algorithms of section 2.4 ii).
+        batch: hallucinated evaluations in flight.
+        batch_leverage: sum of their leverages.
+    """
+
+    t: int
+    dim: int
+    n_arms: int | None
+    lam: float
+    kappa2: float
+    effective_dimension: float
+    log_growth: float = 0.0
+    batch: int = 0
+    batch_leverage: float = 0.0
+
+
+@runtime_checkable
+class Confidence(Protocol):
+    """A schedule of beta."""
+
+    def __call__(self, progress: Progress) -> float:
+        """beta, which multiplies a standard deviation."""
+        ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same beta at every step."""
+
+    beta: float
+
+    def __call__(self, progress: Progress) -> float:
+        """See `Confidence`."""
+        return self.beta
+
+
+@dataclass(frozen=True)
+class Practical:
+    """The default: beta = scale * sqrt(log(1 + d_eff)), between `low` and `high`.
+
+    It has the shape of the theorems (wider while more is being learnt) without their constants, and no guarantee.
+    """
+
+    scale: float = 0.5
+    low: float = 0.5
+    high: float = 2.0
+
+    def __call__(self, progress: Progress) -> float:
+        """See `Confidence`."""
+        return min(max(self.scale * math.sqrt(math.log1p(progress.effective_dimension)), self.low), self.high)
+
+
+@dataclass(frozen=True)
+class Theorem2:
+    """BKB's confidence (Calandriello et al. 2019, Theorem 2).
+
+    Args:
+        norm_bound: F >= ||f|| in the RKHS, units of y.
+        noise_sd: xi, units of y.
+        delta: probability that the guarantee fails.
+        epsilon: accuracy of the dictionary, in (0, 1).
+        form: "printed" is the theorem's formula; it drops a term that matters while kappa2 t < 3.5. "safe" mends that,
+            with 1 + log(1 + kappa2 t / lam) in place of log(kappa2 t) and sqrt(eps / (1 - eps)) in place of
+            1 / sqrt(1 - eps). "running" takes the running sum of log(1 + 3 leverage), tighter still (epsilon = 1/2).
+    """
+
+    norm_bound: float = 1.0
+    noise_sd: float = 1.0
+    delta: float = 0.1
+    epsilon: float = 0.5
+    form: str = "safe"
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        _check_probability("delta", self.delta)
+        _check_probability("epsilon", self.epsilon)
+        if self.form not in ("printed", "safe", "running"):
+            raise ArgumentError(f'form: expected "printed", "safe" or "running", got {self.form!r}.')
+        if self.form == "running" and self.epsilon > 0.5:
+            raise ArgumentError(f"epsilon: the running form holds for epsilon <= 1/2, got {self.epsilon!r}.")
+
+    def __call__(self, progress: Progress) -> float:
+        """See `Confidence`."""
+        p, eps, xi, F = progress, self.epsilon, self.noise_sd, self.norm_bound
+        alpha = (1.0 + eps) / (1.0 - eps)
+        t = max(p.t, 1)
+        log_delta = math.log(1.0 / self.delta)
+        if self.form == "printed":
+            gain = alpha * max(math.log(p.kappa2 * t), 0.0) * p.effective_dimension
+            radius = 2.0 * xi * math.sqrt(gain + log_delta) + (1.0 + 1.0 / math.sqrt(1.0 - eps)) * math.sqrt(p.lam) * F
+        else:
+            gain = p.log_growth
+            if self.form == "safe":
+                gain = alpha * (1.0 + math.log1p(p.kappa2 * t / p.lam)) * p.effective_dimension
+            bias = (1.0 + math.sqrt(eps / (1.0 - eps))) * math.sqrt(p.lam) * F
+            radius = xi * math.sqrt(gain + 2.0 * log_delta) + bias
+        return radius / math.sqrt(p.lam)
+
+
+@dataclass(frozen=True)
+class Srinivas:
+    """GP-UCB on a finite pool, Bayesian: beta^2 = 2 log(A t^2 pi^2 / (6 delta)) (Srinivas et al. 2010, Theorem 1)."""
+
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        _check_probability("delta", self.delta)
+
+    def __call__(self, progress: Progress) -> float:
+        """See `Confidence`; a space that is not finite counts as a grid of 100 values a column."""
+        arms = progress.n_arms if progress.n_arms is not None else 100.0 ** min(progress.dim, 100)
+        return math.sqrt(2.0 * math.log(arms * max(progress.t, 1) ** 2 * math.pi**2 / (6.0 * self.delta)))
+
+
+@dataclass(frozen=True)
+class Chowdhury:
+    """IGP-UCB (Chowdhury and Gopalan 2017): beta = F + xi sqrt(2 (gamma + 1 + log(1 / delta))).
+
+    gamma, the information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2.
+    """
+
+    norm_bound: float = 1.0
+    noise_sd: float = 1.0
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        _check_probability("delta", self.delta)
+
+    def __call__(self, progress: Progress) -> float:
+        """See `Confidence`."""
+        p = progress
+        gamma = 0.5 * p.effective_dimension * (1.0 + math.log1p(p.kappa2 * max(p.t, 1) / p.lam))
+        return self.norm_bound + self.noise_sd * math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / self.delta)))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The batch variant: another schedule times sqrt(1 + leverages of what is in flight), at most sqrt(C).
+
+    Frozen means lag behind a variance that hallucination shrinks; the inflation makes up for it (BBKB's global rule).
+    """
+
+    inner: Confidence
+    leverage_budget: float = 2.0
+
+    def __call__(self, progress: Progress) -> float:
+        """See `Confidence`."""
+        return self.inner(progress) * math.sqrt(min(1.0 + progress.batch_leverage, self.leverage_budget))
+
+
+def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> float:
+    """The oversampling of Theorem 1: 6 alpha log(4 T / delta) / eps^2 (Calandriello et al. 2019).
+
+    Args:
+        horizon: T, evaluations planned.
+        delta: probability that the dictionary is ever inaccurate.
+        epsilon: accuracy in (0, 1).
+    """
+    _check_probability("delta", delta)
+    _check_probability("epsilon", epsilon)
+    alpha = (1.0 + epsilon) / (1.0 - epsilon)
+    return 6.0 * alpha * math.log(4.0 * horizon / delta) / epsilon**2
+
+
+def as_confidence(beta: object) -> Confidence:
+    """A schedule from None (the practical default), a number >= 0, or a schedule."""
+    if beta is None:
+        return Practical()
+    if isinstance(beta, Confidence) and not isinstance(beta, type):
+        return beta
+    return Constant(check_number("beta", beta, 0.0, "a number >= 0, a schedule of bkbopt.confidence, or None"))
+
+
+def _check_probability(name: str, value: float) -> None:
+    if not 0.0 < value < 1.0:
+        raise ArgumentError(f"{name}: expected a number strictly between 0 and 1, got {value!r}.")

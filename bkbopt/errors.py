@@ -1,0 +1,58 @@
+"""The exceptions of bkbopt.
+
+Every error is a `BkbError` and also the builtin that fits it, so both `except BkbError` and `except ValueError` work.
+A message names the argument, says what was expected and what came, and what to do about it. A call that raises one
+of these leaves the object it was called on as it was.
+"""
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "BkbError",
+    "KernelError",
+    "NotReadyError",
+    "SpaceExhaustedError",
+    "StateFileError",
+    "TrialStateError",
+    "UnknownTrialError",
+]
+
+
+class BkbError(Exception):
+    """Base class of every error that bkbopt raises on purpose."""
+
+
+class ArgumentError(BkbError, ValueError):
+    """An argument has the right type but a value that cannot be used (NaN, out of range, wrong shape)."""
+
+
+class ArgumentTypeError(BkbError, TypeError):
+    """An argument has a type that cannot be used."""
+
+
+class KernelError(BkbError, ValueError):
+    """A kernel returned the wrong shape, non-finite values, or a matrix that is not positive semi-definite."""
+
+
+class UnknownTrialError(BkbError, KeyError):
+    """A trial id that this optimizer never gave out."""
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, which would put our sentence in quotes.
+        return str(self.args[0]) if self.args else ""
+
+
+class TrialStateError(BkbError, RuntimeError):
+    """The trial is known, but not in a state that allows the call (told twice, say)."""
+
+
+class SpaceExhaustedError(BkbError, RuntimeError):
+    """Every point that may be proposed has been proposed already."""
+
+
+class NotReadyError(BkbError, RuntimeError):
+    """The call needs observations, and there are none yet."""
+
+
+class StateFileError(BkbError, ValueError):
+    """A state file is corrupt, was not written by bkbopt, or was written by a newer version of it."""

@@ -1,0 +1,48 @@
+"""The features of the observed points, kept in a buffer that grows by rows (new points) and columns (new features)."""
+
+import torch
+from torch import Tensor
+
+__all__ = ["FeatureTable"]
+
+
+class FeatureTable:
+    """`Z (u, r)` and `residual (u,)` (y squared) of the unique observed points; appending is amortised O(r) or O(u)."""
+
+    def __init__(self, Z: Tensor, residual: Tensor) -> None:
+        self._u, self._r = Z.shape
+        self._Z = Z
+        self._residual = residual
+
+    @property
+    def Z(self) -> Tensor:
+        """Features (u, r)."""
+        return self._Z[: self._u, : self._r]
+
+    @property
+    def residual(self) -> Tensor:
+        """Residuals (u,), y squared."""
+        return self._residual[: self._u]
+
+    def add_row(self, z: Tensor, residual: Tensor) -> None:
+        """Add a point with the features `z (r,)` and a scalar residual."""
+        if self._u == self._Z.shape[0]:
+            self._grow(rows=max(16, self._u), columns=0)
+        self._Z[self._u, : self._r] = z
+        self._residual[self._u] = residual
+        self._u += 1
+
+    def add_column(self, c: Tensor) -> None:
+        """Add a feature with the values `c (u,)`, which the residuals lose."""
+        if self._r == self._Z.shape[1]:
+            self._grow(rows=0, columns=max(8, self._r // 4))
+        self._Z[: self._u, self._r] = c
+        self._residual[: self._u].sub_(c * c).clamp_min_(0.0)
+        self._r += 1
+
+    def _grow(self, rows: int, columns: int) -> None:
+        u, r = self._Z.shape
+        Z = self._Z.new_zeros(u + rows, r + columns)
+        Z[:u, :r] = self._Z
+        self._Z = Z
+        self._residual = torch.cat([self._residual, self._residual.new_zeros(rows)])

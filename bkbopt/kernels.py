@@ -1,0 +1,351 @@
+"""Kernels: the fast default, and wrappers for GPyTorch kernels and plain callables.
+
+| symbol  | shape   | units     | meaning                                                            |
+| ------- | ------- | --------- | ------------------------------------------------------------------ |
+| X1, X2  | (n, d)  | encoded   | points                                                             |
+| K       | (n1,n2) | y squared | k(X1, X2)                                                          |
+| theta   | (p,)    | log or raw| unconstrained hyper-parameters                                     |
+
+A kernel is immutable: fitting makes a new one with `with_theta`, so a feature map that holds a kernel stays valid.
+A GPyTorch kernel costs about half a millisecond a call before any arithmetic; the default one costs some tens of
+microseconds, which is why it exists (`benchmarks/kernel_overhead.py` prints the ratio).
+"""
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
+
+__all__ = ["ARDKernel", "CallableKernel", "FittableKernel", "GPyTorchKernel", "Kernel", "as_kernel", "gram", "matern52", "rbf"]
+
+FORMS = ("matern12", "matern32", "matern52", "rbf")
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """What a surrogate needs of a kernel."""
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """The matrix k(X1, X2) `(n1, n2)`, y squared."""
+        ...
+
+    def diag(self, X: Tensor) -> Tensor:
+        """The prior variances k(x, x) `(n,)`, y squared."""
+        ...
+
+
+@runtime_checkable
+class FittableKernel(Kernel, Protocol):
+    """A kernel whose hyper-parameters can be fitted."""
+
+    @property
+    def theta(self) -> Tensor:
+        """Unconstrained hyper-parameters `(p,)`."""
+        ...
+
+    def with_theta(self, theta: Tensor) -> "FittableKernel":
+        """The same kernel at other hyper-parameters; differentiable in `theta`."""
+        ...
+
+    def log_prior(self) -> Tensor:
+        """Log prior density of the hyper-parameters, a scalar that is differentiable in `theta`."""
+        ...
+
+
+@dataclass(frozen=True)
+class ARDKernel:
+    """A stationary kernel with one lengthscale a column, and a Hamming distance for categories.
+
+    k(x, x') = outputscale * shape(r) * exp(-sum_c [x_c != x'_c] / hamming_c),
+    r^2 = sum_j (x_j - x'_j)^2 / lengthscale_j^2 over the numeric columns.
+
+    Args:
+        log_lengthscale: logarithm of the lengthscales of the numeric columns, (d_numeric,).
+        log_outputscale: logarithm of the prior variance (y squared), a scalar.
+        log_hamming: logarithm of the Hamming lengthscales of the categorical columns, (d_categorical,).
+        categorical: indices of the categorical columns, which hold integer codes.
+        form: "matern52", "matern32", "matern12" or "rbf".
+        prior_loc: mean of the normal prior on `log_lengthscale`.
+    """
+
+    log_lengthscale: Tensor
+    log_outputscale: Tensor
+    log_hamming: Tensor
+    categorical: tuple[int, ...] = ()
+    form: str = "matern52"
+    prior_loc: float = 0.0
+    _numeric: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        """Check the form and work out which columns are numeric."""
+        if self.form not in FORMS:
+            raise ArgumentError(f"form: expected one of {', '.join(FORMS)}, got {self.form!r}.")
+        d = len(self.log_lengthscale) + len(self.categorical)
+        object.__setattr__(self, "_numeric", tuple(j for j in range(d) if j not in self.categorical))
+
+    @property
+    def lengthscale(self) -> Tensor:
+        """Lengthscales of the numeric columns, (d_numeric,), in units of the encoded columns."""
+        return self.log_lengthscale.exp()
+
+    @property
+    def outputscale(self) -> Tensor:
+        """Prior variance, y squared."""
+        return self.log_outputscale.exp()
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        K = self._numeric_part(X1, X2)
+        for j, log_l in zip(self.categorical, self.log_hamming, strict=True):
+            differ = X1[:, j, None] != X2[None, :, j]
+            K = K * torch.where(differ, torch.exp(-torch.exp(-log_l)), 1.0)
+        return K
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.outputscale.expand(X.shape[0])
+
+    def _numeric_part(self, X1: Tensor, X2: Tensor) -> Tensor:
+        if not self._numeric:
+            return self.outputscale.expand(X1.shape[0], X2.shape[0])
+        scale = torch.exp(-self.log_lengthscale)
+        if self.categorical:
+            X1, X2 = X1[:, self._numeric], X2[:, self._numeric]
+        A, B = X1 * scale, X2 * scale
+        if self.form == "matern12":
+            # exp(-r) is not smooth at r = 0, where the fast form of the distance is only good to 1e-8.
+            return self.outputscale * torch.exp(-torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist"))
+        r2 = torch.addmm((A * A).sum(1, keepdim=True) + (B * B).sum(1), A, B.T, alpha=-2.0)
+        if r2.requires_grad:
+            return self.outputscale * self._shape(r2)
+        return self._shape_in_place(r2).mul_(self.outputscale)
+
+    def _shape(self, r2: Tensor) -> Tensor:
+        if self.form == "rbf":
+            return torch.exp(-0.5 * r2.clamp_min(0.0))
+        # The floor keeps the gradient of the root finite; its effect on k is below rounding.
+        a = (r2.clamp_min(1e-30) * (5.0 if self.form == "matern52" else 3.0)).sqrt()
+        poly = 1.0 + a + a * a / 3.0 if self.form == "matern52" else 1.0 + a
+        return poly * torch.exp(-a)
+
+    def _shape_in_place(self, r2: Tensor) -> Tensor:
+        """As `_shape`, with one temporary instead of six: blocks of a pool stay in the cache."""
+        if self.form == "rbf":
+            return r2.clamp_min_(0.0).mul_(-0.5).exp_()
+        a = r2.clamp_min_(0.0).mul_(5.0 if self.form == "matern52" else 3.0).sqrt_()
+        e = torch.exp(-a)
+        if self.form == "matern52":
+            return torch.addcmul(a, a, a, value=1.0 / 3.0).add_(1.0).mul_(e)
+        return a.add_(1.0).mul_(e)
+
+    def to(self, device: torch.device) -> "ARDKernel":
+        """The same kernel with its numbers on `device`."""
+        return replace(
+            self,
+            log_lengthscale=self.log_lengthscale.to(device),
+            log_outputscale=self.log_outputscale.to(device),
+            log_hamming=self.log_hamming.to(device),
+        )
+
+    @property
+    def theta(self) -> Tensor:
+        """Log lengthscales, log Hamming lengthscales and log outputscale, (d + 1,)."""
+        return torch.cat([self.log_lengthscale, self.log_hamming, self.log_outputscale.reshape(1)])
+
+    def with_theta(self, theta: Tensor) -> "ARDKernel":
+        """See `FittableKernel`."""
+        k, c = len(self.log_lengthscale), len(self.categorical)
+        return replace(self, log_lengthscale=theta[:k], log_hamming=theta[k : k + c], log_outputscale=theta[k + c])
+
+    def log_prior(self) -> Tensor:
+        """Normal densities on the logarithms, up to a constant.
+
+        Lengthscales: location sqrt(2) + log(d)/2 and scale sqrt(3), which grows with the dimension as typical
+        distances do (Hvarfner et al. 2024, https://arxiv.org/abs/2402.02229). Hamming lengthscales: location 0, scale
+        1. Outputscale, on standardised y: location 0, scale 0.5.
+        """
+        lp = -((self.log_lengthscale - self.prior_loc) ** 2).sum() / (2.0 * 3.0)
+        lp = lp - (self.log_hamming**2).sum() / 2.0
+        return lp - self.log_outputscale**2 / (2.0 * 0.5**2)
+
+
+def matern52(
+    dim: int, lengthscale: float | Sequence[float] | None = None, outputscale: float = 1.0, categorical: Sequence[int] = ()
+) -> ARDKernel:
+    """The default kernel: ARD Matern-5/2 on `dim` columns, those in `categorical` by Hamming distance.
+
+    Args:
+        dim: number of encoded columns.
+        lengthscale: one number, or one a numeric column; by default 0.5 * sqrt(number of numeric columns).
+        outputscale: prior variance, y squared.
+        categorical: columns that hold category codes.
+
+    Raises:
+        ArgumentError: a scale is not positive and finite, or the number of lengthscales does not fit.
+    """
+    return _ard("matern52", dim, lengthscale, outputscale, categorical)
+
+
+def rbf(
+    dim: int, lengthscale: float | Sequence[float] | None = None, outputscale: float = 1.0, categorical: Sequence[int] = ()
+) -> ARDKernel:
+    """ARD Gaussian kernel exp(-r^2 / 2); the arguments are those of `matern52`."""
+    return _ard("rbf", dim, lengthscale, outputscale, categorical)
+
+
+def _ard(form: str, dim: int, lengthscale: float | Sequence[float] | None, outputscale: float, categorical: Sequence[int]) -> ARDKernel:
+    n = dim - len(categorical)
+    if lengthscale is None:
+        lengthscale = 0.5 * math.sqrt(max(n, 1))
+    values = torch.as_tensor(lengthscale, dtype=torch.float64).reshape(-1)
+    if len(values) == 1:
+        values = values.expand(n)
+    if len(values) != n:
+        raise ArgumentError(f"lengthscale: expected one value or {n} (one a numeric column), got {len(values)}.")
+    if not bool((torch.isfinite(values) & (values > 0)).all()):
+        raise ArgumentError(f"lengthscale: expected positive finite values, got {lengthscale!r}.")
+    if not (math.isfinite(outputscale) and outputscale > 0):
+        raise ArgumentError(f"outputscale: expected a positive finite variance, got {outputscale!r}.")
+    return ARDKernel(
+        log_lengthscale=values.log(),
+        log_outputscale=torch.tensor(math.log(outputscale), dtype=torch.float64),
+        log_hamming=torch.zeros(len(categorical), dtype=torch.float64),
+        categorical=tuple(categorical),
+        form=form,
+        prior_loc=math.sqrt(2.0) + 0.5 * math.log(max(n, 1)),
+    )
+
+
+class _Dense(torch.nn.Module):
+    """Evaluates a GPyTorch kernel eagerly, so that `functional_call` sees every use of the parameters."""
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__()
+        self.kernel = kernel
+
+    def forward(self, what: str, X1: Tensor | None = None, X2: Tensor | None = None) -> Tensor:
+        if what == "matrix":
+            return cast(Tensor, self.kernel(X1, X2).to_dense())
+        if what == "diag":
+            return cast(Tensor, self.kernel(X1, diag=True))
+        lp = torch.zeros((), dtype=torch.float64)
+        for _, module, prior, closure, _ in self.kernel.named_priors():
+            lp = lp + prior.log_prob(closure(module)).sum()
+        return lp
+
+
+@dataclass(frozen=True)
+class GPyTorchKernel:
+    """Any GPyTorch kernel, without batch dimensions, as an immutable kernel of ours; its priors are respected."""
+
+    module: _Dense
+    theta: Tensor
+
+    @classmethod
+    def wrap(cls, kernel: Any) -> "GPyTorchKernel":
+        """Copy a `gpytorch.kernels.Kernel` in float64; the caller's object is neither kept nor changed."""
+        module = _Dense(copy.deepcopy(kernel)).double().eval()
+        values = [p.detach().reshape(-1) for p in module.parameters()]
+        theta = torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
+        return cls(module, theta)
+
+    def _parameters(self) -> dict[str, Tensor]:
+        out, start = {}, 0
+        for name, p in self.module.named_parameters():
+            out[name] = self.theta[start : start + p.numel()].reshape(p.shape)
+            start += p.numel()
+        return out
+
+    def _call(self, *args: object) -> Tensor:
+        return cast(Tensor, torch.func.functional_call(self.module, self._parameters(), args))
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self._call("matrix", X1, X2)
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self._call("diag", X)
+
+    def with_theta(self, theta: Tensor) -> "GPyTorchKernel":
+        """See `FittableKernel`."""
+        return GPyTorchKernel(self.module, theta)
+
+    def log_prior(self) -> Tensor:
+        """Sum of the log densities of the priors registered on the kernel."""
+        return self._call("prior")
+
+
+@dataclass(frozen=True)
+class CallableKernel:
+    """A plain callable `(A, B) -> K`, on points or, with `objects`, on anything a pool may hold.
+
+    With `objects` the "points" that surrogates see are row numbers `(n, 1)` into that list, and the callable receives
+    lists of objects.
+    """
+
+    function: Callable[[Any, Any], Any]
+    objects: Sequence[object] | None = None
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        K = torch.as_tensor(self.function(self._look_up(X1), self._look_up(X2)), dtype=torch.float64)
+        if K.shape != (X1.shape[0], X2.shape[0]):
+            raise KernelError(
+                f"kernel: expected a matrix of shape ({X1.shape[0]}, {X2.shape[0]}) for that many points, "
+                f"got shape {tuple(K.shape)}; return k(A, B) with a row for each of A and a column for each of B."
+            )
+        return K
+
+    def diag(self, X: Tensor) -> Tensor:
+        """The callable's own `diag` if it has one, else the diagonal of small blocks."""
+        own = getattr(self.function, "diag", None)
+        if own is not None:
+            out = torch.as_tensor(own(self._look_up(X)), dtype=torch.float64)
+            if out.shape != (X.shape[0],):
+                raise KernelError(f"kernel.diag: expected shape ({X.shape[0]},), got {tuple(out.shape)}.")
+            return out
+        return torch.cat([self(B, B).diagonal() for B in X.split(32)]) if len(X) else X.new_zeros(0)
+
+    def _look_up(self, X: Tensor) -> object:
+        if self.objects is None:
+            return X
+        return [self.objects[int(i)] for i in X[:, 0].tolist()]
+
+
+def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel:
+    """A kernel of ours from one of ours, a GPyTorch kernel, or any callable `(X1, X2) -> K`.
+
+    Raises:
+        ArgumentTypeError: `kernel` is none of these.
+    """
+    if objects is None and isinstance(kernel, ARDKernel | GPyTorchKernel | CallableKernel):
+        return kernel
+    if objects is None and any(c.__module__.startswith("gpytorch.kernels") for c in type(kernel).__mro__):
+        return GPyTorchKernel.wrap(kernel)
+    if not callable(kernel):
+        raise ArgumentTypeError(
+            f"kernel: expected a kernel of bkbopt or GPyTorch, or a callable (X1, X2) -> K, got {type(kernel).__name__}."
+        )
+    return CallableKernel(kernel, objects)
+
+
+def gram(kernel: Kernel, X: Tensor) -> Tensor:
+    """The symmetric matrix k(X, X) `(n, n)` with the exact prior variances on its diagonal.
+
+    Raises:
+        KernelError: a prior variance is negative or not finite.
+    """
+    K = kernel(X, X)
+    K = 0.5 * (K + K.T)
+    d = kernel.diag(X)
+    if not bool((torch.isfinite(d) & (d >= 0)).all()):
+        raise KernelError("kernel: expected finite prior variances k(x, x) >= 0, got a negative or non-finite one.")
+    # With two formulas for one number, the cheap distance formula leaves 1e-16 on the diagonal.
+    return torch.diagonal_scatter(K, d)

@@ -1,0 +1,166 @@
+"""The exact, lazy argmax of the upper confidence bound over a finite pool.
+
+| symbol  | shape | units | meaning                                                                        |
+| ------- | ----- | ----- | ------------------------------------------------------------------------------ |
+| X       | (A, d)| enc.  | the pool                                                                       |
+| mu, sd  | (A,)  | y     | mean and standard deviation of each arm when it was last refreshed             |
+| version | (A,)  | -     | when that was: index into the models of the current epoch                      |
+| w_v,V_v | (r,)..|       | weights and matrix of version v                                                |
+
+Within an epoch the features are fixed and V only grows, so sd_c <= sd_v and, by Cauchy-Schwarz,
+|mu_c - mu_v| = |z.(w_c - w_v)| <= sd_v / sqrt(lam) * ||w_c - w_v||_{V_v}. Hence
+
+    ucb_c <= mu_v + sd_v (beta_c + ||w_c - w_v||_{V_v} / sqrt(lam)),
+
+an upper bound at O(1) an arm. Only arms whose bound beats the best exact value are computed again, and the result is
+the argmax, not an approximation. A new dictionary starts a new epoch with one scan of the pool, in blocks that fit
+the cache: nothing of size A times m is ever stored.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from bkbopt.errors import SpaceExhaustedError
+from bkbopt.linalg import small_work, threads_for
+from bkbopt.surrogates.model import Model
+
+__all__ = ["Choice", "PoolMaximizer"]
+
+#: Entries of a block of k(pool, dictionary): 2 MB of float64, which stays in a core's cache.
+BLOCK_ENTRIES = 1 << 18
+#: Versions kept before the pool is scanned again: each costs O(r^2) a step.
+MAX_VERSIONS = 64
+#: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
+#: thousandth of it are tied, and the lowest index wins.
+SLACK = 1e-7
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An arm with its exact score.
+
+    Attributes:
+        index: row of the pool.
+        score: its upper confidence bound, units of y.
+        mean: its posterior mean, units of y.
+        variance: its posterior variance, y squared.
+    """
+
+    index: int
+    score: float
+    mean: float
+    variance: float
+
+
+@dataclass
+class _Cache:
+    epoch: int
+    mu: Tensor
+    sd: Tensor
+    version: Tensor
+    models: list[Model] = field(default_factory=list)
+
+
+class PoolMaximizer:
+    """Argmax of mean + beta * stddev over the rows of `X (A, d)`; keeps bounds between calls.
+
+    Attributes:
+        n_scans: full passes over the pool so far.
+        n_refreshed: arms computed exactly outside of scans so far.
+    """
+
+    def __init__(self, X: Tensor) -> None:
+        self.X = X
+        self.n_scans = 0
+        self.n_refreshed = 0
+        self._cache: _Cache | None = None
+
+    @torch.no_grad()
+    def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Choice:
+        """The arm with the largest upper confidence bound; ties go to the lowest index.
+
+        Args:
+            model: the posterior.
+            beta: multiplies the standard deviation.
+            excluded: (A,) bool, arms that may not be chosen.
+
+        Raises:
+            SpaceExhaustedError: every arm is excluded.
+        """
+        if excluded is not None and bool(excluded.all()):
+            raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
+        cache = self._up_to_date(model)
+        with threads_for(200.0 * len(self.X)):
+            bound = self._bounds(cache, model, beta)
+            if excluded is not None:
+                bound.masked_fill_(excluded, -math.inf)
+        with small_work():
+            return self._refine(cache, model, beta, bound)
+
+    @torch.no_grad()
+    def scan(self, model: Model) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(A,)`, of the whole pool, in blocks."""
+        predict = model.collapse()
+        m = max(model.features.size, 1)
+        mean, variance = self.X.new_empty(len(self.X)), self.X.new_empty(len(self.X))
+        block = max(256, BLOCK_ENTRIES // m)
+        with threads_for(2.0 * len(self.X) * m * m):
+            for i in range(0, len(self.X), block):
+                mean[i : i + block], variance[i : i + block] = predict(self.X[i : i + block])
+        return mean, variance
+
+    def _up_to_date(self, model: Model) -> _Cache:
+        cache = self._cache
+        stale = cache is None or cache.epoch != model.epoch or model.V is None or len(cache.models) >= MAX_VERSIONS
+        if cache is None or stale:
+            mean, variance = self.scan(model)
+            self.n_scans += 1
+            version = torch.zeros(len(self.X), dtype=torch.int64, device=self.X.device)
+            cache = self._cache = _Cache(model.epoch, mean, variance.sqrt_(), version, [model])
+        elif cache.models[-1].w is not model.w or cache.models[-1].root is not model.root:
+            cache.models.append(model)
+        return cache
+
+    def _bounds(self, cache: _Cache, model: Model, beta: float) -> Tensor:
+        if len(cache.models) == 1:
+            return torch.add(cache.mu, cache.sd, alpha=beta)
+        drift = [_distance(model, old) for old in cache.models]
+        width = self.X.new_tensor(drift).add_(beta)
+        return torch.addcmul(cache.mu, cache.sd, width[cache.version])
+
+    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Choice:
+        """Compute exactly, best bound first, until no remaining bound beats the best exact score."""
+        best, slack = -math.inf, 0.0
+        rows = bound.argmax()[None]
+        seen_rows, seen_scores, seen_means, seen_variances = [], [], [], []
+        while len(rows):
+            mean, variance = model(self.X[rows])
+            sd = variance.sqrt()
+            scores = mean + beta * sd
+            slack = max(slack, SLACK * float((mean.abs() + (1.0 + beta) * sd).max()))
+            cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.models) - 1
+            bound[rows] = -math.inf
+            best = max(best, float(scores.max()))
+            seen_rows.append(rows), seen_scores.append(scores)
+            seen_means.append(mean), seen_variances.append(variance)
+            self.n_refreshed += len(rows)
+            rows = torch.nonzero(bound > best - slack)[:, 0]
+            if len(rows) > 512:
+                # Many look promising while `best` is still poor: the best bounds of them raise it.
+                rows = rows[bound[rows].topk(256).indices]
+        scores, all_rows = torch.cat(seen_scores), torch.cat(seen_rows)
+        tied = scores >= best - 1e-3 * slack
+        at = int(torch.where(tied, all_rows, len(self.X)).argmin())
+        mean, variance = torch.cat(seen_means), torch.cat(seen_variances)
+        return Choice(int(all_rows[at]), float(scores[at]), float(mean[at]), float(variance[at]))
+
+
+def _distance(new: Model, old: Model) -> float:
+    """||w_new - w_old|| in the metric of V_old / lam."""
+    if new.w is old.w or old.V is None:
+        return 0.0
+    d = new.w - old.w
+    return math.sqrt(max(float(d @ (old.V @ d)), 0.0) / old.lam)

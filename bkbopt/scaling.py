@@ -1,0 +1,65 @@
+"""The only place where values are scaled: robust standardisation of y, for maximisation.
+
+| symbol | units         | meaning                                                     |
+| ------ | ------------- | ----------------------------------------------------------- |
+| y      | user's        | values as told                                              |
+| v      | -             | (sign y / unit - center) / scale, winsorised from below     |
+| unit   | user's        | largest |y|: keeps 1e300 and 1e-300 away from overflow      |
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["Scaler"]
+
+#: Values this many robust standard deviations below the median are pulled up to there: how bad a bad point is
+#: carries no information about where the good ones are, and would stretch the kernel's scale.
+WINSOR = 4.0
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """An affine map from the user's values to the surrogate's, larger is better, with a floor; see the table."""
+
+    sign: float
+    unit: float = 1.0
+    center: float = 0.0
+    scale: float = 1.0
+    floor: float = -float("inf")
+
+    @classmethod
+    def identity(cls, sign: float) -> "Scaler":
+        """Only the direction: what a fixed kernel and a known noise ask for."""
+        return cls(sign)
+
+    @classmethod
+    def from_values(cls, y: Tensor, sign: float) -> "Scaler":
+        """Robust standardisation of the values `y (n,)` in the user's units."""
+        unit = float(y.abs().max()) or 1.0
+        z = sign * (y / unit)
+        q1, median, q3 = torch.quantile(z, torch.tensor([0.25, 0.5, 0.75], dtype=z.dtype)).tolist()
+        robust = (q3 - q1) / 1.349
+        floor = median - WINSOR * robust if robust > 0 else -float("inf")
+        z = z.clamp_min(floor)
+        scale = float(z.std(correction=0))
+        # A constant y has no scale of its own: anything finite will do.
+        center, scale = float(z.mean()), scale if scale > 1e-12 else 1.0
+        return cls(sign, unit, center, scale, floor)
+
+    def transform(self, y: Tensor) -> Tensor:
+        """The surrogate's values of `y (n,)`."""
+        return ((self.sign * (y / self.unit)).clamp_min(self.floor) - self.center) / self.scale
+
+    def mean(self, v: float) -> float:
+        """A posterior mean in the user's units."""
+        return self.sign * (v * self.scale + self.center) * self.unit
+
+    def width(self, sd: float) -> float:
+        """A standard deviation, or any difference of values, in the user's units."""
+        return sd * self.scale * self.unit
+
+    def noise(self, variance: float) -> float:
+        """A noise variance, given in the user's units squared, on the surrogate's scale."""
+        return (variance**0.5 / self.unit / self.scale) ** 2

@@ -1,0 +1,150 @@
+"""The protocol of a surrogate, and what all of ours share: checked input, the default kernel, seeds."""
+
+from abc import ABC, abstractmethod
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.data import Observations
+from bkbopt.errors import NotReadyError
+from bkbopt.kernels import Kernel, as_kernel, matern52
+from bkbopt.linalg import small_work
+from bkbopt.surrogates.checks import as_points, as_values, check_noise
+from bkbopt.surrogates.model import Model, Posterior
+
+__all__ = ["Surrogate", "SurrogateBase"]
+
+
+@runtime_checkable
+class Surrogate(Protocol):
+    """What the optimizer asks of a surrogate. Points are encoded; the surrogate does not know a direction."""
+
+    observations: Observations
+    noise: float
+    fixed_noise: bool
+    rng: np.random.Generator
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel; `NotReadyError` while it is not known."""
+        ...
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the kernel is known."""
+        ...
+
+    def observe(self, X: object, y: object) -> None:
+        """Learn the values `y (n,)` of the points `X (n, d)`."""
+        ...
+
+    def posterior(self, X: object) -> Posterior:
+        """The posterior at the points `X (n, d)`, given what was observed."""
+        ...
+
+    @property
+    def model(self) -> Model:
+        """The posterior given what was observed, frozen."""
+        ...
+
+    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
+        """The posterior with `pending (p, d)` counted as evaluated at their mean and `failed (f, d)` at `lie`.
+
+        It serves the search only: `model`, `posterior` and the data stay as they are.
+        """
+        ...
+
+    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
+        """Replace data and hyper-parameters, and compute everything anew."""
+        ...
+
+    def fitted(self) -> Tensor:
+        """Posterior mean at the unique observed points, (u,), units of y."""
+        ...
+
+    @property
+    def inducing(self) -> Tensor:
+        """Inducing points (m, d)."""
+        ...
+
+    def effective_dimension(self) -> float:
+        """Sum of the leverages of all evaluations, the estimate of d_eff (Calandriello et al. 2019, Eq. 5)."""
+        ...
+
+    def state_dict(self) -> dict[str, object]:
+        """The state beyond the constructor's arguments and the kernel, for a state file."""
+        ...
+
+    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
+        """The inverse of `state_dict`, bit for bit."""
+        ...
+
+
+class SurrogateBase(ABC):
+    """Checked input, the default kernel and the seed; a surrogate adds `_learn` and the rest of the protocol."""
+
+    def __init__(self, kernel: object, noise: float | None, seed: int, device: torch.device | str | None) -> None:
+        self.noise = check_noise(noise)
+        self.fixed_noise = noise is not None
+        self._kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
+        self.device = torch.device(device) if device is not None else None
+        self.rng = np.random.default_rng(seed)
+        self.observations = Observations(0)
+        self._epoch = 0
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, once it is known."""
+        if self._kernel is None:
+            raise NotReadyError("kernel: none was given and no point was observed yet, so its dimension is not known.")
+        return self._kernel
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the kernel is known."""
+        return self._kernel is not None
+
+    def observe(self, X: object, y: object) -> None:
+        """Learn the values `y (n,)`, units of y, of the points `X (n, d)`.
+
+        Raises:
+            ArgumentError: shapes that do not fit, or values that are not finite; nothing is learnt then.
+            ArgumentTypeError: not real numbers.
+        """
+        T = as_points(X, self.observations.dim or None, self.device)
+        v = as_values(y, len(T), self.device)
+        if not len(T):
+            return
+        if self._kernel is None:
+            self._kernel = matern52(T.shape[1]).to(T.device)
+        if not self.observations.dim:
+            self.observations = Observations(T.shape[1], self.device)
+        with torch.no_grad():
+            if len(T) > 64:
+                self._learn(T, v)
+            else:
+                with small_work():
+                    self._learn(T, v)
+
+    @abstractmethod
+    def _learn(self, X: Tensor, y: Tensor) -> None:
+        """Learn checked values `y (n,)` of checked points `X (n, d)`, without gradients."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Model:
+        """The posterior given what was observed, frozen; `NotReadyError` before the first observation."""
+
+    def posterior(self, X: object) -> Posterior:
+        """The posterior at the points `X (n, d)`: `.mean` (y), `.variance` (y squared), `.leverage`, `.sample`.
+
+        Differentiable in `X` where it is a tensor that requires gradients.
+        """
+        return self.model.posterior(as_points(X, self.observations.dim or None, self.device))
+
+
+def not_ready() -> NotReadyError:
+    """The error for a posterior before any data."""
+    return NotReadyError("posterior: expected at least one observation, got none; call observe first.")

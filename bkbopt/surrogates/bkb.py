@@ -1,0 +1,382 @@
+"""BKB: the budgeted kernel bandit's posterior (Calandriello et al. 2019), kept up to date at O(m^2) an observation.
+
+| symbol     | shape  | units | meaning                                                                     |
+| ---------- | ------ | ----- | --------------------------------------------------------------------------- |
+| S          | (m, d) | enc.  | dictionary: inducing points, drawn from the observed ones by leverage       |
+| Z          | (u, r) | y     | Nystrom features of the unique observed points                              |
+| lam        | scalar | y^2   | noise variance = ridge                                                      |
+| leverage   | (u,)   | -     | posterior variance / lam                                                    |
+| scale      | scalar | -     | lam of the sampling / lam, > 1 only where the budget `max_inducing` binds   |
+| C          | scalar | -     | leverage budget: the dictionary is drawn anew when 1 + sum of leverages > C |
+
+Between two draws a point with a high leverage is appended to the dictionary at once (an exact Gram-Schmidt step,
+O(u r)): the next draw would include it with probability one. All others enter as rank-one updates, O(r^2).
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bkbopt.data import Observations, row_keys
+from bkbopt.dictionaries import draw_rls, draw_uniform
+from bkbopt.errors import ArgumentError
+from bkbopt.features import Nystrom, WithoutResidual
+from bkbopt.features.table import FeatureTable
+from bkbopt.kernels import Kernel
+from bkbopt.linalg import small_work, threads_for
+from bkbopt.states import GaussianState
+from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.checks import check_number
+from bkbopt.surrogates.model import Model
+
+__all__ = ["BKB"]
+
+#: Rank-one steps between two factorisations of V, which keep rounding from adding up.
+REFACTOR_EVERY = 512
+#: More rows than this at once are learnt in blocks, not one by one.
+BULK = 64
+#: Random inducing points that score the first draw when many points come at once.
+SEED_SIZE = 256
+#: Part of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
+DRAW_FRACTION = 0.8
+#: A residual below this part of k(x, x) is rounding error: the point lies in the dictionary's span.
+RANK_TOLERANCE = 1e-10
+
+
+@dataclass
+class _Fork:
+    """The state with pending points counted, and how often each is counted."""
+
+    pending: Counter[bytes]
+    state: GaussianState
+
+
+class BKB(SurrogateBase):
+    """The BKB posterior: calibrated GP uncertainty at a cost set by the effective dimension.
+
+    Args:
+        kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
+        noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
+        qbar: oversampling of the dictionary, >= 1. Theorem 1 asks for 6 alpha log(4 T / delta) / eps^2
+            (`bkbopt.confidence.theorem1_qbar`); 2 does well in practice.
+        schedule: "delayed" keeps the dictionary while the leverages seen since the last draw sum to less than
+            `leverage_budget` - 1 (the batch rule of BBKB); "every" draws anew at every observation, as Algorithm 1 does.
+        max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised;
+            the residual keeps the variance honest.
+        leverage_budget: C > 1 of the delayed schedule.
+        dictionary: "rls" (the paper's), or "uniform", a heuristic to compare with: `max_inducing` random points.
+        variance: "dtc" (the paper's), or "sor", which drops the residual and starves; to compare with.
+        seed: of the dictionary's coins.
+        device: torch device of all tensors.
+
+    Raises:
+        ArgumentError: an option is out of range.
+        ArgumentTypeError: an option has the wrong type.
+    """
+
+    def __init__(
+        self,
+        kernel: object = None,
+        noise: float | None = None,
+        *,
+        qbar: float = 2.0,
+        schedule: str = "delayed",
+        max_inducing: int | None = 300,
+        leverage_budget: float = 2.0,
+        dictionary: str = "rls",
+        variance: str = "dtc",
+        seed: int = 0,
+        device: torch.device | str | None = None,
+    ) -> None:
+        for name, value, allowed in (
+            ("schedule", schedule, ("delayed", "every")),
+            ("dictionary", dictionary, ("rls", "uniform")),
+            ("variance", variance, ("dtc", "sor")),
+        ):
+            if value not in allowed:
+                raise ArgumentError(f"{name}: expected one of {allowed}, got {value!r}.")
+        super().__init__(kernel, noise, seed, device)
+        self.qbar = check_number("qbar", qbar, 1.0, "a number >= 1")
+        self.leverage_budget = check_number("leverage_budget", leverage_budget, 1.0, "a number > 1", strict=True)
+        if max_inducing is not None:
+            max_inducing = int(check_number("max_inducing", max_inducing, 1.0, "a whole number >= 1, or None"))
+        if dictionary == "uniform" and max_inducing is None:
+            raise ArgumentError('max_inducing: expected a number with dictionary="uniform", got None.')
+        self.schedule, self.max_inducing, self.dictionary, self.variance = schedule, max_inducing, dictionary, variance
+        self.n_draws = 0
+        self.log_growth = 0.0
+        self._features: Nystrom | None = None
+        self._table = FeatureTable(torch.zeros(0, 0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
+        self._state: GaussianState | None = None
+        self._fork: _Fork | None = None
+        self._scale, self._spent, self._drawn_size, self._steps = 1.0, 0.0, 0, 0
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Tensor, y: Tensor) -> None:
+        if len(X) > BULK and self.schedule != "every":
+            self.observations.add(X, y)
+            self.rebuild(self.observations, self.kernel, self.noise)
+            return
+        for x, value in zip(X, y, strict=True):
+            self._learn_one(x, value)
+
+    def _learn_one(self, x: Tensor, y: Tensor) -> None:
+        known = self.observations.find(x)
+        if self._state is None or self._features is None:
+            self.observations.add(x[None], y[None])
+            self.log_growth += math.log1p(3.0 * float(self.kernel.diag(x[None])[0]) / self.noise)
+            self._build(x[None])
+            return
+        if known is None:
+            z, residual = self._embed(x)
+        else:
+            z, residual = self._table.Z[known].clone(), float(self._table.residual[known])
+        leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
+        # The running bound of logdet(I + K / lam) in Theorem 2's safe form, at eps = 1/2, so alpha = 3.
+        self.log_growth += math.log1p(3.0 * leverage)
+        row = int(self.observations.add(x[None], y[None])[0])
+        if known is None:
+            self._table.add_row(z, z.new_tensor(residual))
+        if self.schedule == "every":
+            self._draw(latest=row)  # with the leverages of before this pull, as Algorithm 1 says
+            return
+        with small_work():
+            self._state = self._state.update(z, float(y))
+            self._advance_fork(x, z)
+            if self._append_pays(leverage, residual, x):
+                self._append(x, z, residual)
+            else:
+                self._spent += leverage / self._scale
+            self._steps += 1
+            if self._steps % REFACTOR_EVERY == 0:
+                self._state = self._state.refactor()
+        if self._draw_is_due():
+            self._draw(latest=row)
+
+    def _embed(self, x: Tensor) -> tuple[Tensor, float]:
+        features = self._ready()
+        with small_work():
+            Z = features(x[None])
+            return Z[0], float(features.residual(x[None], Z)[0])
+
+    def _ready(self) -> Nystrom:
+        if self._features is None:
+            raise not_ready()
+        return self._features
+
+    # -- the dictionary ------------------------------------------------------------------------------------------
+
+    def _append_pays(self, leverage: float, residual: float, x: Tensor) -> bool:
+        """Whether the next draw would include the point for certain, and the dictionary does not see it yet."""
+        if self.dictionary != "rls" or (self.max_inducing is not None and len(self._ready().S) >= self.max_inducing):
+            return False
+        scaled = leverage / self._scale
+        certain = self.qbar * scaled / (1.0 + scaled) >= 1.0
+        if not certain or residual < 1e-3 * self.noise * self._scale:
+            return False
+        return residual > RANK_TOLERANCE * float(self.kernel.diag(x[None])[0])
+
+    def _append(self, x: Tensor, z: Tensor, residual: float) -> None:
+        features, obs = self._ready(), self.observations
+        assert self._state is not None
+        c = (self.kernel(obs.X, x[None])[:, 0] - self._table.Z @ z) / residual**0.5
+        self._state = self._state.append(self._table.Z, c, obs.n, obs.s)
+        self._table.add_column(c)
+        self._features = features.append(x, z, residual)
+        self._new_dictionary()
+
+    def _draw_is_due(self) -> bool:
+        m = len(self._ready().S)
+        full = self.max_inducing is not None and m >= self.max_inducing and m > self._drawn_size
+        return full or 1.0 + self._spent > self.leverage_budget or m > 1.25 * self._drawn_size + 8
+
+    def _draw(self, latest: int, most: int | None = None) -> None:
+        """Draw the dictionary from scratch, `most` points at most; an empty draw keeps the latest point."""
+        assert self._state is not None
+        obs = self.observations
+        if self.dictionary == "uniform":
+            draw = draw_uniform(len(obs), self.max_inducing or 1, self.rng)
+        else:
+            budgets = [most, self.max_inducing and max(1, int(DRAW_FRACTION * self.max_inducing))]
+            budget = min((b for b in budgets if b is not None), default=None)
+            with threads_for(len(obs) * len(self._state.w) ** 2):
+                draw = draw_rls(_Leverages(self._table, self._state), obs.n, self.qbar, budget, self.rng)
+        self._scale = draw.scale
+        self.n_draws += 1
+        self._build(obs.X[draw.rows] if len(draw.rows) else obs.X[latest : latest + 1])
+
+    def _build(self, S: Tensor) -> None:
+        """Take the dictionary `S` and compute features and state from all observations: O(u m^2 + m^3)."""
+        obs = self.observations
+        with threads_for(len(obs) * len(S) ** 2):
+            features = Nystrom.from_points(self.kernel, S.clone())
+            Z = features(obs.X)
+            self._table = FeatureTable(Z, features.residual(obs.X, Z))
+            self._state = GaussianState.from_data(Z, obs.n, obs.s, self.noise)
+        self._features = features
+        self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
+        self._new_dictionary()
+
+    def _new_dictionary(self) -> None:
+        self._fork = None
+        self._epoch += 1
+
+    @torch.no_grad()
+    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
+        """See `Surrogate`. The old dictionary, where there is one, scores the points for the new."""
+        self.observations, self._kernel, self.noise, self._scale = observations, kernel, noise, 1.0
+        if not len(observations):
+            self._features = self._state = None
+            return
+        if self._features is None:
+            take = min(len(observations), self.max_inducing or SEED_SIZE, SEED_SIZE)
+            S = observations.X[draw_uniform(len(observations), take, self.rng).rows]
+        else:
+            S = self._features.S
+        for _ in range(4):
+            # Under a poor dictionary the residuals, and so the scores, are too high: a draw takes too many points
+            # rather than too few, and at most about twice as many as there were.
+            self._build(S)
+            self._draw(latest=len(observations) - 1, most=2 * len(S) + SEED_SIZE)
+            before, S = len(S), self._ready().S
+            if len(S) <= 1.5 * before:
+                return
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model:
+        """See `Surrogate`."""
+        if self._state is None:
+            raise not_ready()
+        return self._as_model(self._state)
+
+    def _as_model(self, state: GaussianState) -> Model:
+        features = self._ready()
+        shown = features if self.variance == "dtc" else WithoutResidual(features)
+        return Model(shown, state.w, state.root, state.lam, self._epoch, state.V)
+
+    @property
+    def inducing(self) -> Tensor:
+        """Inducing points (m, d)."""
+        return self._ready().S
+
+    def fitted(self) -> Tensor:
+        """Posterior mean at the unique observed points, (u,): O(u m)."""
+        return self._table.Z @ self.model.w
+
+    @property
+    def sampling_scale(self) -> float:
+        """lam of the sampling / lam; above 1 where `max_inducing` binds."""
+        return self._scale
+
+    def effective_dimension(self) -> float:
+        """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5): O(m^2 + u)."""
+        if self._state is None:
+            return 0.0
+        return self._state.effective_dimension() + float(self.observations.n @ self._table.residual) / self.noise
+
+    # -- pending points ------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
+        """See `Surrogate`.
+
+        Pending points that the dictionary does not cover are appended to it, so that their variance really falls.
+        """
+        if self._state is None:
+            raise not_ready()
+        with small_work():
+            X = torch.cat([pending, failed])
+            self._cover(X)
+            keys = Counter(row_keys(X))
+            if self._fork is not None and self._fork.pending - keys:
+                self._new_dictionary()  # a point was taken back: variances grow again
+            if not keys:
+                self._fork = None
+                return self.model
+            if self._fork is None:
+                self._fork = _Fork(Counter(), self._state)
+            added = keys - self._fork.pending
+            new = [i for i, key in enumerate(row_keys(X)) if added[key] > 0 and not added.subtract([key])]
+            state = self._fork.state.hallucinate(self._ready()(X[new])) if new else self._fork.state
+            self._fork = _Fork(keys, state)
+            state = state.with_mean(self._state.w)
+            return self._as_model(state.lied_to(self._ready()(failed), lie) if len(failed) else state)
+
+    def _cover(self, X: Tensor) -> None:
+        for x in X:
+            z, residual = self._embed(x)
+            assert self._state is not None
+            leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
+            if self._append_pays(leverage, residual, x):
+                self._append(x, z, residual)
+
+    def _advance_fork(self, x: Tensor, z: Tensor) -> None:
+        """Keep the fork in step with an observation: a pending point's arrival changes nothing in its V."""
+        if self._fork is None:
+            return
+        key = row_keys(x[None])[0]
+        pending = self._fork.pending.copy()
+        if pending[key] > 0:
+            pending.subtract([key])
+            self._fork = _Fork(+pending, self._fork.state)
+        else:
+            self._fork = _Fork(pending, self._fork.state.update(z, None))
+
+    # -- state files ---------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, object]:
+        """See `Surrogate`."""
+        numbers = {k: getattr(self, k) for k in ("noise", "log_growth", "n_draws", *_PRIVATE)}
+        out: dict[str, object] = {"observations": self.observations.state_dict(), "numbers": numbers}
+        if self._state is not None:
+            table = {"Z": self._table.Z.clone(), "residual": self._table.residual.clone()}
+            out |= {"S": self._ready().S, "W": self._ready().W, "table": table, "state": vars(self._state)}
+        if self._fork is not None:
+            pending = [[key.hex(), n] for key, n in self._fork.pending.items()]
+            out["fork"] = {"pending": pending, "state": vars(self._fork.state)}
+        return out
+
+    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
+        """See `Surrogate`."""
+        s: dict[str, dict[str, object]] = state  # type: ignore[assignment]
+        self.observations = Observations.from_state(s["observations"])
+        self._kernel = kernel
+        for name, value in s["numbers"].items():
+            setattr(self, name, value)
+        if "S" in s and kernel is not None:
+            self._features = Nystrom(kernel, s["S"], s["W"])  # type: ignore[arg-type]
+            self._table = FeatureTable(s["table"]["Z"], s["table"]["residual"])  # type: ignore[arg-type]
+            self._state = GaussianState(**s["state"])  # type: ignore[arg-type]
+        if "fork" in s:
+            pending = Counter({bytes.fromhex(key): n for key, n in s["fork"]["pending"]})  # type: ignore[attr-defined]
+            self._fork = _Fork(pending, GaussianState(**s["fork"]["state"]))  # type: ignore[arg-type]
+
+
+_PRIVATE = ("_scale", "_spent", "_drawn_size", "_steps", "_epoch")
+
+
+class _Leverages:
+    """scale -> leverages (u,) of the observed points with the sampling's lam at scale * lam.
+
+    One eigendecomposition of Z^T N Z serves every scale: lev = residual / l + sum_j (Z Q)_j^2 / (e_j + l).
+    """
+
+    def __init__(self, table: FeatureTable, state: GaussianState) -> None:
+        self.table, self.state = table, state
+        self._eigen: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, scale: float) -> Tensor:
+        lam = self.state.lam
+        if scale == 1.0:
+            return self.table.residual / lam + self.state.leverage(self.table.Z)
+        if self._eigen is None:
+            e, Q = torch.linalg.eigh(self.state.V)
+            self._eigen = (e - lam).clamp_min(0.0), (self.table.Z @ Q) ** 2
+        e, squares = self._eigen
+        return self.table.residual / (lam * scale) + squares @ (1.0 / (e + lam * scale))

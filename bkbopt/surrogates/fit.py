@@ -1,0 +1,204 @@
+"""Hyper-parameters from data: maximum a posteriori, exact while small, the collapsed variational bound after that.
+
+| symbol | shape  | units | meaning                                                              |
+| ------ | ------ | ----- | -------------------------------------------------------------------- |
+| U      | (u, d) | enc.  | unique points (or a random subset of `max_points` of them)           |
+| N      | (u, u) | -     | counts                                                               |
+| ybar   | (u,)   | y     | mean value of each                                                   |
+| lam    | scalar | y^2   | noise variance                                                       |
+| E      | (u, u) | y^2   | K + lam N^-1, the covariance of ybar                                 |
+| Q      | (u, u) | y^2   | K_US K_SS^-1 K_SU, the Nystrom approximation of K                    |
+
+log p(y) = log N(ybar; 0, E) - (Y2 - sum s_i^2 / n_i) / (2 lam) - sum ((n_i - 1) log(2 pi lam) + log n_i) / 2
+
+The bound replaces K by Q and subtracts sum_i n_i (k_ii - Q_ii) / (2 lam) (Titsias 2009). Repeats cost nothing in
+either. Values are taken as standardised: the priors say so.
+"""
+
+import logging
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.data import Observations
+from bkbopt.errors import KernelError
+from bkbopt.kernels import FittableKernel, Kernel, gram
+from bkbopt.linalg import safe_cholesky, small_work
+
+__all__ = ["FitSettings", "fit_hyperparameters", "log_marginal_likelihood"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Limits and priors of a fit.
+
+    Attributes:
+        exact_up_to: unique points up to which the exact marginal likelihood is used.
+        max_points: unique points of the bound; more are subsampled, so that the cost stays bounded.
+        max_inducing: inducing points of the bound.
+        max_iterations: of L-BFGS-B for each start.
+        noise_loc: mean of the normal prior on log(noise variance).
+        noise_scale: standard deviation of it.
+        noise_bounds: smallest and largest noise variance.
+    """
+
+    exact_up_to: int = 400
+    max_points: int = 1500
+    max_inducing: int = 128
+    max_iterations: int = 50
+    noise_loc: float = -4.0
+    noise_scale: float = 1.5
+    noise_bounds: tuple[float, float] = (1e-6, 10.0)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """What the likelihood needs; `U[:m]` are the inducing points of the bound, m = 0 means exact."""
+
+    U: Tensor
+    n: Tensor
+    ybar: Tensor
+    within: float
+    m: int
+
+
+def fit_hyperparameters(
+    observations: Observations,
+    kernel: Kernel,
+    noise: float,
+    *,
+    fit_noise: bool = True,
+    inducing: Tensor | None = None,
+    rng: np.random.Generator | None = None,
+    starts: tuple[Kernel, ...] = (),
+    settings: FitSettings | None = None,
+) -> tuple[Kernel, float]:
+    """Kernel and noise variance that maximise the (bound of the) marginal likelihood times the priors.
+
+    Args:
+        observations: the data, standardised.
+        kernel: where to start; a kernel without hyper-parameters is returned as it is.
+        noise: noise variance to start from, y squared.
+        fit_noise: whether the noise is fitted too.
+        inducing: (m, d) inducing points for the bound, the surrogate's own dictionary.
+        rng: of the subsampling.
+        starts: further kernels of the same form to start from; the best end wins.
+        settings: see `FitSettings`.
+    """
+    settings = settings or FitSettings()
+    fittable = isinstance(kernel, FittableKernel) and len(kernel.theta) > 0
+    if not len(observations) or not (fittable or fit_noise):
+        return kernel, noise
+    data = _prepare(observations, inducing, settings, rng or np.random.default_rng(0))
+    best: tuple[float, Kernel, float] | None = None
+    with small_work():
+        for start in (kernel, *starts):
+            value, fitted, lam = _maximise(data, start, noise, fit_noise, settings)
+            log.debug("fit: log posterior %.6g on %d points, noise %.3g", value, len(data.U), lam)
+            if best is None or value > best[0]:
+                best = (value, fitted, lam)
+    assert best is not None
+    return (best[1], best[2]) if math.isfinite(best[0]) else (kernel, noise)
+
+
+def _prepare(obs: Observations, inducing: Tensor | None, settings: FitSettings, rng: np.random.Generator) -> _Data:
+    within = max(obs.Y2 - float((obs.s * obs.s / obs.n).sum()), 0.0)
+    U, n, s, total = obs.X, obs.n, obs.s, obs.total
+    if len(U) > settings.max_points:
+        rows = torch.as_tensor(np.sort(rng.choice(len(U), settings.max_points, replace=False)), device=U.device)
+        U, n, s = U[rows], n[rows], s[rows]
+        repeats = float((n - 1.0).sum())
+        within *= repeats / max(total - len(obs), 1)
+    if len(U) <= settings.exact_up_to:
+        return _Data(U, n, s / n, within, 0)
+    S = inducing if inducing is not None and len(inducing) else U
+    if len(S) > settings.max_inducing:
+        S = S[torch.as_tensor(rng.choice(len(S), settings.max_inducing, replace=False), device=U.device)]
+    # The inducing points ride in front with weight zero, so that one tensor carries both.
+    return _Data(torch.cat([S, U]), n, s / n, within, len(S))
+
+
+def _maximise(
+    data: _Data, kernel: Kernel, noise: float, fit_noise: bool, settings: FitSettings
+) -> tuple[float, Kernel, float]:
+    from scipy.optimize import minimize
+
+    fittable = kernel if isinstance(kernel, FittableKernel) else None
+    theta0 = fittable.theta.detach().cpu() if fittable is not None else torch.zeros(0, dtype=torch.float64)
+    lam0 = min(max(noise, settings.noise_bounds[0]), settings.noise_bounds[1])
+    x0 = np.append(theta0.numpy(), math.log(lam0)) if fit_noise else theta0.numpy()
+
+    def unpack(x: Tensor) -> tuple[Kernel, Tensor]:
+        lam = torch.exp(x[-1]) if fit_noise else x.new_tensor(noise)
+        theta = x[:-1] if fit_noise else x
+        return (fittable.with_theta(theta) if fittable is not None else kernel), lam
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        t = torch.tensor(x, device=data.U.device, requires_grad=True)
+        at, lam = unpack(t)
+        try:
+            value = log_marginal_likelihood(data.U, data.n, data.ybar, data.within, at, lam, data.m)
+        except KernelError:
+            return 1e300, np.zeros_like(x)  # not a usable kernel there: the line search steps back
+        if isinstance(at, FittableKernel):
+            value = value + at.log_prior()
+        if fit_noise:
+            value = value - (t[-1] - settings.noise_loc) ** 2 / (2.0 * settings.noise_scale**2)
+        (gradient,) = torch.autograd.grad(-value, t)
+        if not bool(torch.isfinite(gradient).all()):
+            return 1e300, np.zeros_like(x)
+        return -float(value), gradient.cpu().numpy()
+
+    # exp(+-7) is a lengthscale of a thousandth or a thousand times the unit cube; beyond it nothing changes.
+    bounds = [(-7.0, 7.0)] * len(theta0)
+    if fit_noise:
+        bounds.append((math.log(settings.noise_bounds[0]), math.log(settings.noise_bounds[1])))
+    x0 = np.clip(x0, [b[0] for b in bounds], [b[1] for b in bounds])
+    options = {"maxiter": settings.max_iterations}
+    result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    with torch.no_grad():
+        fitted, lam = unpack(torch.tensor(result.x, device=data.U.device))
+    value = -float(result.fun)
+    return (value if abs(value) < 1e299 else -math.inf), fitted, float(lam)
+
+
+def log_marginal_likelihood(
+    U: Tensor, n: Tensor, ybar: Tensor, within: float, kernel: Kernel, lam: Tensor, m: int = 0
+) -> Tensor:
+    """Log marginal likelihood of all evaluations, or its collapsed bound; a scalar, differentiable.
+
+    Args:
+        U: unique points (u, d), after `m` inducing points in the first rows.
+        n: counts (u,).
+        ybar: mean value of each unique point (u,), units of y.
+        within: Y2 - sum s_i^2 / n_i, the spread of the repeats, y squared.
+        kernel: the kernel.
+        lam: noise variance, y squared.
+        m: number of inducing points; 0 for the exact value.
+    """
+    repeats = float((n - 1.0).sum())
+    rest = 0.5 * within / lam + 0.5 * repeats * torch.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
+    u = len(n)
+    noise = lam / n
+    if m == 0:
+        L = safe_cholesky(gram(kernel, U) + torch.diag(noise))
+        a = torch.linalg.solve_triangular(L, ybar[:, None], upper=False)[:, 0]
+        logdet = 2.0 * L.diagonal().log().sum()
+        return -0.5 * (a @ a) - 0.5 * logdet - 0.5 * u * math.log(2.0 * math.pi) - rest
+    S, X = U[:m], U[m:]
+    K_SS = gram(kernel, S)
+    # 1e-8 of the prior variance as jitter: the bound of a slightly smaller model, and still a bound.
+    L = safe_cholesky(K_SS + 1e-8 * torch.diag(K_SS.diagonal()))
+    A = torch.linalg.solve_triangular(L, kernel(S, X), upper=False)  # Q = A^T A
+    trace = (n * (kernel.diag(X) - (A * A).sum(0)).clamp_min(0.0)).sum() / lam
+    B = A / noise.sqrt()
+    LB = safe_cholesky(B @ B.T + torch.eye(m, dtype=B.dtype, device=B.device))
+    v = ybar / noise.sqrt()
+    c = torch.linalg.solve_triangular(LB, (B @ v)[:, None], upper=False)[:, 0]
+    logdet = 2.0 * LB.diagonal().log().sum() + noise.log().sum()
+    return -0.5 * (v @ v - c @ c) - 0.5 * logdet - 0.5 * u * math.log(2.0 * math.pi) - 0.5 * trace - rest

@@ -1,0 +1,116 @@
+"""Random-Fourier-feature regression: fast, simple, and starved of variance. For comparison."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.data import Observations
+from bkbopt.features import RandomFourier
+from bkbopt.kernels import Kernel
+from bkbopt.states import GaussianState
+from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.model import Model
+
+__all__ = ["FourierGP"]
+
+
+class FourierGP(SurrogateBase):
+    """Bayesian linear regression on 2 * `n_frequencies` random Fourier features (Rahimi and Recht 2007).
+
+    Args:
+        kernel: a numeric `ARDKernel`; ARD Matern-5/2 by default.
+        noise: noise variance lam, y squared.
+        n_frequencies: number of frequencies D; the features are 2 D.
+        seed: of the frequencies.
+        device: torch device of all tensors.
+
+    The rank is finite and the residual zero, so the variance goes to zero everywhere once there are more observations
+    than features: variance starvation. Use `BKB` for anything but a comparison.
+    """
+
+    def __init__(
+        self,
+        kernel: object = None,
+        noise: float | None = None,
+        *,
+        n_frequencies: int = 100,
+        seed: int = 0,
+        device: torch.device | str | None = None,
+    ) -> None:
+        super().__init__(kernel, noise, seed, device)
+        self.n_frequencies = n_frequencies
+        self.seed = seed
+        self._features: RandomFourier | None = None
+        self._state: GaussianState | None = None
+
+    def _learn(self, X: Tensor, y: Tensor) -> None:
+        self.observations.add(X, y)
+        if self._state is None or self._features is None or len(X) > 8:
+            self._rebuild()
+            return
+        for z, value in zip(self._features(X), y.tolist(), strict=True):
+            self._state = self._state.update(z, value)
+
+    def _rebuild(self) -> None:
+        rng = np.random.default_rng(self.seed)  # the same frequencies at every rebuild
+        kernel = self.kernel
+        self._features = RandomFourier.from_kernel(kernel, self.n_frequencies, rng)  # type: ignore[arg-type]
+        Z = self._features(self.observations.X)
+        self._state = GaussianState.from_data(Z, self.observations.n, self.observations.s, self.noise)
+        self._epoch += 1
+
+    @property
+    def model(self) -> Model:
+        """See `Surrogate`."""
+        if self._state is None or self._features is None:
+            raise not_ready()
+        return _as_model(self._features, self._state, self._epoch)
+
+    @torch.no_grad()
+    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
+        """See `Surrogate`."""
+        model = self.model
+        if self._state is None or not (len(pending) or len(failed)):
+            return model
+        self._epoch += 1  # a hallucination is taken back later, so V does not only grow
+        state = self._state
+        for z in model.features(pending):
+            state = state.update(z, None)
+        for z in model.features(failed):
+            state = state.update(z, lie)
+        return _as_model(model.features, state, self._epoch)
+
+    @torch.no_grad()
+    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
+        """See `Surrogate`."""
+        self.observations, self._kernel, self.noise = observations, kernel, noise
+        if len(observations):
+            self._rebuild()
+
+    def fitted(self) -> Tensor:
+        """Posterior mean at the unique observed points, (u,)."""
+        return self.model(self.observations.X)[0]
+
+    @property
+    def inducing(self) -> Tensor:
+        """There are none: (0, d)."""
+        return self.observations.X[:0]
+
+    def effective_dimension(self) -> float:
+        """Sum of the leverages of all evaluations."""
+        return 0.0 if self._state is None else self._state.effective_dimension()
+
+    def state_dict(self) -> dict[str, object]:
+        """See `Surrogate`."""
+        return {"observations": self.observations.state_dict(), "noise": self.noise}
+
+    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
+        """See `Surrogate`."""
+        self.observations = Observations.from_state(state["observations"])  # type: ignore[arg-type]
+        self._kernel, self.noise = kernel, float(state["noise"])  # type: ignore[arg-type]
+        if len(self.observations):
+            self._rebuild()
+
+
+def _as_model(features: object, state: GaussianState, epoch: int) -> Model:
+    return Model(features, state.w, state.root, state.lam, epoch, state.V)  # type: ignore[arg-type]

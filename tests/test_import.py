@@ -1,0 +1,45 @@
+"""What `import bkbopt` costs others: nothing printed, and no optional or slow package pulled in."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OPTIONAL = ("botorch", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "sklearn")
+# SciPy is a requirement, but its import takes long and most calls do without.
+NOT_AT_IMPORT = (*OPTIONAL, "scipy")
+
+
+def run_python(code: str) -> str:
+    """What a fresh interpreter, started in the repository, prints for `code` on both streams together."""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def test_import_prints_nothing() -> None:
+    assert run_python("import bkbopt") == ""
+
+
+def test_import_finds_this_package() -> None:
+    # A folder without __init__.py would import too, as an empty namespace, and pass every other test here.
+    assert run_python("import bkbopt; print(bkbopt.__file__)").strip() == str(ROOT / "bkbopt" / "__init__.py")
+
+
+def test_import_pulls_in_no_optional_or_slow_package() -> None:
+    code = f"import sys, bkbopt; print(sorted(set(sys.modules) & set({NOT_AT_IMPORT!r})))"
+    assert run_python(code).strip() == "[]"
+
+
+def test_import_works_where_the_optional_packages_are_missing() -> None:
+    # None in sys.modules makes every import of that name fail, as if it were not installed.
+    code = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL!r})); import bkbopt"
+    assert run_python(code) == ""
