@@ -55,14 +55,16 @@ class Continuum:
         exponent = unit * self._width
         with np.errstate(over="ignore"):  # past the largest double only to be clipped
             value = self.low + (self.low * np.expm1(exponent) if self.log else exponent)
-        # The inverse is off by a few roundings. A Newton step and a step to the next double make the value one that
-        # encodes to `unit` again, wherever there is one: so codes that were decoded once do not drift any more.
+        # The inverse is off by a few roundings. A Newton step, and steps to the next double, make the value one that
+        # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
         value = self._within(unit, value)
         error = (unit - self.encoded(value)) * self._width
         value = self._within(unit, value + (error * value if self.log else error))
-        error = unit - self.encoded(value)
-        other = self._within(unit, np.nextafter(value, np.copysign(np.inf, error)))
-        return np.where(np.abs(unit - self.encoded(other)) < np.abs(error), other, value)
+        for _ in range(2):
+            error = unit - self.encoded(value)
+            other = self._within(unit, np.nextafter(value, np.copysign(np.inf, error)))
+            value = np.where(np.abs(unit - self.encoded(other)) < np.abs(error), other, value)
+        return value
 
     def _within(self, unit: Array, value: Array) -> Array:
         return np.clip(np.where(unit == 1.0, self.high, value), self.low, self.high)

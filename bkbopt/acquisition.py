@@ -15,7 +15,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["Acquisition", "LogEI", "Thompson", "UCB", "ACQUISITIONS"]
+__all__ = ["ACQUISITIONS", "UCB", "Acquisition", "LogEI", "Thompson"]
 
 #: Names that the optimizer accepts.
 ACQUISITIONS = ("ucb", "logei", "thompson")

@@ -22,7 +22,18 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 
-__all__ = ["ARDKernel", "CallableKernel", "FittableKernel", "GPyTorchKernel", "Kernel", "as_kernel", "gram", "matern52", "rbf"]
+__all__ = [
+    "ARDKernel",
+    "CallableKernel",
+    "FittableKernel",
+    "GPyTorchKernel",
+    "Kernel",
+    "ScaledKernel",
+    "as_kernel",
+    "gram",
+    "matern52",
+    "rbf",
+]
 
 FORMS = ("matern12", "matern32", "matern52", "rbf")
 
@@ -176,7 +187,10 @@ class ARDKernel:
 
 
 def matern52(
-    dim: int, lengthscale: float | Sequence[float] | None = None, outputscale: float = 1.0, categorical: Sequence[int] = ()
+    dim: int,
+    lengthscale: float | Sequence[float] | None = None,
+    outputscale: float = 1.0,
+    categorical: Sequence[int] = (),
 ) -> ARDKernel:
     """The default kernel: ARD Matern-5/2 on `dim` columns, those in `categorical` by Hamming distance.
 
@@ -193,13 +207,18 @@ def matern52(
 
 
 def rbf(
-    dim: int, lengthscale: float | Sequence[float] | None = None, outputscale: float = 1.0, categorical: Sequence[int] = ()
+    dim: int,
+    lengthscale: float | Sequence[float] | None = None,
+    outputscale: float = 1.0,
+    categorical: Sequence[int] = (),
 ) -> ARDKernel:
     """ARD Gaussian kernel exp(-r^2 / 2); the arguments are those of `matern52`."""
     return _ard("rbf", dim, lengthscale, outputscale, categorical)
 
 
-def _ard(form: str, dim: int, lengthscale: float | Sequence[float] | None, outputscale: float, categorical: Sequence[int]) -> ARDKernel:
+def _ard(
+    form: str, dim: int, lengthscale: float | Sequence[float] | None, outputscale: float, categorical: Sequence[int]
+) -> ARDKernel:
     n = dim - len(categorical)
     if lengthscale is None:
         lengthscale = 0.5 * math.sqrt(max(n, 1))
@@ -319,19 +338,49 @@ class CallableKernel:
         return [self.objects[int(i)] for i in X[:, 0].tolist()]
 
 
+@dataclass(frozen=True)
+class ScaledKernel:
+    """A kernel without hyper-parameters of its own times a fitted outputscale."""
+
+    base: Kernel
+    log_outputscale: Tensor
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.log_outputscale.exp() * self.base(X1, X2)
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.log_outputscale.exp() * self.base.diag(X)
+
+    @property
+    def theta(self) -> Tensor:
+        """Log outputscale, (1,)."""
+        return self.log_outputscale.reshape(1)
+
+    def with_theta(self, theta: Tensor) -> "ScaledKernel":
+        """See `FittableKernel`."""
+        return ScaledKernel(self.base, theta[0])
+
+    def log_prior(self) -> Tensor:
+        """Normal on the logarithm, location 0 and scale 1, up to a constant."""
+        return -0.5 * self.log_outputscale**2
+
+
 def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel:
     """A kernel of ours from one of ours, a GPyTorch kernel, or any callable `(X1, X2) -> K`.
 
     Raises:
         ArgumentTypeError: `kernel` is none of these.
     """
-    if objects is None and isinstance(kernel, ARDKernel | GPyTorchKernel | CallableKernel):
+    if objects is None and isinstance(kernel, ARDKernel | GPyTorchKernel | CallableKernel | ScaledKernel):
         return kernel
     if objects is None and any(c.__module__.startswith("gpytorch.kernels") for c in type(kernel).__mro__):
         return GPyTorchKernel.wrap(kernel)
     if not callable(kernel):
         raise ArgumentTypeError(
-            f"kernel: expected a kernel of bkbopt or GPyTorch, or a callable (X1, X2) -> K, got {type(kernel).__name__}."
+            f"kernel: expected a kernel of bkbopt or GPyTorch, or a callable (X1, X2) -> K, got {type(kernel).__name__}"
+            "; pass an object that can be called."
         )
     return CallableKernel(kernel, objects)
 

@@ -26,8 +26,8 @@ __all__ = [
     "inverse_root",
     "safe_cholesky",
     "small_work",
-    "threads_for",
     "thin_root",
+    "threads_for",
     "update_inverse_root",
 ]
 

@@ -40,7 +40,9 @@ class RandomFourier:
             ArgumentError: the kernel has categorical columns, or `n_frequencies` is not positive.
         """
         if not isinstance(kernel, ARDKernel) or kernel.categorical:
-            raise ArgumentError("kernel: expected an ARDKernel with numeric columns only, which has a known spectral density.")
+            raise ArgumentError(
+                "kernel: expected an ARDKernel with numeric columns only, which has a known spectral density."
+            )
         if n_frequencies < 1:
             raise ArgumentError(f"n_frequencies: expected at least 1, got {n_frequencies}.")
         omega = rng.standard_normal((n_frequencies, len(kernel.log_lengthscale)))

@@ -20,14 +20,16 @@ the cache: nothing of size A times m is ever stored.
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.acquisition import UCB, Acquisition, Thompson
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.linalg import small_work, threads_for
 from bkbopt.surrogates.model import Model
 
-__all__ = ["Choice", "PoolMaximizer"]
+__all__ = ["Choice", "PoolMaximizer", "argmax_of"]
 
 #: Entries of a block of k(pool, dictionary): 2 MB of float64, which stays in a core's cache.
 BLOCK_ENTRIES = 1 << 18
@@ -112,6 +114,20 @@ class PoolMaximizer:
                 mean[i : i + block], variance[i : i + block] = predict(self.X[i : i + block])
         return mean, variance
 
+    @torch.no_grad()
+    def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
+        """A posterior sample of the pool `(A,)`: joint in what the features see, independent in the residual."""
+        eps = torch.as_tensor(rng.standard_normal(len(model.root)), device=self.X.device)
+        w = model.w + model.lam**0.5 * (model.root.T @ eps)
+        noise = torch.as_tensor(rng.standard_normal(len(self.X)), device=self.X.device)
+        out = torch.empty_like(noise)
+        block = max(256, BLOCK_ENTRIES // max(model.features.size, 1))
+        for i in range(0, len(self.X), block):
+            X = self.X[i : i + block]
+            Z = model.features(X)
+            out[i : i + block] = Z @ w + model.features.residual(X, Z).sqrt() * noise[i : i + block]
+        return out
+
     def _up_to_date(self, model: Model) -> _Cache:
         cache = self._cache
         stale = cache is None or cache.epoch != model.epoch or model.V is None or len(cache.models) >= MAX_VERSIONS
@@ -135,7 +151,7 @@ class PoolMaximizer:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score."""
         best, slack = -math.inf, 0.0
         rows = bound.argmax()[None]
-        seen_rows, seen_scores, seen_means, seen_variances = [], [], [], []
+        seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         while len(rows):
             mean, variance = model(self.X[rows])
             sd = variance.sqrt()
@@ -144,17 +160,15 @@ class PoolMaximizer:
             cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.models) - 1
             bound[rows] = -math.inf
             best = max(best, float(scores.max()))
-            seen_rows.append(rows), seen_scores.append(scores)
-            seen_means.append(mean), seen_variances.append(variance)
+            seen.append((rows, scores, mean, variance))
             self.n_refreshed += len(rows)
             rows = torch.nonzero(bound > best - slack)[:, 0]
             if len(rows) > 512:
                 # Many look promising while `best` is still poor: the best bounds of them raise it.
                 rows = rows[bound[rows].topk(256).indices]
-        scores, all_rows = torch.cat(seen_scores), torch.cat(seen_rows)
+        all_rows, scores, mean, variance = (torch.cat(parts) for parts in zip(*seen, strict=True))
         tied = scores >= best - 1e-3 * slack
         at = int(torch.where(tied, all_rows, len(self.X)).argmin())
-        mean, variance = torch.cat(seen_means), torch.cat(seen_variances)
         return Choice(int(all_rows[at]), float(scores[at]), float(mean[at]), float(variance[at]))
 
 
@@ -164,3 +178,18 @@ def _distance(new: Model, old: Model) -> float:
         return 0.0
     d = new.w - old.w
     return math.sqrt(max(float(d @ (old.V @ d)), 0.0) / old.lam)
+
+
+def argmax_of(
+    search: PoolMaximizer, model: Model, acquisition: Acquisition | Thompson, excluded: Tensor, rng: np.random.Generator
+) -> int:
+    """The arm that maximises any acquisition: lazily for upper confidence bounds, else by a scan of the pool."""
+    if isinstance(acquisition, UCB):
+        return search.argmax(model, acquisition.beta, excluded).index
+    if isinstance(acquisition, Thompson):
+        return _best_of(search.thompson(model, rng), excluded)
+    return _best_of(acquisition(*search.scan(model)), excluded)
+
+
+def _best_of(scores: Tensor, excluded: Tensor) -> int:
+    return int(scores.masked_fill(excluded, -math.inf).argmax())

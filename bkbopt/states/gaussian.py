@@ -105,7 +105,7 @@ class GaussianState:
         return state
 
     def lied_to(self, Z: Tensor, lie: float) -> "GaussianState":
-        """w moved as if the rows of `Z (f, r)`, which V counts already, had been observed at `lie` instead of their mean."""
+        """w moved as if the rows of `Z (f, r)`, which V counts already, had been observed at `lie`, not at their mean."""
         gradient = Z.T @ (lie - Z @ self.w)
         return self.with_mean(self.w + self.root.T @ (self.root @ gradient))
 

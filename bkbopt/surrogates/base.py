@@ -1,15 +1,15 @@
 """The protocol of a surrogate, and what all of ours share: checked input, the default kernel, seeds."""
 
 from abc import ABC, abstractmethod
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt.data import Observations
-from bkbopt.errors import NotReadyError
-from bkbopt.kernels import Kernel, as_kernel, matern52
+from bkbopt.errors import ArgumentTypeError, NotReadyError
+from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
 from bkbopt.linalg import small_work
 from bkbopt.surrogates.checks import as_points, as_values, check_noise
 from bkbopt.surrogates.model import Model, Posterior
@@ -17,7 +17,6 @@ from bkbopt.surrogates.model import Model, Posterior
 __all__ = ["Surrogate", "SurrogateBase"]
 
 
-@runtime_checkable
 class Surrogate(Protocol):
     """What the optimizer asks of a surrogate. Points are encoded; the surrogate does not know a direction."""
 
@@ -73,6 +72,14 @@ class Surrogate(Protocol):
         """Sum of the leverages of all evaluations, the estimate of d_eff (Calandriello et al. 2019, Eq. 5)."""
         ...
 
+    def look_up(self, objects: list[object]) -> None:
+        """Take points for numbers into `objects`, which the kernel compares."""
+        ...
+
+    def options(self) -> dict[str, object]:
+        """The constructor's arguments but the kernel, and whether one of the user's is needed (`needs_kernel`)."""
+        ...
+
     def state_dict(self) -> dict[str, object]:
         """The state beyond the constructor's arguments and the kernel, for a state file."""
         ...
@@ -84,6 +91,9 @@ class Surrogate(Protocol):
 
 class SurrogateBase(ABC):
     """Checked input, the default kernel and the seed; a surrogate adds `_learn` and the rest of the protocol."""
+
+    #: Names of the constructor's further arguments, which are attributes too.
+    _OPTIONS: tuple[str, ...] = ()
 
     def __init__(self, kernel: object, noise: float | None, seed: int, device: torch.device | str | None) -> None:
         self.noise = check_noise(noise)
@@ -105,6 +115,21 @@ class SurrogateBase(ABC):
     def has_kernel(self) -> bool:
         """Whether the kernel is known."""
         return self._kernel is not None
+
+    def look_up(self, objects: list[object]) -> None:
+        """See `Surrogate`."""
+        if not isinstance(self.kernel, CallableKernel):
+            raise ArgumentTypeError(
+                "kernel: expected a callable (list_a, list_b) -> matrix for a pool of objects, got "
+                f"{type(self.kernel).__name__}, which takes vectors."
+            )
+        self._kernel = CallableKernel(self.kernel.function, objects)
+
+    def options(self) -> dict[str, object]:
+        """See `Surrogate`."""
+        own = self._kernel is None or isinstance(self._kernel, ARDKernel)
+        noise = self.noise if self.fixed_noise else None
+        return {"noise": noise, "needs_kernel": not own, **{name: getattr(self, name) for name in self._OPTIONS}}
 
     def observe(self, X: object, y: object) -> None:
         """Learn the values `y (n,)`, units of y, of the points `X (n, d)`.

@@ -63,7 +63,7 @@ class BKB(SurrogateBase):
         qbar: oversampling of the dictionary, >= 1. Theorem 1 asks for 6 alpha log(4 T / delta) / eps^2
             (`bkbopt.confidence.theorem1_qbar`); 2 does well in practice.
         schedule: "delayed" keeps the dictionary while the leverages seen since the last draw sum to less than
-            `leverage_budget` - 1 (the batch rule of BBKB); "every" draws anew at every observation, as Algorithm 1 does.
+            `leverage_budget` - 1 (the batch rule of BBKB); "every" draws anew at each observation, as Algorithm 1 does.
         max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised;
             the residual keeps the variance honest.
         leverage_budget: C > 1 of the delayed schedule.
@@ -76,6 +76,8 @@ class BKB(SurrogateBase):
         ArgumentError: an option is out of range.
         ArgumentTypeError: an option has the wrong type.
     """
+
+    _OPTIONS = ("qbar", "schedule", "max_inducing", "leverage_budget", "dictionary", "variance")
 
     def __init__(
         self,

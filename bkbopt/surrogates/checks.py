@@ -53,7 +53,9 @@ def as_points(X: object, dim: int | None, device: torch.device | None = None, na
     bad = ~torch.isfinite(T).all(1)
     if bool(bad.any()):
         row = int(torch.nonzero(bad)[0])
-        raise ArgumentError(f"{name}: expected finite values, got {T[row].tolist()} in row {row}; drop or impute such rows.")
+        raise ArgumentError(
+            f"{name}: expected finite values, got {T[row].tolist()} in row {row}; drop or impute such rows."
+        )
     return T
 
 
@@ -70,7 +72,10 @@ def as_values(y: object, n: int | None = None, device: torch.device | None = Non
     bad = ~torch.isfinite(T)
     if bool(bad.any()):
         row = int(torch.nonzero(bad)[0])
-        raise ArgumentError(f"{name}: expected finite values, got {float(T[row])} at position {row}; drop it, or call fail for that trial.")
+        raise ArgumentError(
+            f"{name}: expected finite values, got {float(T[row])} at position {row}; "
+            "drop it, or call fail for that trial."
+        )
     return T
 
 

@@ -41,7 +41,9 @@ class ExactGP(SurrogateBase):
         ArgumentTypeError: the kernel is none of the above.
     """
 
-    def __init__(self, kernel: object = None, noise: float | None = None, *, device: torch.device | str | None = None) -> None:
+    def __init__(
+        self, kernel: object = None, noise: float | None = None, *, device: torch.device | str | None = None
+    ) -> None:
         super().__init__(kernel, noise, 0, device)
         self._G = torch.zeros(0, 0, dtype=torch.float64, device=self.device)
         self._steps = 0

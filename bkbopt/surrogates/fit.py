@@ -138,6 +138,7 @@ def _maximise(
         theta = x[:-1] if fit_noise else x
         return (fittable.with_theta(theta) if fittable is not None else kernel), lam
 
+    @torch.enable_grad()
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         t = torch.tensor(x, device=data.U.device, requires_grad=True)
         at, lam = unpack(t)
@@ -152,7 +153,7 @@ def _maximise(
         (gradient,) = torch.autograd.grad(-value, t)
         if not bool(torch.isfinite(gradient).all()):
             return 1e300, np.zeros_like(x)
-        return -float(value), gradient.cpu().numpy()
+        return -float(value.detach()), gradient.cpu().numpy()
 
     # exp(+-7) is a lengthscale of a thousandth or a thousand times the unit cube; beyond it nothing changes.
     bounds = [(-7.0, 7.0)] * len(theta0)

@@ -28,6 +28,8 @@ class FourierGP(SurrogateBase):
     than features: variance starvation. Use `BKB` for anything but a comparison.
     """
 
+    _OPTIONS = ("n_frequencies", "seed")
+
     def __init__(
         self,
         kernel: object = None,

@@ -1,0 +1,76 @@
+"""The optimizer's arguments, checked: what people pass, as the objects that the optimizer works with."""
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from bkbopt.domains import BoxDomain, Pool, PoolDomain
+from bkbopt.domains.base import Params
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.space import Space
+from bkbopt.surrogates import BKB, ExactGP, Surrogate
+from bkbopt.surrogates.checks import as_values, check_number
+from bkbopt.trials import Trial
+
+__all__ = ["as_domain", "as_surrogate", "checked_seed", "checked_value", "trial_id"]
+
+SURROGATES: dict[str, Callable[[], Surrogate]] = {"bkb": BKB, "exact": ExactGP}
+
+
+def as_domain(
+    given: Any, feasible: Callable[[Params], bool] | None, seed: int, fit: bool, has_kernel: bool
+) -> BoxDomain | PoolDomain:
+    """The domain that the user means; a list of (low, high) tuples is a space, an array is a pool."""
+    if isinstance(given, Pool):
+        return PoolDomain(given, feasible, scale=fit, has_kernel=has_kernel)
+    pairs = (
+        isinstance(given, list | tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given) and len(given) > 0
+    )
+    if isinstance(given, Space | Mapping) or pairs:
+        return BoxDomain(Space.parse(list(given) if pairs else given), feasible, seed)
+    if hasattr(given, "iloc") or isinstance(given, np.ndarray | Tensor | list | tuple):
+        return PoolDomain(Pool(given), feasible, scale=fit, has_kernel=has_kernel)
+    raise ArgumentTypeError(
+        "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame or a list "
+        f"of arms, got {type(given).__name__}."
+    )
+
+
+def as_surrogate(given: str | Surrogate | None) -> Surrogate:
+    """A surrogate of our own from a name, an instance without data (copied), or None."""
+    if given is None or isinstance(given, str):
+        if given is not None and given not in SURROGATES:
+            raise ArgumentError(f"surrogate: expected one of {tuple(SURROGATES)} or an instance, got {given!r}.")
+        return SURROGATES[given or "bkb"]()
+    # isinstance of a protocol would read its properties, which are not ready before the first observation.
+    if isinstance(given, type) or not hasattr(type(given), "hallucinate"):
+        raise ArgumentTypeError(f"surrogate: expected a name or an instance such as bo.BKB(), got {given!r}.")
+    if len(given.observations):
+        raise ArgumentError("surrogate: expected one without data, got one that has observed points; pass a new one.")
+    return copy.deepcopy(given)
+
+
+def trial_id(trial: Any) -> int:
+    """The id that a trial or an integer stands for."""
+    if isinstance(trial, Trial):
+        return trial.id
+    if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
+        return int(trial)
+    raise ArgumentTypeError(f"trial: expected a trial, its id, or a dict of parameters, got {type(trial).__name__}.")
+
+
+def checked_value(value: Any) -> float:
+    """One finite number; an array of one element will do."""
+    if value is None:
+        raise ArgumentTypeError("value: expected a finite number, got None; call fail for a trial without a value.")
+    return float(as_values(value, 1, name="value")[0])
+
+
+def checked_seed(seed: Any) -> int | None:
+    """A seed: a whole number >= 0, or None."""
+    if seed is None:
+        return None
+    return int(check_number("seed", seed, 0.0, "a whole number >= 0, or None"))

@@ -1,0 +1,163 @@
+"""A box of floats, integers and categories."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.acquisition import UCB, Acquisition, Thompson
+from bkbopt.data import row_keys
+from bkbopt.domains.base import Feasibility, Params
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
+from bkbopt.maximize.box import BoxMaximizer
+from bkbopt.maximize.pool import PoolMaximizer, argmax_of
+from bkbopt.space import Space
+from bkbopt.surrogates.model import Model
+
+__all__ = ["BoxDomain"]
+
+#: Discrete spaces up to this many points are searched exactly, as a pool.
+GRID_LIMIT = 20_000
+#: Random points tried before a feasible set is called empty.
+TRIES = 10_000
+
+
+class BoxDomain:
+    """See `Domain`. A space of one point (everything fixed) has one constant column, so that models have something.
+
+    Args:
+        space: the parameters.
+        feasible: the user's constraint.
+        seed: of the scrambled Sobol sequence of the initial design.
+    """
+
+    def __init__(self, space: Space, feasible: Callable[[Params], bool] | None, seed: int) -> None:
+        self.space = space
+        self.n_started = 0
+        self._feasible = Feasibility(feasible, self.describe)
+        self._blocked: set[bytes] = set()
+        self._sobol = torch.quasirandom.SobolEngine(self.dim, scramble=True, seed=seed)
+        self._grid: PoolMaximizer | None = None
+        if space.is_discrete and space.cardinality <= GRID_LIMIT:
+            self._grid = PoolMaximizer(self._padded(space.all_points(GRID_LIMIT)))
+            self._closed = torch.zeros(len(self._grid.X), dtype=torch.bool)
+            self._rows = {key: i for i, key in enumerate(row_keys(self._grid.X))}
+        else:
+            self._box = BoxMaximizer(space)
+
+    @property
+    def dim(self) -> int:
+        """See `Domain`."""
+        return max(self.space.dim, 1)
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """See `Domain`."""
+        return self.space.categorical
+
+    @property
+    def n_arms(self) -> int | None:
+        """See `Domain`."""
+        return None if self._grid is None else len(self._grid.X)
+
+    @property
+    def is_discrete(self) -> bool:
+        """See `Domain`."""
+        return self.space.is_discrete
+
+    def encode(self, params: Sequence[Params]) -> Tensor:
+        """See `Domain`."""
+        return self._padded(self.space.encode(params))
+
+    def describe(self, x: Tensor) -> tuple[Params, int | None]:
+        """See `Domain`."""
+        return self.space.decode(x[None, : self.space.dim])[0], None
+
+    def block(self, x: Tensor) -> None:
+        """See `Domain`."""
+        key = row_keys(x[None])[0]
+        self._blocked.add(key)
+        if self._grid is not None and key in self._rows:
+            self._closed[self._rows[key]] = True
+
+    def _padded(self, X: Tensor) -> Tensor:
+        return X if self.space.dim else X.new_zeros(len(X), 1)
+
+    def _canonical(self, x: Tensor) -> Tensor:
+        """The point as it would come back through its parameters, so that one point has one key."""
+        return self.encode([self.describe(x)[0]])[0]
+
+    def _open(self, x: Tensor) -> bool:
+        return row_keys(x[None])[0] not in self._blocked and self._feasible(x)
+
+    def startup(self, rng: np.random.Generator) -> Tensor:
+        """See `Domain`: a scrambled Sobol sequence."""
+        if self._grid is not None and bool(self._closed.any()):
+            return self._any(rng)
+        for _ in range(100):
+            unit = self._sobol.draw(1, dtype=torch.float64)
+            self.n_started += 1
+            x = self._canonical(self._padded(self.space.from_unit(unit[:, : self.space.dim]))[0])
+            if self._open(x):
+                return x
+        return self._any(rng)
+
+    def fast_forward(self, n: int) -> None:
+        """Skip the first `n` points of the initial design, as a loaded optimizer does."""
+        self._sobol.fast_forward(n)
+        self.n_started += n
+
+    def suggest(
+        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator
+    ) -> Tensor:
+        """See `Domain`."""
+        if self._grid is not None:
+            while not bool(self._closed.all()):
+                x = self._grid.X[argmax_of(self._grid, model, acquisition, self._closed, rng)]
+                if self._feasible(x):
+                    return x
+                self.block(x)
+            raise self._exhausted()
+        for candidate in self._box.ranked(model, acquisition, good, rng, self._feasible):
+            x = self._canonical(candidate)
+            if self._open(x):
+                return x
+        return self._any(rng)
+
+    def upper_bound(self, model: Model, beta: float, good: Tensor) -> tuple[Tensor, float]:
+        """The point with the largest upper confidence bound that a search finds, feasible or not, and that bound."""
+        acquisition = UCB(beta)
+        if self._grid is not None:
+            mean, variance = self._grid.scan(model)
+            scores = acquisition(mean, variance)
+            i = int(scores.argmax())
+            return self._grid.X[i], float(scores[i])
+        rng = np.random.default_rng(0)  # a report must not move the optimizer's own stream
+        x = next(self._box.ranked(model, acquisition, good, rng, lambda _: True))
+        return x, float(acquisition(*model(x[None]))[0])
+
+    def _any(self, rng: np.random.Generator) -> Tensor:
+        """A random point that is open; an error where there is none, or none can be found."""
+        if self._grid is not None:
+            for i in rng.permutation(torch.nonzero(~self._closed)[:, 0].numpy()):
+                if self._feasible(self._grid.X[i]):
+                    return self._grid.X[i]
+            raise self._exhausted()
+        if len(self._blocked) >= self.space.cardinality:
+            raise self._exhausted()
+        for _ in range(TRIES // 100):
+            for candidate in self.space.sample(100, rng):
+                x = self._canonical(candidate)
+                if self._open(x):
+                    return x
+        raise ArgumentError(
+            f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
+            "check the constraint, or narrow the space to where it can hold."
+        )
+
+    def _exhausted(self) -> SpaceExhaustedError:
+        return SpaceExhaustedError(
+            f"space: all {self.space.cardinality} points have been proposed, have failed or are infeasible; "
+            'stop here, or allow repeats with duplicates="allow".'
+        )

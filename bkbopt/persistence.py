@@ -1,0 +1,118 @@
+"""An optimizer to and from a state file."""
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from bkbopt import confidence, storage
+from bkbopt.domains import BoxDomain, Pool, PoolDomain
+from bkbopt.domains.base import Params
+from bkbopt.errors import ArgumentError
+from bkbopt.reports import Diagnostics
+from bkbopt.space import Space
+from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
+from bkbopt.trials import TrialLog
+
+if TYPE_CHECKING:
+    from bkbopt.optimizer import Optimizer
+
+__all__ = ["load", "save"]
+
+KIND = "optimizer"
+SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP)}
+SCHEDULES: dict[str, Any] = {
+    c.__name__: c
+    for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)
+}
+
+
+def save(optimizer: "Optimizer", path: str | os.PathLike[str]) -> None:
+    """See `Optimizer.save`."""
+    surrogate = optimizer._modelling.surrogate
+    if type(surrogate).__name__ not in SURROGATES:
+        raise ArgumentError(f"surrogate: {type(surrogate).__name__} is not one that state files know.")
+    options = {
+        "direction": optimizer.direction,
+        "n_startup_trials": optimizer.n_startup_trials,
+        "acquisition": optimizer.acquisition,
+        "duplicates": optimizer.duplicates,
+        "fit": optimizer._modelling.fit,
+    }
+    state = {
+        "options": options,
+        "beta": _schedule_state(optimizer.confidence),
+        "surrogate": {"class": type(surrogate).__name__, "options": surrogate.options()},
+        "domain": _domain_state(optimizer.domain),
+        "sobol_seed": optimizer._sobol_seed,
+        "log": optimizer._log.state_dict(),
+        "rng": optimizer._rng.bit_generator.state,
+        "modelling": optimizer._modelling.state_dict(),
+        "diagnostics": [asdict(d) for d in optimizer.diagnostics],
+    }
+    storage.save(path, state, kind=KIND)
+
+
+def load(
+    cls: "type[Optimizer]",
+    path: str | os.PathLike[str],
+    pool: Any,
+    surrogate: Surrogate | None,
+    feasible: Callable[[Params], bool] | None,
+) -> "Optimizer":
+    """See `Optimizer.load`."""
+    s: Any = storage.load(path, kind=KIND)
+    if surrogate is None:
+        own = s["surrogate"]
+        if own["options"].pop("needs_kernel"):
+            raise ArgumentError(
+                "surrogate: this state was saved with a kernel of yours; pass surrogate= with the same kernel to load."
+            )
+        surrogate = SURROGATES[own["class"]](**own["options"])
+    domain = s["domain"]
+    where: Any = Space.from_dict(domain["space"]) if "space" in domain else _pool(domain, pool)
+    optimizer = cls(where, seed=0, surrogate=surrogate, beta=_schedule(s["beta"]), feasible=feasible, **s["options"])
+    optimizer._sobol_seed = s["sobol_seed"]
+    if isinstance(optimizer.domain, BoxDomain):
+        optimizer.domain = BoxDomain(optimizer.domain.space, feasible, s["sobol_seed"])
+        optimizer.domain.fast_forward(domain["n_started"])
+    X = s["log"]["X"]
+    optimizer._log = TrialLog.from_state(s["log"], [optimizer.domain.describe(x)[0] for x in X])
+    for trial, x in zip(optimizer._log, X, strict=True):
+        if optimizer.domain.is_discrete and (optimizer.duplicates == "avoid" or trial.state == "FAIL"):
+            optimizer.domain.block(x)
+    optimizer._modelling.load_state_dict(s["modelling"])
+    optimizer._rng.bit_generator.state = s["rng"]
+    optimizer.diagnostics = [Diagnostics(**d) for d in s["diagnostics"]]
+    return optimizer
+
+
+def _schedule_state(schedule: object) -> dict[str, object]:
+    name = type(schedule).__name__
+    if isinstance(schedule, confidence.Batch):
+        return {"class": "Batch", "inner": _schedule_state(schedule.inner), "leverage_budget": schedule.leverage_budget}
+    if name not in SCHEDULES:
+        raise ArgumentError(f"beta: a schedule of type {name} cannot be saved; use one of bkbopt.confidence.")
+    return {"class": name, "options": asdict(schedule)}  # type: ignore[call-overload]
+
+
+def _schedule(state: dict[str, Any]) -> Any:
+    if state["class"] == "Batch":
+        return confidence.Batch(_schedule(state["inner"]), state["leverage_budget"])
+    return SCHEDULES[state["class"]](**state["options"])
+
+
+def _domain_state(domain: BoxDomain | PoolDomain) -> dict[str, object]:
+    if isinstance(domain, BoxDomain):
+        return {"space": domain.space.to_dict(), "n_started": domain.n_started}
+    return domain.state_dict()
+
+
+def _pool(state: dict[str, Any], given: Any) -> Pool:
+    if given is not None:
+        return given if isinstance(given, Pool) else Pool(given)
+    if state["raw"] is None:
+        raise ArgumentError("pool: this state was saved with a pool of objects or a data frame; pass pool= to load.")
+    return Pool(torch.as_tensor(state["raw"]))

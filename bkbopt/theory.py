@@ -1,0 +1,49 @@
+"""The preset that is BKB's paper to the letter."""
+
+from typing import Any
+
+from bkbopt.confidence import Theorem2, theorem1_qbar
+from bkbopt.optimizer import Optimizer
+from bkbopt.surrogates import BKB
+from bkbopt.surrogates.checks import check_noise
+
+__all__ = ["theory"]
+
+
+def theory(
+    space_or_pool: Any,
+    *,
+    kernel: object,
+    noise: float,
+    norm_bound: float,
+    horizon: int,
+    delta: float = 0.1,
+    epsilon: float = 0.5,
+    form: str = "safe",
+    direction: str = "minimize",
+    seed: int | None = None,
+) -> Optimizer:
+    """An optimizer for which Theorems 1 and 2 of Calandriello et al. (2019) hold: nothing is fitted or scaled.
+
+    Args:
+        space_or_pool: a pool (the theorems' setting) or a space, where the search for the maximum is not exact.
+        kernel: the kernel of the space f lives in, in the user's units.
+        noise: variance of the noise xi^2, which is lam too, y squared.
+        norm_bound: F >= ||f|| in the RKHS of the kernel, units of y.
+        horizon: T, evaluations planned.
+        delta: probability of failure, shared evenly between dictionary and noise.
+        epsilon: accuracy of the dictionary, in (0, 1).
+        form: of Theorem 2's radius; see `bkbopt.confidence.Theorem2`.
+        direction: "minimize" or "maximize".
+        seed: of everything random.
+
+    Returns:
+        An `Optimizer` with Algorithm 1's schedule (a new dictionary at every step, qbar of Theorem 1), the first point
+        at random, and the theorem's radius. The regret bound then holds with probability 1 - delta.
+    """
+    lam = check_noise(noise)
+    surrogate = BKB(kernel, lam, qbar=theorem1_qbar(horizon, delta / 2.0, epsilon), schedule="every", max_inducing=None)
+    beta = Theorem2(norm_bound=norm_bound, noise_sd=lam**0.5, delta=delta / 2.0, epsilon=epsilon, form=form)
+    return Optimizer(
+        space_or_pool, direction=direction, seed=seed, n_startup_trials=1, surrogate=surrogate, beta=beta, fit=False
+    )
