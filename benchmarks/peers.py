@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+import bkbopt as bo
 from benchmarks.functions import Array, Problem
+from benchmarks.report import limited_threads
 from bkbopt.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -93,18 +94,6 @@ def run_loop(name: str, problem: Problem, n_trials: int, seed: int, loop: Loop) 
         recommended=np.array(recommended),
         seconds_per_trial=np.array(seconds),
     )
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Limit torch and the BLAS of numpy and scipy to one thread, and give both their settings back."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(limits=1):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager
@@ -258,13 +247,33 @@ def _qlognei(problem: Problem, n_trials: int, seed: int) -> Run:
         return run_loop("qlognei", problem, n_trials, seed, Loop(ask=ask, tell=tell, recommend=recommend))
 
 
+def _bkbopt(problem: Problem, n_trials: int, seed: int) -> Run:
+    """Our optimiser with its defaults; it recommends the observed point with the best posterior mean."""
+    space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
+    opt = bo.Optimizer(space, seed=seed, n_startup_trials=N_STARTUP)
+    asked: list[bo.Trial] = []
+
+    def ask() -> Array:
+        asked.append(opt.ask())
+        return np.array([asked[-1].params[key] for key in space], dtype=np.float64)
+
+    def tell(x: Array, y: float) -> None:
+        opt.tell(asked[-1], y)
+
+    def recommend() -> Array:
+        params = opt.recommend().params
+        return np.array([params[key] for key in space], dtype=np.float64)
+
+    return run_loop("bkbopt", problem, n_trials, seed, Loop(ask=ask, tell=tell, recommend=recommend))
+
+
 PEERS: dict[str, Optimiser] = {
     "random": _random,
     "tpe": _optuna("tpe"),
     "gp_sampler": _optuna("gp_sampler"),
     "cmaes": _optuna("cmaes"),
     "qlognei": _qlognei,
-    # Our own optimiser joins here.
+    "bkbopt": _bkbopt,
 }
 
 
@@ -278,5 +287,5 @@ def run_peer(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
         raise ArgumentError(f"name: expected one of {sorted(PEERS)}, got {name!r}")
     if n_trials < 1:
         raise ArgumentError(f"n_trials: expected at least 1, got {n_trials}")
-    with _one_thread():
+    with limited_threads(1):
         return PEERS[name](problem, n_trials, seed)

@@ -67,7 +67,8 @@ class Float:
             return
         if self.log:
             raise ArgumentError(f"expected log=True or a step, not both, got step={step!r}: leave one out")
-        _check_step(low, high, step, self._n_steps)
+        _check_positive(step)
+        _check_reach(low, high, step, self._n_steps)
         if low < high and step < 16 * self._ulp:
             raise ArgumentError(f"expected a step that doubles near {high!r} can follow, got {step!r}: leave step out")
         _set(self, high=self.value(self._n_steps))
@@ -125,7 +126,8 @@ class Float:
     def _n_steps(self) -> int:
         low, step, unit = self._decimal
         n = int((Fraction(repr(self.high)) * unit - low) // step)
-        return n + (self.value(n + 1) <= self.high)  # the double nearest to the next point may still be within bounds
+        # The double nearest to the point after that may still be within bounds.
+        return n + (_as_float(Fraction(low + (n + 1) * step, unit)) <= self.high)
 
     @property
     def _ulp(self) -> float:
@@ -155,7 +157,8 @@ class Int:
         low, high, step = _whole("low", self.low), _whole("high", self.high), _whole("step", self.step)
         _set(self, low=low, high=high, step=step, log=_flag("log", self.log))
         _check_bounds(low, high, log=self.log)
-        _check_step(low, high, step, (high - low) // max(step, 1))
+        _check_positive(step)
+        _check_reach(low, high, step, (high - low) // step)
         _set(self, high=high - (high - low) % step)
         if self.log and step != 1:
             raise ArgumentError(f"expected step 1 with log=True, got {step!r}: leave one out")
@@ -367,8 +370,11 @@ def _check_bounds(low: float, high: float, *, log: bool) -> None:
         raise ArgumentError(f"low: expected a positive number with log=True, got {low!r}")
 
 
-def _check_step(low: float, high: float, step: float, n_steps: int) -> None:
+def _check_positive(step: float) -> None:
     if step <= 0:
         raise ArgumentError(f"step: expected a positive number, got {step!r}")
+
+
+def _check_reach(low: float, high: float, step: float, n_steps: int) -> None:
     if low < high and n_steps == 0:
         raise ArgumentError(f"step: expected at most high - low = {high - low!r}, got {step!r}")

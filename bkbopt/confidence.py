@@ -6,7 +6,7 @@
 | radius  | y     | what the papers write as beta: it multiplies sqrt(leverage); beta = radius / sqrt(lam) |
 | lam     | y^2   | noise variance = ridge                                                       |
 | xi      | y     | noise standard deviation (sub-Gaussian)                                      |
-| F       | y     | bound of the RKHS norm of f                                                  |
+| F       | -     | bound of the RKHS norm of f; the kernel carries the unit of y                |
 | kappa2  | y^2   | sup k(x, x)                                                                  |
 | d_eff   | -     | sum of the leverages of all evaluations                                      |
 
@@ -45,7 +45,7 @@ class Progress:
         lam: noise variance, y squared.
         kappa2: largest prior variance seen, y squared.
         effective_dimension: sum of the leverages of all evaluations.
-        log_growth: running sum of log(1 + 3 leverage) at the time of each evaluation (algorithms of section 2.4 ii).
+        log_growth: a bound of logdet(I + K / lam), such as the running sum of log(1 + 3 leverage) at each evaluation.
         batch: hallucinated evaluations in flight.
         batch_leverage: sum of their leverages.
     """
@@ -102,7 +102,7 @@ class Theorem2:
     """BKB's confidence (Calandriello et al. 2019, Theorem 2).
 
     Args:
-        norm_bound: F >= ||f|| in the RKHS, units of y.
+        norm_bound: F >= ||f|| in the RKHS of the kernel.
         noise_sd: xi, units of y.
         delta: probability that the guarantee fails.
         epsilon: accuracy of the dictionary, in (0, 1).
@@ -162,9 +162,10 @@ class Srinivas:
 
 @dataclass(frozen=True)
 class Chowdhury:
-    """IGP-UCB (Chowdhury and Gopalan 2017): beta = F + xi sqrt(2 (gamma + 1 + log(1 / delta))).
+    """IGP-UCB (Chowdhury and Gopalan 2017): beta = F + xi / sqrt(lam) sqrt(2 (gamma + 1 + log(1 / delta))).
 
-    gamma, the information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2.
+    The paper has lam = 1 + 2 / T, and no division; without it the width would depend on the unit of y. gamma, the
+    information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2.
     """
 
     norm_bound: float = 1.0
@@ -179,7 +180,8 @@ class Chowdhury:
         """See `Confidence`."""
         p = progress
         gamma = 0.5 * p.effective_dimension * (1.0 + math.log1p(p.kappa2 * max(p.t, 1) / p.lam))
-        return self.norm_bound + self.noise_sd * math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / self.delta)))
+        width = math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / self.delta)))
+        return self.norm_bound + self.noise_sd / math.sqrt(p.lam) * width
 
 
 @dataclass(frozen=True)

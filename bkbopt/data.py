@@ -8,6 +8,8 @@
 | Y2     | scalar | y squared | sum of the squares of all values     |
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -76,6 +78,19 @@ class Observations:
         self.total += len(y)
         self.Y2 += float(y @ y)
         return rows
+
+    def checkpoint(self) -> Callable[[], None]:
+        """A function that takes back all that was added after this call."""
+        u, n, s, total, Y2 = len(self), self.n.clone(), self.s.clone(), self.total, self.Y2
+
+        def restore() -> None:
+            for key in list(self._index)[u:]:
+                del self._index[key]
+            for buffer, values in ((self._n, n), (self._s, s)):
+                buffer.zero_()[:u] = values
+            self.total, self.Y2 = total, Y2
+
+        return restore
 
     def _reserve(self, size: int) -> None:
         if size > len(self._n):

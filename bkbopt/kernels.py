@@ -11,15 +11,15 @@ A GPyTorch kernel costs about half a millisecond a call before any arithmetic; t
 microseconds, which is why it exists (`benchmarks/kernel_overhead.py` prints the ratio).
 """
 
-import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from bkbopt._foreign_kernels import CallableKernel, GPyTorchKernel
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 
 __all__ = [
@@ -219,6 +219,8 @@ def rbf(
 def _ard(
     form: str, dim: int, lengthscale: float | Sequence[float] | None, outputscale: float, categorical: Sequence[int]
 ) -> ARDKernel:
+    if len(set(categorical) & set(range(dim))) < len(categorical):
+        raise ArgumentError(f"categorical: expected different columns from 0 to {dim - 1}, got {list(categorical)}.")
     n = dim - len(categorical)
     if lengthscale is None:
         lengthscale = 0.5 * math.sqrt(max(n, 1))
@@ -239,103 +241,6 @@ def _ard(
         form=form,
         prior_loc=math.sqrt(2.0) + 0.5 * math.log(max(n, 1)),
     )
-
-
-class _Dense(torch.nn.Module):
-    """Evaluates a GPyTorch kernel eagerly, so that `functional_call` sees every use of the parameters."""
-
-    def __init__(self, kernel: Any) -> None:
-        super().__init__()
-        self.kernel = kernel
-
-    def forward(self, what: str, X1: Tensor | None = None, X2: Tensor | None = None) -> Tensor:
-        if what == "matrix":
-            return cast(Tensor, self.kernel(X1, X2).to_dense())
-        if what == "diag":
-            return cast(Tensor, self.kernel(X1, diag=True))
-        lp = torch.zeros((), dtype=torch.float64)
-        for _, module, prior, closure, _ in self.kernel.named_priors():
-            lp = lp + prior.log_prob(closure(module)).sum()
-        return lp
-
-
-@dataclass(frozen=True)
-class GPyTorchKernel:
-    """Any GPyTorch kernel, without batch dimensions, as an immutable kernel of ours; its priors are respected."""
-
-    module: _Dense
-    theta: Tensor
-
-    @classmethod
-    def wrap(cls, kernel: Any) -> "GPyTorchKernel":
-        """Copy a `gpytorch.kernels.Kernel` in float64; the caller's object is neither kept nor changed."""
-        module = _Dense(copy.deepcopy(kernel)).double().eval()
-        values = [p.detach().reshape(-1) for p in module.parameters()]
-        theta = torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
-        return cls(module, theta)
-
-    def _parameters(self) -> dict[str, Tensor]:
-        out, start = {}, 0
-        for name, p in self.module.named_parameters():
-            out[name] = self.theta[start : start + p.numel()].reshape(p.shape)
-            start += p.numel()
-        return out
-
-    def _call(self, *args: object) -> Tensor:
-        return cast(Tensor, torch.func.functional_call(self.module, self._parameters(), args))
-
-    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """See `Kernel`."""
-        return self._call("matrix", X1, X2)
-
-    def diag(self, X: Tensor) -> Tensor:
-        """See `Kernel`."""
-        return self._call("diag", X)
-
-    def with_theta(self, theta: Tensor) -> "GPyTorchKernel":
-        """See `FittableKernel`."""
-        return GPyTorchKernel(self.module, theta)
-
-    def log_prior(self) -> Tensor:
-        """Sum of the log densities of the priors registered on the kernel."""
-        return self._call("prior")
-
-
-@dataclass(frozen=True)
-class CallableKernel:
-    """A plain callable `(A, B) -> K`, on points or, with `objects`, on anything a pool may hold.
-
-    With `objects` the "points" that surrogates see are row numbers `(n, 1)` into that list, and the callable receives
-    lists of objects.
-    """
-
-    function: Callable[[Any, Any], Any]
-    objects: Sequence[object] | None = None
-
-    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """See `Kernel`."""
-        K = torch.as_tensor(self.function(self._look_up(X1), self._look_up(X2)), dtype=torch.float64)
-        if K.shape != (X1.shape[0], X2.shape[0]):
-            raise KernelError(
-                f"kernel: expected a matrix of shape ({X1.shape[0]}, {X2.shape[0]}) for that many points, "
-                f"got shape {tuple(K.shape)}; return k(A, B) with a row for each of A and a column for each of B."
-            )
-        return K
-
-    def diag(self, X: Tensor) -> Tensor:
-        """The callable's own `diag` if it has one, else the diagonal of small blocks."""
-        own = getattr(self.function, "diag", None)
-        if own is not None:
-            out = torch.as_tensor(own(self._look_up(X)), dtype=torch.float64)
-            if out.shape != (X.shape[0],):
-                raise KernelError(f"kernel.diag: expected shape ({X.shape[0]},), got {tuple(out.shape)}.")
-            return out
-        return torch.cat([self(B, B).diagonal() for B in X.split(32)]) if len(X) else X.new_zeros(0)
-
-    def _look_up(self, X: Tensor) -> object:
-        if self.objects is None:
-            return X
-        return [self.objects[int(i)] for i in X[:, 0].tolist()]
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,8 @@ class Modelling:
         return {
             "surrogate": self.surrogate.state_dict(),
             "kernel": kernel_state(self.surrogate.kernel) if self.surrogate.has_kernel else None,
+            "start": None if self._start is None else kernel_state(self._start),
+            "user_noise": self._user_noise,
             "scaler": vars(self.scaler),
             "n_fitted": self.n_fitted,
         }
@@ -136,6 +138,8 @@ class Modelling:
         if state["kernel"] is not None:
             own = self.surrogate.kernel if self.surrogate.has_kernel else None
             kernel = restored_kernel(state["kernel"], own)
+        self._start = None if state["start"] is None else restored_kernel(state["start"], self._start)
+        self._user_noise = state["user_noise"]
         self.scaler = Scaler(**state["scaler"])
         self.n_fitted = state["n_fitted"]
         self.surrogate.load_state_dict(state["surrogate"], kernel)

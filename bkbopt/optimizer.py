@@ -14,15 +14,15 @@ from torch import Tensor
 
 from bkbopt import persistence
 from bkbopt.acquisition import ACQUISITIONS, UCB, Acquisition, LogEI, Thompson
-from bkbopt.arguments import as_domain, as_surrogate, checked_seed, checked_value, trial_id
+from bkbopt.arguments import as_domain, as_surrogate, checked_count, checked_seed, checked_value, trial_id
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.domains import Pool, PoolDomain
 from bkbopt.domains.base import Params
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError
 from bkbopt.modelling import Modelling
 from bkbopt.reports import Diagnostics, Recommendation, RegretCertificate
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.checks import as_values, check_number
+from bkbopt.surrogates.checks import as_values
 from bkbopt.trials import Trial, TrialLog
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Optimizer:
         if feasible is not None and not callable(feasible):
             raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
         self.direction, self.acquisition, self.duplicates = direction, acquisition, duplicates
-        self.n_startup_trials = int(check_number("n_startup_trials", n_startup_trials, 0.0, "a whole number >= 0"))
+        self.n_startup_trials = checked_count("n_startup_trials", n_startup_trials, 0)
         self.confidence = as_confidence(beta)
         self._rng = np.random.default_rng(checked_seed(seed))
         own = as_surrogate(surrogate)
@@ -113,13 +113,24 @@ class Optimizer:
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """The next trial, or a list of the next `n`; each counts as pending until told or failed.
 
+        Pending points differ from each other while there are enough. The list is shorter than `n` where
+        `duplicates="avoid"` leaves fewer.
+
         Raises:
             SpaceExhaustedError: with `duplicates="avoid"`, every point was proposed.
             ArgumentError: no feasible point was found.
         """
         if n is None:
             return self._ask_one()
-        return [self._ask_one() for _ in range(int(check_number("n", n, 1.0, "a whole number >= 1")))]
+        trials: list[Trial] = []
+        for _ in range(checked_count("n", n, 1)):
+            try:
+                trials.append(self._ask_one())
+            except SpaceExhaustedError:
+                if not trials:
+                    raise
+                break
+        return trials
 
     def _ask_one(self) -> Trial:
         start = time.perf_counter()
@@ -135,24 +146,25 @@ class Optimizer:
 
     def _propose(self) -> tuple[Tensor, dict[str, Any]]:
         modelling, log = self._modelling, self._log
+        pending, failed = log.pending(), log.failed()
         if log.n_complete < max(self.n_startup_trials, 1):
-            return self.domain.startup(self._rng), {}
+            return self.domain.startup(self._rng, pending), {}
         if modelling.fit_is_due(log.n_complete):
             modelling.refit(*log.complete())
         surrogate = modelling.surrogate
-        pending, failed = log.pending(), log.failed()
         model = surrogate.hallucinate(pending, failed, modelling.lie() if len(failed) else 0.0)
         progress = modelling.progress(self.domain.n_arms, len(pending))
         beta = self.confidence(progress)
         good = modelling.best_points(N_GOOD)
-        x = self.domain.suggest(model, self._acquisition(beta, good), good, self._rng)
+        x = self.domain.suggest(model, self._acquisition(beta, good), good, self._rng, pending)
         report = {
             "m": len(surrogate.inducing),
             "effective_dimension": progress.effective_dimension,
             "beta": beta,
             "noise_sd": modelling.scaler.width(surrogate.noise**0.5),
         }
-        if self.acquisition == "ucb" and not len(pending) and not len(failed):
+        all_open = self.duplicates == "allow" or not self.domain.is_discrete
+        if self.acquisition == "ucb" and all_open and not len(pending) and not len(failed):
             mean, variance = model(x[None])
             gap = float(mean[0] + beta * variance[0].sqrt()) - self._lower_bound(beta)[1]
             report["regret_bound"] = modelling.scaler.width(max(gap, 0.0))
@@ -224,9 +236,7 @@ class Optimizer:
         now = _now()
         told = []
         for x, row, value in zip(X, params, y.tolist(), strict=True):
-            index = self.domain.describe(x)[1] if isinstance(self.domain, PoolDomain) else None
-            names = self.domain.describe(x)[0] if isinstance(self.domain, PoolDomain) else row
-            told.append(self._log.finish(self._log.add(x, names, index, now).id, value, now))
+            told.append(self._log.finish(self._log.add(x, *self.domain.describe(x, row), now).id, value, now))
             if self.duplicates == "avoid" and self.domain.is_discrete:
                 self.domain.block(x)
         return told
@@ -318,7 +328,7 @@ class Optimizer:
         The batch rule of BBKB: add hallucinated picks while 1 + the sum of their leverages stays within 2. Few early
         on, when one answer changes everything; more as the posterior settles. At first: the start-up trials left.
         """
-        limit = int(check_number("limit", limit, 1.0, "a whole number >= 1"))
+        limit = checked_count("limit", limit, 1)
         if not self._modelling.ready:
             return min(limit, max(self.n_startup_trials - self._log.n_complete, 1))
         twin = copy.deepcopy(self)
@@ -341,7 +351,7 @@ class Optimizer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole state to one file, atomically: JSON and arrays, nothing that runs when it is read.
 
-        Not saved: `feasible`, kernels that are not ours, and pools of objects; `load` takes them again.
+        Not saved: `feasible`, kernels that are not ours, data frames and pools of objects; `load` takes them again.
         """
         persistence.save(self, path)
 
@@ -358,7 +368,7 @@ class Optimizer:
 
         Args:
             path: the file.
-            pool: the objects, where the pool was a list of objects.
+            pool: the data frame, or the objects: all that were ever in the pool, in order of first appearance.
             surrogate: with the kernel, where that was not one of ours.
             feasible: the constraint, where there was one.
 

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from bkbopt import confidence, storage
-from bkbopt.domains import BoxDomain, Pool, PoolDomain
+from bkbopt.domains import BoxDomain, Pool
 from bkbopt.domains.base import Params
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, BkbError, StateFileError
+from bkbopt.modelling import restored_kernel
 from bkbopt.reports import Diagnostics
 from bkbopt.space import Space
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
@@ -45,7 +44,8 @@ def save(optimizer: "Optimizer", path: str | os.PathLike[str]) -> None:
         "options": options,
         "beta": _schedule_state(optimizer.confidence),
         "surrogate": {"class": type(surrogate).__name__, "options": surrogate.options()},
-        "domain": _domain_state(optimizer.domain),
+        "domain": optimizer.domain.state_dict(),
+        "given": _given_params(optimizer),
         "sobol_seed": optimizer._sobol_seed,
         "log": optimizer._log.state_dict(),
         "rng": optimizer._rng.bit_generator.state,
@@ -63,23 +63,37 @@ def load(
     feasible: Callable[[Params], bool] | None,
 ) -> "Optimizer":
     """See `Optimizer.load`."""
-    s: Any = storage.load(path, kind=KIND)
-    if surrogate is None:
-        own = s["surrogate"]
-        if own["options"].pop("needs_kernel"):
-            raise ArgumentError(
-                "surrogate: this state was saved with a kernel of yours; pass surrogate= with the same kernel to load."
-            )
-        surrogate = SURROGATES[own["class"]](**own["options"])
+    state: Any = storage.load(path, kind=KIND)
+    try:
+        return _rebuilt(cls, state, pool, surrogate, feasible)
+    except BkbError:
+        raise
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        # What the code below raises where a part is missing or is not what it should be.
+        raise StateFileError(
+            f"path: expected the state of an optimizer, got a file whose state does not fit together: {path}"
+        ) from error
+
+
+def _rebuilt(
+    cls: "type[Optimizer]",
+    s: Any,
+    pool: Any,
+    surrogate: Surrogate | None,
+    feasible: Callable[[Params], bool] | None,
+) -> "Optimizer":
+    surrogate = _surrogate(s["surrogate"], s["modelling"], surrogate)
     domain = s["domain"]
     where: Any = Space.from_dict(domain["space"]) if "space" in domain else _pool(domain, pool)
     optimizer = cls(where, seed=0, surrogate=surrogate, beta=_schedule(s["beta"]), feasible=feasible, **s["options"])
     optimizer._sobol_seed = s["sobol_seed"]
     if isinstance(optimizer.domain, BoxDomain):
         optimizer.domain = BoxDomain(optimizer.domain.space, feasible, s["sobol_seed"])
-        optimizer.domain.fast_forward(domain["n_started"])
+    optimizer.domain.load_state_dict(domain)
     X = s["log"]["X"]
-    optimizer._log = TrialLog.from_state(s["log"], [optimizer.domain.describe(x)[0] for x in X])
+    rows = [None if i is None else {"index": i} for i in s["log"]["index"]]
+    params = [s["given"].get(str(i)) or optimizer.domain.describe(x, rows[i])[0] for i, x in enumerate(X)]
+    optimizer._log = TrialLog.from_state(s["log"], params)
     for trial, x in zip(optimizer._log, X, strict=True):
         if optimizer.domain.is_discrete and (optimizer.duplicates == "avoid" or trial.state == "FAIL"):
             optimizer.domain.block(x)
@@ -87,6 +101,31 @@ def load(
     optimizer._rng.bit_generator.state = s["rng"]
     optimizer.diagnostics = [Diagnostics(**d) for d in s["diagnostics"]]
     return optimizer
+
+
+def _surrogate(own: dict[str, Any], modelling: dict[str, Any], given: Surrogate | None) -> Surrogate:
+    """The surrogate without data, as it was when the optimizer was made."""
+    if given is not None:
+        if type(given).__name__ != own["class"]:
+            raise ArgumentError(
+                f"surrogate: expected a {own['class']}, which this state was saved with, got {type(given).__name__}."
+            )
+        return given
+    if own["options"].pop("needs_kernel"):
+        raise ArgumentError(
+            "surrogate: this state was saved with a kernel of yours; pass surrogate= with the same kernel to load."
+        )
+    kernel = None if modelling["start"] is None else restored_kernel(modelling["start"], None)
+    return SURROGATES[own["class"]](**{**own["options"], "kernel": kernel, "noise": modelling["user_noise"]})
+
+
+def _given_params(optimizer: "Optimizer") -> dict[str, object]:
+    """Parameters that the user told with more digits than the encoded point gives back, by trial."""
+    if not isinstance(optimizer.domain, BoxDomain):
+        return {}
+    space, log = optimizer.domain.space, optimizer._log
+    decoded = space.decode(log.state_dict()["X"][:, : space.dim])  # type: ignore[index]
+    return {str(t.id): dict(t.params) for t, params in zip(log, decoded, strict=True) if t.params != params}
 
 
 def _schedule_state(schedule: object) -> dict[str, object]:
@@ -104,15 +143,9 @@ def _schedule(state: dict[str, Any]) -> Any:
     return SCHEDULES[state["class"]](**state["options"])
 
 
-def _domain_state(domain: BoxDomain | PoolDomain) -> dict[str, object]:
-    if isinstance(domain, BoxDomain):
-        return {"space": domain.space.to_dict(), "n_started": domain.n_started}
-    return domain.state_dict()
-
-
 def _pool(state: dict[str, Any], given: Any) -> Pool:
     if given is not None:
         return given if isinstance(given, Pool) else Pool(given)
     if state["raw"] is None:
         raise ArgumentError("pool: this state was saved with a pool of objects or a data frame; pass pool= to load.")
-    return Pool(torch.as_tensor(state["raw"]))
+    return Pool(state["raw"])

@@ -20,7 +20,8 @@ class Diagnostics:
         beta: width of the confidence, in standard deviations.
         noise_sd: standard deviation of the noise, fitted or given, user's units.
         regret_bound: largest UCB - largest LCB, user's units: an upper bound on what is left to gain, if the model and
-            beta hold. None with trials pending or failed, when the search's posterior is not the data's.
+            beta hold. None with trials pending or failed, when the search's posterior is not the data's, and where
+            duplicates are avoided, when the search leaves points out.
     """
 
     trial: int

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from bkbopt.arguments import checked_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.surrogates.checks import check_number
@@ -22,10 +23,10 @@ def minimize(
     n_trials: int | None = None,
     *,
     timeout: float | None = None,
-    callbacks: Iterable[Callable[[Optimizer, Trial], object]] = (),
+    callbacks: Callable[[Optimizer, Trial], object] | Iterable[Callable[[Optimizer, Trial], object]] = (),
     executor: Any = None,
     n_workers: int | None = None,
-    catch: tuple[type[Exception], ...] = (),
+    catch: type[Exception] | Iterable[type[Exception]] = (),
     show_progress_bar: bool = False,
     stop_at_regret: float | None = None,
     **options: Any,
@@ -48,6 +49,10 @@ def minimize(
 
     Returns:
         The optimizer: `.recommend()`, `.best_trial`, `.trials_dataframe()`.
+
+    Raises:
+        ArgumentError: a number is out of range, nothing ends the run, or what `Optimizer` and `tell` refuse.
+        ArgumentTypeError: an argument has the wrong type.
     """
     if not callable(f):
         raise ArgumentTypeError(f"f: expected a callable (params) -> float, got {type(f).__name__}.")
@@ -56,19 +61,39 @@ def minimize(
             "n_trials: expected a number, or timeout or stop_at_regret to end the run, got none of them."
         )
     if n_trials is not None:
-        n_trials = int(check_number("n_trials", n_trials, 0.0, "a whole number >= 0"))
+        n_trials = checked_count("n_trials", n_trials, 0)
+    if n_workers is not None:
+        n_workers = checked_count("n_workers", n_workers, 1)
     if timeout is not None:
         timeout = check_number("timeout", timeout, 0.0, "a number of seconds >= 0")
+    if stop_at_regret is not None:
+        stop_at_regret = check_number("stop_at_regret", stop_at_regret, 0.0, "a number >= 0, units of y")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ArgumentTypeError(f"executor: expected something with submit(f, params), got {type(executor).__name__}.")
+    after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
+    catch = _several("catch", catch, _is_exception, "exception classes")
     if isinstance(space, Optimizer) and options:
         raise ArgumentError(f"{next(iter(options))}: options belong to the optimizer, which is given already.")
     optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
-    stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, tuple(callbacks))
+    stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
     with _bar(show_progress_bar, n_trials) as bar:
         if executor is None:
             _run_here(f, optimizer, stop, catch, bar)
         else:
             _run_on(executor, n_workers or getattr(executor, "_max_workers", None) or 2, f, optimizer, stop, catch, bar)
     return optimizer
+
+
+def _several(name: str, given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
+    """One thing or an iterable of them, as a tuple of what fits."""
+    items = (given,) if fits(given) else tuple(given) if isinstance(given, Iterable) else None
+    if items is None or not all(map(fits, items)):
+        raise ArgumentTypeError(f"{name}: expected {what}, got {given!r}.")
+    return items
+
+
+def _is_exception(given: Any) -> bool:
+    return isinstance(given, type) and issubclass(given, Exception)
 
 
 class _Stop:

@@ -4,7 +4,7 @@
 | ------ | ------------- | ----------------------------------------------------------- |
 | y      | user's        | values as told                                              |
 | v      | -             | (sign y / unit - center) / scale, winsorised from below     |
-| unit   | user's        | largest |y|: keeps 1e300 and 1e-300 away from overflow      |
+| unit   | user's        | largest |y| above the floor: no overflow at 1e300, 1e-300    |
 """
 
 from dataclasses import dataclass
@@ -43,6 +43,9 @@ class Scaler:
         robust = (q3 - q1) / 1.349
         floor = median - WINSOR * robust if robust > 0 else -float("inf")
         z = z.clamp_min(floor)
+        # One terrible value must not set the unit, in which the others would be too small to square.
+        top = float(z.abs().max()) or 1.0
+        unit, floor, z = unit * top, floor / top, z / top
         scale = float(z.std(correction=0))
         # A constant y has no scale of its own: anything finite will do.
         center, scale = float(z.mean()), scale if scale > 1e-12 else 1.0

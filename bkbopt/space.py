@@ -304,8 +304,9 @@ def _locate(name: str, parameter: Parameter, rows: Sequence[Mapping[str, object]
 def _moves(scale: Scale, code: NDArray[np.float64], n: int, *, every: bool) -> NDArray[np.float64]:
     """Codes of the neighbours of the grid point with code `code (1,)`."""
     here = scale.nearest(code)
-    others = np.arange(n)
-    if not every and n > _SMALL_GRID:
+    if every or n <= _SMALL_GRID:
+        others = np.arange(n)
+    else:
         leaps = scale.nearest(np.concatenate([code - _LEAP, code + _LEAP]))
         others = np.unique(np.concatenate([here - 2, here - 1, here + 1, here + 2, leaps]))
     return scale.encoded(others[(others != here) & (others >= 0) & (others < n)])

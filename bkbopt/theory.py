@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from bkbopt.arguments import checked_count
 from bkbopt.confidence import Theorem2, theorem1_qbar
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.surrogates import BKB
-from bkbopt.surrogates.checks import check_noise
+from bkbopt.surrogates.checks import check_number
 
 __all__ = ["theory"]
 
@@ -37,11 +39,21 @@ def theory(
         direction: "minimize" or "maximize".
         seed: of everything random.
 
+    Raises:
+        ArgumentError: a number is out of range.
+        ArgumentTypeError: an argument has the wrong type.
+
     Returns:
         An `Optimizer` with Algorithm 1's schedule (a new dictionary at every step, qbar of Theorem 1), the first point
         at random, and the theorem's radius. The regret bound then holds with probability 1 - delta.
     """
-    lam = check_noise(noise)
+    lam = check_number("noise", noise, 0.0, "a positive finite variance (y squared)", strict=True)
+    norm_bound = check_number("norm_bound", norm_bound, 0.0, "a number >= 0, units of y")
+    horizon = checked_count("horizon", horizon, 1)
+    if not 0.0 < check_number("delta", delta, 0.0, "a number strictly between 0 and 1") < 1.0:
+        raise ArgumentError(f"delta: expected a number strictly between 0 and 1, got {delta!r}.")
+    if kernel is None:
+        raise ArgumentTypeError("kernel: expected a kernel of bkbopt or GPyTorch, or a callable, got None.")
     surrogate = BKB(kernel, lam, qbar=theorem1_qbar(horizon, delta / 2.0, epsilon), schedule="every", max_inducing=None)
     beta = Theorem2(norm_bound=norm_bound, noise_sd=lam**0.5, delta=delta / 2.0, epsilon=epsilon, form=form)
     return Optimizer(

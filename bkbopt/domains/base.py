@@ -42,22 +42,36 @@ class Domain(Protocol):
         """Encoded points `(n, d)`; refuses what does not belong to the domain."""
         ...
 
-    def describe(self, x: Tensor) -> tuple[Params, int | None]:
-        """The parameters of an encoded point, and its row in the pool (None outside of pools)."""
+    def describe(self, x: Tensor, given: Params | None = None) -> tuple[Params, int | None]:
+        """The parameters of an encoded point, and its row in the pool (None outside of pools).
+
+        `given` is what the user wrote for it: its digits are kept, and its row is looked at first.
+        """
         ...
 
     def block(self, x: Tensor) -> None:
         """Never propose this point again."""
         ...
 
-    def startup(self, rng: np.random.Generator) -> Tensor:
-        """The next point `(d,)` of the initial design."""
+    def startup(self, rng: np.random.Generator, pending: Tensor) -> Tensor:
+        """The next point `(d,)` of the initial design, none of `pending (p, d)` while there are others."""
         ...
 
     def suggest(
-        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator
+        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator, pending: Tensor
     ) -> Tensor:
-        """The point `(d,)` that maximises the acquisition; `good (k, d)` are the best known points."""
+        """The point `(d,)` that maximises the acquisition, none of `pending (p, d)` while there are others.
+
+        `good (k, d)` are the best known points.
+        """
+        ...
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`, on a domain of the same space or pool."""
         ...
 
 

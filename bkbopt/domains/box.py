@@ -1,6 +1,7 @@
 """A box of floats, integers and categories."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,9 +71,12 @@ class BoxDomain:
         """See `Domain`."""
         return self._padded(self.space.encode(params))
 
-    def describe(self, x: Tensor) -> tuple[Params, int | None]:
+    def describe(self, x: Tensor, given: Params | None = None) -> tuple[Params, int | None]:
         """See `Domain`."""
-        return self.space.decode(x[None, : self.space.dim])[0], None
+        params = self.space.decode(x[None, : self.space.dim])[0]
+        if given is not None:
+            params |= {c.name: float(given[c.name]) for c in self.space.columns if c.n_values is None}
+        return params, None
 
     def block(self, x: Tensor) -> None:
         """See `Domain`."""
@@ -84,46 +88,51 @@ class BoxDomain:
     def _padded(self, X: Tensor) -> Tensor:
         return X if self.space.dim else X.new_zeros(len(X), 1)
 
-    def _canonical(self, x: Tensor) -> Tensor:
-        """The point as it would come back through its parameters, so that one point has one key."""
-        return self.encode([self.describe(x)[0]])[0]
+    def _canonical(self, X: Tensor) -> Tensor:
+        """The points `(n, d)` as they would come back through their parameters, so that one point has one key."""
+        return self.encode(self.space.decode(X))
 
-    def _open(self, x: Tensor) -> bool:
-        return row_keys(x[None])[0] not in self._blocked and self._feasible(x)
+    def _open(self, x: Tensor, busy: Set[bytes] = frozenset()) -> bool:
+        key = row_keys(x[None])[0]
+        return key not in self._blocked and key not in busy and self._feasible(x)
 
-    def startup(self, rng: np.random.Generator) -> Tensor:
+    def startup(self, rng: np.random.Generator, pending: Tensor) -> Tensor:
         """See `Domain`: a scrambled Sobol sequence."""
+        busy = set(row_keys(pending))
         if self._grid is not None and bool(self._closed.any()):
-            return self._any(rng)
+            return self._any(rng, busy)
         for _ in range(100):
             unit = self._sobol.draw(1, dtype=torch.float64)
             self.n_started += 1
-            x = self._canonical(self._padded(self.space.from_unit(unit[:, : self.space.dim]))[0])
-            if self._open(x):
+            x = self._canonical(self.space.from_unit(unit[:, : self.space.dim]))[0]
+            if self._open(x, busy):
                 return x
-        return self._any(rng)
-
-    def fast_forward(self, n: int) -> None:
-        """Skip the first `n` points of the initial design, as a loaded optimizer does."""
-        self._sobol.fast_forward(n)
-        self.n_started += n
+        return self._any(rng, busy)
 
     def suggest(
-        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator
+        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator, pending: Tensor
     ) -> Tensor:
         """See `Domain`."""
+        busy = set(row_keys(pending))
         if self._grid is not None:
             while not bool(self._closed.all()):
-                x = self._grid.X[argmax_of(self._grid, model, acquisition, self._closed, rng)]
+                x = self._grid.X[argmax_of(self._grid, model, acquisition, self._unavailable(busy), rng)]
                 if self._feasible(x):
                     return x
                 self.block(x)
             raise self._exhausted()
         for candidate in self._box.ranked(model, acquisition, good, rng, self._feasible):
-            x = self._canonical(candidate)
-            if self._open(x):
+            x = self._canonical(candidate[None])[0]
+            if self._open(x, busy):
                 return x
-        return self._any(rng)
+        return self._any(rng, busy)
+
+    def _unavailable(self, busy: set[bytes]) -> Tensor:
+        """Rows of the grid that may not be chosen: closed or busy, or only closed where that is all of them."""
+        rows = [self._rows[key] for key in busy if key in self._rows]
+        taken = self._closed.clone()
+        taken[rows] = True
+        return self._closed if bool(taken.all()) else taken
 
     def upper_bound(self, model: Model, beta: float, good: Tensor) -> tuple[Tensor, float]:
         """The point with the largest upper confidence bound that a search finds, feasible or not, and that bound."""
@@ -137,24 +146,37 @@ class BoxDomain:
         x = next(self._box.ranked(model, acquisition, good, rng, lambda _: True))
         return x, float(acquisition(*model(x[None]))[0])
 
-    def _any(self, rng: np.random.Generator) -> Tensor:
-        """A random point that is open; an error where there is none, or none can be found."""
+    def _any(self, rng: np.random.Generator, busy: set[bytes]) -> Tensor:
+        """A random point that is open, and not busy if possible; an error where none is open, or none can be found."""
         if self._grid is not None:
-            for i in rng.permutation(torch.nonzero(~self._closed)[:, 0].numpy()):
+            rows = rng.permutation(torch.nonzero(~self._closed)[:, 0].numpy())
+            free = rows[~self._unavailable(busy).numpy()[rows]]
+            for i in [*free, *rows]:
                 if self._feasible(self._grid.X[i]):
                     return self._grid.X[i]
             raise self._exhausted()
         if len(self._blocked) >= self.space.cardinality:
             raise self._exhausted()
         for _ in range(TRIES // 100):
-            for candidate in self.space.sample(100, rng):
-                x = self._canonical(candidate)
-                if self._open(x):
+            for x in self._canonical(self.space.sample(100, rng)):
+                if self._open(x, busy):
                     return x
         raise ArgumentError(
             f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
             "check the constraint, or narrow the space to where it can hold."
         )
+
+    def state_dict(self) -> dict[str, object]:
+        """See `Domain`."""
+        closed = None if self._grid is None else self._closed.clone()
+        return {"space": self.space.to_dict(), "n_started": self.n_started, "closed": closed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Domain`; the initial design goes on where it was."""
+        self._sobol.fast_forward(state["n_started"])
+        self.n_started = state["n_started"]
+        if self._grid is not None:
+            self._closed = state["closed"]
 
     def _exhausted(self) -> SpaceExhaustedError:
         return SpaceExhaustedError(

@@ -10,14 +10,16 @@ objects up. Equal objects (by ==, where hashable) are the same arm wherever they
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._parameters import as_python
 from bkbopt.acquisition import UCB, Acquisition, Thompson
+from bkbopt.data import row_keys
 from bkbopt.domains.base import Feasibility, Params
 from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError
 from bkbopt.maximize.pool import PoolMaximizer, argmax_of
@@ -73,6 +75,7 @@ class PoolDomain:
         self.objects: list[object] | None = None
         self._numbers: dict[object, int] = {}
         self._blocked: dict[bytes, Tensor] = {}
+        self._rows: dict[bytes, Tensor] = {}
         arms = pool.arms
         if isinstance(arms, Sequence) and not _is_numeric_table(arms):
             if not has_kernel:
@@ -87,11 +90,18 @@ class PoolDomain:
 
     def replace(self, pool: Pool) -> None:
         """Take other arms: some may have gone, others come. The encoding stays that of the first pool."""
-        X, raw = self._encoded_arms(pool.arms)
-        if not len(X):
-            raise ArgumentError("pool: expected at least one arm, got an empty pool.")
+        if self.objects is not None:
+            self._take(self._numbered(pool.arms), None)
+            return
+        columns, table = _read_table(pool.arms, self._columns, scale=self._scale)
+        self._columns = columns
+        self._take(columns.scaled(table), pool.arms.copy() if hasattr(pool.arms, "iloc") else table)
+
+    def _take(self, X: Tensor, raw: Any) -> None:
+        """Search the arms `X (A, d)` from here on."""
         self._raw = raw
         self._chosen = None
+        self._rows = {}
         self.search = PoolMaximizer(X)
         self._closed = torch.zeros(len(X), dtype=torch.bool)
         for x in self._blocked.values():
@@ -102,28 +112,12 @@ class PoolDomain:
         """The arms, encoded, (A, d)."""
         return self.search.X
 
-    def _encoded_arms(self, arms: Any) -> tuple[Tensor, Any]:
-        if self.objects is not None:
-            if not isinstance(arms, Sequence):
-                raise ArgumentTypeError(f"pool: expected a list of objects as before, got {type(arms).__name__}.")
-            numbers = [self._number(a) for a in arms]
-            return torch.tensor(numbers, dtype=torch.float64).reshape(-1, 1), None
-        names, table, choices = _as_table(arms, self._columns)
-        columns = self._columns
-        if columns is None:
-            low, width = table.new_zeros(table.shape[1]), table.new_ones(table.shape[1])
-            if self._scale and len(table):
-                low, high = table.min(0).values, table.max(0).values
-                width = torch.where(high > low, high - low, 1.0)
-                if not bool(torch.isfinite(width).all()):
-                    raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
-                for j in choices:
-                    low[j], width[j] = 0.0, 1.0
-            columns = self._columns = _Columns(names, low, width, choices)
-        elif names != columns.names:
-            raise ArgumentError(f"pool: expected the columns {columns.names} of the first pool, got {names}.")
-        raw = arms.copy() if hasattr(arms, "iloc") else table
-        return columns.scaled(table), raw
+    def _numbered(self, arms: Any) -> Tensor:
+        if not isinstance(arms, Sequence):
+            raise ArgumentTypeError(f"pool: expected a list of objects as before, got {type(arms).__name__}.")
+        if not arms:
+            raise _empty()
+        return torch.tensor([self._number(a) for a in arms], dtype=torch.float64).reshape(-1, 1)
 
     def _number(self, arm: object) -> int:
         """The number of an object; new ones are appended. Unhashable ones are recognised by identity."""
@@ -194,13 +188,21 @@ class PoolDomain:
                 values.append(params[name])
         return columns.scaled(as_points([values], len(values), name="params"))[0]
 
-    def describe(self, x: Tensor) -> tuple[Params, int | None]:
+    def describe(self, x: Tensor, given: Params | None = None) -> tuple[Params, int | None]:
         """See `Domain`."""
-        index = self._chosen
-        if index is None or not torch.equal(self.X[index], x):
-            rows = torch.nonzero((x == self.X).all(1))[:, 0]
-            index = int(rows[0]) if len(rows) else None
-        return self._params_of(x, index), index
+        for index in (None if given is None else given.get("index"), self._chosen):
+            if isinstance(index, int) and 0 <= index < len(self.X) and torch.equal(self.X[index], x):
+                return self._params_of(x, index), index
+        rows = self._rows_of(x)
+        found = int(rows[0]) if len(rows) else None
+        return self._params_of(x, found), found
+
+    def _rows_of(self, x: Tensor) -> Tensor:
+        """Rows of the pool that are the point `x (d,)`; looked for once."""
+        key = row_keys(x[None])[0]
+        if key not in self._rows:
+            self._rows[key] = torch.nonzero((x == self.X).all(1))[:, 0]
+        return self._rows[key]
 
     def _choose(self, index: int) -> Tensor:
         """The arm's point; its row is remembered, so that describing what was chosen needs no search."""
@@ -213,8 +215,7 @@ class PoolDomain:
         columns = self._columns
         assert columns is not None
         if index is not None and hasattr(self._raw, "iloc"):
-            row = self._raw.iloc[index]
-            return {name: _as_python(row.iloc[j]) for j, name in enumerate(columns.names)}
+            return {name: as_python(self._raw.iat[index, j]) for j, name in enumerate(columns.names)}
         raw = (
             self._raw[index] if index is not None and isinstance(self._raw, Tensor) else x * columns.width + columns.low
         )
@@ -225,32 +226,41 @@ class PoolDomain:
 
     def block(self, x: Tensor) -> None:
         """See `Domain`."""
-        key = x.numpy().tobytes()
-        if key not in self._blocked:
-            self._blocked[key] = x
-            self._closed |= (x == self.X).all(1)
+        self._blocked[row_keys(x[None])[0]] = x
+        self._closed[self._rows_of(x)] = True
 
-    def startup(self, rng: np.random.Generator) -> Tensor:
+    def startup(self, rng: np.random.Generator, pending: Tensor) -> Tensor:
         """See `Domain`: uniformly at random among the open arms."""
+        taken = self._unavailable(pending)
         for _ in range(100):
             i = int(rng.integers(len(self.X)))
-            if not self._closed[i] and self._feasible(self._choose(i)):
+            if not taken[i] and self._feasible(self._choose(i)):
                 return self.X[i]
-        for row in rng.permutation(torch.nonzero(~self._closed)[:, 0].numpy()):
+        rows = rng.permutation(torch.nonzero(~self._closed)[:, 0].numpy())
+        for row in [*rows[~taken.numpy()[rows]], *rows]:
             if self._feasible(self._choose(int(row))):
                 return self.X[int(row)]
         raise self._exhausted()
 
     def suggest(
-        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator
+        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator, pending: Tensor
     ) -> Tensor:
         """See `Domain`: the exact argmax."""
         while not bool(self._closed.all()):
-            i = argmax_of(self.search, model, acquisition, self._closed, rng)
+            i = argmax_of(self.search, model, acquisition, self._unavailable(pending), rng)
             if self._feasible(self._choose(i)):
                 return self.X[i]
             self._closed[i] = True
         raise self._exhausted()
+
+    def _unavailable(self, pending: Tensor) -> Tensor:
+        """Arms that may not be chosen: closed or pending, or only closed where that is all of them."""
+        if not len(pending):
+            return self._closed
+        taken = self._closed.clone()
+        for x in pending:
+            taken[self._rows_of(x)] = True
+        return self._closed if bool(taken.all()) else taken
 
     def upper_bound(self, model: Model, beta: float, good: Tensor) -> tuple[Tensor, float]:
         """The arm with the largest upper confidence bound, and that bound."""
@@ -260,8 +270,40 @@ class PoolDomain:
         return self._choose(i), float(scores[i])
 
     def state_dict(self) -> dict[str, object]:
-        """For a state file: the raw rows of an array; data frames and objects have to be given again."""
-        return {"raw": self._raw if isinstance(self._raw, Tensor) else None}
+        """See `Domain`: the raw rows of an array; data frames and objects have to be given again."""
+        out: dict[str, object] = {"raw": self._raw, "closed": self._closed.clone()}
+        if self.objects is not None:
+            return out | {"numbers": self.X, "n_objects": len(self.objects)}
+        assert self._columns is not None
+        columns = vars(self._columns)
+        choices = [[j, list(values)] for j, values in self._columns.choices.items()]
+        return out | {
+            "raw": None if hasattr(self._raw, "iloc") else self._raw,
+            "columns": columns | {"choices": choices},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """See `Domain`. Objects are numbered in order of appearance, those that have left the pool included.
+
+        Raises:
+            ArgumentError: the pool given is not the one that was saved.
+        """
+        if "numbers" in state:
+            if self.objects is None or len(self.objects) != state["n_objects"]:
+                raise ArgumentError(
+                    f"pool: expected the {state['n_objects']} different objects that were saved (all that were ever in "
+                    f"the pool, in order of appearance), got {len(self.objects or ())}."
+                )
+            self._take(state["numbers"], None)
+        else:
+            columns = state["columns"]
+            if self._columns is None or self._columns.names != tuple(columns["names"]):
+                raise ArgumentError(f"pool: expected the columns {columns['names']} that were saved, got other ones.")
+            arms = self._raw
+            self._columns = _Columns(**columns | {"choices": {j: tuple(values) for j, values in columns["choices"]}})
+            self.replace(Pool(arms))
+        if len(state["closed"]) == len(self.X):
+            self._closed = state["closed"]
 
     def _exhausted(self) -> SpaceExhaustedError:
         return SpaceExhaustedError(
@@ -279,26 +321,58 @@ def _is_numeric_table(arms: Sequence[Any]) -> bool:
     )
 
 
-def _as_table(arms: Any, known: _Columns | None) -> tuple[tuple[str, ...], Tensor, dict[int, tuple[object, ...]]]:
-    """Column names, raw values (A, d) and the values of the categorical columns."""
+def _empty() -> ArgumentError:
+    return ArgumentError("pool: expected at least one arm, got an empty pool.")
+
+
+def _read_table(arms: Any, known: _Columns | None, *, scale: bool) -> tuple[_Columns, Tensor]:
+    """The encoding, grown by categories that a later pool brings, and the raw values (A, d), categories as codes."""
+    table, names, choices = _as_table(arms, known)
+    if not len(table):
+        raise _empty()
+    if not table.shape[1]:
+        raise ArgumentError("pool: expected at least one column, got none.")
+    if known is not None:
+        if names != known.names or set(choices) != set(known.choices):
+            kinds = [f"{name} (categorical)" if j in choices else name for j, name in enumerate(names)]
+            raise ArgumentError(
+                f"pool: expected the columns of the first pool, {known.names}, of the same types, got {kinds}."
+            )
+        return replace(known, choices=choices), table
+    low, width = table.new_zeros(table.shape[1]), table.new_ones(table.shape[1])
+    if scale:
+        low, high = table.min(0).values, table.max(0).values
+        width = torch.where(high > low, high - low, 1.0)
+        if not bool(torch.isfinite(width).all()):
+            raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
+        for j in choices:
+            low[j], width[j] = 0.0, 1.0
+    return _Columns(names, low, width, choices), table
+
+
+def _as_table(arms: Any, known: _Columns | None) -> tuple[Tensor, tuple[str, ...], dict[int, tuple[object, ...]]]:
+    """Raw values (A, d), column names and the values of the categorical columns."""
     if not hasattr(arms, "iloc"):
-        table = as_points(arms, None, name="pool").clone()
-        return tuple(f"x{j}" for j in range(table.shape[1])), table, {}
-    columns, choices = [], {}
-    for j, name in enumerate(arms.columns):
-        series = arms[name]
+        table = as_points(arms, None, name="pool").detach().clone()
+        return table, tuple(f"x{j}" for j in range(table.shape[1])), {}
+    names = tuple(str(c) for c in arms.columns)
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"pool: expected columns with distinct names, got {names}.")
+    columns, choices = [np.zeros((len(arms), 0))], {}
+    for j, name in enumerate(names):
+        series = arms.iloc[:, j]
+        missing = series.isna()
+        if missing.any():
+            row = int(missing.to_numpy().argmax())
+            raise ArgumentError(
+                f"pool: expected no missing values, got one in column {name!r}, row {row}; drop or impute such rows."
+            )
         if series.dtype.kind in "iufb":
-            columns.append(series.to_numpy(dtype=np.float64))
+            columns.append(series.to_numpy(dtype=np.float64)[:, None])
             continue
-        values = tuple(known.choices[j]) if known is not None and j in known.choices else ()
+        values = known.choices.get(j, ()) if known is not None else ()
         # Values in order of first appearance; a later pool may add some.
-        values = (*values, *(v for v in dict.fromkeys(series.tolist()) if v not in values))
-        choices[j] = values
+        choices[j] = values = tuple(dict.fromkeys([*values, *series.tolist()]))
         place = {v: float(i) for i, v in enumerate(values)}
-        columns.append(np.array([place[v] for v in series.tolist()], dtype=np.float64))
-    table = as_points(np.column_stack(columns) if columns else np.zeros((len(arms), 0)), None, name="pool")
-    return tuple(str(c) for c in arms.columns), table, choices
-
-
-def _as_python(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+        columns.append(np.array([place[v] for v in series.tolist()], dtype=np.float64)[:, None])
+    return as_points(np.hstack(columns), None, name="pool"), names, choices

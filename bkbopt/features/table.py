@@ -37,7 +37,10 @@ class FeatureTable:
         if self._r == self._Z.shape[1]:
             self._grow(rows=0, columns=max(8, self._r // 4))
         self._Z[: self._u, self._r] = c
-        self._residual[: self._u].sub_(c * c).clamp_min_(0.0)
+        lost = torch.zeros_like(self._residual)
+        lost[: self._u] = c * c
+        # Not in place: a copy of this table from before shares the buffers, and stays valid.
+        self._residual = (self._residual - lost).clamp_min(0.0)
         self._r += 1
 
     def _grow(self, rows: int, columns: int) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.acquisition import Acquisition, Thompson
-from bkbopt.linalg import safe_cholesky, small_work
+from bkbopt.linalg import safe_cholesky, small_scipy_work
 from bkbopt.space import Space
 from bkbopt.surrogates.model import Model
 
@@ -74,7 +74,7 @@ class BoxMaximizer:
             rng: of the candidates.
             usable: whether a start may be used (feasible); refinement starts from usable points only.
         """
-        with small_work(), torch.no_grad():
+        with small_scipy_work(), torch.no_grad():
             X = self._candidates(good, rng)
             if isinstance(acquisition, Thompson):
                 yield from self._sampled(model, X, rng)
@@ -87,7 +87,7 @@ class BoxMaximizer:
             scores = score(X)
             order = torch.argsort(scores, descending=True, stable=True)
             starts = _spread(X[order], usable, self.settings.n_starts)
-            refined = self._refine(starts, score)
+            refined = self._refine(starts, score) if len(starts) else starts
             best_first = torch.argsort(score(refined), descending=True, stable=True)
         yield from refined[best_first]
         yield from X[order]

@@ -14,6 +14,7 @@
 Leverage z^T V^-1 z has no unit; times lam it is a variance.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -94,6 +95,10 @@ class GaussianState:
         """Tr(V^-1 Z^T N Z) = r - lam Tr(V^-1), the part of d_eff that the features see."""
         return max(len(self.w) - self.lam * float((self.root * self.root).sum()), 0.0)
 
+    def log_determinant(self) -> float:
+        """logdet(V / lam), twice the information gain that the features see: O(r^3)."""
+        return float(torch.linalg.slogdet(self.V).logabsdet) - len(self.w) * math.log(self.lam)
+
     def hallucinate(self, Z: Tensor) -> "GaussianState":
         """Observations imagined to equal the mean at the rows of `Z (p, r)`: V grows, w stays."""
         if len(Z) * 4 > len(self.w):
@@ -105,7 +110,7 @@ class GaussianState:
         return state
 
     def lied_to(self, Z: Tensor, lie: float) -> "GaussianState":
-        """w moved as if the rows of `Z (f, r)`, which V counts already, had been observed at `lie`, not at their mean."""
+        """w moved as if the rows of `Z (f, r)`, which V counts already, had been observed at `lie`."""
         gradient = Z.T @ (lie - Z @ self.w)
         return self.with_mean(self.w + self.root.T @ (self.root @ gradient))
 

@@ -1,6 +1,8 @@
 """The protocol of a surrogate, and what all of ours share: checked input, the default kernel, seeds."""
 
+import contextlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.data import Observations
-from bkbopt.errors import ArgumentTypeError, NotReadyError
+from bkbopt.errors import ArgumentTypeError, KernelError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
 from bkbopt.linalg import small_work
 from bkbopt.surrogates.checks import as_points, as_values, check_noise
@@ -137,21 +139,35 @@ class SurrogateBase(ABC):
         Raises:
             ArgumentError: shapes that do not fit, or values that are not finite; nothing is learnt then.
             ArgumentTypeError: not real numbers.
+            KernelError: the kernel is of no use at these points; nothing is learnt then.
         """
         T = as_points(X, self.observations.dim or None, self.device)
         v = as_values(y, len(T), self.device)
         if not len(T):
             return
+        restore = self._checkpoint()
         if self._kernel is None:
             self._kernel = matern52(T.shape[1]).to(T.device)
         if not self.observations.dim:
             self.observations = Observations(T.shape[1], self.device)
-        with torch.no_grad():
-            if len(T) > 64:
+        try:
+            with torch.no_grad(), contextlib.nullcontext() if len(T) > 64 else small_work():
                 self._learn(T, v)
-            else:
-                with small_work():
-                    self._learn(T, v)
+        except KernelError:
+            restore()
+            raise
+
+    def _checkpoint(self) -> Callable[[], None]:
+        """A function that brings back the state of now: a kernel may prove unusable half-way through learning."""
+        attributes, rng = vars(self).copy(), self.rng.bit_generator.state
+        restore_observations = self.observations.checkpoint()
+
+        def restore() -> None:
+            vars(self).update(attributes)
+            restore_observations()
+            self.rng.bit_generator.state = rng
+
+        return restore
 
     @abstractmethod
     def _learn(self, X: Tensor, y: Tensor) -> None:

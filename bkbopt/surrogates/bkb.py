@@ -13,8 +13,10 @@ Between two draws a point with a high leverage is appended to the dictionary at 
 O(u r)): the next draw would include it with probability one. All others enter as rank-one updates, O(r^2).
 """
 
+import copy
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -25,11 +27,11 @@ from bkbopt.dictionaries import draw_rls, draw_uniform
 from bkbopt.errors import ArgumentError
 from bkbopt.features import Nystrom, WithoutResidual
 from bkbopt.features.table import FeatureTable
-from bkbopt.kernels import Kernel
+from bkbopt.kernels import Kernel, gram
 from bkbopt.linalg import small_work, threads_for
 from bkbopt.states import GaussianState
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.checks import check_number
+from bkbopt.surrogates.checks import check_count, check_number
 from bkbopt.surrogates.model import Model
 
 __all__ = ["BKB"]
@@ -104,7 +106,7 @@ class BKB(SurrogateBase):
         self.qbar = check_number("qbar", qbar, 1.0, "a number >= 1")
         self.leverage_budget = check_number("leverage_budget", leverage_budget, 1.0, "a number > 1", strict=True)
         if max_inducing is not None:
-            max_inducing = int(check_number("max_inducing", max_inducing, 1.0, "a whole number >= 1, or None"))
+            max_inducing = check_count("max_inducing", max_inducing, "a whole number >= 1, or None")
         if dictionary == "uniform" and max_inducing is None:
             raise ArgumentError('max_inducing: expected a number with dictionary="uniform", got None.')
         self.schedule, self.max_inducing, self.dictionary, self.variance = schedule, max_inducing, dictionary, variance
@@ -130,7 +132,7 @@ class BKB(SurrogateBase):
         known = self.observations.find(x)
         if self._state is None or self._features is None:
             self.observations.add(x[None], y[None])
-            self.log_growth += math.log1p(3.0 * float(self.kernel.diag(x[None])[0]) / self.noise)
+            self.log_growth += math.log1p(3.0 * float(gram(self.kernel, x[None])) / self.noise)
             self._build(x[None])
             return
         if known is None:
@@ -158,6 +160,15 @@ class BKB(SurrogateBase):
                 self._state = self._state.refactor()
         if self._draw_is_due():
             self._draw(latest=row)
+
+    def _checkpoint(self) -> Callable[[], None]:
+        restore_rest, table = super()._checkpoint(), copy.copy(self._table)
+
+        def restore() -> None:
+            restore_rest()
+            self._table = table
+
+        return restore
 
     def _embed(self, x: Tensor) -> tuple[Tensor, float]:
         features = self._ready()
@@ -233,6 +244,7 @@ class BKB(SurrogateBase):
         self.observations, self._kernel, self.noise, self._scale = observations, kernel, noise, 1.0
         if not len(observations):
             self._features = self._state = None
+            self.log_growth = 0.0
             return
         if self._features is None:
             take = min(len(observations), self.max_inducing or SEED_SIZE, SEED_SIZE)
@@ -246,7 +258,10 @@ class BKB(SurrogateBase):
             self._draw(latest=len(observations) - 1, most=2 * len(S) + SEED_SIZE)
             before, S = len(S), self._ready().S
             if len(S) <= 1.5 * before:
-                return
+                break
+        # logdet(I + K / lam) <= logdet(I + Q / lam) + Tr(K - Q) / lam with Q = Z Z^T, whatever the dictionary.
+        assert self._state is not None
+        self.log_growth = self._state.log_determinant() + float(observations.n @ self._table.residual) / noise
 
     # -- reading -------------------------------------------------------------------------------------------------
 

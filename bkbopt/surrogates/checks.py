@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["DEFAULT_NOISE", "as_points", "as_values", "check_noise", "check_number"]
+__all__ = ["DEFAULT_NOISE", "as_points", "as_values", "check_count", "check_noise", "check_number"]
 
 #: Noise variance before the first fit, on standardised values.
 DEFAULT_NOISE = 1e-2
@@ -22,12 +22,25 @@ def check_number(name: str, value: object, low: float, what: str, *, strict: boo
         ArgumentTypeError: not a real number.
         ArgumentError: out of range.
     """
-    if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, complex | str):
+    # Arrays, numpy's truth values and its complex numbers have a __float__ too.
+    no_number = isinstance(value, bool | np.bool_ | complex | np.complexfloating | str)
+    if no_number or getattr(value, "ndim", 0) != 0 or not hasattr(value, "__float__"):
         raise ArgumentTypeError(f"{name}: expected {what}, got {value!r} of type {type(value).__name__}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        number = math.inf
     if not math.isfinite(number) or number < low or (strict and number == low):
         raise ArgumentError(f"{name}: expected {what}, got {value!r}.")
     return number
+
+
+def check_count(name: str, value: object, what: str) -> int:
+    """`value` as a whole number >= 1; whole floats will do. The errors are those of `check_number`."""
+    number = check_number(name, value, 1.0, what)
+    if number != int(number):
+        raise ArgumentError(f"{name}: expected {what}, got {value!r}.")
+    return int(number)
 
 
 def check_noise(noise: object) -> float:
@@ -84,7 +97,10 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
         if value.is_complex() or value.dtype == torch.bool:
             raise ArgumentTypeError(f"{name}: expected real numbers, got a tensor of dtype {value.dtype}.")
         return value.to(dtype=torch.float64, device=device)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ArgumentError(f"{name}: expected numbers in equal rows, got rows of different lengths.") from None
     if array.dtype == object and isinstance(value, Sequence) and any(v is None for v in value):
         raise ArgumentTypeError(f"{name}: expected real numbers, got None among them.")
     if array.dtype.kind not in "iuf":

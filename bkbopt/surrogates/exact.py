@@ -26,6 +26,8 @@ __all__ = ["ExactGP"]
 
 #: Rank-one steps between two factorisations from scratch, which keep rounding from adding up.
 REFACTOR_EVERY = 512
+#: A residual below this part of k(x, x) is more than one step's rounding error.
+NEGATIVE = -1e-6
 
 
 class ExactGP(SurrogateBase):
@@ -65,11 +67,15 @@ class ExactGP(SurrogateBase):
         U = self.observations.X
         self._steps += 1
         if known is None:
-            self._G = _border(self.kernel, U, self._G, x, self.noise)
+            G, residual = _border(self.kernel, U, self._G, x, self.noise)
         else:
             n = float(self.observations.n[known])
-            self._G = downdate_inverse_root(self._G, known, self.noise / n - self.noise / (n + 1.0))
+            G, residual = downdate_inverse_root(self._G, known, self.noise / n - self.noise / (n + 1.0)), 0.0
         self.observations.add(x[None], y[None])
+        if residual < NEGATIVE:
+            self._refactor()  # rounding has added up, or the kernel is not positive definite: this tells which
+        else:
+            self._G = G
 
     def _refactor(self) -> None:
         E = gram(self.kernel, self.observations.X)
@@ -100,7 +106,7 @@ class ExactGP(SurrogateBase):
         ybar = self.observations.s / self.observations.n
         mean, _ = self.model(pending)
         for x in torch.cat([pending, failed]):
-            G, U = _border(self.kernel, U, G, x, self.noise), torch.cat([U, x[None]])
+            G, U = _border(self.kernel, U, G, x, self.noise)[0], torch.cat([U, x[None]])
         ybar = torch.cat([ybar, mean, mean.new_full((len(failed),), lie)])
         return self._as_model(U, G, G @ ybar)
 
@@ -142,10 +148,9 @@ class ExactGP(SurrogateBase):
         self._model = None
 
 
-def _border(kernel: Kernel, U: Tensor, G: Tensor, x: Tensor, lam: float) -> Tensor:
-    """G for one more point: its residual given the others, plus lam, is the Schur complement."""
-    if not len(U):
-        return (kernel.diag(x[None]) + lam).rsqrt()[:, None]
-    a = G @ kernel(U, x[None])[:, 0]
-    schur = max(float(kernel.diag(x[None])[0] - a @ a), 0.0) + lam
-    return append_to_inverse_root(G, G.T @ a, schur)
+def _border(kernel: Kernel, U: Tensor, G: Tensor, x: Tensor, lam: float) -> tuple[Tensor, float]:
+    """G for one more point, and its residual given the others, as a part of k(x, x)."""
+    prior = float(gram(kernel, x[None]))
+    a = G @ kernel(U, x[None])[:, 0] if len(U) else G.new_zeros(0)
+    residual = prior - float(a @ a)
+    return append_to_inverse_root(G, G.T @ a, max(residual, 0.0) + lam), residual / max(prior, lam)

@@ -26,7 +26,7 @@ from torch import Tensor
 from bkbopt.data import Observations
 from bkbopt.errors import KernelError
 from bkbopt.kernels import FittableKernel, Kernel, gram
-from bkbopt.linalg import safe_cholesky, small_work
+from bkbopt.linalg import safe_cholesky, small_scipy_work
 
 __all__ = ["FitSettings", "fit_hyperparameters", "log_marginal_likelihood"]
 
@@ -96,7 +96,7 @@ def fit_hyperparameters(
         return kernel, noise
     data = _prepare(observations, inducing, settings, rng or np.random.default_rng(0))
     best: tuple[float, Kernel, float] | None = None
-    with small_work():
+    with small_scipy_work():
         for start in (kernel, *starts):
             value, fitted, lam = _maximise(data, start, noise, fit_noise, settings)
             log.debug("fit: log posterior %.6g on %d points, noise %.3g", value, len(data.U), lam)

@@ -9,6 +9,7 @@ from bkbopt.features import RandomFourier
 from bkbopt.kernels import Kernel
 from bkbopt.states import GaussianState
 from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.checks import check_count
 from bkbopt.surrogates.model import Model
 
 __all__ = ["FourierGP"]
@@ -40,7 +41,10 @@ class FourierGP(SurrogateBase):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__(kernel, noise, seed, device)
-        self.n_frequencies = n_frequencies
+        self.n_frequencies = check_count("n_frequencies", n_frequencies, "a whole number >= 1")
+        if kernel is not None:
+            # Refuses a kernel whose spectral density is not known.
+            RandomFourier.from_kernel(self.kernel, 1, self.rng)  # type: ignore[arg-type]
         self.seed = seed
         self._features: RandomFourier | None = None
         self._state: GaussianState | None = None
@@ -104,14 +108,16 @@ class FourierGP(SurrogateBase):
 
     def state_dict(self) -> dict[str, object]:
         """See `Surrogate`."""
-        return {"observations": self.observations.state_dict(), "noise": self.noise}
+        out: dict[str, object] = {"observations": self.observations.state_dict(), "noise": self.noise}
+        return out if self._state is None else out | {"state": vars(self._state)}
 
     def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
         """See `Surrogate`."""
         self.observations = Observations.from_state(state["observations"])  # type: ignore[arg-type]
         self._kernel, self.noise = kernel, float(state["noise"])  # type: ignore[arg-type]
-        if len(self.observations):
-            self._rebuild()
+        if "state" in state:
+            self._rebuild()  # the same features again; the state of their rank-one steps differs in the last bits
+            self._state = GaussianState(**state["state"])  # type: ignore[arg-type]
 
 
 def _as_model(features: object, state: GaussianState, epoch: int) -> Model:

@@ -1,0 +1,342 @@
+"""Our loop over a finite pool beside the paper's literal Algorithm 1: time, regret, and where the time goes.
+
+Run it as `python -m benchmarks.pool_speed [--quick] [--threads 2] [--seeds 3] ...`. Kernel (RBF, lengthscale 0.8),
+noise (sd 0.3, lam 0.09), qbar 2, beta, the first arm and the noise of each step are the same on all sides:
+
+- core: `BKB` and `PoolMaximizer` alone;
+- optimizer: `Optimizer` with everything it reports;
+- literal: Algorithm 1 as printed, which recomputes the posterior of all arms at every step, all features at once;
+- blocked: the same arithmetic in blocks that fit the cache, which is often faster. It makes the literal's choices.
+
+Where a literal run would take long, it is sampled: one literal step is timed at every k-th step of our own run, with
+that step's data and a dictionary of that step's size, and counted k times.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import bkbopt as bo
+from benchmarks.algorithm1 import (
+    BLOCK_ROWS,
+    Array,
+    PoolProblem,
+    RBFPool,
+    draw_dictionary,
+    make_pool_problem,
+    nystrom_posterior,
+    run_algorithm1,
+)
+from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
+from bkbopt.kernels import rbf
+from bkbopt.maximize.pool import Choice, PoolMaximizer
+from bkbopt.surrogates.model import Model
+
+__all__ = ["Outcome", "choices_that_agree", "main", "run_core", "run_literal", "run_optimizer", "sampled_literal"]
+
+LAM, QBAR = 0.09, 2.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run did: arms, rewards and m (each (n_steps,)), cumulative regret and seconds, by part where known."""
+
+    name: str
+    arms: Array
+    rewards: Array
+    m: Array
+    regret: float
+    wall: float
+    cpu: float
+    n_draws: int | None = None
+    n_scans: int | None = None
+    n_refreshed: int | None = None
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+def _outcome(
+    problem: PoolProblem, name: str, arms: Iterable[int], rewards: Iterable[float], **kwargs: object
+) -> Outcome:
+    chosen = np.array(list(arms), dtype=np.int64)
+    regret = float((problem.f.max() - problem.f[chosen]).sum())
+    return Outcome(name=name, arms=chosen, rewards=np.array(list(rewards)), regret=regret, **kwargs)  # type: ignore[arg-type]
+
+
+def _start(problem: PoolProblem, seed: int) -> tuple[int, np.random.Generator]:
+    """The first arm and the generator of the noise, both as in `run_algorithm1`."""
+    return int(np.random.default_rng([seed, 0]).integers(len(problem.f))), np.random.default_rng([seed, 1])
+
+
+class _TimedBKB(bo.BKB):
+    """BKB that times its draws."""
+
+    def __init__(self, problem: PoolProblem, seed: int) -> None:
+        kernel = rbf(problem.X.shape[1], problem.lengthscale)
+        super().__init__(kernel, LAM, qbar=QBAR, max_inducing=None, seed=seed)
+        self.drawing = 0.0
+
+    def _draw(self, latest: int, most: int | None = None) -> None:
+        start = time.perf_counter()
+        super()._draw(latest, most)
+        self.drawing += time.perf_counter() - start
+
+
+class _TimedSearch(PoolMaximizer):
+    """A pool search that times its stages."""
+
+    def __init__(self, X: Tensor) -> None:
+        super().__init__(X)
+        self.seconds = {"scan": 0.0, "bounds": 0.0, "refine": 0.0}
+
+    def scan(self, model: Model) -> tuple[Tensor, Tensor]:
+        start = time.perf_counter()
+        try:
+            return super().scan(model)
+        finally:
+            self.seconds["scan"] += time.perf_counter() - start
+
+    def _bounds(self, *args: object) -> Tensor:
+        start = time.perf_counter()
+        try:
+            return super()._bounds(*args)  # type: ignore[arg-type]
+        finally:
+            self.seconds["bounds"] += time.perf_counter() - start
+
+    def _refine(self, *args: object) -> Choice:
+        start = time.perf_counter()
+        try:
+            return super()._refine(*args)  # type: ignore[arg-type]
+        finally:
+            self.seconds["refine"] += time.perf_counter() - start
+
+
+def run_core(problem: PoolProblem, n_steps: int, beta: float, seed: int) -> Outcome:
+    """Run surrogate and pool search alone, each stage timed."""
+    arm, noise = _start(problem, seed)
+    X = torch.as_tensor(problem.X)
+    arms, rewards, m, observing, clock = [], [], [], 0.0, Clock()
+    with clock:
+        surrogate, search = _TimedBKB(problem, seed), _TimedSearch(X)
+    for t in range(n_steps):
+        arms.append(arm)
+        rewards.append(problem.pull(arm, noise))
+        m.append(0 if t == 0 else len(surrogate.inducing))
+        with clock:
+            start = time.perf_counter()
+            surrogate.observe(X[arm : arm + 1], [rewards[-1]])
+            observing += time.perf_counter() - start
+            arm = search.argmax(surrogate.model, beta).index
+    parts = {**search.seconds, "draw": surrogate.drawing, "observe": observing - surrogate.drawing}
+    return _outcome(
+        problem,
+        "core",
+        arms,
+        rewards,
+        m=np.array(m),
+        wall=clock.wall,
+        cpu=clock.cpu,
+        n_draws=surrogate.n_draws,
+        n_scans=search.n_scans,
+        n_refreshed=search.n_refreshed,
+        parts={**parts, "rest": clock.wall - sum(parts.values())},
+    )
+
+
+def run_optimizer(problem: PoolProblem, n_steps: int, beta: float, seed: int) -> Outcome:
+    """Run the whole optimizer by ask and tell; the first arm is told as past data, to start where the others do."""
+    arm, noise = _start(problem, seed)
+    arms, rewards, clock = [arm], [problem.pull(arm, noise)], Clock()
+    kernel = rbf(problem.X.shape[1], problem.lengthscale)
+    with clock:
+        surrogate = bo.BKB(kernel, LAM, qbar=QBAR, max_inducing=None)
+        opt = bo.Optimizer(
+            bo.Pool(problem.X),
+            direction="maximize",
+            seed=seed,
+            n_startup_trials=1,
+            surrogate=surrogate,
+            beta=beta,
+            fit=False,
+        )
+        opt.tell({"index": arm}, rewards[0])
+    for _ in range(n_steps - 1):
+        with clock:
+            trial = opt.ask()
+        assert trial.index is not None
+        arms.append(trial.index)
+        rewards.append(problem.pull(trial.index, noise))
+        with clock:
+            opt.tell(trial, rewards[-1])
+    m = np.array([0, *(d.m for d in opt.diagnostics)])
+    return _outcome(problem, "optimizer", arms, rewards, m=m, wall=clock.wall, cpu=clock.cpu)
+
+
+def run_literal(problem: PoolProblem, n_steps: int, beta: float, seed: int, block_rows: int | None = None) -> Outcome:
+    """Run Algorithm 1 as printed, or in blocks of `block_rows` arms."""
+    with Clock() as clock:
+        run = run_algorithm1(problem, n_steps, lam=LAM, qbar=QBAR, beta=beta, seed=seed, block_rows=block_rows)
+    name = "literal" if block_rows is None else "blocked"
+    return _outcome(problem, name, run.arms, run.rewards, m=run.m, wall=clock.wall, cpu=clock.cpu)
+
+
+def sampled_literal(
+    problem: PoolProblem, ours: Outcome, beta: float, every: int, block_rows: int | None = None
+) -> Outcome:
+    """Time one literal step at every `every`-th step of our run, at its data and its m, and count each that often."""
+    pool, clock, coins = RBFPool(problem.X, problem.lengthscale), Clock(), np.random.default_rng(0)
+    n_arms = len(problem.f)
+    for t in range(every // 2 + 1, len(ours.arms), every):
+        arms = ours.arms[:t]
+        counts = np.bincount(arms, minlength=n_arms).astype(np.float64)
+        sums = np.bincount(arms, ours.rewards[:t], minlength=n_arms)
+        pulled = np.flatnonzero(counts)
+        dictionary = np.sort(coins.choice(pulled, min(int(ours.m[t]), len(pulled)), replace=False))
+        with clock:
+            mean, leverage = nystrom_posterior(pool, dictionary, counts, sums, LAM, block_rows=block_rows)
+            np.argmax(mean + beta * np.sqrt(LAM * leverage))
+            draw_dictionary(counts, leverage, QBAR, int(arms[-1]), coins)
+    name = "literal, sampled" if block_rows is None else "blocked, sampled"
+    nothing = np.zeros(0)
+    return Outcome(name, nothing, nothing, ours.m, float("nan"), every * clock.wall, every * clock.cpu)
+
+
+def choices_that_agree(problem: PoolProblem, n_steps: int, beta: float, seed: int) -> tuple[int, int]:
+    """How many of the lazy search's choices equal the argmax over all arms computed in full, and of how many."""
+    arm, noise = _start(problem, seed)
+    X = torch.as_tensor(problem.X)
+    surrogate, search, agree = _TimedBKB(problem, seed), PoolMaximizer(X), 0
+    for _ in range(n_steps):
+        surrogate.observe(X[arm : arm + 1], [problem.pull(arm, noise)])
+        arm = search.argmax(surrogate.model, beta).index
+        with torch.no_grad():
+            mean, variance = surrogate.model(X)
+        agree += arm == int((mean + beta * variance.sqrt()).argmax())
+    return agree, n_steps
+
+
+def _speed_rows(outcomes: Sequence[Outcome], beta: float, n_steps: int) -> list[tuple[object, ...]]:
+    """Rows of the speed table; the ratio is to the core, in the time of both."""
+    core = outcomes[0]
+    rows: list[tuple[object, ...]] = []
+    for o in outcomes:
+        refreshed = None if o.n_refreshed is None else o.n_refreshed / n_steps
+        times = (o.wall, o.cpu, o.wall / core.wall, o.cpu / core.cpu)
+        regret = None if np.isnan(o.regret) else o.regret
+        rows.append((o.name, beta, *times, float(o.m.mean()), int(o.m[-1]), o.n_draws, o.n_scans, refreshed, regret))
+    return rows
+
+
+SPEED_HEADER = (
+    "run", "beta", "wall s", "cpu s", "wall / core", "cpu / core", "mean m", "last m", "draws", "scans",
+    "refreshed/step", "regret",
+)  # fmt: skip
+
+
+def compare_speed(n_arms: int, n_steps: int, betas: Sequence[float], every: int, d: int = 6) -> None:
+    """Print the time of ours and the baselines on one problem; literal runs are sampled where `every` > 1."""
+    problem, rows = make_pool_problem(n_arms, d), []
+    run_core(problem, min(n_steps, 30), betas[0], seed=1)  # warms up both libraries
+    for beta in betas:
+        core = run_core(problem, n_steps, beta, seed=0)
+        outcomes = [core, run_optimizer(problem, n_steps, beta, seed=0)]
+        for block in (None, BLOCK_ROWS):
+            if every > 1:
+                outcomes.append(sampled_literal(problem, core, beta, every, block))
+            else:
+                outcomes.append(run_literal(problem, n_steps, beta, 0, block))
+        rows += _speed_rows(outcomes, beta, n_steps)
+        if beta == betas[0]:
+            parts = [(name, s, 100 * s / core.wall, 1e3 * s / n_steps) for name, s in core.parts.items()]
+    note = f"sampled: one literal step in {every} is timed, at our m" if every > 1 else ""
+    print_table(f"{n_arms:,} arms, d = {d}, {n_steps:,} steps", SPEED_HEADER, rows, note)
+    print_table(
+        f"{n_arms:,} arms, beta {betas[0]:g}: where the core's time goes",
+        ("stage", "wall s", "%", "ms/step"),
+        parts,
+    )
+
+
+def compare_regret(n_arms: int, n_steps: int, beta: float, seeds: int, d: int = 6) -> None:
+    """Print the cumulative regret of ours and of the literal run over problems and seeds."""
+    runs: dict[str, Callable[[PoolProblem, int, float, int], Outcome]] = {
+        "core": run_core,
+        "optimizer": run_optimizer,
+        "literal": lambda p, n, b, s: run_literal(p, n, b, s, BLOCK_ROWS),
+    }
+    problems = [make_pool_problem(n_arms, d, seed=seed) for seed in range(seeds)]
+    regrets = {k: np.array([r(p, n_steps, beta, s).regret for s, p in enumerate(problems)]) for k, r in runs.items()}
+    base, rows = regrets["literal"], []
+    for name, own in regrets.items():
+        difference = own - base
+        error = difference.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else np.nan
+        relative = 100 / base.mean()
+        rows.append((name, float(own.mean()), float(relative * difference.mean()), float(relative * error)))
+    print_table(
+        f"{n_arms:,} arms, beta {beta:g}: cumulative regret after {n_steps:,} steps, {seeds} problems and seeds",
+        ("run", "mean", "% from literal", "standard error of it, %"),
+        rows,
+        "The runs share noise and first arm but not the dictionary's coins, so single runs differ either way.",
+    )
+
+
+def large_pool(n_arms: int, n_steps: int, beta: float, d: int = 6) -> None:
+    """Print time a step, memory and stages on a pool where the literal run is out of reach."""
+    problem = make_pool_problem(n_arms, d)
+    with MemoryWatch() as memory:
+        core = run_core(problem, n_steps, beta, seed=0)
+    ms = 1e3 / n_steps
+    facts = {
+        "ms/step": core.wall * ms,
+        "cpu ms/step": core.cpu * ms,
+        "mean m": float(core.m.mean()),
+        "scans": core.n_scans,
+        "refreshed/step": (core.n_refreshed or 0) / n_steps,
+        "pool MB": problem.X.nbytes / MB,
+        "MB before": memory.before,
+        "peak MB": memory.peak,
+    }
+    print_table(
+        f"{n_arms:,} arms, d = {d}, beta {beta:g}, {n_steps} steps",
+        tuple(facts),
+        [tuple(facts.values())],
+        "Memory is the whole process's, libraries and problem included.",
+    )
+    parts = [(name, s, 100 * s / core.wall, 1e3 * s / n_steps) for name, s in core.parts.items()]
+    print_table(f"{n_arms:,} arms: where the time goes", ("stage", "wall s", "%", "ms/step"), parts)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="200 steps, sampled literal runs, no pool of a million")
+    parser.add_argument("--full", action="store_true", help="literal runs in full for 100,000 arms too (minutes)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=3, help="problems of the regret table")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--betas", type=float, nargs="+", default=[5.0, 3.0, 2.0])
+    parser.add_argument("--arms", type=int, nargs="*", default=[10_000, 100_000], help="pools of the speed table")
+    parser.add_argument("--large", type=int, help="arms of the large pool; 0 leaves it out (default: a million)")
+    options = parser.parse_args(arguments)
+    n_steps = options.steps or (200 if options.quick else 1_000)
+    large = (0 if options.quick else 1_000_000) if options.large is None else options.large
+    with limited_threads(options.threads):
+        print(conditions(options.threads))
+        for n_arms in options.arms:
+            sampled = options.quick or (n_arms > 20_000 and not options.full)
+            compare_speed(n_arms, n_steps, options.betas, 20 if sampled else 1)
+        if large:
+            large_pool(large, min(n_steps, 200), options.betas[0])
+        smallest = min(options.arms, default=10_000)
+        compare_regret(smallest, n_steps, options.betas[0], options.seeds)
+        agree, of = choices_that_agree(make_pool_problem(smallest), min(200, n_steps), options.betas[0], seed=0)
+        print(f"\n{smallest:,} arms: {agree} of {of} lazy choices equal the argmax computed in full")
+        print(conditions(options.threads))
+
+
+if __name__ == "__main__":
+    main()

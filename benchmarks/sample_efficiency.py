@@ -1,0 +1,184 @@
+"""Regret at equal trials: our optimiser beside TPE, GPSampler, qLogNEI, CMA-ES and random search.
+
+Run it as `python -m benchmarks.sample_efficiency [--quick] [--peers ...] [--seeds 10] [--jobs 2]`. All optimisers meet
+the same boxes, and the same noise at trial i of a seed: a tenth of the function's interquartile range (IQR). Ackley and
+Levy have their minimum at, or near, the centre of their usual boxes, which flatters whatever looks there first. Here
+one side of each column is cut short, to 30 to 60 % of its length and on alternate sides, so that the minimum lies 15 to
+44 % of the way from one end; see `off_centre`.
+
+- simple regret: noise-free value of the point recommended at the end, above the minimum;
+- mean regret: noise-free value of the average trial, above the minimum (cumulative regret over trials);
+- last fifth: the same over the last fifth of the trials, which is what a settled run costs.
+
+Each run has one thread and a process of its own, and is kept as a file of `--out`: a run that was stopped is
+continued, and nothing is computed twice. Our own files carry a digest of the package's source, so that results of
+another version of the code are never mixed in.
+"""
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+import bkbopt
+from benchmarks.functions import PROBLEMS, Problem
+from benchmarks.peers import PEERS, run_peer
+from benchmarks.report import conditions, print_table
+
+__all__ = ["TRIALS", "Job", "main", "off_centre", "problem_named", "run_job"]
+
+#: Trials on each problem.
+TRIALS = {"branin": 100, "hartmann6": 150, "ackley10": 200, "levy8": 200}
+#: The order in which the optimisers run: the cheap ones first.
+ORDER = ("random", "cmaes", "tpe", "bkbopt", "gp_sampler", "qlognei")
+QUICK = ("random", "cmaes", "tpe", "bkbopt")
+OFF_CENTRE = ("ackley10", "levy8")
+GOLDEN = 0.6180339887498949
+
+
+def off_centre(problem: Problem) -> Problem:
+    """The problem on a box with one side of each column cut to 30 to 60 % of its distance from zero.
+
+    The fractions are spread by the golden ratio and the sides alternate. The known minimisers must stay inside, which
+    those of Ackley (0) and Levy (1) do.
+    """
+    bounds = []
+    for j, (low, high) in enumerate(problem.bounds):
+        part = 0.3 + 0.3 * ((j + 1) * GOLDEN % 1.0)
+        bounds.append((low * part, high) if j % 2 == 0 else (low, high * part))
+    return replace(problem, name=f"{problem.name}-off", bounds=tuple(bounds))
+
+
+def problem_named(name: str) -> Problem:
+    """The problem of the comparison that goes by this name."""
+    problem = PROBLEMS[name]
+    return off_centre(problem) if name in OFF_CENTRE else problem
+
+
+def source_digest() -> str:
+    """A short digest of the package's source."""
+    root, digest = Path(bkbopt.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:10]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: an optimiser on a problem with a seed."""
+
+    peer: str
+    problem: str
+    n_trials: int
+    seed: int
+
+    def path(self, out: Path, digest: str) -> Path:
+        """Where its result is kept."""
+        peer = f"{self.peer}-{digest}" if self.peer == "bkbopt" else self.peer
+        return out / f"{peer}_{problem_named(self.problem).name}_{self.n_trials}_{self.seed}.json"
+
+
+def run_job(job: Job, path: Path) -> None:
+    """Run it and write its regrets, divided by the IQR, atomically."""
+    problem = problem_named(job.problem)
+    run = run_peer(job.peer, problem, job.n_trials, job.seed)
+    regret = (run.f_true - problem.minimum) / problem.iqr
+    recommended = (problem.value(run.recommended) - problem.minimum) / problem.iqr
+    record = {
+        "simple": float(recommended[-1]),
+        "mean": float(regret.mean()),
+        "last_fifth": float(regret[-max(job.n_trials // 5, 1) :].mean()),
+        "seconds": float(run.seconds_per_trial.sum()),
+        "checkpoints": run.checkpoints.tolist(),
+        "recommended": recommended.tolist(),
+        "regret": regret.tolist(),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(record))
+    os.replace(draft, path)
+
+
+def run_all(jobs: Sequence[Job], out: Path, digest: str, processes: int) -> None:
+    """Run what is missing, several processes at a time, and say how far it is."""
+    missing = [job for job in jobs if not job.path(out, digest).exists()]
+    print(f"{len(jobs)} runs, {len(jobs) - len(missing)} of them done before", flush=True)
+    if processes == 1:
+        for done, job in enumerate(missing, start=1):
+            run_job(job, job.path(out, digest))
+            _say(done, len(missing), job)
+        return
+    # Processes are started afresh: a fork of one that has used threads may hang.
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(run_job, job, job.path(out, digest)): job for job in missing}
+        for done, future in enumerate(as_completed(running), start=1):
+            future.result()
+            _say(done, len(missing), running[future])
+
+
+def _say(done: int, of: int, job: Job) -> None:
+    print(f"  {done}/{of} {job.peer} on {job.problem}, seed {job.seed}", flush=True)
+
+
+def _with_error(values: Sequence[float]) -> str:
+    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{np.mean(values):.4f} +- {error:.4f}"
+
+
+def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+    """Print one table a problem from the files that there are."""
+    for name in dict.fromkeys(job.problem for job in jobs):
+        problem, rows = problem_named(name), []
+        mine = [job for job in jobs if job.problem == name]
+        for peer in dict.fromkeys(job.peer for job in mine):
+            paths = [job.path(out, digest) for job in mine if job.peer == peer]
+            records = [json.loads(path.read_text()) for path in paths if path.exists()]
+            if records:
+                columns = [_with_error([r[key] for r in records]) for key in ("simple", "mean", "last_fifth")]
+                seconds = float(np.median([r["seconds"] for r in records])) / mine[0].n_trials
+                rows.append((peer, len(records), *columns, 1e3 * seconds))
+        print_table(
+            f"{problem.name}, d = {problem.dim}, {mine[0].n_trials} trials: regret / IQR, mean +- standard error",
+            ("optimiser", "seeds", "simple regret", "mean regret", "last fifth", "ms/trial"),
+            sorted(rows, key=lambda row: float(str(row[2]).split(" ")[0])),
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="2 seeds, 60 trials, without the slow peers")
+    parser.add_argument("--peers", nargs="+", choices=list(PEERS))
+    parser.add_argument("--problems", nargs="+", choices=list(TRIALS), default=list(TRIALS))
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--trials", type=int, help="on every problem, in place of the numbers of each")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
+    parser.add_argument("--out", type=Path, default=Path("out/sample_efficiency"))
+    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    options = parser.parse_args(arguments)
+    peers = options.peers or (QUICK if options.quick else ORDER)
+    seeds = options.seeds or (2 if options.quick else 10)
+    trials = options.trials or (60 if options.quick else None)
+    jobs = [
+        Job(peer, problem, trials or TRIALS[problem], seed)
+        for peer in peers
+        for seed in range(seeds)
+        for problem in options.problems
+    ]
+    print(f"{conditions(1)}; {options.jobs} process(es); noise sd = a tenth of the IQR")
+    digest = source_digest()
+    if not options.tables_only:
+        run_all(jobs, options.out, digest, options.jobs)
+    print_results(jobs, options.out, digest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Kernels that others wrote, GPyTorch's and plain callables, behind the interface of `bkbopt.kernels.Kernel`.
+
+| symbol | shape   | units     | meaning                                              |
+| ------ | ------- | --------- | ---------------------------------------------------- |
+| X1, X2 | (n, d)  | encoded   | points                                               |
+| K      | (n1,n2) | y squared | k(X1, X2), checked for shape and finite values       |
+| theta  | (p,)    | raw       | GPyTorch's unconstrained parameters, one after other |
+"""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.errors import KernelError
+
+__all__ = ["CallableKernel", "GPyTorchKernel"]
+
+
+class _Dense(torch.nn.Module):
+    """Evaluates a GPyTorch kernel eagerly, so that `functional_call` sees every use of the parameters."""
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__()
+        self.kernel = kernel
+
+    def forward(self, what: str, X1: Tensor | None = None, X2: Tensor | None = None) -> Tensor:
+        if what == "matrix":
+            return cast(Tensor, self.kernel(X1, X2).to_dense())
+        if what == "diag":
+            return cast(Tensor, self.kernel(X1, diag=True))
+        lp = torch.zeros((), dtype=torch.float64)
+        for _, module, prior, closure, _ in self.kernel.named_priors():
+            lp = lp + prior.log_prob(closure(module)).sum()
+        return lp
+
+
+@dataclass(frozen=True)
+class GPyTorchKernel:
+    """Any GPyTorch kernel, without batch dimensions, as an immutable kernel of ours; its priors are respected."""
+
+    module: _Dense
+    theta: Tensor
+
+    @classmethod
+    def wrap(cls, kernel: Any) -> "GPyTorchKernel":
+        """Copy a `gpytorch.kernels.Kernel` in float64; the caller's object is neither kept nor changed."""
+        module = _Dense(copy.deepcopy(kernel)).double().eval()
+        values = [p.detach().reshape(-1) for p in module.parameters()]
+        theta = torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
+        return cls(module, theta)
+
+    def _parameters(self) -> dict[str, Tensor]:
+        out, start = {}, 0
+        for name, p in self.module.named_parameters():
+            out[name] = self.theta[start : start + p.numel()].reshape(p.shape)
+            start += p.numel()
+        return out
+
+    def _call(self, *args: object) -> Tensor:
+        return cast(Tensor, torch.func.functional_call(self.module, self._parameters(), args))
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return _checked(self._call("matrix", X1, X2), (len(X1), len(X2)), X1)
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return _checked(self._call("diag", X), (len(X),), X)
+
+    def with_theta(self, theta: Tensor) -> "GPyTorchKernel":
+        """See `FittableKernel`."""
+        return GPyTorchKernel(self.module, theta)
+
+    def log_prior(self) -> Tensor:
+        """Sum of the log densities of the priors registered on the kernel."""
+        return self._call("prior")
+
+
+@dataclass(frozen=True)
+class CallableKernel:
+    """A plain callable `(A, B) -> K`, on points or, with `objects`, on anything a pool may hold.
+
+    With `objects` the "points" that surrogates see are row numbers `(n, 1)` into that list, and the callable receives
+    lists of objects.
+    """
+
+    function: Callable[[Any, Any], Any]
+    objects: Sequence[object] | None = None
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return _checked(self.function(self._look_up(X1), self._look_up(X2)), (len(X1), len(X2)), X1)
+
+    def diag(self, X: Tensor) -> Tensor:
+        """The callable's own `diag` if it has one, else the diagonal of small blocks."""
+        own = getattr(self.function, "diag", None)
+        if own is not None:
+            return _checked(own(self._look_up(X)), (len(X),), X)
+        return torch.cat([self(B, B).diagonal() for B in X.split(32)]) if len(X) else X.new_zeros(0)
+
+    def _look_up(self, X: Tensor) -> object:
+        if self.objects is None:
+            return X
+        return [self.objects[int(i)] for i in X[:, 0].tolist()]
+
+
+def _checked(values: object, shape: tuple[int, ...], X: Tensor) -> Tensor:
+    """What a kernel that is not ours returned for points like `X`, in float64; `KernelError` if it is of no use."""
+    if not isinstance(values, Tensor):
+        array = np.asarray(values)
+        values = torch.tensor(array) if array.dtype.kind in "biuf" else torch.tensor(1j)
+    if values.is_complex():
+        raise KernelError("kernel: expected real numbers, got complex ones or none at all; check what it returns.")
+    if values.shape != shape:
+        raise KernelError(
+            f"kernel: expected values of shape {shape} for that many points, got shape {tuple(values.shape)}; "
+            "return k(A, B) with a row for each of A and a column for each of B."
+        )
+    if not bool(torch.isfinite(values).all()):
+        raise KernelError("kernel: expected finite values, got NaN or infinity among them; check the kernel.")
+    return values.to(X)

@@ -1,0 +1,134 @@
+"""Every program of the benchmarks runs to its end at a tiny size, and what it counts is true."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks import __main__ as all_programs
+from benchmarks import box_speed, import_time, kernel_overhead, pool_speed, report, sample_efficiency
+from benchmarks.algorithm1 import make_pool_problem
+
+TINY_POOL = ["--steps", "12", "--arms", "300", "--betas", "3", "--seeds", "2", "--large", "400", "--threads", "1"]
+
+
+def test_pool_speed_prints_every_table(capsys: pytest.CaptureFixture[str]) -> None:
+    pool_speed.main(TINY_POOL)
+    out = capsys.readouterr().out
+    for row in ("core ", "optimizer ", "literal ", "blocked ", "scan ", "refine ", "400 arms"):
+        assert row in out
+    assert "300 arms: 12 of 12 lazy choices equal the argmax computed in full" in out
+
+
+def test_quick_pool_speed_samples_the_literal_run(capsys: pytest.CaptureFixture[str]) -> None:
+    pool_speed.main(["--quick", *TINY_POOL[:-4], "--threads", "1", "--steps", "40"])
+    assert "literal, sampled" in capsys.readouterr().out
+
+
+def test_both_sides_meet_the_same_first_arm_and_noise() -> None:
+    problem = make_pool_problem(200)
+    runs = [run(problem, 8, 3.0, 5) for run in (pool_speed.run_core, pool_speed.run_optimizer, pool_speed.run_literal)]
+    first = [run.arms[0] for run in runs]
+    assert first == [first[0]] * 3
+    noise = [run.rewards - problem.f[run.arms] for run in runs]
+    # The rewards' own rounding is all that differs.
+    np.testing.assert_allclose(noise[1:], [noise[0]] * 2, rtol=0, atol=1e-14)
+
+
+def test_stages_of_the_core_add_up_to_its_time() -> None:
+    core = pool_speed.run_core(make_pool_problem(300), 30, 3.0, seed=0)
+    assert sum(core.parts.values()) == pytest.approx(core.wall, rel=1e-9)
+    assert min(core.parts[stage] for stage in ("scan", "bounds", "refine", "draw", "observe")) > 0
+
+
+def test_box_speed_prints_every_case(capsys: pytest.CaptureFixture[str]) -> None:
+    box_speed.main(["--sizes", "14", "90", "--window", "2", "--true-run", "12"])
+    out = capsys.readouterr().out
+    for case in box_speed.CASES.values():
+        assert f"{case.title}; windows of 2" in out
+    assert "a true run" in out
+
+
+def test_box_speed_reaches_the_sizes_it_names() -> None:
+    rows = box_speed.measure(box_speed.CASES["smooth"], [12, 40], window=2)
+    column = box_speed.HEADER.index("unique")
+    # The points are distinct: the noise keeps the fixed kernel from settling on one in so few trials.
+    assert [(row[0], row[column]) for row in rows] == [(12, 12), (40, 40)]
+
+
+def test_kernels_that_are_compared_are_equal() -> None:
+    ours, theirs = kernel_overhead.pair_of_kernels()
+    X = torch.as_tensor(np.random.default_rng(0).random((20, kernel_overhead.D)))
+    # GPyTorch computes the distance by differences, ours by products: 1e-12 is their rounding at |x|^2 / l^2 near 60.
+    torch.testing.assert_close(ours(X, X[:7]), theirs(X, X[:7]).to_dense().detach(), rtol=0, atol=1e-11)
+
+
+def test_kernel_overhead_prints_a_ratio_a_size(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel_overhead.main(["--repeats", "2"])
+    assert capsys.readouterr().out.count(" x ") == 4
+
+
+def test_sample_efficiency_computes_nothing_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--peers", "random", "bkbopt", "--problems", "branin", "--seeds", "2", "--trials", "12", "--jobs", "1"]
+    sample_efficiency.main([*options, "--out", str(tmp_path)])
+    assert "4 runs, 0 of them done before" in capsys.readouterr().out
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert len(written) == 4
+    sample_efficiency.main([*options, "--out", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert "4 runs, 4 of them done before" in out
+    assert "branin, d = 2, 12 trials" in out
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == written
+
+
+@pytest.mark.parametrize("name", sample_efficiency.OFF_CENTRE)
+def test_minimum_stays_inside_but_off_the_centre_of_the_cut_box(name: str) -> None:
+    problem = sample_efficiency.problem_named(name)
+    usual = sample_efficiency.PROBLEMS[name]
+    place = (np.array(problem.minimizers[0]) - problem.low) / (problem.high - problem.low)
+    assert (np.abs(place - 0.5) > 0.05).all()
+    assert (np.abs(place - 0.5) < 0.36).all()
+    assert ((problem.low >= usual.low) & (problem.high <= usual.high)).all()
+    assert problem.value(problem.minimizers[0]) == pytest.approx(problem.minimum, abs=1e-12)
+    assert problem.noise_sd == pytest.approx(problem.iqr / 10)
+
+
+def test_thread_limits_are_given_back() -> None:
+    before = torch.get_num_threads()
+    with report.limited_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+
+
+def test_tables_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    report.print_table("title", ("name", "x"), [("a", 1.23456), ("long", None), ("b", 12345.6)], "note")
+    assert capsys.readouterr().out.splitlines() == [
+        "",
+        "title",
+        "  name      x",
+        "  a     1.235",
+        "  long      -",
+        "  b     12346",
+        "  note",
+    ]
+
+
+def test_programs_run_by_name_in_the_order_of_the_registry(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[tuple[str, bool]] = []
+    for name in all_programs.PROGRAMS:
+        monkeypatch.setitem(all_programs.PROGRAMS, name, lambda quick, name=name: calls.append((name, quick)))
+    all_programs.main(["box", "pool", "--quick"])
+    all_programs.main([])
+    assert calls == [("pool", True), ("box", True), *((name, False) for name in all_programs.PROGRAMS)]
+    with pytest.raises(SystemExit):
+        all_programs.main(["speed"])
+    assert "expected programs among" in capsys.readouterr().err
+
+
+def test_import_time_prints_its_ratio(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(import_time, "import_seconds", lambda module: 1.0 if module == "torch" else 1.1)
+    import_time.main(3)
+    assert "median ratio 1.100" in capsys.readouterr().out

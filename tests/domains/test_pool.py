@@ -1,0 +1,378 @@
+"""Pools: what may be one, encoding, arms that come and go."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, SpaceExhaustedError
+
+RNG = np.random.default_rng(0)
+ARMS = RNG.random((60, 3)) * [1.0, 100.0, 1e-3]
+TABLE = pd.DataFrame({"dose": ARMS[:, 0], "steps": np.arange(60) % 7, "solvent": ["water", "oil", "acid"] * 20})
+WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat", "cow"]
+
+
+def overlap(A: list[str], B: list[str]) -> list[list[float]]:
+    """A kernel of words: shared letters, normalised; positive semi-definite as a product of indicator vectors."""
+    return [[len(set(a) & set(b)) / (len(set(a)) * len(set(b))) ** 0.5 for b in B] for a in A]
+
+
+def value(index: int) -> float:
+    return float(np.sin(3.0 * ARMS[index, 0]) + ARMS[index, 1] / 100.0)
+
+
+def run(opt: bo.Optimizer, n: int, f: Any = value) -> list[int | None]:
+    asked = []
+    for _ in range(n):
+        trial = opt.ask()
+        asked.append(trial.index)
+        opt.tell(trial, f(trial.index))
+    return asked
+
+
+def optimizer(pool: Any, **options: Any) -> bo.Optimizer:
+    return bo.Optimizer(pool, **{"seed": 0, "n_startup_trials": 4, **options})
+
+
+def words(**options: Any) -> bo.Optimizer:
+    return optimizer(WORDS, surrogate=bo.BKB(kernel=overlap, noise=0.01), **options)
+
+
+def fortran(A: np.ndarray) -> np.ndarray:
+    return np.asfortranarray(A)
+
+
+def read_only(A: np.ndarray) -> np.ndarray:
+    A = A.copy()
+    A.flags.writeable = False
+    return A
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        fortran,
+        read_only,
+        pd.DataFrame,
+        torch.as_tensor,
+        np.ndarray.tolist,
+        lambda A: np.repeat(A, 2, axis=0)[::2],
+        lambda A: torch.as_tensor(A).requires_grad_(),
+        bo.Pool,
+    ],
+)
+def test_every_form_of_an_array_gives_the_same_asks_and_stays_as_it_was(form: Any) -> None:
+    pool = form(ARMS)
+    before = np.array(ARMS)
+    assert run(optimizer(pool), 12) == run(optimizer(ARMS), 12)
+    assert np.array_equal(ARMS, before)
+    if isinstance(pool, pd.DataFrame):
+        pd.testing.assert_frame_equal(pool, pd.DataFrame(before))
+
+
+def test_float32_gives_the_asks_of_the_same_numbers_in_float64() -> None:
+    single = ARMS.astype(np.float32)
+    assert run(optimizer(single), 12) == run(optimizer(single.astype(np.float64)), 12)
+
+
+def test_changing_the_callers_array_changes_nothing() -> None:
+    mine = ARMS.copy()
+    opt = optimizer(mine)
+    a = run(opt, 6)
+    mine[:] = 0.0
+    assert a + run(opt, 6) == run(optimizer(ARMS), 12)
+
+
+def test_params_are_the_raw_row() -> None:
+    for trial in optimizer(ARMS).ask(5):
+        assert list(trial.params.values()) == ARMS[trial.index].tolist()
+        assert list(trial.params) == ["x0", "x1", "x2"]
+
+
+def test_data_frame_rows_come_back_with_their_own_types() -> None:
+    opt = optimizer(TABLE)
+    assert opt.domain.categorical == (2,)
+    for trial in opt.ask(10):
+        row = TABLE.iloc[trial.index]
+        assert trial.params == row.to_dict()
+        assert [type(v) for v in trial.params.values()] == [float, int, str]
+
+
+def test_scaling_makes_units_irrelevant() -> None:
+    shifted = ARMS * [1e6, 1e-6, 1.0] + [0.0, 5.0, -3.0]
+    assert run(optimizer(ARMS), 15) == run(optimizer(shifted), 15)
+
+
+def test_constant_column_is_harmless() -> None:
+    wide = np.column_stack([ARMS, np.full(60, 7.0)])
+    trial_rows = run(optimizer(wide), 10)
+    assert len(trial_rows) == 10
+    assert bool(torch.isfinite(optimizer(wide).domain.X).all())
+
+
+def test_objects_need_only_a_kernel() -> None:
+    opt = words()
+    run(opt, 15, lambda i: -float(WORDS[i].count("e")))
+    assert opt.recommend().params["arm"] in ("beetle", "bee", "antelope")
+    assert all(t.params == {"arm": WORDS[t.index]} for t in opt.trials)
+    mean, std = opt.predict([{"arm": "cow"}, {"index": 8}])
+    assert mean[0] == mean[1]
+    assert std[0] == std[1]
+
+
+def test_unhashable_objects_are_told_apart_by_identity() -> None:
+    arms = [{"w": w} for w in WORDS]
+    kernel = lambda A, B: overlap([a["w"] for a in A], [b["w"] for b in B])  # noqa: E731
+    opt = optimizer(arms, surrogate=bo.BKB(kernel=kernel, noise=0.01))
+    asked = run(opt, 10, lambda i: float(len(WORDS[i])))
+    assert asked == run(words(), 10, lambda i: float(len(WORDS[i])))
+
+
+def test_tuples_in_a_pool_are_arms_and_not_bounds() -> None:
+    trial = optimizer(bo.Pool([(0.0, 1.0), (2.0, 3.0)])).ask()
+    assert trial.index in (0, 1)
+    assert list(trial.params.values()) in ([0.0, 1.0], [2.0, 3.0])
+
+
+def test_past_data_may_be_rows_params_or_numbers() -> None:
+    opt = optimizer(TABLE)
+    by_params, by_index = opt.tell(TABLE.iloc[5].to_dict(), 1.0), opt.tell({"index": 5}, 1.0)
+    assert by_params.index == by_index.index == 5
+    told = opt.tell(TABLE.iloc[[3, 9]], [1.0, 2.0])
+    assert [t.index for t in told] == [3, 9]
+    elsewhere = opt.tell({"dose": 0.123, "steps": 99, "solvent": "oil"}, 0.0)  # not in the pool, but of its kind
+    assert elsewhere.index is None
+    assert elsewhere.params["solvent"] == "oil"
+    # Scaled to the pool's range and back.
+    assert elsewhere.params["dose"] == pytest.approx(0.123, rel=1e-12)
+    assert elsewhere.params["steps"] == pytest.approx(99, rel=1e-12)
+    with pytest.raises(ArgumentError, match="'mud'"):
+        opt.tell({"dose": 0.1, "steps": 1, "solvent": "mud"}, 0.0)
+
+
+def test_equal_rows_are_one_point() -> None:
+    double = np.repeat(ARMS, 2, axis=0)
+    opt = optimizer(double, duplicates="avoid")
+    asked = run(opt, 60, lambda i: value(i // 2))
+    assert sorted(i // 2 for i in asked) == list(range(60))
+    with pytest.raises(SpaceExhaustedError, match="all 120 arms"):
+        opt.ask()
+
+
+def test_pending_arms_are_not_proposed_again() -> None:
+    opt = optimizer(ARMS[:8], n_startup_trials=3)
+    for n in (8, 8):  # in the initial design, and by the model
+        trials = opt.ask(n)
+        assert {t.index for t in trials} == set(range(8))
+        for t in trials:
+            opt.tell(t, value(t.index))
+    assert len(opt.ask(11)) == 11  # more workers than arms share
+
+
+def test_constraint_holds_for_every_arm() -> None:
+    for acquisition in ("ucb", "logei", "thompson"):
+        opt = optimizer(TABLE, feasible=lambda p: p["solvent"] == "oil", acquisition=acquisition)
+        asked = run(opt, 12, lambda i: -float(TABLE["solvent"][i] == "acid"))
+        assert {TABLE["solvent"][i] for i in asked} == {"oil"}
+    with pytest.raises(SpaceExhaustedError):
+        optimizer(TABLE, feasible=lambda p: False).ask()
+
+
+# -- pools that change ---------------------------------------------------------------------------------------------
+
+
+def test_arms_disappear_and_what_was_learnt_stays() -> None:
+    opt = optimizer(ARMS)
+    run(opt, 12)
+    before = opt.predict(ARMS_PARAMS[:30])
+    opt.set_pool(ARMS[:30])
+    after = opt.predict(ARMS_PARAMS[:30])
+    assert np.array_equal(before[0], after[0])
+    assert np.array_equal(before[1], after[1])
+    for _ in range(10):
+        trial = opt.ask()
+        assert trial.index < 30
+        assert list(trial.params.values()) == ARMS[trial.index].tolist()
+        opt.tell(trial, value(trial.index))
+
+
+ARMS_PARAMS = [dict(zip(("x0", "x1", "x2"), row, strict=True)) for row in ARMS.tolist()]
+
+
+def test_indices_refer_to_the_current_pool() -> None:
+    opt = optimizer(ARMS)
+    run(opt, 12)
+    best = opt.recommend()
+    reverse = ARMS[::-1]
+    opt.set_pool(reverse)
+    again = opt.recommend()
+    assert again.params == best.params
+    assert again.index == 59 - best.index
+    for _ in range(5):
+        trial = opt.ask()
+        assert list(trial.params.values()) == reverse[trial.index].tolist()
+        opt.tell(trial, value(59 - trial.index))
+
+
+def test_the_order_of_the_arms_does_not_matter_to_the_model() -> None:
+    a, b = optimizer(ARMS), optimizer(ARMS)
+    rows = run(a, 8)
+    assert run(b, 8) == rows
+    b.set_pool(ARMS[::-1])
+    for _ in range(10):
+        one, two = a.ask(), b.ask()
+        assert one.params == two.params
+        a.tell(one, value(one.index))
+        b.tell(two, value(59 - two.index))
+
+
+def test_new_arms_are_found_when_they_are_better() -> None:
+    opt = optimizer(ARMS[ARMS[:, 0] < 0.5], direction="maximize")
+    for _ in range(10):
+        trial = opt.ask()
+        opt.tell(trial, trial.params["x0"])
+    opt.set_pool(ARMS)
+    asked = [opt.ask().params["x0"] for _ in range(3)]
+    assert max(asked) > 0.5
+
+
+def test_blocked_arms_stay_blocked() -> None:
+    opt = optimizer(ARMS[:20], duplicates="avoid")
+    seen = {ARMS[i].tobytes() for i in run(opt, 15)}
+    opt.fail(failed := opt.ask())
+    seen.add(ARMS[failed.index].tobytes())
+    opt.set_pool(ARMS[5:30])  # 0 to 4 leave, 20 to 29 come
+    opt.set_pool(ARMS[:30])  # 0 to 4 are back
+    trials = opt.ask(30)
+    assert len(trials) == 30 - 16  # fewer than asked for: that is all there are
+    assert not seen & {ARMS[t.index].tobytes() for t in trials}
+    with pytest.raises(SpaceExhaustedError):
+        opt.ask()
+
+
+def test_trials_of_arms_that_have_gone_can_still_be_told() -> None:
+    opt = optimizer(ARMS)
+    pending = opt.ask(5)
+    opt.set_pool(ARMS[:10])
+    for t in pending:
+        opt.tell(t, value(t.index))
+    assert [t.state for t in opt.trials] == ["COMPLETE"] * 5
+    assert opt.recommend().mean == pytest.approx(opt.best_trial.value, abs=2.0)
+
+
+def test_new_categories_get_codes_of_their_own() -> None:
+    opt = optimizer(TABLE)
+    run(opt, 6)
+    mud = TABLE.assign(solvent="mud")
+    opt.set_pool(mud)
+    opt.tell({"dose": 0.5, "steps": 1, "solvent": "mud"}, 3.0)
+    tar = TABLE.assign(solvent="tar")
+    opt.set_pool(tar)
+    arms = [{"dose": 0.5, "steps": 1, "solvent": s} for s in ("oil", "mud", "tar")]
+    assert len(set(opt.domain.encode(arms)[:, 2].tolist())) == 3
+    assert opt.ask().params["solvent"] == "tar"
+    assert opt.trials[6].params["solvent"] == "mud"
+
+
+def test_new_objects_join_the_old_ones() -> None:
+    opt = words()
+    run(opt, 8, lambda i: float(len(WORDS[i])))
+    opt.set_pool([*WORDS[5:], "elephant", "eel"])
+    trial = opt.ask()
+    assert trial.params["arm"] == [*WORDS[5:], "elephant", "eel"][trial.index]
+    opt.tell(trial, 1.0)
+    mean, _ = opt.predict([{"arm": "eel"}, {"arm": "ant"}])
+    assert np.isfinite(mean).all()
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+NAN_ROW = ARMS.copy()
+NAN_ROW[7, 1] = np.nan
+NAN_TABLE = TABLE.copy()
+NAN_TABLE.loc[4, "dose"] = np.nan
+NO_WORD = TABLE.copy()
+NO_WORD.loc[4, "solvent"] = None
+TWICE = TABLE.copy()
+TWICE.columns = ["dose", "dose", "solvent"]
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "nan": (NAN_ROW, "row 7"),
+    "inf": (np.where(np.isnan(NAN_ROW), np.inf, NAN_ROW), "row 7"),
+    "nan in a frame": (NAN_TABLE, "row 4"),
+    "missing category": (NO_WORD, "'solvent', row 4"),
+    "nullable integer": (TABLE.assign(steps=pd.array([None, *range(59)], dtype="Int64")), "'steps', row 0"),
+    "columns of one name": (TWICE, "distinct names"),
+    "empty array": (ARMS[:0], "at least one arm"),
+    "empty frame": (TABLE.iloc[:0], "at least one arm"),
+    "empty list": ([], "pool"),
+    "no columns": (np.zeros((5, 0)), "at least one column"),
+    "frame without columns": (pd.DataFrame(index=range(5)), "at least one column"),
+    "one dimension": (ARMS[:, 0], "shape"),
+    "three dimensions": (ARMS[None], "shape"),
+    "complex": (ARMS.astype(complex), "real numbers"),
+    "ragged": ([[1.0, 2.0], [3.0]], "pool"),
+    "words without a kernel": (WORDS, "kernel"),
+    "range that overflows": (np.array([[-1e308], [1e308]]), "overflows"),
+    "string": ("abc", "space_or_pool"),
+    "set": ({1, 2}, "space_or_pool"),
+    "number": (3, "space_or_pool"),
+    "generator": ((i for i in range(3)), "space_or_pool"),
+    "none": (None, "space_or_pool"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_pool_is_refused(name: str) -> None:
+    pool, words_ = REFUSED[name]
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=words_):
+        bo.Optimizer(pool)
+
+
+BAD_REPLACEMENTS: dict[str, Any] = {
+    "nan": NAN_TABLE,
+    "missing category": NO_WORD,
+    "empty": TABLE.iloc[:0],
+    "fewer columns": TABLE[["dose", "steps"]],
+    "other names": TABLE.rename(columns={"dose": "Dose"}),
+    "other order": TABLE[["steps", "dose", "solvent"]],
+    "numbers now words": TABLE.assign(dose="much"),
+    "words now numbers": TABLE.assign(solvent=1.0),
+    "array": ARMS,
+    "list of words": WORDS,
+    "none": None,
+}
+
+
+@pytest.mark.parametrize("name", BAD_REPLACEMENTS)
+def test_refused_replacement_leaves_the_pool_as_it_was(name: str) -> None:
+    opt, untouched = optimizer(TABLE), optimizer(TABLE)
+    assert run(opt, 4) == run(untouched, 4)
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        opt.set_pool(BAD_REPLACEMENTS[name])
+    assert run(opt, 2) == run(untouched, 2)
+
+
+def test_objects_are_replaced_by_a_list_only() -> None:
+    opt = words()
+    for bad in ([], ARMS, {"a": 1}, 3):
+        with pytest.raises(BkbError, match="pool"):
+            opt.set_pool(bad)
+    assert opt.ask().params["arm"] in WORDS
+
+
+def test_space_has_no_pool_to_set() -> None:
+    with pytest.raises(ArgumentError, match="search space"):
+        bo.Optimizer({"x": (0.0, 1.0)}).set_pool(ARMS)
+
+
+@pytest.mark.parametrize("index", [-1, 60, 1.5, True, "3", None])
+def test_bad_row_numbers_are_refused(index: Any) -> None:
+    opt = optimizer(ARMS)
+    with pytest.raises((ArgumentError, ArgumentTypeError), match="index"):
+        opt.tell({"index": index}, 1.0)
+    assert opt.trials == []

@@ -1,0 +1,100 @@
+"""The examples run, each at a smoke size in a folder of its own."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).resolve().parents[2]
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run an example in `folder`, at a smoke size."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--smoke", *arguments],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def output_of(name: str, folder: Path, *arguments: str) -> str:
+    """What an example printed; it ended well and left its picture in `out`."""
+    done = run(name, folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out" / f"{name}.png").read_bytes().startswith(PNG)
+    return done.stdout
+
+
+def number_after(label: str, text: str) -> float:
+    """The first number behind a label."""
+    found = re.search(re.escape(label) + r"\D*?(-?\d[\d,]*\.?\d*)", text)
+    assert found is not None, f"{label!r} is not in:\n{text}"
+    return float(found[1].replace(",", ""))
+
+
+def test_tune_svm_reports_recommendation_and_both_searches_on_fresh_splits(tmp_path: Path) -> None:
+    out = output_of("tune_svm", tmp_path, "--trials", "16")
+    assert "BKB, 16 trials" in out
+    for label in ("posterior accuracy", "best observed", "BKB's recommendation", "random search's best"):
+        assert 0.0 < number_after(label, out) <= 1.0
+    assert re.search(r"posterior accuracy +0\.\d+ \+- 0\.\d+ \(2 sd\)", out)
+    assert re.search(r"difference +-?0\.\d+ \+- 0\.\d+", out)
+
+
+def test_tune_svm_shows_a_progress_bar_on_standard_error(tmp_path: Path) -> None:
+    done = run("tune_svm", tmp_path, "--trials", "12")
+    assert "12/12" in done.stderr
+    assert "12/12" not in done.stdout
+
+
+def test_tune_svm_repeats_itself_with_the_same_seed(tmp_path: Path) -> None:
+    def run_in(name: str) -> str:
+        folder = tmp_path / name
+        folder.mkdir()
+        return output_of("tune_svm", folder, "--trials", "14", "--seed", "3")
+
+    assert run_in("a") == run_in("b")
+
+
+def test_screen_pool_finds_more_bundled_hits_than_chance(tmp_path: Path) -> None:
+    out = output_of("screen_pool", tmp_path, "--trials", "150")
+    assert "150 of 1797 rows measured" in out
+    assert "183 rows" in out  # the threes among scikit-learn's digits
+    # The expectation of random screening is 15 threes, its standard deviation 3.5.
+    assert number_after("found", out) > number_after("random screening", out) + 2 * 3.5
+
+
+def test_screen_pool_never_measures_more_rows_than_there_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "cadata.npz", X=rng.random((40, 8), dtype=np.float32), y=rng.random(40, dtype=np.float32) * 1e5)
+    out = output_of("screen_pool", tmp_path, "--data", str(tmp_path), "--trials", "1000")
+    assert "40 of 40 rows measured" in out
+    assert number_after("found", out) == 1
+
+
+def test_screen_pool_says_which_file_is_missing(tmp_path: Path) -> None:
+    done = run("screen_pool", tmp_path, "--data", str(tmp_path))
+    assert done.returncode == 2
+    assert "cadata.npz" in done.stderr
+
+
+def test_variance_starvation_shows_honest_and_starved_widths(tmp_path: Path) -> None:
+    out = output_of("variance_starvation", tmp_path)
+    # Far from all data an honest posterior is the prior, whose deviation is 1; the table has four digits.
+    for name in ("exact GP", "BKB (DTC)", "uniform points, DTC"):
+        assert number_after(name, out) == pytest.approx(1.0, abs=1e-3)
+    for name in ("BKB's points, SoR", "uniform points, SoR"):
+        assert number_after(name, out) < 0.01

@@ -1,0 +1,109 @@
+"""Any sequence of calls leaves an optimizer that makes sense."""
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+import bkbopt as bo
+from bkbopt.errors import BkbError, SpaceExhaustedError, TrialStateError
+
+
+class AskAndTell(RuleBasedStateMachine):
+    running = Bundle("running")
+    done = Bundle("done")
+
+    @initialize(seed=st.integers(0, 5), surrogate=st.sampled_from(["bkb", "exact"]), avoid=st.booleans())
+    def start(self, seed: int, surrogate: str, avoid: bool) -> None:
+        self.opt = bo.Optimizer(
+            {"n": bo.Int(0, 2), "kind": ["a", "b"], "x": bo.Float(0.0, 1.0, step=0.25)},
+            seed=seed,
+            n_startup_trials=3,
+            surrogate=surrogate,
+            duplicates="avoid" if avoid else "allow",
+        )
+        self.n = self.n_complete = self.n_failed = 0
+        self.values: list[float] = []
+
+    @rule(target=running)
+    def ask(self) -> Any:
+        try:
+            trial = self.opt.ask()
+        except SpaceExhaustedError:
+            return None
+        assert trial.id == self.n
+        self.n += 1
+        return trial
+
+    @rule(trial=consumes(running), value=st.floats(-1e6, 1e6), by_id=st.booleans(), target=done)
+    def tell(self, trial: Any, value: float, by_id: bool) -> Any:
+        if trial is not None:
+            assert self.opt.tell(trial.id if by_id else trial, value).value == value
+            self.n_complete += 1
+            self.values.append(value)
+        return trial
+
+    @rule(trial=consumes(running), target=done)
+    def fail(self, trial: Any) -> Any:
+        if trial is not None:
+            self.opt.fail(trial)
+            self.n_failed += 1
+        return trial
+
+    @rule(trial=done)
+    def answer_again(self, trial: Any) -> None:
+        if trial is not None:
+            with pytest.raises(TrialStateError):
+                self.opt.tell(trial, 0.0)
+
+    @rule(n=st.integers(-1, 3), value=st.one_of(st.floats(-10.0, 10.0), st.just(math.nan)))
+    def past(self, n: int, value: float) -> None:
+        try:
+            trial = self.opt.tell({"n": n, "kind": "b", "x": 0.5}, value)
+        except BkbError:
+            assert n in (-1, 3) or math.isnan(value)
+            return
+        assert trial.id == self.n
+        self.n += 1
+        self.n_complete += 1
+        self.values.append(value)
+
+    @rule()
+    def save_and_load(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self.opt.save(Path(folder) / "state")
+            again = bo.Optimizer.load(Path(folder) / "state")
+        assert again.trials == self.opt.trials
+        self.opt = again
+
+    @rule()
+    def read(self) -> None:
+        if self.n_complete:
+            assert math.isfinite(self.opt.recommend().mean)
+            assert self.opt.best_trial.value == min(self.values)
+
+    @invariant()
+    def counts_agree(self) -> None:
+        states = [t.state for t in self.opt.trials]
+        assert [t.id for t in self.opt.trials] == list(range(self.n))
+        assert states.count("COMPLETE") == self.n_complete
+        assert states.count("FAIL") == self.n_failed
+        assert len(self.opt.diagnostics) <= self.n
+
+    @invariant()
+    def pending_points_differ(self) -> None:
+        pending = [tuple(t.params.values()) for t in self.opt.trials if t.state == "RUNNING"]
+        failed = {tuple(t.params.values()) for t in self.opt.trials if t.state == "FAIL"}
+        if len(pending) + len(failed) <= 30:
+            assert len(set(pending)) == len(pending)
+
+
+AskAndTell.TestCase.settings = settings(
+    max_examples=15, stateful_step_count=25, suppress_health_check=list(HealthCheck), deadline=None
+)
+TestAskAndTell = AskAndTell.TestCase

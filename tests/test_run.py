@@ -1,0 +1,255 @@
+"""The ready-made loop: here, on threads, on processes."""
+
+import threading
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from operator import itemgetter
+from typing import Any
+
+import pytest
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+SPACE = {"x": (0.0, 1.0), "k": ["a", "b"]}
+OPTIONS: dict[str, Any] = {"seed": 0, "n_startup_trials": 4}
+
+
+def bowl(params: dict[str, Any]) -> float:
+    return (params["x"] - 0.3) ** 2 + (params["k"] == "b")
+
+
+class BoomError(Exception):
+    pass
+
+
+def fragile(params: dict[str, Any]) -> float:
+    if params["x"] > 0.6:
+        raise BoomError("too hot")
+    return bowl(params)
+
+
+def test_result_is_an_optimizer_that_solved_it() -> None:
+    opt = bo.minimize(bowl, SPACE, 15, **OPTIONS)
+    assert isinstance(opt, bo.Optimizer)
+    assert len(opt.trials) == 15
+    assert opt.recommend().params["k"] == "a"
+    assert bowl(dict(opt.recommend().params)) < 0.02
+
+
+def test_loop_is_ask_and_tell() -> None:
+    opt = bo.Optimizer(SPACE, **OPTIONS)
+    for _ in range(8):
+        trial = opt.ask()
+        opt.tell(trial, bowl(dict(trial.params)))
+    ready = bo.minimize(bowl, SPACE, 8, **OPTIONS)
+    assert [(t.params, t.value) for t in ready.trials] == [(t.params, t.value) for t in opt.trials]
+
+
+def test_it_maximises_too_and_goes_on_with_an_optimizer() -> None:
+    opt = bo.minimize(lambda p: -bowl(p), SPACE, 6, direction="maximize", **OPTIONS)
+    assert bo.minimize(lambda p: -bowl(p), opt, 6) is opt
+    assert len(opt.trials) == 12
+    assert opt.best_trial.value == max(t.value for t in opt.trials)
+
+
+def test_pools_are_spaces_too() -> None:
+    opt = bo.minimize(lambda p: p["x0"], [[0.1], [0.7], [0.4]], 5, **OPTIONS)
+    assert opt.recommend().index == 0
+
+
+def test_objective_may_keep_and_change_its_params() -> None:
+    def f(params: dict[str, Any]) -> float:
+        x = params.pop("x")
+        params.clear()
+        return float(x)
+
+    assert all(set(t.params) == {"x", "k"} for t in bo.minimize(f, SPACE, 6, **OPTIONS).trials)
+
+
+@pytest.mark.parametrize("n_workers", [None, 3])
+def test_threads_run_all_trials(n_workers: int | None) -> None:
+    running, most, lock = 0, 0, threading.Lock()
+
+    def f(params: dict[str, Any]) -> float:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.01)
+        with lock:
+            running -= 1
+        return bowl(params)
+
+    with ThreadPoolExecutor(2 if n_workers is None else 8) as pool:
+        opt = bo.minimize(f, SPACE, 14, executor=pool, n_workers=n_workers, **OPTIONS)
+    assert [t.id for t in opt.trials] == list(range(14))
+    assert {t.state for t in opt.trials} == {"COMPLETE"}
+    assert 2 <= most <= (n_workers or 2)
+
+
+def test_processes_run_all_trials() -> None:
+    # "spawn": torch's threads do not survive a fork.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        # Of the standard library: under pytest's importlib mode the child could not import a function of this file.
+        opt = bo.minimize(itemgetter("x"), {"x": (-1.0, 1.0)}, 6, executor=pool, **OPTIONS)
+    assert [t.value for t in opt.trials] == [t.params["x"] for t in opt.trials]
+
+
+class ManualExecutor:
+    """Evaluates when told to, in the order told; the loop runs in another thread."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Future[float], dict[str, Any]]] = []
+
+    def submit(self, f: Any, params: dict[str, Any]) -> "Future[float]":
+        future: Future[float] = Future()
+        self.jobs.append((future, params))
+        return future
+
+
+def test_results_enter_as_they_come() -> None:
+    executor = ManualExecutor()
+    seen: list[int] = []
+    loop = threading.Thread(
+        target=lambda: bo.minimize(
+            bowl,
+            SPACE,
+            5,
+            executor=executor,
+            n_workers=2,
+            callbacks=[lambda opt, trial: seen.append(trial.id)],
+            **OPTIONS,
+        )
+    )
+    loop.start()
+    for job in (1, 2, 0, 4, 3):  # the first comes after the third: it does not hold up the others
+        while len(executor.jobs) <= job:
+            time.sleep(0.001)
+        future, params = executor.jobs[job]
+        future.set_result(bowl(params))
+    loop.join(timeout=30.0)
+    assert not loop.is_alive()
+    assert sorted(seen) == list(range(5))
+    # Job 2 exists only once 1 was told, and job 4 once 0 was.
+    assert seen.index(1) < seen.index(2)
+    assert seen.index(1) < seen.index(0) < seen.index(3)
+
+
+def test_workers_get_different_points() -> None:
+    executor, asked = ManualExecutor(), []
+
+    def first_result(opt: bo.Optimizer, trial: bo.Trial) -> bool:
+        asked.extend(opt.trials)
+        return True
+
+    def answer() -> None:
+        while len(executor.jobs) < 4:
+            time.sleep(0.001)
+        for future, params in executor.jobs:
+            future.set_result(bowl(params))
+
+    helper = threading.Thread(target=answer)
+    helper.start()
+    bo.minimize(bowl, SPACE, 30, executor=executor, n_workers=4, callbacks=[first_result], **OPTIONS)
+    helper.join()
+    assert len({tuple(t.params.values()) for t in asked}) == 4
+
+
+def test_timeout_starts_no_further_trial() -> None:
+    opt = bo.minimize(lambda p: time.sleep(0.02) or bowl(p), SPACE, timeout=0.1, **OPTIONS)
+    assert 1 <= len(opt.trials) <= 5
+    assert {t.state for t in opt.trials} == {"COMPLETE"}
+    with ThreadPoolExecutor(2) as pool:
+        opt = bo.minimize(lambda p: time.sleep(0.02) or bowl(p), SPACE, timeout=0.1, executor=pool, **OPTIONS)
+    assert {t.state for t in opt.trials} == {"COMPLETE"}  # those running were waited for
+    assert bo.minimize(bowl, SPACE, 5, timeout=0, **OPTIONS).trials == []
+    assert bo.minimize(bowl, SPACE, 0, **OPTIONS).trials == []
+
+
+def test_callback_that_returns_true_stops_the_run() -> None:
+    values: list[float] = []
+
+    def callback(opt: bo.Optimizer, trial: bo.Trial) -> bool:
+        values.append(trial.value)
+        return len(opt.trials) == 5
+
+    opt = bo.minimize(bowl, SPACE, 50, callbacks=[callback], **OPTIONS)
+    assert values == [t.value for t in opt.trials]
+    assert len(values) == 5
+    # A callback that returns anything else does not.
+    assert len(bo.minimize(bowl, SPACE, 3, callbacks=[lambda opt, trial: "yes"], **OPTIONS).trials) == 3
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_caught_exceptions_fail_the_trial_and_others_end_the_run(threads: bool) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        executor = pool if threads else None
+        opt = bo.minimize(fragile, SPACE, 12, catch=(BoomError,), executor=executor, **OPTIONS)
+        assert len(opt.trials) == 12
+        for t in opt.trials:
+            assert t.state == ("FAIL" if t.params["x"] > 0.6 else "COMPLETE")
+        assert any(t.state == "FAIL" for t in opt.trials)
+        with pytest.raises(BoomError, match="too hot"):
+            bo.minimize(fragile, SPACE, 12, catch=(KeyError,), executor=executor, **OPTIONS)
+
+
+def test_bad_value_of_the_objective_is_named() -> None:
+    for bad in (None, float("nan"), "3", 1j, [1.0, 2.0]):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match="value"):
+            bo.minimize(lambda p, bad=bad: bad, SPACE, 5, **OPTIONS)
+
+
+def test_regret_certificate_stops_the_run() -> None:
+    pool = [[i / 10] for i in range(11)]
+    opt = bo.minimize(lambda p: p["x0"] ** 2, pool, 200, stop_at_regret=0.05, **OPTIONS)
+    assert 10 <= len(opt.trials) < 200
+    assert opt.regret_certificate().bound <= 0.05
+    assert opt.recommend().index == 0
+
+
+def test_nothing_is_printed_but_the_bar_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    bo.minimize(bowl, SPACE, 6, **OPTIONS)
+    assert capfd.readouterr() == ("", "")
+    bo.minimize(fragile, SPACE, 6, catch=(BoomError,), show_progress_bar=True, **OPTIONS)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "6/6" in err
+    assert "best=" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "name"),
+    [
+        ({"f": 3}, ArgumentTypeError, "f: "),
+        ({"n_trials": None}, ArgumentError, "n_trials"),
+        ({"n_trials": -1}, ArgumentError, "n_trials"),
+        ({"n_trials": 2.5}, ArgumentError, "n_trials"),
+        ({"n_trials": "9"}, ArgumentTypeError, "n_trials"),
+        ({"timeout": -1.0}, ArgumentError, "timeout"),
+        ({"timeout": float("nan")}, ArgumentError, "timeout"),
+        ({"n_workers": 0}, ArgumentError, "n_workers"),
+        ({"n_workers": 1.5}, ArgumentError, "n_workers"),
+        ({"stop_at_regret": -1.0}, ArgumentError, "stop_at_regret"),
+        ({"executor": 4}, ArgumentTypeError, "executor"),
+        ({"catch": 4}, ArgumentTypeError, "catch"),
+        ({"catch": ("BoomError",)}, ArgumentTypeError, "catch"),
+        ({"callbacks": 4}, ArgumentTypeError, "callbacks"),
+        ({"callbacks": [4]}, ArgumentTypeError, "callbacks"),
+        ({"space": {"x": (1.0, 0.0)}}, ArgumentError, "x"),
+        ({"direction": "up"}, ArgumentError, "direction"),
+        ({"space": bo.Optimizer(SPACE), "seed": 3}, ArgumentError, "seed"),
+    ],
+)
+def test_bad_argument_is_named_before_anything_runs(options: dict[str, Any], error: Any, name: str) -> None:
+    calls: list[Any] = []
+    arguments = {"f": lambda p: calls.append(p) or 0.0, "space": SPACE, "n_trials": 3} | options
+    with pytest.raises(error, match=name):
+        bo.minimize(**arguments)
+    assert calls == []
+
+
+def test_single_exception_or_callback_need_not_be_in_a_list() -> None:
+    opt = bo.minimize(fragile, SPACE, 6, catch=BoomError, callbacks=lambda opt, trial: len(opt.trials) == 4, **OPTIONS)
+    assert len(opt.trials) == 4
