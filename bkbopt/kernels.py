@@ -177,9 +177,11 @@ class ARDKernel:
     def log_prior(self) -> Tensor:
         """Normal densities on the logarithms, up to a constant.
 
-        Lengthscales: location sqrt(2) + log(d)/2 and scale sqrt(3), which grows with the dimension as typical
-        distances do (Hvarfner et al. 2024, https://arxiv.org/abs/2402.02229). Hamming lengthscales: location 0, scale
-        1. Outputscale, on standardised y: location 0, scale 0.5.
+        Lengthscales have the log-normal density of Hvarfner et al. (2024, https://arxiv.org/abs/2402.02229): location
+        sqrt(2) + log(d)/2, scale sqrt(3), so that they grow with the dimension as typical distances do. As a density of
+        the lengthscale, not of its logarithm, its mode is three (the square of the scale) lower on the logarithm, and
+        `prior_loc` is that mode. Hamming lengthscales: location 0, scale 1. Outputscale, on standardised y: location
+        0, scale 0.5.
         """
         lp = -((self.log_lengthscale - self.prior_loc) ** 2).sum() / (2.0 * 3.0)
         lp = lp - (self.log_hamming**2).sum() / 2.0
@@ -239,7 +241,7 @@ def _ard(
         log_hamming=torch.zeros(len(categorical), dtype=torch.float64),
         categorical=tuple(categorical),
         form=form,
-        prior_loc=math.sqrt(2.0) + 0.5 * math.log(max(n, 1)),
+        prior_loc=math.sqrt(2.0) + 0.5 * math.log(max(n, 1)) - 3.0,
     )
 
 

@@ -15,7 +15,7 @@ from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, mate
 from bkbopt.scaling import Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.checks import DEFAULT_NOISE
-from bkbopt.surrogates.fit import fit_hyperparameters
+from bkbopt.surrogates.fit import constant_mean, fit_hyperparameters
 
 __all__ = ["Modelling"]
 
@@ -84,15 +84,20 @@ class Modelling:
         if self._user_noise is not None:
             # Below this the kernel matrix is singular in float64.
             noise = max(self.scaler.noise(self._user_noise), 1e-12)
+        inducing = surrogate.inducing if fitted else None
         kernel, noise = fit_hyperparameters(
             observations,
             surrogate.kernel if fitted else default,
             noise,
             fit_noise=self._user_noise is None,
-            inducing=surrogate.inducing if fitted else None,
+            inducing=inducing,
             rng=self.rng,
             starts=(default,) if fitted and len(y) <= RESTART_UP_TO else (),
+            with_mean=True,
         )
+        self.scaler = self.scaler.shifted(constant_mean(observations, kernel, noise, inducing=inducing, rng=self.rng))
+        observations = Observations(X.shape[1], X.device)
+        observations.add(X, self.scaler.transform(y))
         surrogate.rebuild(observations, kernel, noise)
         self.n_fitted = len(y)
 

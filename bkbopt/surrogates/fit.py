@@ -26,9 +26,9 @@ from torch import Tensor
 from bkbopt.data import Observations
 from bkbopt.errors import KernelError
 from bkbopt.kernels import FittableKernel, Kernel, gram
-from bkbopt.linalg import safe_cholesky, small_scipy_work
+from bkbopt.linalg import safe_cholesky, small_scipy_work, small_work
 
-__all__ = ["FitSettings", "fit_hyperparameters", "log_marginal_likelihood"]
+__all__ = ["FitSettings", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,7 @@ class FitSettings:
         max_iterations: of L-BFGS-B for each start.
         noise_loc: mean of the normal prior on log(noise variance).
         noise_scale: standard deviation of it.
+        mean_precision: 1 / variance of the normal prior on the constant mean.
         noise_bounds: smallest and largest noise variance.
     """
 
@@ -51,8 +52,9 @@ class FitSettings:
     max_points: int = 1500
     max_inducing: int = 128
     max_iterations: int = 50
-    noise_loc: float = -4.0
+    noise_loc: float = -5.0
     noise_scale: float = 1.5
+    mean_precision: float = 1.0
     noise_bounds: tuple[float, float] = (1e-6, 10.0)
 
 
@@ -76,6 +78,7 @@ def fit_hyperparameters(
     inducing: Tensor | None = None,
     rng: np.random.Generator | None = None,
     starts: tuple[Kernel, ...] = (),
+    with_mean: bool = False,
     settings: FitSettings | None = None,
 ) -> tuple[Kernel, float]:
     """Kernel and noise variance that maximise the (bound of the) marginal likelihood times the priors.
@@ -88,6 +91,7 @@ def fit_hyperparameters(
         inducing: (m, d) inducing points for the bound, the surrogate's own dictionary.
         rng: of the subsampling.
         starts: further kernels of the same form to start from; the best end wins.
+        with_mean: whether the values have an unknown constant mean, profiled out; see `constant_mean`.
         settings: see `FitSettings`.
     """
     settings = settings or FitSettings()
@@ -98,7 +102,7 @@ def fit_hyperparameters(
     best: tuple[float, Kernel, float] | None = None
     with small_scipy_work():
         for start in (kernel, *starts):
-            value, fitted, lam = _maximise(data, start, noise, fit_noise, settings)
+            value, fitted, lam = _maximise(data, start, noise, fit_noise, with_mean, settings)
             log.debug("fit: log posterior %.6g on %d points, noise %.3g", value, len(data.U), lam)
             if best is None or value > best[0]:
                 best = (value, fitted, lam)
@@ -124,11 +128,12 @@ def _prepare(obs: Observations, inducing: Tensor | None, settings: FitSettings, 
 
 
 def _maximise(
-    data: _Data, kernel: Kernel, noise: float, fit_noise: bool, settings: FitSettings
+    data: _Data, kernel: Kernel, noise: float, fit_noise: bool, with_mean: bool, settings: FitSettings
 ) -> tuple[float, Kernel, float]:
     from scipy.optimize import minimize
 
     fittable = kernel if isinstance(kernel, FittableKernel) else None
+    precision = settings.mean_precision if with_mean else None
     theta0 = fittable.theta.detach().cpu() if fittable is not None else torch.zeros(0, dtype=torch.float64)
     lam0 = min(max(noise, settings.noise_bounds[0]), settings.noise_bounds[1])
     x0 = np.append(theta0.numpy(), math.log(lam0)) if fit_noise else theta0.numpy()
@@ -143,7 +148,7 @@ def _maximise(
         t = torch.tensor(x, device=data.U.device, requires_grad=True)
         at, lam = unpack(t)
         try:
-            value = log_marginal_likelihood(data.U, data.n, data.ybar, data.within, at, lam, data.m)
+            value = log_marginal_likelihood(data.U, data.n, data.ybar, data.within, at, lam, data.m, precision)
         except KernelError:
             return 1e300, np.zeros_like(x)  # not a usable kernel there: the line search steps back
         if isinstance(at, FittableKernel):
@@ -168,8 +173,37 @@ def _maximise(
     return (value if abs(value) < 1e299 else -math.inf), fitted, float(lam)
 
 
+def constant_mean(
+    observations: Observations,
+    kernel: Kernel,
+    noise: float,
+    *,
+    inducing: Tensor | None = None,
+    rng: np.random.Generator | None = None,
+    settings: FitSettings | None = None,
+) -> float:
+    """The constant mean that goes with fitted hyper-parameters: generalised least squares, shrunk towards zero.
+
+    A sample mean leans to where the samples are, which in a search is near the best; this one weights points by how
+    much each says that the others do not. The arguments are those of `fit_hyperparameters`; units of y.
+    """
+    settings = settings or FitSettings()
+    data = _prepare(observations, inducing, settings, rng or np.random.default_rng(0))
+    lam = data.U.new_tensor(noise)
+    with torch.no_grad(), small_work():
+        P, _, _ = _products(data.U, data.n, data.ybar, kernel, lam, data.m)
+    return float(P[0, 1] / (P[1, 1] + settings.mean_precision))
+
+
 def log_marginal_likelihood(
-    U: Tensor, n: Tensor, ybar: Tensor, within: float, kernel: Kernel, lam: Tensor, m: int = 0
+    U: Tensor,
+    n: Tensor,
+    ybar: Tensor,
+    within: float,
+    kernel: Kernel,
+    lam: Tensor,
+    m: int = 0,
+    mean_precision: float | None = None,
 ) -> Tensor:
     """Log marginal likelihood of all evaluations, or its collapsed bound; a scalar, differentiable.
 
@@ -181,16 +215,27 @@ def log_marginal_likelihood(
         kernel: the kernel.
         lam: noise variance, y squared.
         m: number of inducing points; 0 for the exact value.
+        mean_precision: None for a zero mean; else the best constant mean is put in, under a normal prior of this
+            precision, whose log density (up to a constant) is added.
     """
     repeats = float((n - 1.0).sum())
     rest = 0.5 * within / lam + 0.5 * repeats * torch.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
-    u = len(n)
+    P, logdet, trace = _products(U, n, ybar, kernel, lam, m)
+    quadratic = P[0, 0]
+    if mean_precision is not None:
+        # min over c of (ybar - c)^T E^-1 (ybar - c) + precision c^2
+        quadratic = quadratic - P[0, 1] ** 2 / (P[1, 1] + mean_precision)
+    return -0.5 * (quadratic + logdet + trace + len(n) * math.log(2.0 * math.pi)) - rest
+
+
+def _products(U: Tensor, n: Tensor, ybar: Tensor, kernel: Kernel, lam: Tensor, m: int) -> tuple[Tensor, Tensor, Tensor]:
+    """[ybar, 1]^T E^-1 [ybar, 1] `(2, 2)`, log det E, and the bound's trace term (zero where exact)."""
     noise = lam / n
+    both = torch.stack([ybar, torch.ones_like(ybar)], 1)
     if m == 0:
         L = safe_cholesky(gram(kernel, U) + torch.diag(noise))
-        a = torch.linalg.solve_triangular(L, ybar[:, None], upper=False)[:, 0]
-        logdet = 2.0 * L.diagonal().log().sum()
-        return -0.5 * (a @ a) - 0.5 * logdet - 0.5 * u * math.log(2.0 * math.pi) - rest
+        A = torch.linalg.solve_triangular(L, both, upper=False)
+        return A.T @ A, 2.0 * L.diagonal().log().sum(), torch.zeros_like(lam)
     S, X = U[:m], U[m:]
     K_SS = gram(kernel, S)
     # 1e-8 of the prior variance as jitter: the bound of a slightly smaller model, and still a bound.
@@ -199,7 +244,6 @@ def log_marginal_likelihood(
     trace = (n * (kernel.diag(X) - (A * A).sum(0)).clamp_min(0.0)).sum() / lam
     B = A / noise.sqrt()
     LB = safe_cholesky(B @ B.T + torch.eye(m, dtype=B.dtype, device=B.device))
-    v = ybar / noise.sqrt()
-    c = torch.linalg.solve_triangular(LB, (B @ v)[:, None], upper=False)[:, 0]
-    logdet = 2.0 * LB.diagonal().log().sum() + noise.log().sum()
-    return -0.5 * (v @ v - c @ c) - 0.5 * logdet - 0.5 * u * math.log(2.0 * math.pi) - 0.5 * trace - rest
+    Y = both / noise.sqrt()[:, None]
+    C = torch.linalg.solve_triangular(LB, B @ Y, upper=False)
+    return Y.T @ Y - C.T @ C, 2.0 * LB.diagonal().log().sum() + noise.log().sum(), trace
