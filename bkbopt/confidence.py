@@ -88,8 +88,8 @@ class Practical:
     It has the shape of the theorems (wider while more is being learnt) without their constants, and no guarantee.
     """
 
-    scale: float = 0.5
-    low: float = 0.5
+    scale: float = 0.75
+    low: float = 1.0
     high: float = 2.0
 
     def __call__(self, progress: Progress) -> float:

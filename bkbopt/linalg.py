@@ -106,7 +106,7 @@ def inverse_root(A: Tensor) -> Tensor:
     """Root `G (m, m)` of the inverse of the positive definite `A (m, m)`: G^T G = A^-1 (lower triangular)."""
     L = safe_cholesky(A)
     eye = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
-    return torch.linalg.solve_triangular(L, eye, upper=False)
+    return torch.linalg.solve_triangular(L, eye, upper=False).contiguous()
 
 
 def thin_root(K: Tensor) -> Tensor:
@@ -130,7 +130,8 @@ def thin_root(K: Tensor) -> Tensor:
             f"to {top:.3g} on {m} points; use a valid kernel."
         )
     keep = eigenvalues > top * m * torch.finfo(K.dtype).eps
-    return U[:, keep] / eigenvalues[keep].sqrt()
+    # Contiguous, as a state file gives it back: products of other layouts round differently.
+    return (U[:, keep] / eigenvalues[keep].sqrt()).contiguous()
 
 
 def append_to_thin_root(W: Tensor, z: Tensor, residual: float) -> Tensor:

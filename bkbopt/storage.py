@@ -263,7 +263,8 @@ def _decode_tagged(tag: str, body: object, read_array: _ArrayReader) -> object:
             array = read_array(body)
             if array.dtype.kind not in "biufc":
                 raise ValueError(f"a tensor of dtype {array.dtype}")
-            return torch.from_numpy(array)
+            # A copy of torch's own: its memory is aligned as that of any other tensor, and so are the sums over it.
+            return torch.from_numpy(array).clone()
         case "$tuple":
             return tuple(_decode(item, read_array) for item in _expect(list, body))
         case "$dict":

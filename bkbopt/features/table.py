@@ -1,9 +1,17 @@
 """The features of the observed points, kept in a buffer that grows by rows (new points) and columns (new features)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from bkbopt.features.base import FeatureMap
+
 __all__ = ["FeatureTable"]
+
+#: Points whose features are computed at once.
+BLOCK = 4096
 
 
 class FeatureTable:
@@ -13,6 +21,28 @@ class FeatureTable:
         self._u, self._r = Z.shape
         self._Z = Z
         self._residual = residual
+
+    @classmethod
+    def of(cls, features: FeatureMap, X: Tensor) -> "FeatureTable":
+        """The table of the points `X (u, d)`, in blocks, so that the kernel's temporaries stay small."""
+        Z, residual = X.new_empty(X.shape[0], features.size), X.new_empty(X.shape[0])
+        for i in range(0, X.shape[0], BLOCK):
+            block = X[i : i + BLOCK]
+            Z[i : i + BLOCK] = features(block)
+            residual[i : i + BLOCK] = features.residual(block, Z[i : i + BLOCK])
+        return cls(Z, residual)
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file, the buffer's size included: products with strided rows round by their stride."""
+        return {"Z": self.Z.clone(), "residual": self.residual.clone(), "capacity": list(self._Z.shape)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "FeatureTable":
+        """The inverse of `state_dict`, bit for bit."""
+        Z, (rows, columns) = state["Z"], state["capacity"]
+        out = cls(Z, state["residual"])
+        out._grow(rows - Z.shape[0], columns - Z.shape[1])
+        return out
 
     @property
     def Z(self) -> Tensor:

@@ -24,6 +24,9 @@ from bkbopt.linalg import append_to_inverse_root, inverse_root, update_inverse_r
 
 __all__ = ["GaussianState"]
 
+#: Rows that are multiplied at once.
+BLOCK = 4096
+
 
 @dataclass(frozen=True)
 class GaussianState:
@@ -38,7 +41,10 @@ class GaussianState:
     @classmethod
     def from_data(cls, Z: Tensor, n: Tensor, s: Tensor, lam: float) -> "GaussianState":
         """The state after counts `n (u,)` and sums `s (u,)` at the features `Z (u, r)`: O(u r^2 + r^3)."""
-        V = Z.T @ (Z * n[:, None])
+        V = Z.new_zeros(Z.shape[1], Z.shape[1])
+        for i in range(0, Z.shape[0], BLOCK):  # in blocks, so that no second copy of Z is made
+            B = Z[i : i + BLOCK]
+            V.addmm_(B.T, B * n[i : i + BLOCK, None])
         return cls._from_V(V.diagonal_scatter(V.diagonal() + lam), Z.T @ s, lam)
 
     @classmethod
@@ -48,8 +54,7 @@ class GaussianState:
 
     def leverage(self, Z: Tensor) -> Tensor:
         """z^T V^-1 z `(n,)` of the rows of `Z (n, r)`; never negative."""
-        P = Z @ self.root.T
-        return (P * P).sum(1)
+        return torch.cat([(B @ self.root.T).square_().sum(1) for B in torch.split(Z, BLOCK)])
 
     def update(self, z: Tensor, y: float | None) -> "GaussianState":
         """One more observation `y` at the features `z (r,)`: O(r^2).

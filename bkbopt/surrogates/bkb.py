@@ -32,6 +32,7 @@ from bkbopt.linalg import small_work, threads_for
 from bkbopt.states import GaussianState
 from bkbopt.surrogates.base import SurrogateBase, not_ready
 from bkbopt.surrogates.checks import check_count, check_number
+from bkbopt.surrogates.leverages import Leverages
 from bkbopt.surrogates.model import Model
 
 __all__ = ["BKB"]
@@ -217,7 +218,7 @@ class BKB(SurrogateBase):
             budgets = [most, self.max_inducing and max(1, int(DRAW_FRACTION * self.max_inducing))]
             budget = min((b for b in budgets if b is not None), default=None)
             with threads_for(len(obs) * len(self._state.w) ** 2):
-                draw = draw_rls(_Leverages(self._table, self._state), obs.n, self.qbar, budget, self.rng)
+                draw = draw_rls(Leverages(self._table, self._state), obs.n, self.qbar, budget, self.rng)
         self._scale = draw.scale
         self.n_draws += 1
         self._build(obs.X[draw.rows] if len(draw.rows) else obs.X[latest : latest + 1])
@@ -227,9 +228,8 @@ class BKB(SurrogateBase):
         obs = self.observations
         with threads_for(len(obs) * len(S) ** 2):
             features = Nystrom.from_points(self.kernel, S.clone())
-            Z = features(obs.X)
-            self._table = FeatureTable(Z, features.residual(obs.X, Z))
-            self._state = GaussianState.from_data(Z, obs.n, obs.s, self.noise)
+            self._table = FeatureTable.of(features, obs.X)
+            self._state = GaussianState.from_data(self._table.Z, obs.n, obs.s, self.noise)
         self._features = features
         self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
         self._new_dictionary()
@@ -295,7 +295,9 @@ class BKB(SurrogateBase):
         """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5): O(m^2 + u)."""
         if self._state is None:
             return 0.0
-        return self._state.effective_dimension() + float(self.observations.n @ self._table.residual) / self.noise
+        # n times the leverage of an observed point is below 1; a residual that a tight budget leaves may claim more.
+        unseen = (self.observations.n * self._table.residual / self.noise).clamp_max(1.0)
+        return self._state.effective_dimension() + float(unseen.sum())
 
     # -- pending points ------------------------------------------------------------------------------------------
 
@@ -352,8 +354,8 @@ class BKB(SurrogateBase):
         numbers = {k: getattr(self, k) for k in ("noise", "log_growth", "n_draws", *_PRIVATE)}
         out: dict[str, object] = {"observations": self.observations.state_dict(), "numbers": numbers}
         if self._state is not None:
-            table = {"Z": self._table.Z.clone(), "residual": self._table.residual.clone()}
-            out |= {"S": self._ready().S, "W": self._ready().W, "table": table, "state": vars(self._state)}
+            out |= {"S": self._ready().S, "W": self._ready().W, "state": vars(self._state)}
+            out["table"] = self._table.state_dict()
         if self._fork is not None:
             pending = [[key.hex(), n] for key, n in self._fork.pending.items()]
             out["fork"] = {"pending": pending, "state": vars(self._fork.state)}
@@ -368,7 +370,7 @@ class BKB(SurrogateBase):
             setattr(self, name, value)
         if "S" in s and kernel is not None:
             self._features = Nystrom(kernel, s["S"], s["W"])  # type: ignore[arg-type]
-            self._table = FeatureTable(s["table"]["Z"], s["table"]["residual"])  # type: ignore[arg-type]
+            self._table = FeatureTable.from_state(s["table"])
             self._state = GaussianState(**s["state"])  # type: ignore[arg-type]
         if "fork" in s:
             pending = Counter({bytes.fromhex(key): n for key, n in s["fork"]["pending"]})  # type: ignore[attr-defined]
@@ -376,24 +378,3 @@ class BKB(SurrogateBase):
 
 
 _PRIVATE = ("_scale", "_spent", "_drawn_size", "_steps", "_epoch")
-
-
-class _Leverages:
-    """scale -> leverages (u,) of the observed points with the sampling's lam at scale * lam.
-
-    One eigendecomposition of Z^T N Z serves every scale: lev = residual / l + sum_j (Z Q)_j^2 / (e_j + l).
-    """
-
-    def __init__(self, table: FeatureTable, state: GaussianState) -> None:
-        self.table, self.state = table, state
-        self._eigen: tuple[Tensor, Tensor] | None = None
-
-    def __call__(self, scale: float) -> Tensor:
-        lam = self.state.lam
-        if scale == 1.0:
-            return self.table.residual / lam + self.state.leverage(self.table.Z)
-        if self._eigen is None:
-            e, Q = torch.linalg.eigh(self.state.V)
-            self._eigen = (e - lam).clamp_min(0.0), (self.table.Z @ Q) ** 2
-        e, squares = self._eigen
-        return self.table.residual / (lam * scale) + squares @ (1.0 / (e + lam * scale))

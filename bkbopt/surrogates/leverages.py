@@ -1,0 +1,31 @@
+"""Leverages of the observed points, at any lam of the sampling."""
+
+import torch
+from torch import Tensor
+
+from bkbopt.features.table import FeatureTable
+from bkbopt.states import GaussianState
+
+__all__ = ["Leverages"]
+
+
+class Leverages:
+    """scale -> leverages (u,) of the observed points with the sampling's lam at scale * lam.
+
+    One eigendecomposition of Z^T N Z serves every scale: lev = residual / l + sum_j (Z Q)_j^2 / (e_j + l).
+    """
+
+    def __init__(self, table: FeatureTable, state: GaussianState) -> None:
+        self.table, self.state = table, state
+        self._eigen: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, scale: float) -> Tensor:
+        """Leverages `(u,)` with the sampling's lam at `scale` times lam."""
+        lam = self.state.lam
+        if scale == 1.0:
+            return self.table.residual / lam + self.state.leverage(self.table.Z)
+        if self._eigen is None:
+            e, Q = torch.linalg.eigh(self.state.V)
+            self._eigen = (e - lam).clamp_min(0.0), (self.table.Z @ Q).square_()
+        e, squares = self._eigen
+        return self.table.residual / (lam * scale) + squares @ (1.0 / (e + lam * scale))
