@@ -12,10 +12,10 @@ from bkbopt.domains.base import Params
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.space import Space
 from bkbopt.surrogates import BKB, ExactGP, Surrogate
-from bkbopt.surrogates.checks import as_values, check_number
+from bkbopt.surrogates.checks import as_values, check_count
 from bkbopt.trials import Trial
 
-__all__ = ["as_domain", "as_surrogate", "checked_count", "checked_seed", "checked_value", "trial_id"]
+__all__ = ["as_domain", "as_surrogate", "checked_seed", "checked_value", "trial_id"]
 
 SURROGATES: dict[str, Callable[[], Surrogate]] = {"bkb": BKB, "exact": ExactGP}
 
@@ -69,17 +69,6 @@ def checked_value(value: Any) -> float:
     return float(as_values(value, 1, name="value").detach()[0])
 
 
-def checked_count(name: str, value: Any, low: int, what: str | None = None) -> int:
-    """A whole number of at least `low`; whole floats will do."""
-    what = what or f"a whole number >= {low}"
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= low:
-        return int(value)  # of any size
-    number = check_number(name, value, float(low), what)
-    if number != int(number):
-        raise ArgumentError(f"{name}: expected {what}, got {value!r}.")
-    return int(number)
-
-
 def checked_seed(seed: Any) -> int | None:
     """A seed: a whole number >= 0, or None."""
-    return None if seed is None else checked_count("seed", seed, 0, "a whole number >= 0, or None")
+    return None if seed is None else check_count("seed", seed, 0, "a whole number >= 0, or None")

@@ -136,9 +136,9 @@ class Theorem2:
             gain = alpha * max(math.log(p.kappa2 * t), 0.0) * p.effective_dimension
             radius = 2.0 * xi * math.sqrt(gain + log_delta) + (1.0 + 1.0 / math.sqrt(1.0 - eps)) * math.sqrt(p.lam) * F
         else:
-            gain = p.log_growth
-            if self.form == "safe":
-                gain = alpha * (1.0 + math.log1p(p.kappa2 * t / p.lam)) * p.effective_dimension
+            gain = alpha * (1.0 + math.log1p(p.kappa2 * t / p.lam)) * p.effective_dimension
+            if self.form == "running":
+                gain = min(gain, p.log_growth)  # both bound logdet(I + K / lam)
             bias = (1.0 + math.sqrt(eps / (1.0 - eps))) * math.sqrt(p.lam) * F
             radius = xi * math.sqrt(gain + 2.0 * log_delta) + bias
         return radius / math.sqrt(p.lam)

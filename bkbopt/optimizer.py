@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bkbopt import persistence
 from bkbopt.acquisition import ACQUISITIONS, UCB, Acquisition, LogEI, Thompson
-from bkbopt.arguments import as_domain, as_surrogate, checked_count, checked_seed, checked_value, trial_id
+from bkbopt.arguments import as_domain, as_surrogate, checked_seed, checked_value, trial_id
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.domains import Pool, PoolDomain
 from bkbopt.domains.base import Params
@@ -22,7 +22,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, Space
 from bkbopt.modelling import Modelling
 from bkbopt.reports import Diagnostics, Recommendation, RegretCertificate
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.checks import as_values
+from bkbopt.surrogates.checks import as_values, check_count
 from bkbopt.trials import Trial, TrialLog
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Optimizer:
         if feasible is not None and not callable(feasible):
             raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
         self.direction, self.acquisition, self.duplicates = direction, acquisition, duplicates
-        self.n_startup_trials = checked_count("n_startup_trials", n_startup_trials, 0)
+        self.n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
         self.confidence = as_confidence(beta)
         self._rng = np.random.default_rng(checked_seed(seed))
         own = as_surrogate(surrogate)
@@ -123,7 +123,7 @@ class Optimizer:
         if n is None:
             return self._ask_one()
         trials: list[Trial] = []
-        for _ in range(checked_count("n", n, 1)):
+        for _ in range(check_count("n", n, 1)):
             try:
                 trials.append(self._ask_one())
             except SpaceExhaustedError:
@@ -295,7 +295,10 @@ class Optimizer:
         return Recommendation(params, index, scaler.mean(float(mean[0])), scaler.width(float(variance[0]) ** 0.5))
 
     def predict(self, params: Iterable[Params] | Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units."""
+        """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
+
+        With `fit=True` very bad values were winsorised for the model: far from the optimum the mean is too good.
+        """
         modelling = self._trained()
         X = self.domain.encode([params] if isinstance(params, Mapping) else list(params))
         with torch.no_grad():
@@ -328,7 +331,7 @@ class Optimizer:
         The batch rule of BBKB: add hallucinated picks while 1 + the sum of their leverages stays within 2. Few early
         on, when one answer changes everything; more as the posterior settles. At first: the start-up trials left.
         """
-        limit = checked_count("limit", limit, 1)
+        limit = check_count("limit", limit, 1)
         if not self._modelling.ready:
             return min(limit, max(self.n_startup_trials - self._log.n_complete, 1))
         twin = copy.deepcopy(self)

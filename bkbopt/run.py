@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bkbopt.arguments import checked_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.surrogates.checks import check_number
+from bkbopt.surrogates.checks import check_count, check_number
 from bkbopt.trials import Trial
 
 __all__ = ["minimize"]
@@ -61,9 +60,9 @@ def minimize(
             "n_trials: expected a number, or timeout or stop_at_regret to end the run, got none of them."
         )
     if n_trials is not None:
-        n_trials = checked_count("n_trials", n_trials, 0)
+        n_trials = check_count("n_trials", n_trials, 0)
     if n_workers is not None:
-        n_workers = checked_count("n_workers", n_workers, 1)
+        n_workers = check_count("n_workers", n_workers, 1)
     if timeout is not None:
         timeout = check_number("timeout", timeout, 0.0, "a number of seconds >= 0")
     if stop_at_regret is not None:

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from bkbopt.arguments import checked_count
 from bkbopt.confidence import Theorem2, theorem1_qbar
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.surrogates import BKB
-from bkbopt.surrogates.checks import check_number
+from bkbopt.surrogates.checks import check_count, check_number
 
 __all__ = ["theory"]
 
@@ -31,7 +30,7 @@ def theory(
         space_or_pool: a pool (the theorems' setting) or a space, where the search for the maximum is not exact.
         kernel: the kernel of the space f lives in, in the user's units.
         noise: variance of the noise xi^2, which is lam too, y squared.
-        norm_bound: F >= ||f|| in the RKHS of the kernel, units of y.
+        norm_bound: F >= ||f|| in the RKHS of the kernel (no unit: the kernel's are y squared).
         horizon: T, evaluations planned.
         delta: probability of failure, shared evenly between dictionary and noise.
         epsilon: accuracy of the dictionary, in (0, 1).
@@ -48,8 +47,8 @@ def theory(
         at random, and the theorem's radius. The regret bound then holds with probability 1 - delta.
     """
     lam = check_number("noise", noise, 0.0, "a positive finite variance (y squared)", strict=True)
-    norm_bound = check_number("norm_bound", norm_bound, 0.0, "a number >= 0, units of y")
-    horizon = checked_count("horizon", horizon, 1)
+    norm_bound = check_number("norm_bound", norm_bound, 0.0, "a number >= 0")
+    horizon = check_count("horizon", horizon, 1)
     if not 0.0 < check_number("delta", delta, 0.0, "a number strictly between 0 and 1") < 1.0:
         raise ArgumentError(f"delta: expected a number strictly between 0 and 1, got {delta!r}.")
     if kernel is None:

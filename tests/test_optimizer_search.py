@@ -73,8 +73,9 @@ def test_pending_points_leave_the_results_alone() -> None:
     before = opt.predict([BOX_POINT]), opt.recommend(), opt.regret_certificate()
     opt.ask(4)
     after = opt.predict([BOX_POINT]), opt.recommend(), opt.regret_certificate()
-    assert before[1] == after[1]
+    assert before[1].params == after[1].params
     # The dictionary may have grown to cover the pending points, which changes an approximation in its last digits.
+    assert after[1].mean == pytest.approx(before[1].mean, rel=1e-2)
     np.testing.assert_allclose(after[0], before[0], rtol=1e-2)
     assert after[2].bound == pytest.approx(before[2].bound, rel=0.1)
 

@@ -9,6 +9,7 @@ Objects that are not vectors are numbered in order of appearance; X then holds t
 objects up. Equal objects (by ==, where hashable) are the same arm wherever they appear.
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -268,6 +269,15 @@ class PoolDomain:
         scores = UCB(beta)(mean, variance)
         i = int(scores.argmax())
         return self._choose(i), float(scores[i])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PoolDomain":
+        """An independent domain that shares the arms, which are never changed."""
+        twin = copy.copy(self)
+        twin._feasible = copy.copy(self._feasible)
+        twin._feasible._describe = twin.describe
+        twin._closed, twin.search = self._closed.clone(), copy.deepcopy(self.search)
+        twin._blocked, twin._rows = dict(self._blocked), dict(self._rows)
+        return twin
 
     def state_dict(self) -> dict[str, object]:
         """See `Domain`: the raw rows of an array; data frames and objects have to be given again."""

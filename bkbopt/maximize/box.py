@@ -77,20 +77,22 @@ class BoxMaximizer:
         with small_scipy_work(), torch.no_grad():
             X = self._candidates(good, rng)
             if isinstance(acquisition, Thompson):
-                yield from self._sampled(model, X, rng)
-                return
-            predict = model.collapse()
+                ranked = self._sampled(model, X, rng)
+            else:
+                ranked = self._searched(model, acquisition, X, usable)
+        yield from ranked
 
-            def score(X: Tensor) -> Tensor:
-                return acquisition(*predict(X))
+    def _searched(self, model: Model, acquisition: Acquisition, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
+        """The refined best of `X`, then all of `X`, each in the order of their scores."""
+        predict = model.collapse()
 
-            scores = score(X)
-            order = torch.argsort(scores, descending=True, stable=True)
-            starts = _spread(X[order], usable, self.settings.n_starts)
-            refined = self._refine(starts, score) if len(starts) else starts
-            best_first = torch.argsort(score(refined), descending=True, stable=True)
-        yield from refined[best_first]
-        yield from X[order]
+        def score(X: Tensor) -> Tensor:
+            return acquisition(*predict(X))
+
+        X = X[torch.argsort(score(X), descending=True, stable=True)]
+        starts = _spread(X, usable, self.settings.n_starts)
+        refined = self._refine(starts, score) if len(starts) else starts
+        return torch.cat([refined[torch.argsort(score(refined), descending=True, stable=True)], X])
 
     def _candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
         d = self.space.dim
@@ -124,13 +126,13 @@ class BoxMaximizer:
                 jump[:, j] = torch.as_tensor(rng.random(n) < 0.5)
         return self.space.snap(torch.where(moved, torch.where(jump, elsewhere, X + steps), X).clamp_(min=0.0))
 
-    def _sampled(self, model: Model, X: Tensor, rng: np.random.Generator) -> Iterator[Tensor]:
+    def _sampled(self, model: Model, X: Tensor, rng: np.random.Generator) -> Tensor:
         """Candidates in the order of one joint posterior sample: Thompson sampling on a discretisation."""
         X = torch.unique(X[-self.settings.n_thompson :], dim=0)
         mean, _ = model(X)
         L = safe_cholesky(model.covariance(X))
         sample = mean + L @ torch.as_tensor(rng.standard_normal(len(X)))
-        yield from X[torch.argsort(sample, descending=True, stable=True)]
+        return X[torch.argsort(sample, descending=True, stable=True)]
 
     def _refine(self, X: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
         """Gradient ascent on the relaxed columns and best-improvement moves on the discrete ones, in turn."""

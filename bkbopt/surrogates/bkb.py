@@ -107,7 +107,7 @@ class BKB(SurrogateBase):
         self.qbar = check_number("qbar", qbar, 1.0, "a number >= 1")
         self.leverage_budget = check_number("leverage_budget", leverage_budget, 1.0, "a number > 1", strict=True)
         if max_inducing is not None:
-            max_inducing = check_count("max_inducing", max_inducing, "a whole number >= 1, or None")
+            max_inducing = check_count("max_inducing", max_inducing, 1, "a whole number >= 1, or None")
         if dictionary == "uniform" and max_inducing is None:
             raise ArgumentError('max_inducing: expected a number with dictionary="uniform", got None.')
         self.schedule, self.max_inducing, self.dictionary, self.variance = schedule, max_inducing, dictionary, variance

@@ -35,9 +35,12 @@ def check_number(name: str, value: object, low: float, what: str, *, strict: boo
     return number
 
 
-def check_count(name: str, value: object, what: str) -> int:
-    """`value` as a whole number >= 1; whole floats will do. The errors are those of `check_number`."""
-    number = check_number(name, value, 1.0, what)
+def check_count(name: str, value: object, low: int = 1, what: str | None = None) -> int:
+    """`value` as a whole number >= `low`; whole floats will do. The errors are those of `check_number`."""
+    what = what or f"a whole number >= {low}"
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= low:
+        return int(value)  # of any size
+    number = check_number(name, value, float(low), what)
     if number != int(number):
         raise ArgumentError(f"{name}: expected {what}, got {value!r}.")
     return int(number)

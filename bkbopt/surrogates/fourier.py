@@ -41,7 +41,7 @@ class FourierGP(SurrogateBase):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__(kernel, noise, seed, device)
-        self.n_frequencies = check_count("n_frequencies", n_frequencies, "a whole number >= 1")
+        self.n_frequencies = check_count("n_frequencies", n_frequencies, 1, "a whole number >= 1")
         if kernel is not None:
             # Refuses a kernel whose spectral density is not known.
             RandomFourier.from_kernel(self.kernel, 1, self.rng)  # type: ignore[arg-type]

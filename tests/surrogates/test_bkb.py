@@ -79,7 +79,8 @@ def test_any_dictionary_gives_equation_4(schedule: str) -> None:
     np.testing.assert_allclose(bkb.fitted(), bkb.posterior(bkb.observations.X).mean, rtol=0.0, atol=1e-11)
     # The part of the leverages that the features see, and the residual's with n times each capped at its bound, 1.
     obs = bkb.observations
-    seen = 1.0 / NOISE * (bkb.posterior(X).variance - bkb.model.features.residual(X, bkb.model.features(X)))
+    T = torch.as_tensor(X)
+    seen = (bkb.posterior(T).variance - bkb.model.features.residual(T, bkb.model.features(T))) / NOISE
     residual = bkb.model.features.residual(obs.X, bkb.model.features(obs.X))
     expected = float(seen.sum()) + float((obs.n * residual / NOISE).clamp_max(1.0).sum())
     assert bkb.effective_dimension() == pytest.approx(expected, rel=1e-8)

@@ -46,10 +46,10 @@ def test_strict_bounds_exclude_the_bound_itself() -> None:
 
 
 def test_counts_are_whole_and_positive() -> None:
-    assert check_count("k", 3.0, "a count") == 3
+    assert check_count("k", 3.0, 1, "a count") == 3
     for bad in (0, -1, 2.5, math.inf):
         with pytest.raises(ArgumentError, match=r"^k: expected a count, got"):
-            check_count("k", bad, "a count")
+            check_count("k", bad, 1, "a count")
 
 
 POINTS = np.arange(6.0).reshape(3, 2)
