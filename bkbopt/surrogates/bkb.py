@@ -7,10 +7,15 @@
 | lam        | scalar | y^2   | noise variance = ridge                                                      |
 | leverage   | (u,)   | -     | posterior variance / lam                                                    |
 | scale      | scalar | -     | lam of the sampling / lam, > 1 only where the budget `max_inducing` binds   |
-| C          | scalar | -     | leverage budget: the dictionary is drawn anew when 1 + sum of leverages > C |
+| C          | scalar | -     | budget: the dictionary is drawn anew when 1 + sum of residual / lam > C     |
 
 Between two draws a point with a high leverage is appended to the dictionary at once (an exact Gram-Schmidt step,
 O(u r)): the next draw would include it with probability one. All others enter as rank-one updates, O(r^2).
+
+When to draw is BBKB's rule with less to pay for. BBKB freezes its variances within a batch, so every leverage counts;
+here they follow each observation, and only the dictionary lags. A dictionary whose projection P misses no more than
+lam eps / (1 - eps) of the old points, ||Phi (I - P) Phi^T||, misses at most the sum of the new points' residuals more.
+The budget therefore counts residual / lam, the part of the leverage that the dictionary cannot see.
 """
 
 import copy
@@ -65,11 +70,11 @@ class BKB(SurrogateBase):
         noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
         qbar: oversampling of the dictionary, >= 1. Theorem 1 asks for 6 alpha log(4 T / delta) / eps^2
             (`bkbopt.confidence.theorem1_qbar`); 2 does well in practice.
-        schedule: "delayed" keeps the dictionary while the leverages seen since the last draw sum to less than
-            `leverage_budget` - 1 (the batch rule of BBKB); "every" draws anew at each observation, as Algorithm 1 does.
+        schedule: "delayed" keeps the dictionary while what it cannot see of the points since the last draw, the sum
+            of residual / lam, stays below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
         max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised;
             the residual keeps the variance honest.
-        leverage_budget: C > 1 of the delayed schedule.
+        leverage_budget: C > 1 of the delayed schedule: the projection error grows by at most (C - 1) lam between draws.
         dictionary: "rls" (the paper's), or "uniform", a heuristic to compare with: `max_inducing` random points.
         variance: "dtc" (the paper's), or "sor", which drops the residual and starves; to compare with.
         seed: of the dictionary's coins.
@@ -155,7 +160,7 @@ class BKB(SurrogateBase):
             if self._append_pays(leverage, residual, x):
                 self._append(x, z, residual)
             else:
-                self._spent += leverage / self._scale
+                self._spent += residual / (self.noise * self._scale)
             self._steps += 1
             if self._steps % REFACTOR_EVERY == 0:
                 self._state = self._state.refactor()
