@@ -1,10 +1,13 @@
 """Settings that all tests share."""
 
+import os
+
 import torch
 from hypothesis import settings
 
 # The first call of a torch operation pays for its lazy start, which a deadline would blame on one unlucky example.
-settings.register_profile("bkbopt", deadline=None)
+# In CI the examples are the same at every run: a change is judged by what it changes.
+settings.register_profile("bkbopt", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("bkbopt")
 
 # The matrices of the tests are small, and several test processes may share the cores.
