@@ -1,5 +1,6 @@
 """The loop for people who do not want to write it: minimise a function, on any executor."""
 
+import functools
 import queue
 import time
 from collections.abc import Callable, Iterable
@@ -145,14 +146,7 @@ def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, catch: tuple[type[Excep
     while not stop.now():
         trial = optimizer.ask()
         stop.started += 1
-        try:
-            value = f(dict(trial.params))
-        except catch:
-            stop.after(optimizer.fail(trial), bar)
-            continue
-        finished = optimizer.tell(trial, value)
-        assert isinstance(finished, Trial)
-        stop.after(finished, bar)
+        stop.after(_finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch), bar)
 
 
 def _run_on(
@@ -177,11 +171,17 @@ def _run_on(
             return
         trial, future = done.get()
         in_flight -= 1
-        try:
-            value = future.result()
-        except catch:
-            stop.after(optimizer.fail(trial), bar)
-            continue
-        finished = optimizer.tell(trial, value)
-        assert isinstance(finished, Trial)
-        stop.after(finished, bar)
+        stop.after(_finish(optimizer, trial, future.result, catch), bar)
+
+
+def _finish(
+    optimizer: Optimizer, trial: Trial, result: Callable[[], float], catch: tuple[type[Exception], ...]
+) -> Trial:
+    """Tell the result, or fail the trial where it is one of the exceptions to catch."""
+    try:
+        value = result()
+    except catch:
+        return optimizer.fail(trial)
+    finished = optimizer.tell(trial, value)
+    assert isinstance(finished, Trial)
+    return finished
