@@ -166,7 +166,9 @@ def draw_slice(figure: Figure, axes: tuple[Axes, Axes], opt: bo.Optimizer) -> No
         (axes[0], mean, "Posterior mean", "cividis"),
         (axes[1], std, "Posterior standard deviation", "Greys"),
     ):
-        drawn = ax.contourf(C, gamma, 100.0 * values.reshape(shape), levels=14, cmap=colours)
+        # An accuracy lies between 0 and 100 %; a Gaussian model does not know that, and says less or more far off.
+        levels = np.linspace(0.0, 100.0, 15) if values is mean else 14
+        drawn = ax.contourf(C, gamma, 100.0 * values.reshape(shape), levels=levels, cmap=colours, extend="both")
         figure.colorbar(drawn, ax=ax, label="accuracy (percentage points)" if values is std else "accuracy (%)")
         # The search goes to the bounds too: dots there are drawn whole.
         dots = {"facecolor": "white", "edgecolor": "black", "clip_on": False}
@@ -176,9 +178,8 @@ def draw_slice(figure: Figure, axes: tuple[Axes, Axes], opt: bo.Optimizer) -> No
         ax.set(xscale="log", yscale="log", xlabel="C", ylabel="gamma", title=title)
     axes[0].legend(loc="lower left", framealpha=1.0)
     kernel, weight = choice.params["kernel"], choice.params["class_weight"]
-    # The optimizer clips values far below the median before it models them.
-    note = "Very poor values enter the model clipped: far from the optimum the mean is too high."
-    figure.supxlabel(f"Both maps: kernel {kernel}, class weight {weight}. {note}", fontsize="small", x=0.99, ha="right")
+    note = f"Both maps: kernel {kernel}, class weight {weight}. Far from the trials the model knows little."
+    figure.supxlabel(note, fontsize="small", x=0.99, ha="right")
 
 
 def draw(opt: bo.Optimizer, searches: dict[str, tuple[Steps, str]], judge: Judge, path: Path) -> None:

@@ -82,6 +82,7 @@ class PoolMaximizer:
         self.n_scans = 0
         self.n_refreshed = 0
         self._cache: _Cache | None = None
+        self._winner = 0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "PoolMaximizer":
         """A maximiser of the same arms, which are never changed and so are shared; its bounds start anew."""
@@ -155,8 +156,12 @@ class PoolMaximizer:
 
     def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Choice:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score."""
-        best, slack = -math.inf, 0.0
+        best, slack, chunk = -math.inf, 0.0, 256
+        # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
         rows = bound.argmax()[None]
+        if math.isfinite(float(bound[self._winner])):
+            rows = torch.unique(torch.cat([rows, rows.new_tensor([self._winner])]))
+        candidates: Tensor | None = None
         seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         while len(rows):
             mean, variance = model(self.X[rows])
@@ -168,14 +173,19 @@ class PoolMaximizer:
             best = max(best, float(scores.max()))
             seen.append((rows, scores, mean, variance))
             self.n_refreshed += len(rows)
-            rows = torch.nonzero(bound > best - slack)[:, 0]
-            if len(rows) > 512:
-                # Many look promising while `best` is still poor: the best bounds of them raise it.
-                rows = rows[bound[rows].topk(256).indices]
+            # `best` only grows, so what falls below it once is never looked at again.
+            above = (bound if candidates is None else bound[candidates]) > best - slack
+            left = torch.nonzero(above)[:, 0]
+            candidates = left if candidates is None else candidates[left]
+            rows = candidates
+            if len(rows) > 2 * chunk:
+                rows = rows[bound[rows].topk(chunk).indices]
+                chunk *= 2
         all_rows, scores, mean, variance = (torch.cat(parts) for parts in zip(*seen, strict=True))
         tied = scores >= best - 1e-3 * slack
         at = int(torch.where(tied, all_rows, len(self.X)).argmin())
-        return Choice(int(all_rows[at]), float(scores[at]), float(mean[at]), float(variance[at]))
+        self._winner = int(all_rows[at])
+        return Choice(self._winner, float(scores[at]), float(mean[at]), float(variance[at]))
 
 
 def _drifts(cache: _Cache, model: Model) -> Tensor:
