@@ -167,7 +167,7 @@ def draw_slice(figure: Figure, axes: tuple[Axes, Axes], opt: bo.Optimizer) -> No
         (axes[1], std, "Posterior standard deviation", "Greys"),
     ):
         # An accuracy lies between 0 and 100 %; a Gaussian model does not know that, and says less or more far off.
-        levels = np.linspace(0.0, 100.0, 15) if values is mean else 14
+        levels = np.linspace(0.0, 100.0, 11) if values is mean else 14
         drawn = ax.contourf(C, gamma, 100.0 * values.reshape(shape), levels=levels, cmap=colours, extend="both")
         figure.colorbar(drawn, ax=ax, label="accuracy (percentage points)" if values is std else "accuracy (%)")
         # The search goes to the bounds too: dots there are drawn whole.
