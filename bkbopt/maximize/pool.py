@@ -160,7 +160,7 @@ class PoolMaximizer:
         # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
         rows = bound.argmax()[None]
         if math.isfinite(float(bound[self._winner])):
-            rows = torch.unique(torch.cat([rows, rows.new_tensor([self._winner])]))
+            rows = rows.new_tensor([*{int(rows), self._winner}])
         candidates: Tensor | None = None
         seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         while len(rows):

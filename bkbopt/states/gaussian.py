@@ -54,7 +54,9 @@ class GaussianState:
 
     def leverage(self, Z: Tensor) -> Tensor:
         """z^T V^-1 z `(n,)` of the rows of `Z (n, r)`; never negative."""
-        return torch.cat([(B @ self.root.T).square_().sum(1) for B in torch.split(Z, BLOCK)])
+        if Z.shape[0] <= BLOCK:
+            return torch.linalg.vector_norm(Z @ self.root.T, dim=1).square_()
+        return torch.cat([self.leverage(B) for B in torch.split(Z, BLOCK)])
 
     def update(self, z: Tensor, y: float | None) -> "GaussianState":
         """One more observation `y` at the features `z (r,)`: O(r^2).

@@ -29,7 +29,7 @@ from torch import Tensor
 
 from bkbopt.data import Observations, row_keys
 from bkbopt.dictionaries import draw_rls, draw_uniform
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, KernelError
 from bkbopt.features import Nystrom, WithoutResidual
 from bkbopt.features.table import FeatureTable
 from bkbopt.kernels import Kernel, gram
@@ -179,8 +179,17 @@ class BKB(SurrogateBase):
     def _embed(self, x: Tensor) -> tuple[Tensor, float]:
         features = self._ready()
         with small_work():
-            Z = features(x[None])
-            return Z[0], float(features.residual(x[None], Z)[0])
+            z, prior = features(x[None])[0], float(self.kernel.diag(x[None])[0])
+            residual = prior - float(z @ z)
+            # A projection is never longer than what is projected; draws test the kernel too, but may be far apart.
+            # Kernels computed in float32 come out too long by about 1e-4.
+            if residual < -1e-3 * prior:
+                raise KernelError(
+                    "kernel: expected a positive semi-definite matrix, got one under which a point's projection on the "
+                    f"dictionary is longer than the point (by {-residual:.3g}, prior variance {prior:.3g}); "
+                    "use a valid kernel."
+                )
+            return z, max(residual, 0.0)
 
     def _ready(self) -> Nystrom:
         if self._features is None:
