@@ -35,13 +35,21 @@ class Modelling:
         sign: +1 to maximise, -1 to minimise.
         categorical: columns that hold category codes, for the default kernel.
         rng: the optimizer's generator.
+        noise_share: a noise variance as a share of the variance of the values, in place of a fitted one.
 
     Raises:
         ArgumentError: `fit` is False, and kernel or noise is missing.
     """
 
     def __init__(
-        self, surrogate: Surrogate, *, fit: bool, sign: float, categorical: tuple[int, ...], rng: np.random.Generator
+        self,
+        surrogate: Surrogate,
+        *,
+        fit: bool,
+        sign: float,
+        categorical: tuple[int, ...],
+        rng: np.random.Generator,
+        noise_share: float | None = None,
     ) -> None:
         if not fit and not (surrogate.has_kernel and surrogate.fixed_noise):
             raise ArgumentError(
@@ -51,6 +59,7 @@ class Modelling:
         self.rng = surrogate.rng = rng
         self.scaler = Scaler.identity(sign)
         self._user_noise = surrogate.noise if surrogate.fixed_noise else None
+        self._noise_share = noise_share
         self._start: Kernel | None = None
         if surrogate.has_kernel:
             own = surrogate.kernel
@@ -84,12 +93,14 @@ class Modelling:
         if self._user_noise is not None:
             # Below this the kernel matrix is singular in float64.
             noise = max(self.scaler.noise(self._user_noise), 1e-12)
+        if self._noise_share is not None:
+            noise = self._noise_share  # the scaled values have variance one
         inducing = surrogate.inducing if fitted else None
         kernel, noise = fit_hyperparameters(
             observations,
             surrogate.kernel if fitted else default,
             noise,
-            fit_noise=self._user_noise is None,
+            fit_noise=self._user_noise is None and self._noise_share is None,
             inducing=inducing,
             rng=self.rng,
             starts=(default,) if fitted and len(y) <= RESTART_UP_TO else (),

@@ -1,0 +1,1 @@
+"""Native citizens of other libraries: thin translations onto the optimizer's parts. Nothing imports them."""

@@ -1,0 +1,5 @@
+"""`BKBSampler`: the optimizer's parts as a sampler of Optuna."""
+
+from bkbopt.adapters.optuna.sampler import BKBSampler
+
+__all__ = ["BKBSampler"]

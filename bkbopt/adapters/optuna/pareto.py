@@ -1,0 +1,67 @@
+"""Hypervolume improvement of an optimistic vector of objectives: UCB for several objectives.
+
+| symbol    | shape  | units | meaning                                                                     |
+| --------- | ------ | ----- | --------------------------------------------------------------------------- |
+| F         | (p, k) | y     | values of known points (posterior means), larger is better in each column   |
+| reference | (k,)   | y     | what a point must beat in every objective to count                          |
+| Y         | (n, k) | y     | upper confidence bounds of candidates                                       |
+
+The improvement is the volume between the front and the reference that a point would add. It is zero, and flat, where
+the bounds are dominated; there the score is minus the distance that is missing, so that a search finds its way.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError
+
+__all__ = ["Improvement"]
+
+#: Points of the front that are kept, evenly along it: the cells of a decomposition grow fast with them.
+MAX_FRONT = {2: 256, 3: 64, 4: 24}
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Scores of candidates against a front; make it with `over`."""
+
+    front: Tensor
+    reference: Tensor
+    cells: Tensor
+
+    @classmethod
+    def over(cls, F: Tensor) -> "Improvement":
+        """The improvement over the non-dominated rows of `F (p, k)`.
+
+        Raises:
+            ArgumentError: BoTorch, which decomposes the space, is not installed.
+        """
+        try:
+            from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
+            from botorch.utils.multi_objective.hypervolume import infer_reference_point
+            from botorch.utils.multi_objective.pareto import is_non_dominated
+        except ImportError as error:
+            raise ArgumentError(
+                "directions: a study with several objectives needs BoTorch; install it with the extra bkbopt[botorch]."
+            ) from error
+        front = F[is_non_dominated(F)]
+        reference = infer_reference_point(front)
+        most = MAX_FRONT.get(F.shape[1], 12)
+        if len(front) > most:
+            # Even steps along the order of the first objective keep both ends and the shape.
+            order = torch.argsort(front[:, 0], stable=True)
+            front = front[order[torch.linspace(0, len(order) - 1, most).round().long()]]
+        cells = FastNondominatedPartitioning(ref_point=reference, Y=front).get_hypercell_bounds()
+        return cls(front, reference, cells)
+
+    def __call__(self, Y: Tensor) -> Tensor:
+        """Scores `(n,)` of the bounds `Y (n, k)`; differentiable."""
+        low, high = self.cells[0], self.cells[1]
+        sides = (torch.minimum(Y[:, None, :], high[None]) - low[None]).clamp_min(0.0)
+        volume = sides.prod(2).sum(1)
+        # How far the bounds stay behind the front (over its points, the largest smallest lead) and the reference.
+        behind = (self.front[None] - Y[:, None, :]).min(2).values.max(1).values.clamp_min(0.0)
+        short = (self.reference - Y).clamp_min(0.0).sum(1)
+        return volume - behind - short

@@ -1,0 +1,56 @@
+"""What is proposed is published: the full proposal of a running trial in its system attributes.
+
+Every process that shares the storage reads it there, and counts it as pending. The proposal is JSON from names to
+Optuna's internal values (numbers; categories by index), cut into chunks that fit a relational database's column.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from bkbopt.adapters.optuna.encoding import column_key
+
+__all__ = ["chunks", "proposed_values", "publish"]
+
+KEY = "bkb:relative_params"
+#: Attributes of Optuna's relational storage hold fewer than 2,046 characters; the storage escapes ours once more.
+CHUNK = 1000
+
+
+def publish(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> None:
+    """Write the proposal `values`, by column key, to the trial's system attributes."""
+    for key, chunk in chunks(values):
+        study._storage.set_trial_system_attr(trial._trial_id, key, chunk)
+
+
+def chunks(values: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """Attributes and their texts; an empty one ends the list, so that a shorter proposal replaces a longer one."""
+    text = json.dumps(dict(values))
+    pieces = [text[i : i + CHUNK] for i in range(0, len(text), CHUNK)]
+    for i, piece in enumerate([*pieces, ""]):
+        yield f"{KEY}:{i}", piece
+
+
+def proposed_values(trial: FrozenTrial) -> dict[str, float]:
+    """The values of a running trial by column: what was published for it, overruled by what it has used."""
+    values = _published(trial.system_attrs)
+    used: Mapping[str, BaseDistribution] = trial.distributions
+    for name, distribution in used.items():
+        values[column_key(name, distribution)] = float(distribution.to_internal_repr(trial.params[name]))
+    return values
+
+
+def _published(attributes: Mapping[str, Any]) -> dict[str, float]:
+    pieces: list[str] = []
+    while piece := attributes.get(f"{KEY}:{len(pieces)}"):
+        pieces.append(piece)
+    if piece is None:
+        return {}  # none yet, or its end is still missing
+    try:
+        return {key: float(value) for key, value in json.loads("".join(pieces)).items()}
+    except json.JSONDecodeError:
+        return {}  # caught while a second proposal replaces the first

@@ -1,0 +1,297 @@
+"""`BKBSampler`: Bayesian optimisation that stays fast over thousands of trials, as a sampler of Optuna."""
+
+import logging
+import math
+import threading
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.storages import InMemoryStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from bkbopt.acquisition import ACQUISITIONS
+from bkbopt.adapters.optuna.encoding import column_key
+from bkbopt.adapters.optuna.proposals import proposed_values, publish
+from bkbopt.adapters.optuna.quantity import ModelOptions
+from bkbopt.adapters.optuna.session import Session
+from bkbopt.adapters.optuna.startup import independent_value, startup_values
+from bkbopt.arguments import checked_seed
+from bkbopt.confidence import as_confidence
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.kernels import as_kernel
+from bkbopt.reports import Diagnostics, Recommendation
+from bkbopt.surrogates import BKB
+from bkbopt.surrogates.checks import check_count
+
+__all__ = ["BKBSampler"]
+
+log = logging.getLogger(__name__)
+
+#: Proposals in a row that may meet the point of another process before a repeat is accepted.
+ATTEMPTS = 5
+
+
+class BKBSampler(BaseSampler):
+    """Bayesian optimisation with the budgeted posterior of BKB, at a cost that stays flat over thousands of trials.
+
+    The study's storage is the only truth: a suggestion follows from the seed, the trial's number, the finished trials
+    in the order of their completion and the running trials. A sampler that starts anew on a study, in another process
+    too, suggests what one suggests that has followed it from the start.
+
+    - One or several objectives (these by optimistic hypervolume improvement; needs BoTorch), constraints set by
+      `trial.set_constraint`, in any mixture over the trials.
+    - All distributions, ranges that change, and parameters that exist in some trials only: one model over all.
+    - Running trials count as pending; proposals are published in the trial's system attributes, so that threads,
+      processes and machines that share a storage propose different points.
+    - Pruned trials count as poor values (the last intermediate value or the median of the complete trials, whichever
+      is worse); failed ones are ignored; infinite values count as the worst or best finite one.
+
+    Args:
+        seed: of everything random; None draws one.
+        n_startup_trials: complete trials before the model takes over. Until then points are quasi-random.
+        independent_sampler: for the trials before that, and for parameters that no earlier trial had; by default
+            quasi-random points and random values of our own.
+        deterministic_objective: whether the same parameters give the same value always: nothing is then ascribed to
+            noise, and no point of a discrete space is tried twice while there are others.
+        warn_independent_sampling: whether a warning is logged when a parameter is sampled without the model.
+        qbar: oversampling of the dictionary, see `BKB`.
+        max_inducing: largest dictionary, see `BKB`.
+        beta: width of the confidence: None (a practical default), a number of standard deviations, or a schedule of
+            `bkbopt.confidence`.
+        acquisition: "ucb", "logei" or "thompson"; with several objectives or constraints it is "ucb" in any case.
+        kernel: see `BKB`; it sees the columns of all parameters in the order of their names.
+
+    Raises:
+        ArgumentError: an option is out of range (a ValueError).
+        ArgumentTypeError: an option has the wrong type (a TypeError).
+
+    Example:
+        >>> import optuna
+        >>> from bkbopt.adapters.optuna import BKBSampler
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(sampler=BKBSampler(seed=0))
+        >>> study.optimize(lambda trial: (trial.suggest_float("x", -1, 2) - 0.5) ** 2, n_trials=15)
+        >>> abs(study.sampler.recommend(study).params["x"] - 0.5) < 0.2
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        n_startup_trials: int = 10,
+        independent_sampler: BaseSampler | None = None,
+        deterministic_objective: bool = False,
+        warn_independent_sampling: bool = True,
+        qbar: float = 2.0,
+        max_inducing: int | None = 300,
+        beta: Any = None,
+        acquisition: str = "ucb",
+        kernel: object = None,
+    ) -> None:
+        if acquisition not in ACQUISITIONS:
+            raise ArgumentError(f"acquisition: expected one of {ACQUISITIONS}, got {acquisition!r}.")
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise ArgumentTypeError(
+                f"independent_sampler: expected a sampler of Optuna or None, got {type(independent_sampler).__name__}."
+            )
+        for name, flag in (
+            ("deterministic_objective", deterministic_objective),
+            ("warn_independent_sampling", warn_independent_sampling),
+        ):
+            if not isinstance(flag, bool):
+                raise ArgumentTypeError(f"{name}: expected True or False, got {flag!r}.")
+        n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
+        BKB(qbar=qbar, max_inducing=max_inducing)  # refuses what it cannot use, before a study has begun
+        kernel = None if kernel is None else as_kernel(kernel)
+        checked = checked_seed(seed)
+        self._entropy = int(np.random.SeedSequence(checked).generate_state(1)[0])
+        self._options = ModelOptions(
+            self._entropy, n_startup_trials, qbar, max_inducing, kernel, deterministic_objective
+        )
+        self._confidence = as_confidence(beta)
+        self._acquisition = acquisition
+        self._independent_sampler = independent_sampler
+        self._warn = warn_independent_sampling
+        self._session: Session | None = None
+        self._lock = threading.RLock()
+        #: One record for each suggestion that this object made with the model.
+        self.diagnostics: list[Diagnostics] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the lock, and without what follows from the storage."""
+        return {**vars(self), "_session": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The inverse, with a lock of its own."""
+        vars(self).update(state, _lock=threading.RLock())
+
+    # -- Optuna's protocol ---------------------------------------------------------------------------------------
+
+    def reseed_rng(self) -> None:
+        """Draw a new seed for what is suggested from now on; the models keep theirs."""
+        self._entropy = int(np.random.SeedSequence().generate_state(1)[0])
+        if self._independent_sampler is not None:
+            self._independent_sampler.reseed_rng()
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The parameters of all earlier trials, with the ranges that they had last, but those with a single value."""
+        with self._lock:
+            session, _ = self._follow(study, models=False)
+            latest = dict(session.history.latest.values())
+        if not latest:
+            for other in _trials(study, TrialState.RUNNING):
+                if other.number != trial.number:
+                    latest.update(other.distributions)
+        return {name: distribution for name, distribution in sorted(latest.items()) if not distribution.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The next point: values of the parameters that the trial will need, published as it is returned."""
+        if not search_space:
+            return {}
+        start = time.perf_counter()
+        with self._lock:
+            session, running = self._follow(study)
+            others = [proposed_values(other) for other in running if other.number != trial.number]
+            starting = not session.ready or session.history.n_complete < self._options.first
+            if starting and self._independent_sampler is not None:
+                return {}
+            values: dict[str, float] = {}
+            report: dict[str, Any] = {}
+            for attempt in range(ATTEMPTS):
+                if starting or attempt == ATTEMPTS - 1:
+                    busy = [*others, *(record.values for record in session.history.records)]
+                    values, report = startup_values(search_space, busy, trial.number, self._entropy), {}
+                else:
+                    values, report = self._model_values(session, trial.number, attempt, search_space, others)
+                publish(study, trial, values)
+                met = self._met(study, trial, values, others)
+                if not met:
+                    break
+                others += met
+        if report:
+            seconds = time.perf_counter() - start
+            n = session.history.n_complete
+            self.diagnostics.append(Diagnostics(trial=trial.number, t=n, ask_seconds=seconds, **report))
+        keys = {column_key(name, distribution): name for name, distribution in search_space.items()}
+        return {keys[key]: search_space[keys[key]].to_external_repr(value) for key, value in values.items()}
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """A value of a parameter that no model covers."""
+        if self._warn and trial.number:
+            self._log_independent(study, trial, param_name)
+        if self._independent_sampler is not None:
+            return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
+        chosen = {
+            column_key(name, d): float(d.to_internal_repr(trial.params[name]))
+            for name, d in trial.distributions.items()
+        }
+        running = _trials(study, TrialState.RUNNING)
+        others = [proposed_values(other) for other in running if other.number != trial.number]
+        rng = np.random.default_rng([self._entropy, trial.number, zlib.crc32(param_name.encode())])
+        value = independent_value(param_name, param_distribution, chosen, others, rng)
+        return param_distribution.to_external_repr(value)
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Passed on to the independent sampler."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Passed on to the independent sampler."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.after_trial(study, trial, state, values)
+
+    # -- what it knows -------------------------------------------------------------------------------------------
+
+    def recommend(self, study: Study) -> Recommendation:
+        """The evaluated point with the best posterior mean, among those expected to be feasible.
+
+        Under noise this is the answer, and not `study.best_trial`, which is the luckiest one.
+
+        Returns:
+            The parameters, and posterior mean and standard deviation of the noise-free objective there, in its units.
+
+        Raises:
+            RuntimeError: the study has several objectives.
+            ArgumentError: no trial is complete yet (a ValueError, as for `study.best_trial`).
+        """
+        if len(study.directions) > 1:
+            raise RuntimeError(
+                "recommend: expected a study with a single objective, got one with "
+                f"{len(study.directions)}, in which no single point is best; see study.best_trials."
+            )
+        with self._lock:
+            session, _ = self._follow(study)
+            if not session.history.n_complete:
+                raise ArgumentError(
+                    "study: expected at least one complete trial, got none; call optimize or tell first."
+                )
+            if not session.ready:
+                session = Session(study, replace(self._options, first=1), self._confidence, self._acquisition)
+                session.follow(_trials(study, TrialState.COMPLETE, TrialState.PRUNED))
+            return session.recommend()
+
+    # -- parts ---------------------------------------------------------------------------------------------------
+
+    def _follow(self, study: Study, *, models: bool = True) -> tuple[Session, list[FrozenTrial]]:
+        """The session of the study, up to date, and its running trials."""
+        if self._session is None or not self._session.belongs_to(study):
+            self._session = Session(study, self._options, self._confidence, self._acquisition)
+        trials = _trials(study, TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
+        finished = [trial for trial in trials if trial.state != TrialState.RUNNING]
+        if models:
+            self._session.follow(finished)
+        else:
+            self._session.history.update(finished)
+        return self._session, [trial for trial in trials if trial.state == TrialState.RUNNING]
+
+    def _model_values(
+        self,
+        session: Session,
+        number: int,
+        attempt: int,
+        search_space: Mapping[str, BaseDistribution],
+        others: Sequence[Mapping[str, float]],
+    ) -> tuple[dict[str, float], dict[str, Any]]:
+        rng = np.random.default_rng([self._entropy, number, attempt])
+        return session.propose(search_space, others, rng)
+
+    def _met(self, study: Study, trial: FrozenTrial, values: Mapping[str, float], known: Any) -> list[dict[str, float]]:
+        """Proposals of other processes that appeared meanwhile at the same point."""
+        if isinstance(study._storage, InMemoryStorage):
+            return []  # one process, one lock
+        fresh = [proposed_values(t) for t in _trials(study, TrialState.RUNNING) if t.number != trial.number]
+        return [other for other in fresh if other not in known and _same_point(other, values)]
+
+    def _log_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:
+        complete = len(_trials(study, TrialState.COMPLETE))
+        if complete < max(self._options.first, 1):
+            return
+        by = type(self._independent_sampler).__name__ if self._independent_sampler is not None else "random sampling"
+        log.warning(
+            "The parameter %r of trial %d is sampled by %s, without the model: no earlier trial has it in this form, "
+            "or its range does not hold the value proposed. If that is intended, pass warn_independent_sampling=False.",
+            name,
+            trial.number,
+            by,
+        )
+
+
+def _trials(study: Study, *states: TrialState) -> list[FrozenTrial]:
+    return study.get_trials(deepcopy=False, states=states)
+
+
+def _same_point(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
+    return all(key in left and math.isclose(left[key], value, rel_tol=1e-9) for key, value in right.items())
