@@ -69,6 +69,9 @@ class History:
         self.n_complete = 0
         self._numbers: set[int] = set()
         self._counts: dict[str, int] = {}
+        self._constraints: set[str] = set()
+        self._objectives: list[list[float]] = []
+        self._intermediate: list[float] = []
         self._parameters: dict[str, Parameter] = {}
         self._encoding = Encoding(())
         self._X: Tensor | None = None
@@ -88,13 +91,29 @@ class History:
             self._widen(trial.distributions)
             for key in record.values:
                 self._counts[key] = self._counts.get(key, 0) + 1
+            self._constraints.update(record.constraints)
         if late:
             self.records.sort(key=lambda record: record.order)
+            self._objectives, self._intermediate = [], []
             self._void()
+        self._columns_of_values()
+
+    def _columns_of_values(self) -> None:
+        rows = self.records[len(self._intermediate) :]
+        self._intermediate += [record.intermediate for record in rows]
+        k = max((len(record.objectives) for record in rows), default=0)
+        while len(self._objectives) < k:
+            self._objectives.append([math.nan] * (len(self.records) - len(rows)))
+        for j, column in enumerate(self._objectives):
+            column += [record.objectives[j] if record.objectives else math.nan for record in rows]
 
     def _widen(self, distributions: Mapping[str, BaseDistribution]) -> None:
         for name, distribution in distributions.items():
-            key, parameter = column_key(name, distribution), parameter_of(distribution)
+            key = column_key(name, distribution)
+            last = self.latest.get(key)
+            if last is not None and last[1] == distribution:
+                continue
+            parameter = parameter_of(distribution)
             self.latest[key] = (name, distribution)
             old = self._parameters.get(key)
             wide = parameter if old is None else merged(old, parameter)
@@ -133,10 +152,9 @@ class History:
 
     def objective(self, k: int) -> tuple[Tensor, Tensor]:
         """Objective k of all rows, and the last intermediate values, each `(n,)`: one of each pair is NaN."""
-        value = [record.objectives[k] if record.objectives else math.nan for record in self.records]
-        intermediate = [record.intermediate for record in self.records]
-        return torch.tensor(value, dtype=torch.float64), torch.tensor(intermediate, dtype=torch.float64)
+        values = torch.tensor(self._objectives[k], dtype=torch.float64)
+        return values, torch.tensor(self._intermediate, dtype=torch.float64)
 
     def constraint_names(self) -> list[str]:
         """Names of all constraints that were set, sorted."""
-        return sorted({name for record in self.records for name in record.constraints})
+        return sorted(self._constraints)

@@ -36,13 +36,20 @@ MAX_BRANCHES, BRANCH_POINTS = 32, 2048
 
 @dataclass(frozen=True)
 class _Fork:
-    """Models with pending points counted, on the encoding's columns, and what belongs to them."""
+    """Models with pending points counted, on the encoding's columns.
+
+    `known (u, d)` are the observed points, `means (u, k)` their posterior means for each objective, and `lost (u,)` by
+    how much the constraints' means miss feasibility there.
+    """
 
     modellings: tuple[Modelling, ...]
     models: tuple[Model, ...]
     betas: tuple[float, ...]
     constraints: tuple[Constraint, ...]
     pending: Tensor
+    known: Tensor
+    means: Tensor
+    lost: Tensor
 
 
 class Session:
@@ -98,49 +105,47 @@ class Session:
 
     def _fork(self, pending: Tensor) -> _Fork:
         """The models with `pending (p, d)` counted; the session's own stay as they are."""
-        modellings = self._modellings()
+        held = [quantity.modelling for quantity in self.constraints.values() if quantity.modelling is not None]
+        modellings, limits = self._modellings(), held
         if len(pending):
-            modellings = copy.deepcopy(modellings)
-        progress = [modelling.progress(None, len(pending)) for modelling in modellings]
-        betas = [self.confidence(p) for p in progress]
-        empty = pending[:0]
-        models = [
-            m.surrogate.hallucinate(pending, empty, 0.0) if len(pending) else m.surrogate.model for m in modellings
-        ]
+            modellings, limits = copy.deepcopy((modellings, held))
+        models = [_model(modelling, pending) for modelling in modellings]
         constraints = []
-        for quantity in self.constraints.values():
-            if quantity.modelling is None:
-                continue
-            modelling = copy.deepcopy(quantity.modelling) if len(pending) else quantity.modelling
-            model = modelling.surrogate.hallucinate(pending, empty, 0.0) if len(pending) else modelling.surrogate.model
-            zero = modelling.scaler.transform(torch.zeros(1, dtype=torch.float64))
-            constraints.append(
-                Constraint(model, self.confidence(modelling.progress(None, len(pending))), float(zero[0]))
-            )
-        return _Fork(tuple(modellings), tuple(models), tuple(betas), tuple(constraints), pending)
+        for modelling in limits:
+            zero = float(modelling.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])
+            beta = self.confidence(modelling.progress(None, len(pending)))
+            constraints.append(Constraint(_model(modelling, pending), beta, zero))
+        known = modellings[0].surrogate.observations.X
+        lost = torch.zeros(len(known), dtype=torch.float64)
+        for modelling, constraint in zip(limits, constraints, strict=True):
+            own = modelling.surrogate
+            mean = own.fitted() if torch.equal(own.observations.X, known) else constraint.model(known)[0]
+            lost += (constraint.bound - mean).clamp_min(0.0)
+        return _Fork(
+            tuple(modellings),
+            tuple(models),
+            tuple(self.confidence(modelling.progress(None, len(pending))) for modelling in modellings),
+            tuple(constraints),
+            pending,
+            known,
+            torch.stack([modelling.surrogate.fitted() for modelling in modellings], 1),
+            lost,
+        )
 
     def recommend(self) -> Recommendation:
         """The evaluated point with the best posterior mean among those expected to be feasible; see `BKBSampler`."""
-        fork, X = self._fork(self.history.X[:0]), self.history.X
-        modelling = fork.modellings[0]
+        fork = self._fork(self.history.X[:0])
+        means = fork.means[:, 0]
+        feasible = fork.lost <= 0.0
+        best = int((means.masked_fill(~feasible, -math.inf) if bool(feasible.any()) else -fork.lost).argmax())
+        x = fork.known[best : best + 1]
+        # The trials there share their encoded point; the first of them has the parameters.
+        record = self.history.records[int((x == self.history.X).all(1).nonzero()[0, 0])]
+        latest, scaler = self.history.latest, fork.modellings[0].scaler
+        params = {latest[key][0]: latest[key][1].to_external_repr(value) for key, value in record.values.items()}
         with torch.no_grad():
-            mean, variance = fork.models[0](X)
-            lost = self._violation(fork, X)
-        feasible = lost <= 0.0
-        i = int((mean.masked_fill(~feasible, -math.inf) if bool(feasible.any()) else -lost).argmax())
-        latest, scaler = self.history.latest, modelling.scaler
-        params = {
-            latest[key][0]: latest[key][1].to_external_repr(value)
-            for key, value in self.history.records[i].values.items()
-        }
-        return Recommendation(params, None, scaler.mean(float(mean[i])), scaler.width(float(variance[i]) ** 0.5))
-
-    def _violation(self, fork: _Fork, X: Tensor) -> Tensor:
-        """By how much the posterior means of the constraints miss feasibility, (n,), >= 0."""
-        lost = torch.zeros(len(X), dtype=torch.float64)
-        for constraint in fork.constraints:
-            lost = lost + (constraint.bound - constraint.model(X)[0]).clamp_min(0.0)
-        return lost
+            sd = float(fork.models[0](x)[1][0]) ** 0.5
+        return Recommendation(params, None, scaler.mean(float(means[best])), scaler.width(sd))
 
     # -- proposing -----------------------------------------------------------------------------------------------
 
@@ -207,29 +212,29 @@ class Session:
 
     def _good(self, fork: _Fork, branch: Branch, embedding: Embedding) -> Tensor:
         """The branch's observed points with the best values by the models, as points of the embedding."""
-        X = self.history.X[list(branch.rows)]
-        if not len(X):
-            return torch.zeros(0, max(embedding.space.dim, 1), dtype=torch.float64)
-        X = torch.unique(X, dim=0)
-        means = torch.stack([modelling.surrogate.model(X)[0] for modelling in fork.modellings], 1)
-        lost = self._violation(fork, X)
-        if means.shape[1] == 1:
-            rank = means[:, 0]
-        else:
-            # Points that few others dominate; ties by the sum.
-            beaten = (means[None] > means[:, None]).all(2).sum(1) if len(X) <= 2000 else torch.zeros(len(X))
-            rank = means.sum(1) / (1.0 + means.abs().sum(1).max()) - beaten
-        rows = (rank - 1e3 * lost).topk(min(N_GOOD, len(X))).indices
-        return embedding.project(X[rows])
+        rows = self._members(fork, branch)
+        means, lost = fork.means[rows], fork.lost[rows]
+        # With several objectives: good in the worst of them, each on its own scale.
+        rank = means[:, 0] if means.shape[1] == 1 else means.min(1).values + 0.1 * means.sum(1)
+        best = (rank - 1e3 * lost).topk(min(N_GOOD, len(rows))).indices
+        return embedding.project(fork.known[rows[best]])
+
+    def _members(self, fork: _Fork, branch: Branch) -> Tensor:
+        """Rows of the known points that have the branch's setting."""
+        encoding = self.history.encoding
+        columns = [encoding.columns[key] for key in branch.setting if key in encoding.columns]
+        setting = encoding.encode([branch.setting])[0]
+        return torch.nonzero((fork.known[:, columns] == setting[columns]).all(1))[:, 0]
 
     def _score(self, fork: _Fork) -> Any:
         """The optimistic score on encoded points."""
         improvement = None
         if len(fork.models) > 1:
-            known = torch.cat([torch.unique(self.history.X, dim=0), fork.pending])
-            F = torch.stack([model(known)[0] for model in fork.models], 1)
-            feasible = self._violation(fork, known) <= 0.0
-            improvement = Improvement.over(F[feasible] if bool(feasible.any()) else F)
+            feasible = fork.lost <= 0.0
+            F = fork.means[feasible] if bool(feasible.any()) else fork.means
+            if len(fork.pending):
+                F = torch.cat([F, torch.stack([model(fork.pending)[0] for model in fork.models], 1)])
+            improvement = Improvement.over(F)
         return score_of(list(zip(fork.models, fork.betas, strict=True)), fork.constraints, improvement)
 
     def _search(self, embedding: Embedding, fork: _Fork, branch: Branch, rng: np.random.Generator) -> dict[str, float]:
@@ -240,7 +245,7 @@ class Session:
         good = self._good(fork, branch, embedding)
         busy = [embedding.project(fork.pending)]
         if domain.is_discrete and not any(quantity.is_noisy() for quantity in self.objectives):
-            busy.append(embedding.project(self.history.X[list(branch.rows)]))
+            busy.append(embedding.project(fork.known[self._members(fork, branch)]))
         plain = len(fork.models) == 1 and not fork.constraints
         with torch.no_grad():
             if plain:
@@ -259,6 +264,12 @@ class Session:
         if self.acquisition == "thompson":
             return Thompson()
         return LogEI(float(model(good[:1])[0][0]))
+
+
+def _model(modelling: Modelling, pending: Tensor) -> Model:
+    """The model with `pending (p, d)` counted, which changes the surrogate that they are counted on."""
+    surrogate = modelling.surrogate
+    return surrogate.hallucinate(pending, pending[:0], 0.0) if len(pending) else surrogate.model
 
 
 def _mean(mean: Tensor, variance: Tensor) -> Tensor:  # noqa: ARG001  # the form of an acquisition
