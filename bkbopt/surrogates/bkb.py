@@ -29,14 +29,14 @@ from torch import Tensor
 
 from bkbopt.data import Observations, row_keys
 from bkbopt.dictionaries import draw_rls, draw_uniform
-from bkbopt.errors import ArgumentError, KernelError
+from bkbopt.errors import ArgumentError
 from bkbopt.features import Nystrom, WithoutResidual
 from bkbopt.features.table import FeatureTable
 from bkbopt.kernels import Kernel, gram
 from bkbopt.linalg import small_work, threads_for
 from bkbopt.states import GaussianState
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.checks import check_count, check_number
+from bkbopt.surrogates.checks import check_count, check_number, check_projection
 from bkbopt.surrogates.leverages import Leverages
 from bkbopt.surrogates.model import Model
 
@@ -181,14 +181,7 @@ class BKB(SurrogateBase):
         with small_work():
             z, prior = features(x[None])[0], float(self.kernel.diag(x[None])[0])
             residual = prior - float(z @ z)
-            # A projection is never longer than what is projected; draws test the kernel too, but may be far apart.
-            # Kernels computed in float32 come out too long by about 1e-4.
-            if residual < -1e-3 * prior:
-                raise KernelError(
-                    "kernel: expected a positive semi-definite matrix, got one under which a point's projection on the "
-                    f"dictionary is longer than the point (by {-residual:.3g}, prior variance {prior:.3g}); "
-                    "use a valid kernel."
-                )
+            check_projection(residual, prior)
             return z, max(residual, 0.0)
 
     def _ready(self) -> Nystrom:
@@ -200,13 +193,17 @@ class BKB(SurrogateBase):
 
     def _append_pays(self, leverage: float, residual: float, x: Tensor) -> bool:
         """Whether the next draw would include the point for certain, and the dictionary does not see it yet."""
-        if self.dictionary != "rls" or (self.max_inducing is not None and len(self._ready().S) >= self.max_inducing):
+        if self.dictionary != "rls" or self._is_full:
             return False
         scaled = leverage / self._scale
         certain = self.qbar * scaled / (1.0 + scaled) >= 1.0
         if not certain or residual < 1e-3 * self.noise * self._scale:
             return False
         return residual > RANK_TOLERANCE * float(self.kernel.diag(x[None])[0])
+
+    @property
+    def _is_full(self) -> bool:
+        return self.max_inducing is not None and len(self._ready().S) >= self.max_inducing
 
     def _append(self, x: Tensor, z: Tensor, residual: float) -> None:
         features, obs = self._ready(), self.observations
@@ -219,8 +216,11 @@ class BKB(SurrogateBase):
 
     def _draw_is_due(self) -> bool:
         m = len(self._ready().S)
-        full = self.max_inducing is not None and m >= self.max_inducing and m > self._drawn_size
-        return full or 1.0 + self._spent > self.leverage_budget or m > 1.25 * self._drawn_size + 8
+        return (
+            (self._is_full and m > self._drawn_size)
+            or 1.0 + self._spent > self.leverage_budget
+            or m > 1.25 * self._drawn_size + 8
+        )
 
     def _draw(self, latest: int, most: int | None = None) -> None:
         """Draw the dictionary from scratch, `most` points at most; an empty draw keeps the latest point."""
@@ -343,6 +343,8 @@ class BKB(SurrogateBase):
 
     def _cover(self, X: Tensor) -> None:
         for x in X:
+            if self._is_full:
+                return
             z, residual = self._embed(x)
             assert self._state is not None
             leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
