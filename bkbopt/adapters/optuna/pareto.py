@@ -22,6 +22,9 @@ __all__ = ["Improvement"]
 #: Points of the front that are kept, evenly along it: the cells of a decomposition grow fast with them.
 MAX_FRONT = {2: 256, 3: 64, 4: 24}
 
+#: Volume below which the score goes on by the distance from the front.
+SMALLEST = 1e-12
+
 
 @dataclass(frozen=True)
 class Improvement:
@@ -57,11 +60,11 @@ class Improvement:
         return cls(front, reference, cells)
 
     def __call__(self, Y: Tensor) -> Tensor:
-        """Scores `(n,)` of the bounds `Y (n, k)`; differentiable."""
+        """Logarithms of the improvement `(n,)` of the bounds `Y (n, k)`, continued below it; differentiable."""
         low, high = self.cells[0], self.cells[1]
         sides = (torch.minimum(Y[:, None, :], high[None]) - low[None]).clamp_min(0.0)
         volume = sides.prod(2).sum(1)
         # How far the bounds stay behind the front (over its points, the largest smallest lead) and the reference.
         behind = (self.front[None] - Y[:, None, :]).min(2).values.max(1).values.clamp_min(0.0)
         short = (self.reference - Y).clamp_min(0.0).sum(1)
-        return volume - behind - short
+        return volume.clamp_min(SMALLEST).log() - behind - short

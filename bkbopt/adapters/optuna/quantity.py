@@ -25,7 +25,7 @@ __all__ = ["ModelOptions", "Quantity", "last_mark"]
 #: Noise variance of a deterministic objective, as a share of the variance of its values.
 DETERMINISTIC = 1e-6
 #: How much better (log likelihood) a model with noise must explain the values than one without.
-EVIDENCE = 1.0
+EVIDENCE = 5.0
 #: Unique points up to which noise is tested by fitting without it.
 TEST_UP_TO = 400
 

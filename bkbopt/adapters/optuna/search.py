@@ -1,4 +1,4 @@
-"""The point that a study tries next: upper confidence bounds under constraints and for several objectives.
+"""The score that a study's next point maximises: upper confidence bounds, constraints, several objectives.
 
 | symbol   | shape  | units | meaning                                                            |
 | -------- | ------ | ----- | ------------------------------------------------------------------ |
@@ -6,8 +6,11 @@
 | mean, sd | (n,)   | y     | posterior of one quantity, larger is better; y standardised        |
 | bound    | -      | y     | the constraint's zero on that scale; feasible where it is exceeded |
 
-A constraint is met with optimism, as the objective is: a point may be tried while the upper confidence bound of the
-constraint allows it, and pays for what is missing. Among feasible points the objective decides.
+Without constraints the score is the upper confidence bound, or what the vector of bounds adds to the hypervolume. With
+constraints it is the logarithm of an expected improvement plus the logarithms of the probabilities that they hold
+(Gardner et al. 2014): as the best feasible region is used up, its improvement falls without limit, and regions whose
+feasibility is in doubt become worth a trial. Bounds with a penalty were tried, and did worse in both ways: with
+optimism four trials in five lay just outside, with the probability alone searches never left the first region.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,16 +19,20 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.acquisition import VARIANCE_FLOOR
+from bkbopt.acquisition import UCB, LogEI
 from bkbopt.adapters.optuna.encoding import Embedding
 from bkbopt.adapters.optuna.pareto import Improvement
 from bkbopt.features import FeatureMap
 from bkbopt.surrogates.model import Model
 
-__all__ = ["Constraint", "Scored", "embedded", "penalty", "score_of"]
+__all__ = ["Constraint", "Scored", "embedded", "score_of"]
 
-#: What a standard deviation of certain violation costs, in standard deviations of the objective.
-PENALTY = 10.0
+
+#: Smallest variance of a constraint: a probability that falls within less than a hundredth of a standard deviation of
+#: the values has no gradient to follow.
+CONSTRAINT_FLOOR = 1e-6
+#: What the objective counts while no feasible point is known.
+FEASIBILITY_FIRST = 0.01
 
 
 @dataclass(frozen=True)
@@ -60,44 +67,43 @@ def embedded(model: Model, embedding: Embedding) -> Model:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint's model, its confidence width, and where its zero is."""
+    """A constraint's model, and where its zero is."""
 
     model: Model
-    beta: float
     bound: float
 
-    def shortfall(self, U: Tensor) -> Tensor:
-        """By how much even the upper confidence bound misses feasibility, (n,), >= 0."""
-        mean, variance = self.model(U)
-        return (self.bound - mean - self.beta * variance.clamp_min(VARIANCE_FLOOR).sqrt()).clamp_min(0.0)
-
-
-def penalty(constraints: Sequence[Constraint], U: Tensor) -> Tensor:
-    """What the constraints take off the score `(n,)`."""
-    total = U.new_zeros(len(U))
-    for constraint in constraints:
-        total = total + constraint.shortfall(U)
-    return PENALTY * total
+    def log_probability(self, X: Tensor) -> Tensor:
+        """Logarithm of the probability that the constraint holds at the points `X (n, d)`, (n,), <= 0."""
+        mean, variance = self.model(X)
+        return torch.special.log_ndtr((mean - self.bound) / variance.clamp_min(CONSTRAINT_FLOOR).sqrt())
 
 
 def score_of(
-    objectives: Sequence[tuple[Model, float]], constraints: Sequence[Constraint], improvement: Improvement | None
+    objectives: Sequence[tuple[Model, float]],
+    constraints: Sequence[Constraint],
+    improvement: Improvement | None,
+    incumbent: float | None,
 ) -> Callable[[Tensor], Tensor]:
-    """The score `(n,)` of points `(n, k)`: optimistic value, or improvement of the front, less the penalty.
+    """The score `(n,)` of points `(n, k)`; see the module's text.
 
     Args:
         objectives: models with their confidence widths.
         constraints: as they are.
         improvement: over the front; None with a single objective.
+        incumbent: the best posterior mean of a feasible point; None where none is known, and feasibility comes first.
     """
 
-    def score(U: Tensor) -> Tensor:
-        bounds = []
-        for model, beta in objectives:
-            mean, variance = model(U)
-            bounds.append(mean + beta * variance.clamp_min(VARIANCE_FLOOR).sqrt())
-        value = bounds[0] if improvement is None else improvement(torch.stack(bounds, 1))
-        return value - penalty(constraints, U)
+    def score(X: Tensor) -> Tensor:
+        posteriors = [model(X) for model, _ in objectives]
+        feasible = X.new_zeros(len(X))
+        for constraint in constraints:
+            feasible = feasible + constraint.log_probability(X)
+        if improvement is None and incumbent is not None:
+            return LogEI(incumbent)(*posteriors[0]) + feasible
+        bounds = [UCB(beta)(*posterior) for posterior, (_, beta) in zip(posteriors, objectives, strict=True)]
+        if improvement is not None:
+            return improvement(torch.stack(bounds, 1)) + feasible
+        return FEASIBILITY_FIRST * bounds[0] + feasible
 
     return score
 

@@ -113,8 +113,7 @@ class Session:
         constraints = []
         for modelling in limits:
             zero = float(modelling.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])
-            beta = self.confidence(modelling.progress(None, len(pending)))
-            constraints.append(Constraint(_model(modelling, pending), beta, zero))
+            constraints.append(Constraint(_model(modelling, pending), zero))
         known = modellings[0].surrogate.observations.X
         lost = torch.zeros(len(known), dtype=torch.float64)
         for modelling, constraint in zip(limits, constraints, strict=True):
@@ -235,7 +234,15 @@ class Session:
             if len(fork.pending):
                 F = torch.cat([F, torch.stack([model(fork.pending)[0] for model in fork.models], 1)])
             improvement = Improvement.over(F)
-        return score_of(list(zip(fork.models, fork.betas, strict=True)), fork.constraints, improvement)
+        pairs = list(zip(fork.models, fork.betas, strict=True))
+        return score_of(pairs, fork.constraints, improvement, self._incumbent(fork))
+
+    def _incumbent(self, fork: _Fork) -> float | None:
+        """The best posterior mean of a feasible point; None without constraints, or without such a point."""
+        feasible = fork.lost <= 0.0
+        if not fork.constraints or not bool(feasible.any()):
+            return None
+        return float(fork.means[feasible, 0].max())
 
     def _search(self, embedding: Embedding, fork: _Fork, branch: Branch, rng: np.random.Generator) -> dict[str, float]:
         """The best point of the embedding."""
