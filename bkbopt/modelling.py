@@ -35,6 +35,8 @@ class Modelling:
         sign: +1 to maximise, -1 to minimise.
         categorical: columns that hold category codes, for the default kernel.
         rng: the optimizer's generator.
+        winsorised: whether very poor values are pulled up; where it matters how poor they are (a constraint, one of
+            several objectives), they are not.
         noise_share: a noise variance as a share of the variance of the values, in place of a fitted one.
 
     Raises:
@@ -49,6 +51,7 @@ class Modelling:
         sign: float,
         categorical: tuple[int, ...],
         rng: np.random.Generator,
+        winsorised: bool = True,
         noise_share: float | None = None,
     ) -> None:
         if not fit and not (surrogate.has_kernel and surrogate.fixed_noise):
@@ -59,7 +62,7 @@ class Modelling:
         self.rng = surrogate.rng = rng
         self.scaler = Scaler.identity(sign)
         self._user_noise = surrogate.noise if surrogate.fixed_noise else None
-        self._noise_share = noise_share
+        self._winsorised, self._noise_share = winsorised, noise_share
         self._start: Kernel | None = None
         if surrogate.has_kernel:
             own = surrogate.kernel
@@ -84,7 +87,7 @@ class Modelling:
     def refit(self, X: Tensor, y: Tensor) -> None:
         """Scale anew, fit kernel and noise, and rebuild the surrogate: all `X (n, d)` and values `y (n,)`."""
         surrogate = self.surrogate
-        self.scaler = Scaler.from_values(y, self.sign)
+        self.scaler = Scaler.from_values(y, self.sign, winsorised=self._winsorised)
         observations = Observations(X.shape[1], X.device)
         observations.add(X, self.scaler.transform(y))
         default = self._start or matern52(X.shape[1], categorical=self._categorical)

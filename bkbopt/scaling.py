@@ -37,13 +37,13 @@ class Scaler:
         return cls(sign)
 
     @classmethod
-    def from_values(cls, y: Tensor, sign: float) -> "Scaler":
-        """Robust standardisation of the values `y (n,)` in the user's units."""
+    def from_values(cls, y: Tensor, sign: float, *, winsorised: bool = True) -> "Scaler":
+        """Robust standardisation of the values `y (n,)` in the user's units; with a floor if `winsorised`."""
         unit = float(y.abs().max()) or 1.0
         z = sign * (y / unit)
         # Of the two floors the lower: once most values lie near the best one, their spread alone would cut off
         # everything that says where the bad regions are.
-        floor = min(_floor(z), _floor(z[:FIRST]))
+        floor = min(_floor(z), _floor(z[:FIRST])) if winsorised else -float("inf")
         z = z.clamp_min(floor)
         # One terrible value must not set the unit, in which the others would be too small to square.
         top = float(z.abs().max()) or 1.0

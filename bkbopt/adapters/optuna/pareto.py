@@ -43,14 +43,14 @@ class Improvement:
         """
         try:
             from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
-            from botorch.utils.multi_objective.hypervolume import infer_reference_point
             from botorch.utils.multi_objective.pareto import is_non_dominated
         except ImportError as error:
             raise ArgumentError(
                 "directions: a study with several objectives needs BoTorch; install it with the extra bkbopt[botorch]."
             ) from error
         front = F[is_non_dominated(F)]
-        reference = infer_reference_point(front)
+        # The worst of all points, not of the front: a front that covers one end only must be able to grow.
+        reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
         most = MAX_FRONT.get(F.shape[1], 12)
         if len(front) > most:
             # Even steps along the order of the first objective keep both ends and the shape.

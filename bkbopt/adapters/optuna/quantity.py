@@ -63,10 +63,11 @@ class Quantity:
         options: of the model.
         stream: number of the quantity, which its random numbers depend on.
         sign: +1 if larger is better, -1 if smaller is.
+        winsorised: see `Modelling`.
     """
 
-    def __init__(self, options: ModelOptions, stream: int, sign: float) -> None:
-        self.options, self.stream, self.sign = options, stream, sign
+    def __init__(self, options: ModelOptions, stream: int, sign: float, *, winsorised: bool) -> None:
+        self.options, self.stream, self.sign, self._winsorised = options, stream, sign, winsorised
         self._modelling: Modelling | None = None
         self._built: tuple[int, int] = (-1, -1)
         self._n = 0
@@ -99,7 +100,13 @@ class Quantity:
         rng = np.random.default_rng([self.options.seed, self.stream, len(y)])
         share = DETERMINISTIC if self.options.deterministic else None
         self._modelling = Modelling(
-            self.options.surrogate(), fit=True, sign=self.sign, categorical=categorical, rng=rng, noise_share=share
+            self.options.surrogate(),
+            fit=True,
+            sign=self.sign,
+            categorical=categorical,
+            rng=rng,
+            winsorised=self._winsorised,
+            noise_share=share,
         )
         self._modelling.refit(X, y)
         self._noisy = None

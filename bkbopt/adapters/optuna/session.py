@@ -67,7 +67,7 @@ class Session:
         self.storage, self.study_id = study._storage, study._study_id
         self.history = History()
         signs = [1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions]
-        self.objectives = [Quantity(options, k, sign) for k, sign in enumerate(signs)]
+        self.objectives = [Quantity(options, k, sign, winsorised=len(signs) == 1) for k, sign in enumerate(signs)]
         self.constraints: dict[str, Quantity] = {}
 
     def belongs_to(self, study: Study) -> bool:
@@ -89,7 +89,7 @@ class Session:
         for i, name in enumerate(history.constraint_names()):
             if name not in self.constraints:
                 # Streams far above those of objectives; more feasible is larger.
-                self.constraints[name] = Quantity(self.options, 1000 + i, -1.0)
+                self.constraints[name] = Quantity(self.options, 1000 + i, -1.0, winsorised=False)
             rows = [j for j, record in enumerate(history.records) if name in record.constraints]
             y = torch.tensor([history.records[j].constraints[name] for j in rows], dtype=torch.float64)
             nothing = torch.full_like(y, math.nan)
@@ -250,9 +250,11 @@ class Session:
             return {}
         domain = BoxDomain(embedding.space, None, 0)
         good = self._good(fork, branch, embedding)
-        busy = [embedding.project(fork.pending)]
+        busy = embedding.project(fork.pending)
         if domain.is_discrete and not any(quantity.is_noisy() for quantity in self.objectives):
-            busy.append(embedding.project(fork.known[self._members(fork, branch)]))
+            tried = torch.cat([busy, embedding.project(fork.known[self._members(fork, branch)])])
+            # Once everything was tried, only what is running is left out.
+            busy = tried if len(torch.unique(tried, dim=0)) < embedding.space.cardinality else busy
         plain = len(fork.models) == 1 and not fork.constraints
         with torch.no_grad():
             if plain:
@@ -262,7 +264,7 @@ class Session:
                 score = self._score(fork)
                 model = cast(Model, Scored(fork.models[0], lambda U: score(embedding(U))))
                 acquisition = _mean
-            x = domain.suggest(model, acquisition, good, rng, torch.cat(busy))
+            x = domain.suggest(model, acquisition, good, rng, busy)
         return {key: float(value) for key, value in domain.describe(x)[0].items()}
 
     def _acquisition(self, fork: _Fork, good: Tensor, model: Model) -> Acquisition | Thompson:
