@@ -1,13 +1,21 @@
-"""Run the benchmarks: `python -m benchmarks [pool|box|quality|import|kernel ...] [--quick]`, all of them by default.
+"""Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
-The full `quality` comparison takes hours, nearly all of them in BoTorch and GPSampler; its results are kept in
-out/sample_efficiency, so that it can be stopped and continued.
+The full comparisons `quality` and `optuna-quality` take many hours, most of them in the other optimisers; their results
+are kept in folders of out/, so that they can be stopped and continued. `optuna-speed` takes half an hour.
 """
 
 import argparse
 from collections.abc import Callable, Sequence
 
-from benchmarks import box_speed, import_time, kernel_overhead, pool_speed, sample_efficiency
+from benchmarks import (
+    box_speed,
+    import_time,
+    kernel_overhead,
+    optuna_quality,
+    optuna_speed,
+    pool_speed,
+    sample_efficiency,
+)
 
 __all__ = ["PROGRAMS", "main"]
 
@@ -17,6 +25,8 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "pool": lambda quick: pool_speed.main(["--quick"] if quick else []),
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
     "quality": lambda quick: sample_efficiency.main(["--quick"] if quick else []),
+    "optuna-speed": lambda quick: optuna_speed.main(["--quick"] if quick else []),
+    "optuna-quality": lambda quick: optuna_quality.main(["--quick"] if quick else []),
 }
 
 

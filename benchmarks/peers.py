@@ -7,18 +7,19 @@ that several runs can go side by side in processes of their own.
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import optuna
 import torch
 from numpy.typing import NDArray
 
 import bkbopt as bo
 from benchmarks.functions import Array, Problem
 from benchmarks.report import limited_threads
+from benchmarks.samplers import N_STARTUP, SAMPLERS, quiet_optuna
 from bkbopt.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["PEERS", "Loop", "Optimiser", "Run", "run_loop", "run_peer"]
 
 CHECKPOINT_EVERY = 10
-N_STARTUP = 10
 
 
 @dataclass(frozen=True)
@@ -96,21 +96,6 @@ def run_loop(name: str, problem: Problem, n_trials: int, seed: int, loop: Loop) 
     )
 
 
-@contextmanager
-def _quiet_optuna() -> Iterator[None]:
-    """Silence Optuna's per-trial log and its warnings about experimental samplers, here only."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(before)
-
-
 def _random(problem: Problem, n_trials: int, seed: int) -> Run:
     """Uniform random search; it recommends the best point observed."""
     rng = np.random.default_rng(seed)
@@ -123,22 +108,10 @@ def _random(problem: Problem, n_trials: int, seed: int) -> Run:
     return run_loop("random", problem, n_trials, seed, loop)
 
 
-def _optuna_sampler(name: str, seed: int) -> Any:
-    import optuna
-
-    if name == "tpe":
-        return optuna.samplers.TPESampler(multivariate=True, n_startup_trials=N_STARTUP, seed=seed)
-    if name == "gp_sampler":
-        return optuna.samplers.GPSampler(n_startup_trials=N_STARTUP, seed=seed)
-    return optuna.samplers.CmaEsSampler(seed=seed)
-
-
 def _optuna(name: str) -> Optimiser:
     """Return an optimiser that runs one of Optuna's samplers by ask and tell; it recommends `study.best_trial`."""
 
     def run(problem: Problem, n_trials: int, seed: int) -> Run:
-        import optuna
-
         space: dict[str, optuna.distributions.BaseDistribution] = {
             f"x{i}": optuna.distributions.FloatDistribution(low, high) for i, (low, high) in enumerate(problem.bounds)
         }
@@ -147,8 +120,8 @@ def _optuna(name: str) -> Optimiser:
         def point(params: dict[str, Any]) -> Array:
             return np.array([params[key] for key in space], dtype=np.float64)
 
-        with _quiet_optuna():
-            study = optuna.create_study(sampler=_optuna_sampler(name, seed))
+        with quiet_optuna():
+            study = optuna.create_study(sampler=SAMPLERS[name](seed))
 
             def ask() -> Array:
                 asked.append(study.ask(space))

@@ -16,18 +16,14 @@ another version of the code are never mixed in.
 """
 
 import argparse
-import hashlib
-import json
-import multiprocessing
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-import bkbopt
+from benchmarks import comparison
+from benchmarks.comparison import keep, records_of, run_all, source_digest, with_error
 from benchmarks.functions import PROBLEMS, Problem
 from benchmarks.peers import PEERS, run_peer
 from benchmarks.report import conditions, print_table
@@ -62,28 +58,14 @@ def problem_named(name: str) -> Problem:
     return off_centre(problem) if name in OFF_CENTRE else problem
 
 
-def source_digest() -> str:
-    """A short digest of the package's source."""
-    root, digest = Path(bkbopt.__file__).parent, hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:10]
-
-
 @dataclass(frozen=True)
-class Job:
+class Job(comparison.Job):
     """One run: an optimiser on a problem with a seed."""
 
-    peer: str
-    problem: str
-    n_trials: int
-    seed: int
-
-    def path(self, out: Path, digest: str) -> Path:
-        """Where its result is kept."""
-        peer = f"{self.peer}-{digest}" if self.peer == "bkbopt" else self.peer
-        return out / f"{peer}_{problem_named(self.problem).name}_{self.n_trials}_{self.seed}.json"
+    @property
+    def title(self) -> str:
+        """The problem's name in file names, which tells the cut boxes."""
+        return problem_named(self.problem).name
 
 
 def run_job(job: Job, path: Path) -> None:
@@ -101,36 +83,7 @@ def run_job(job: Job, path: Path) -> None:
         "recommended": recommended.tolist(),
         "regret": regret.tolist(),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".tmp")
-    draft.write_text(json.dumps(record))
-    os.replace(draft, path)
-
-
-def run_all(jobs: Sequence[Job], out: Path, digest: str, processes: int) -> None:
-    """Run what is missing, several processes at a time, and say how far it is."""
-    missing = [job for job in jobs if not job.path(out, digest).exists()]
-    print(f"{len(jobs)} runs, {len(jobs) - len(missing)} of them done before", flush=True)
-    if processes == 1:
-        for done, job in enumerate(missing, start=1):
-            run_job(job, job.path(out, digest))
-            _say(done, len(missing), job)
-        return
-    # Processes are started afresh: a fork of one that has used threads may hang.
-    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(run_job, job, job.path(out, digest)): job for job in missing}
-        for done, future in enumerate(as_completed(running), start=1):
-            future.result()
-            _say(done, len(missing), running[future])
-
-
-def _say(done: int, of: int, job: Job) -> None:
-    print(f"  {done}/{of} {job.peer} on {job.problem}, seed {job.seed}", flush=True)
-
-
-def _with_error(values: Sequence[float]) -> str:
-    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{np.mean(values):.4f} +- {error:.4f}"
+    keep(record, path)
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
@@ -139,10 +92,9 @@ def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
         problem, rows = problem_named(name), []
         mine = [job for job in jobs if job.problem == name]
         for peer in dict.fromkeys(job.peer for job in mine):
-            paths = [job.path(out, digest) for job in mine if job.peer == peer]
-            records = [json.loads(path.read_text()) for path in paths if path.exists()]
+            records = records_of([job for job in mine if job.peer == peer], out, digest)
             if records:
-                columns = [_with_error([r[key] for r in records]) for key in ("simple", "mean", "last_fifth")]
+                columns = [with_error([r[key] for r in records]) for key in ("simple", "mean", "last_fifth")]
                 seconds = float(np.median([r["seconds"] for r in records])) / mine[0].n_trials
                 rows.append((peer, len(records), *columns, 1e3 * seconds))
         print_table(
@@ -176,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{conditions(1)}; {options.jobs} process(es); noise sd = a tenth of the IQR")
     digest = source_digest()
     if not options.tables_only:
-        run_all(jobs, options.out, digest, options.jobs)
+        run_all(jobs, run_job, options.out, digest, options.jobs)
     print_results(jobs, options.out, digest)
 
 

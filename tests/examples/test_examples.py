@@ -98,3 +98,25 @@ def test_variance_starvation_shows_honest_and_starved_widths(tmp_path: Path) -> 
         assert number_after(name, out) == pytest.approx(1.0, abs=1e-3)
     for name in ("BKB's points, SoR", "uniform points, SoR"):
         assert number_after(name, out) < 0.01
+
+
+def test_optuna_sampler_measures_both_answers_on_kept_rows(tmp_path: Path) -> None:
+    out = output_of("optuna_sampler", tmp_path, "--trials", "16")
+    assert "BKB, 16 trials" in out
+    assert "TPE, 16 trials" in out
+    for label in ("posterior error", "best observed error", "the average trial's", "BKB's answer", "TPE's answer"):
+        assert 0.0 < number_after(label, out) < 0.5
+    assert re.search(r"posterior error +0\.\d+ \+- 0\.\d+ \(2 sd\)", out)
+    assert re.search(r"difference +-?0\.\d+ \+- 0\.\d+", out)
+
+
+def test_optuna_sampler_reads_the_folder_and_says_which_file_is_missing(tmp_path: Path) -> None:
+    missing = run("optuna_sampler", tmp_path, "--data", str(tmp_path))
+    assert missing.returncode == 2
+    assert "codrna.npz" in missing.stderr
+    rng = np.random.default_rng(0)
+    X = rng.random((20_700, 8), dtype=np.float32)
+    np.savez(tmp_path / "codrna.npz", X=X, y=np.where(X[:, 0] + 0.2 * rng.standard_normal(len(X)) > 0.5, 1.0, -1.0))
+    out = output_of("optuna_sampler", tmp_path, "--data", str(tmp_path), "--trials", "12")
+    assert "cod-RNA: trials train on 300 rows and test on 300" in out
+    assert "tested on 20,000 rows kept from the searches" in out

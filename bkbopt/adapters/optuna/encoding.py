@@ -11,9 +11,10 @@ constant in its column, so that it adds nothing to the distance of two trials wi
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from torch import Tensor
@@ -112,7 +113,7 @@ class Encoding:
             have = [i for i, row in enumerate(rows) if key in row]
             if have:
                 one = Space(((key, parameter),))
-                X[have, j] = one.encode([{key: rows[i][key]} for i in have])[:, 0]
+                X[have, j] = one.encode([{key: _inside(parameter, rows[i][key])} for i in have])[:, 0]
         return X
 
     def embedding(self, proposed: Mapping[str, BaseDistribution], fixed: Values) -> "Embedding":
@@ -122,12 +123,14 @@ class Encoding:
             proposed: distributions by column key, all of which are columns of this encoding.
             fixed: values of other columns, in internal form; those not named count as absent.
         """
-        space = Space(tuple((key, parameter_of(distribution)) for key, distribution in proposed.items()))
+        items = tuple((key, parameter_of(distribution)) for key, distribution in proposed.items())
+        space = Space(items) if items else None
         base = self.encode([fixed])[0] if self.parameters else self.absent
-        columns = [self.columns[column.name] for column in space.columns]
+        free = space.columns if space is not None else ()
+        columns = [self.columns[column.name] for column in free]
         low, width = torch.zeros(len(columns), dtype=torch.float64), torch.ones(len(columns), dtype=torch.float64)
-        for i, column in enumerate(space.columns):
-            here = space.parameters[column.name]
+        for i, column in enumerate(free):
+            here = dict(items)[column.name]
             if not isinstance(here, Categorical):
                 ends = self.encode([{column.name: here.low}, {column.name: here.high}])[:, columns[i]]
                 low[i], width[i] = ends[0], ends[1] - ends[0]
@@ -138,10 +141,11 @@ class Encoding:
 class Embedding:
     """A space inside the encoding: x = base, with x[columns] = low + width * u for the space's own points u.
 
-    Scales are affine in the encoded columns (of the logarithm where log=True), so the map is exact.
+    Scales are affine in the encoded columns (of the logarithm where log=True), so the map is exact. Without anything
+    that varies there is no space, and the only point is the base.
     """
 
-    space: Space
+    space: Space | None
     base: Tensor
     columns: Tensor
     low: Tensor
@@ -166,10 +170,22 @@ class Embedding:
         """The space's points `(n, k)` nearest to encoded ones `(n, d)`: where they are inside, their own."""
         if self.is_whole:
             return X
-        if not len(self.columns):
+        if self.space is None or not len(self.columns):
             return X.new_zeros(len(X), 1)
         return self.space.snap((X[:, self.columns] - self.low) / self.width)
 
-    def restricted(self, base: Tensor) -> "Embedding":
-        """The same with other values in the columns that do not vary."""
-        return replace(self, base=base)
+    def sample(self, n: int, rng: np.random.Generator) -> Tensor:
+        """Random points `(n, k)` of the space."""
+        if self.space is None or not len(self.columns):
+            return torch.zeros(1, 1, dtype=torch.float64)
+        return self.space.sample(n, rng)
+
+
+def _inside(parameter: Parameter, value: float) -> float:
+    """The value, or the nearest that the parameter has: a running trial may use a range that no finished one had."""
+    if parameter.locate(value) is not None or isinstance(parameter, Categorical):
+        return value
+    value = min(max(value, parameter.low), parameter.high)
+    if parameter.step is None or parameter.locate(value) is not None:
+        return value
+    return parameter.low + round((value - parameter.low) / parameter.step) * parameter.step

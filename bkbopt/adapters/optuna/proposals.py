@@ -51,6 +51,9 @@ def _published(attributes: Mapping[str, Any]) -> dict[str, float]:
     if piece is None:
         return {}  # none yet, or its end is still missing
     try:
-        return {key: float(value) for key, value in json.loads("".join(pieces)).items()}
+        values = json.loads("".join(pieces))
     except json.JSONDecodeError:
         return {}  # caught while a second proposal replaces the first
+    if not isinstance(values, dict):
+        return {}
+    return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}

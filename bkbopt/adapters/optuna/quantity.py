@@ -150,12 +150,13 @@ def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
 def _usable(y: Tensor, poor: Tensor, sign: float, mark: int) -> Tensor:
     """Finite values `(n,)`; what stands in for others depends on the first `mark` rows only.
 
-    A pruned trial counts as its last intermediate value or the median of the complete ones, whichever is worse: it
-    was stopped for being behind, and its early values are not on the scale of final ones.
+    A pruned trial counts as its last intermediate value or the poorer quartile of the complete ones, whichever is
+    worse: it was stopped for being behind, and its early values are not on the scale of final ones.
     """
     finite = y[:mark][torch.isfinite(y[:mark])]
-    low, high, median = float(finite.min()), float(finite.max()), float(finite.median())
+    low, high = float(finite.min()), float(finite.max())
+    quartile = sign * float(torch.quantile(sign * finite, 0.25))
     values = torch.where(torch.isinf(y), y.clamp(low, high), y)
-    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, median))
-    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * median))
+    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
+    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))
     return torch.where(torch.isnan(y), behind, values)

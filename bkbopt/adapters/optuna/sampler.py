@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.storages import InMemoryStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -50,8 +49,8 @@ class BKBSampler(BaseSampler):
     - All distributions, ranges that change, and parameters that exist in some trials only: one model over all.
     - Running trials count as pending; proposals are published in the trial's system attributes, so that threads,
       processes and machines that share a storage propose different points.
-    - Pruned trials count as poor values (the last intermediate value or the median of the complete trials, whichever
-      is worse); failed ones are ignored; infinite values count as the worst or best finite one.
+    - Pruned trials count as poor values (the last intermediate value or the poorer quartile of the complete trials,
+      whichever is worse); failed ones are ignored; infinite values count as the worst or best finite one.
 
     Args:
         seed: of everything random; None draws one.
@@ -169,8 +168,9 @@ class BKBSampler(BaseSampler):
             report: dict[str, Any] = {}
             for attempt in range(ATTEMPTS):
                 if starting or attempt == ATTEMPTS - 1:
-                    busy = [*others, *(record.values for record in session.history.records)]
-                    values, report = startup_values(search_space, busy, trial.number, self._entropy), {}
+                    tried = [record.values for record in session.history.records]
+                    values = startup_values(search_space, others, tried, trial.number, self._entropy)
+                    report = {}
                 else:
                     values, report = self._model_values(session, trial.number, attempt, search_space, others)
                 publish(study, trial, values)
@@ -270,8 +270,6 @@ class BKBSampler(BaseSampler):
 
     def _met(self, study: Study, trial: FrozenTrial, values: Mapping[str, float], known: Any) -> list[dict[str, float]]:
         """Proposals of other processes that appeared meanwhile at the same point."""
-        if isinstance(study._storage, InMemoryStorage):
-            return []  # one process, one lock
         fresh = [proposed_values(t) for t in _trials(study, TrialState.RUNNING) if t.number != trial.number]
         return [other for other in fresh if other not in known and _same_point(other, values)]
 

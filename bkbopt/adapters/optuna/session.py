@@ -32,6 +32,8 @@ __all__ = ["Session"]
 N_GOOD = 5
 #: Branches whose best points are compared, and the points that are looked at for it.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
+#: A branch is not given up on fewer than this times sqrt(trials / branches).
+PATIENCE = 0.75
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class Session:
         pending = encoding.encode([values for values in running if any(key in encoding.columns for key in values)])
         proposed = {column_key(name, d): d for name, d in search_space.items()}
         fork = self._fork(pending)
-        branch, embedding = self._branch(proposed, fork, rng)
+        branch, embedding = self._branch(proposed, fork, running, rng)
         values = self._search(embedding, fork, branch, rng)
         first = fork.modellings[0]
         report = {
@@ -181,9 +183,16 @@ class Session:
         return encoding.embedding(free, {**held, **branch.setting})
 
     def _branch(
-        self, proposed: Mapping[str, BaseDistribution], fork: _Fork, rng: np.random.Generator
+        self,
+        proposed: Mapping[str, BaseDistribution],
+        fork: _Fork,
+        running: Sequence[Values],
+        rng: np.random.Generator,
     ) -> tuple[Branch, Embedding]:
-        """The branch with the best point among a few at random and its own best trials."""
+        """The branch with the best point among a few at random and its own best trials.
+
+        A branch that was hardly tried comes first: what the others taught the kernel need not hold there.
+        """
         records = self.history.records
         known = [key for key in proposed if key in dict(self.history.encoding.parameters)]
         if not self.history.is_conditional:
@@ -199,14 +208,12 @@ class Session:
         best = []
         with torch.no_grad():
             for branch, embedding in zip(branches, embeddings, strict=True):
-                U = (
-                    embedding.space.sample(share, rng)
-                    if embedding.space.dim
-                    else torch.zeros(1, 1, dtype=torch.float64)
-                )
-                U = torch.cat([U, self._good(fork, branch, embedding)])
+                U = torch.cat([embedding.sample(share, rng), self._good(fork, branch, embedding)])
                 best.append(float(score(embedding(U)).max()))
-        i = int(np.argmax(best))
+        visits = [_visits(branch, running) for branch in branches]
+        neglected = min(visits) < PATIENCE * math.sqrt(len(records) / len(branches))
+        open_to = [i for i in range(len(branches)) if not neglected or visits[i] == min(visits)]
+        i = max(open_to, key=lambda i: best[i])
         return branches[i], embeddings[i]
 
     def _good(self, fork: _Fork, branch: Branch, embedding: Embedding) -> Tensor:
@@ -246,7 +253,7 @@ class Session:
 
     def _search(self, embedding: Embedding, fork: _Fork, branch: Branch, rng: np.random.Generator) -> dict[str, float]:
         """The best point of the embedding."""
-        if not embedding.space.items:
+        if embedding.space is None:
             return {}
         domain = BoxDomain(embedding.space, None, 0)
         good = self._good(fork, branch, embedding)
@@ -273,6 +280,12 @@ class Session:
         if self.acquisition == "thompson":
             return Thompson()
         return LogEI(float(model(good[:1])[0][0]))
+
+
+def _visits(branch: Branch, running: Sequence[Values]) -> int:
+    """Trials in the branch, those running included."""
+    at_work = sum(all(values.get(key) == value for key, value in branch.setting.items()) for values in running)
+    return len(branch.rows) + at_work
 
 
 def _model(modelling: Modelling, pending: Tensor) -> Model:

@@ -19,13 +19,18 @@ MAX_COUNTED = 1024
 
 
 def startup_values(
-    search_space: Mapping[str, BaseDistribution], busy: Sequence[Values], number: int, seed: int
+    search_space: Mapping[str, BaseDistribution],
+    running: Sequence[Values],
+    tried: Sequence[Values],
+    number: int,
+    seed: int,
 ) -> dict[str, float]:
     """The point of a scrambled Sobol sequence that belongs to the trial's number; by column key, in internal form.
 
     Args:
         search_space: distributions by parameter name.
-        busy: values of other trials, which are not proposed again while there are others.
+        running: values of running trials, which are not proposed again while there are others.
+        tried: values of finished trials; the same, as far as that leaves something.
         number: of the trial.
         seed: of the scrambling.
     """
@@ -37,7 +42,10 @@ def startup_values(
     # Past the number come points of later trials, so whoever skips takes a jump away from them.
     U = torch.cat([sobol.draw(1, dtype=torch.float64), _others(space.dim, number, seed)])
     X = space.from_unit(U)
-    taken = _taken(space, busy)
+    busy = _taken(space, running)
+    taken = busy | _taken(space, tried)
+    if len(taken) >= space.cardinality:
+        taken = busy
     fresh = [i for i, key in enumerate(row_keys(X)) if key not in taken]
     if not fresh and space.is_discrete and space.cardinality <= MAX_COUNTED:
         every = space.all_points(MAX_COUNTED)

@@ -1,0 +1,98 @@
+"""What comparisons of optimisers share: runs in processes of their own, each kept as a file and never computed twice.
+
+Files of our own optimisers carry a digest of the package's source, so that results of another version of the code are
+never mixed in.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bkbopt
+
+__all__ = ["OURS", "Job", "keep", "records_of", "run_all", "source_digest", "standard_error", "with_error"]
+
+#: Optimisers whose results belong to one version of the package.
+OURS = ("bkbopt", "bkb")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: an optimiser on a problem with a seed."""
+
+    peer: str
+    problem: str
+    n_trials: int
+    seed: int
+
+    @property
+    def title(self) -> str:
+        """The problem's name in file names."""
+        return self.problem
+
+    def path(self, out: Path, digest: str) -> Path:
+        """Where its result is kept."""
+        peer = f"{self.peer}-{digest}" if self.peer in OURS else self.peer
+        return out / f"{peer}_{self.title}_{self.n_trials}_{self.seed}.json"
+
+
+def source_digest() -> str:
+    """A short digest of the package's source."""
+    root, digest = Path(bkbopt.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:10]
+
+
+def keep(record: Mapping[str, object], path: Path) -> None:
+    """Write a result atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(record))
+    os.replace(draft, path)
+
+
+def records_of(jobs: Sequence[Job], out: Path, digest: str) -> list[dict[str, Any]]:
+    """The results that there are, in the order of the jobs."""
+    paths = [job.path(out, digest) for job in jobs]
+    return [json.loads(path.read_text()) for path in paths if path.exists()]
+
+
+def run_all(jobs: Sequence[Job], run: Callable[[Any, Path], None], out: Path, digest: str, processes: int) -> None:
+    """Run what is missing by `run(job, path)`, several processes at a time, and say how far it is."""
+    missing = [job for job in jobs if not job.path(out, digest).exists()]
+    print(f"{len(jobs)} runs, {len(jobs) - len(missing)} of them done before", flush=True)
+    if processes == 1:
+        for done, job in enumerate(missing, start=1):
+            run(job, job.path(out, digest))
+            _say(done, len(missing), job)
+        return
+    # Processes are started afresh: a fork of one that has used threads may hang.
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(run, job, job.path(out, digest)): job for job in missing}
+        for done, future in enumerate(as_completed(running), start=1):
+            future.result()
+            _say(done, len(missing), running[future])
+
+
+def _say(done: int, of: int, job: Job) -> None:
+    print(f"  {done}/{of} {job.peer} on {job.problem}, seed {job.seed}", flush=True)
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Standard error of the mean; nan for a single value."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def with_error(values: Sequence[float]) -> str:
+    """Mean +- standard error, as text."""
+    return f"{np.mean(values):.4f} +- {standard_error(values):.4f}"

@@ -1,0 +1,217 @@
+"""Sample efficiency of Optuna's samplers under noise, ours beside GPSampler, TPE, CMA-ES and random search.
+
+Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--problems ...] [--seeds 10] [--trials N]
+[--jobs 2]`. Ten test functions whose noise is a tenth of their interquartile range (IQR), and two real models to tune;
+`benchmarks/tasks.py` and `benchmarks/tuning.py` say which. All samplers meet the same noise at trial i of a seed.
+Each run is one study of 5,000 trials (300 with GPSampler, whose suggestions grow with the cube of the trials), looked
+at after 100, 300, 1,000, 3,000 and 5,000 of them: no sampler knows how long its study will be.
+
+- recommended: the noise-free value, above the minimum, of what a user takes home: `sampler.recommend(study)` with
+  ours, `study.best_trial`, the best value observed, with the others;
+- average trial: the value of all trials so far, above the minimum, on average: what the search itself has cost.
+
+Both are in units of the IQR. The minimum of a real model is not known; the best setting that any of the runs shown
+recommends stands for it. The table over the whole set holds geometric means over the problems of the means over seeds;
+its errors are those of the seeds, carried through the logarithm. Means below 1e-4, a thousandth of the noise, count as
+that. Only problems are in it that all samplers of the same row of numbers have finished.
+
+Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
+continued, and nothing is computed twice. Our own files carry a digest of the package's source. The full comparison
+takes many hours on two cores.
+"""
+
+import argparse
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+
+from benchmarks.comparison import Job, keep, records_of, run_all, source_digest, standard_error, with_error
+from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.samplers import SAMPLERS, quiet_optuna, recommended
+from benchmarks.tasks import TASKS, Task
+
+__all__ = ["CHECKPOINTS", "Result", "geometric_mean", "main", "results_of", "run_job", "run_study"]
+
+CHECKPOINTS = (100, 300, 1_000, 3_000, 5_000)
+#: Samplers that are not asked for more trials than these.
+LIMITS = {"gp_sampler": 300}
+#: The order in which the samplers run: the cheap ones first.
+ORDER = ("random", "cmaes", "tpe", "bkb", "gp_sampler")
+QUICK = ("random", "cmaes", "tpe", "bkb")
+QUICK_PROBLEMS = ("branin", "schwefel6", "mlp")
+MEASURES = {"recommended": "recommended", "average": "average trial"}
+FLOOR = 1e-4
+
+
+def run_study(sampler: str, task: Task, n_trials: int, seed: int) -> dict[str, list[float]]:
+    """One study, looked at after each of the checkpoints and at its end.
+
+    Returns lists of one length: `checkpoints` (numbers of trials), `recommended` (true values, the task's units),
+    `average` (means of the trials' values so far) and `seconds` (in the sampler and the study so far).
+    """
+    looks = [*(c for c in CHECKPOINTS if c < n_trials), n_trials]
+    record: dict[str, list[float]] = {"checkpoints": [], "recommended": [], "average": [], "seconds": []}
+    total = seconds = 0.0
+    with quiet_optuna(), limited_threads(1):
+        study = optuna.create_study(sampler=SAMPLERS[sampler](seed))
+        for number in range(n_trials):
+            start = time.perf_counter()
+            trial = study.ask()
+            task.suggest(trial)
+            seconds += time.perf_counter() - start
+            told, counted = task.observe(trial.params, seed, number)
+            total += counted
+            start = time.perf_counter()
+            study.tell(trial, told)
+            seconds += time.perf_counter() - start
+            if number + 1 in looks:
+                record["checkpoints"].append(number + 1)
+                record["recommended"].append(task.truth(recommended(study)))
+                record["average"].append(total / (number + 1))
+                record["seconds"].append(seconds)
+    return record
+
+
+def run_job(job: Job, path: Path) -> None:
+    """Run it and keep what came out."""
+    keep(run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed), path)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A sampler on a problem after so many trials: regrets of the seeds in units of the IQR, ms a trial by median."""
+
+    peer: str
+    problem: str
+    checkpoint: int
+    recommended: list[float]
+    average: list[float]
+    ms: float
+
+    def mean(self, measure: str) -> tuple[float, float]:
+        """Mean over the seeds and its standard error."""
+        values = getattr(self, measure)
+        return float(np.mean(values)), standard_error(values)
+
+
+def results_of(task: Task, records: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Result]:
+    """What the records of each sampler on this task say, by checkpoint and sampler."""
+    everything = [value for kept in records.values() for record in kept for value in record["recommended"]]
+    minimum = min(everything) if task.minimum is None else task.minimum
+    results = []
+    for checkpoint in sorted({c for kept in records.values() for record in kept for c in record["checkpoints"]}):
+        for peer, kept in records.items():
+            found = [(r, r["checkpoints"].index(checkpoint)) for r in kept if checkpoint in r["checkpoints"]]
+            if found:
+                regrets = {m: [(r[m][at] - minimum) / task.scale for r, at in found] for m in MEASURES}
+                ms = 1e3 * float(np.median([r["seconds"][at] for r, at in found])) / checkpoint
+                results.append(Result(peer, task.name, checkpoint, **regrets, ms=ms))
+    return results
+
+
+def geometric_mean(means: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Geometric mean of means given with their standard errors, and its standard error to first order."""
+    logs = [math.log(max(mean, FLOOR)) for mean, _ in means]
+    relative = [error / max(mean, FLOOR) for mean, error in means]
+    centre = math.exp(sum(logs) / len(logs))
+    return centre, centre * math.hypot(*relative) / len(logs)
+
+
+def print_problem(task: Task, results: Sequence[Result]) -> None:
+    """One table a problem: a row a sampler and checkpoint."""
+    rows = [
+        (r.checkpoint, r.peer, len(r.recommended), with_error(r.recommended), with_error(r.average), r.ms)
+        for r in results
+    ]
+    print_table(
+        f"{task.name} ({task.note}): regret / IQR, mean +- standard error",
+        ("trials", "sampler", "seeds", *MEASURES.values(), "ms/trial"),
+        rows,
+    )
+
+
+def print_summary(results: Sequence[Result]) -> None:
+    """One table over the set: geometric means at each checkpoint, over the problems that all samplers there have."""
+    rows = []
+    for checkpoint in sorted({r.checkpoint for r in results}):
+        here = {(r.peer, r.problem): r for r in results if r.checkpoint == checkpoint}
+        peers = list(dict.fromkeys(peer for peer, _ in here))
+        common = [p for p in dict.fromkeys(p for _, p in here) if all((peer, p) in here for peer in peers)]
+        if not common:
+            continue
+        for peer in peers:
+            means = [geometric_mean([here[peer, p].mean(m) for p in common]) for m in MEASURES]
+            ratios = [_ratio(here, peer, common, m) for m in MEASURES]
+            cells = [text for mean, ratio in zip(means, ratios, strict=True) for text in (_text(*mean), ratio)]
+            rows.append((checkpoint, peer, len(common), *cells))
+    print_table(
+        "the whole set: geometric mean over the problems of regret / IQR +- standard error",
+        ("trials", "sampler", "problems", *(name for m in MEASURES.values() for name in (m, "/ bkb"))),
+        rows,
+        "/ bkb: how many times that of BKBSampler; above 1 ours is better",
+    )
+
+
+def _ratio(here: Mapping[tuple[str, str], Result], peer: str, problems: Sequence[str], measure: str) -> float | None:
+    if any(("bkb", p) not in here for p in problems):
+        return None
+    theirs, ours = (geometric_mean([here[name, p].mean(measure) for p in problems])[0] for name in (peer, "bkb"))
+    return theirs / ours
+
+
+def _text(mean: float, error: float) -> str:
+    return f"{mean:.4f} +- {error:.4f}"
+
+
+def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+    """Print what the files say that there are."""
+    everything: list[Result] = []
+    for problem in dict.fromkeys(job.problem for job in jobs):
+        task = TASKS[problem]()
+        mine = [job for job in jobs if job.problem == problem]
+        records = {
+            peer: records_of([job for job in mine if job.peer == peer], out, digest)
+            for peer in dict.fromkeys(job.peer for job in mine)
+        }
+        if any(records.values()):
+            results = results_of(task, records)
+            print_problem(task, results)
+            everything += results
+    if everything:
+        print_summary(everything)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="2 seeds, 60 trials, three problems, without GPSampler")
+    parser.add_argument("--peers", nargs="+", choices=list(SAMPLERS))
+    parser.add_argument("--problems", nargs="+", choices=list(TASKS))
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--trials", type=int, help="the length of every study; GPSampler's stays at most 300")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
+    parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
+    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    options = parser.parse_args(arguments)
+    trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
+    jobs = [
+        Job(peer, problem, min(trials, LIMITS.get(peer, trials)), seed)
+        for peer in options.peers or (QUICK if options.quick else ORDER)
+        for seed in range(options.seeds or (2 if options.quick else 10))
+        for problem in options.problems or (QUICK_PROBLEMS if options.quick else TASKS)
+    ]
+    print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
+    digest = source_digest()
+    if not options.tables_only:
+        run_all(jobs, run_job, options.out, digest, options.jobs)
+    print_results(jobs, options.out, digest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""What a suggestion costs as a study grows: BKBSampler beside multivariate TPE and GPSampler, in one run.
+
+Run it as `python -m benchmarks.optuna_speed [--quick | --full] [--threads 2]`. Two spaces: six floats, and ten mixed
+parameters (floats with and without log, integers, categories). The studies lie in memory and hold noisy values of a
+bowl, half of them at random points and half around a good one, as a search leaves them. Every measurement has a process
+of its own, in which the modules are loaded and used once before:
+
+- cold: the one suggestion (ask) of a fresh sampler in a fresh process, over a study that lies in storage;
+- warm: a step (ask and tell) of the sampler that has caught up with the study, median of several;
+- memory: what the process holds after the steps, and the most that it held, above what it held with the study alone.
+
+A sampler is left out above the size at which its warm step takes more than ten seconds, as GPSampler's does. A last
+part has 1,000 running trials beside 50 finished ones; TPE is told there to take them for poor ones (`constant_liar`),
+as it ignores them otherwise. GPSampler needs several gigabytes for it and is in it with `--full` only.
+"""
+
+import argparse
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+
+from benchmarks.report import MemoryWatch, conditions, limited_threads, print_table, rss_mb
+from benchmarks.samplers import N_STARTUP, SAMPLERS, quiet_optuna
+
+__all__ = ["SPACES", "Cost", "main", "make_study", "measure", "objective", "params_at"]
+
+Space = Mapping[str, BaseDistribution]
+Params = Mapping[str, Any]
+
+SPACES: dict[str, dict[str, BaseDistribution]] = {
+    "6 floats": {f"x{j}": FloatDistribution(-5.0, 10.0) for j in range(6)},
+    "10 mixed": {
+        "rate": FloatDistribution(1e-5, 1.0, log=True),
+        "decay": FloatDistribution(1e-6, 1e-1, log=True),
+        "dropout": FloatDistribution(0.0, 0.9),
+        "momentum": FloatDistribution(0.0, 1.0),
+        "layers": IntDistribution(1, 8),
+        "width": IntDistribution(8, 1024, log=True),
+        "batch": IntDistribution(16, 512, step=16),
+        "activation": CategoricalDistribution(["relu", "tanh", "gelu"]),
+        "norm": CategoricalDistribution([None, "batch", "layer"]),
+        "nesterov": CategoricalDistribution([False, True]),
+    },
+}
+NAMES = {"bkb": "BKB", "tpe": "TPE", "tpe_liar": "TPE (liar)", "gp_sampler": "GP"}
+SIZES = (100, 300, 1_000, 3_000, 10_000)
+#: A sampler that has caught up and still takes longer for a step is not asked at larger sizes.
+LIMIT_S = 10.0
+#: Steps before the warm ones that no number counts.
+N_SETTLING = 2
+N_FINISHED, N_RUNNING = 50, 1_000
+NOISE_SD = 0.05
+
+
+def params_at(space: Space, u: np.ndarray) -> dict[str, Any]:
+    """The parameters at a point u (d,) of the unit cube."""
+    return {name: _value_at(d, float(v)) for (name, d), v in zip(space.items(), u, strict=True)}
+
+
+def _value_at(distribution: BaseDistribution, u: float) -> Any:
+    if isinstance(distribution, CategoricalDistribution):
+        k = len(distribution.choices)
+        return distribution.choices[min(int(u * k), k - 1)]
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high = distribution.low, distribution.high
+    value = low * (high / low) ** u if distribution.log else low + u * (high - low)
+    if isinstance(distribution, IntDistribution):
+        return low + distribution.step * round((value - low) / distribution.step)
+    return min(max(value, low), high)
+
+
+def _place(distribution: BaseDistribution, value: Any) -> float:
+    """Where a value lies in its range, from 0 to 1."""
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices.index(value) / (len(distribution.choices) - 1)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    low, high = distribution.low, distribution.high
+    if distribution.log:
+        return float(np.log(value / low) / np.log(high / low))
+    return float((value - low) / (high - low))
+
+
+def _centre(space: Space) -> np.ndarray:
+    return np.linspace(0.3, 0.7, len(space))
+
+
+def objective(space: Space, params: Params, rng: np.random.Generator) -> float:
+    """A bowl with a ripple over the unit cube, and noise."""
+    u = np.array([_place(distribution, params[name]) for name, distribution in space.items()])
+    return float(((u - _centre(space)) ** 2).sum() + 0.1 * np.sin(6.0 * u.sum()) + NOISE_SD * rng.standard_normal())
+
+
+def make_study(space: Space, finished: int, running: int = 0, seed: int = 0) -> optuna.Study:
+    """A study in memory with so many finished trials, and so many running ones at random points."""
+    rng = np.random.default_rng([seed, finished])
+    d = len(space)
+    near = np.clip(_centre(space) + 0.1 * rng.standard_normal((finished // 2, d)), 0.0, 1.0)
+    points = rng.permutation(np.concatenate([rng.random((finished - finished // 2, d)), near]))
+    study = optuna.create_study(sampler=SAMPLERS["random"](seed))
+    for u in points:
+        params = params_at(space, u)
+        value = objective(space, params, rng)
+        study.add_trial(optuna.create_trial(params=params, distributions=dict(space), value=value))
+    for _ in range(running):
+        study.ask(dict(space))
+    return study
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one process measured: milliseconds cold, and warm by median and at most; megabytes held and at most."""
+
+    cold: float
+    warm: float
+    longest: float
+    held: float
+    most: float
+
+
+def measure(sampler: str, space_name: str, finished: int, running: int, steps: int, threads: int) -> Cost:
+    """Time a fresh sampler on a study; meant for a process of its own."""
+    space, rng = SPACES[space_name], np.random.default_rng([1, finished])
+    with quiet_optuna(), limited_threads(threads):
+        _use_once(sampler, space)
+        study = make_study(space, finished, running)
+        before, warm = rss_mb(), []
+        with MemoryWatch() as memory:
+            start = time.perf_counter()
+            study.sampler = SAMPLERS[sampler](0)
+            trial = study.ask(dict(space))
+            cold = time.perf_counter() - start
+            study.tell(trial, objective(space, trial.params, rng))
+            for step in range(N_SETTLING + steps):
+                start = time.perf_counter()
+                trial = study.ask(dict(space))
+                asked = time.perf_counter()
+                value = objective(space, trial.params, rng)
+                told = time.perf_counter()
+                study.tell(trial, value)
+                seconds = asked - start + time.perf_counter() - told
+                if seconds > LIMIT_S:
+                    warm = [seconds]
+                    break
+                if step >= N_SETTLING:
+                    warm.append(seconds)
+        held = rss_mb() - before
+    most = max(memory.peak - before, held)
+    return Cost(1e3 * cold, 1e3 * statistics.median(warm), 1e3 * max(warm), held, most)
+
+
+def _use_once(sampler: str, space: Space) -> None:
+    """Load the modules that a suggestion needs, and start their threads."""
+    study = make_study(space, N_STARTUP + 2)
+    study.sampler = SAMPLERS[sampler](1)
+    study.ask(dict(space))
+
+
+def in_fresh_processes(repeats: int, *arguments: Any) -> Cost:
+    """`measure` in so many processes, one after the other (in one only where the start is slow): medians."""
+    costs: list[Cost] = []
+    while len(costs) < repeats and (not costs or costs[-1].cold <= 1e3 * LIMIT_S):
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+            costs.append(process.submit(measure, *arguments).result())
+    return Cost(
+        cold=statistics.median(c.cold for c in costs),
+        warm=statistics.median(c.warm for c in costs),
+        longest=max(c.longest for c in costs),
+        held=statistics.median(c.held for c in costs),
+        most=max(c.most for c in costs),
+    )
+
+
+Measure = Callable[[str, str, int, int], Cost]
+Costs = dict[tuple[str, int], Cost]
+
+
+def costs_by_size(space_name: str, samplers: Sequence[str], sizes: Sequence[int], run: Measure) -> Costs:
+    """Costs by sampler and size, side by side, each sampler up to the size at which it is too slow."""
+    costs: Costs = {}
+    slow: set[str] = set()
+    for size in sizes:
+        for sampler in samplers:
+            if sampler not in slow:
+                costs[sampler, size] = run(sampler, space_name, size, 0)
+                if costs[sampler, size].warm > 1e3 * LIMIT_S:
+                    slow.add(sampler)
+    return costs
+
+
+def print_costs(space_name: str, samplers: Sequence[str], sizes: Sequence[int], costs: Costs) -> None:
+    """Tables of the warm and the cold times with their ratios to the first sampler, and of memory."""
+    ours, *others = samplers
+
+    def times(field: str) -> list[tuple[object, ...]]:
+        rows = []
+        for size in sizes:
+            ms = {s: getattr(costs[s, size], field) for s in samplers if (s, size) in costs}
+            ratios = [ms[s] / ms[ours] if ms.get(s) and ms.get(ours) else None for s in others]
+            rows.append((size, *(ms.get(s) for s in samplers), *ratios))
+        return rows
+
+    header = ("finished", *(f"{NAMES[s]} ms" for s in samplers), *(f"{NAMES[s]} / {NAMES[ours]}" for s in others))
+    aims = "aims: GP / BKB at least 20 at 1,000; TPE / BKB at least 1 at 10,000"
+    print_table(f"{space_name}, warm: an ask and a tell", header, times("warm"), aims)
+    print_table(f"{space_name}, cold: the first ask of a fresh sampler in a fresh process", header, times("cold"))
+    rows = [(size, *(costs[s, size].longest if (s, size) in costs else None for s in samplers)) for size in sizes]
+    print_table(f"{space_name}, warm: the longest step measured", header[: len(samplers) + 1], rows)
+    memory = [
+        (
+            size,
+            *(getattr(costs[s, size], f) if (s, size) in costs else None for s in samplers for f in ("held", "most")),
+        )
+        for size in sizes
+    ]
+    columns = ("finished", *(f"{NAMES[s]} {what}" for s in samplers for what in ("held", "most")))
+    note = "aim: BKB below 300 MB at 10,000"
+    print_table(f"{space_name}: memory in MB above that of the study", columns, memory, note)
+
+
+def print_running(samplers: Sequence[str], n_running: int, run: Measure) -> None:
+    """A table of what running trials cost, on six floats."""
+    rows = []
+    for sampler in samplers:
+        alone, beside = (run(sampler, "6 floats", N_FINISHED, n) for n in (0, n_running))
+        warm, cold = beside.warm / alone.warm, beside.cold / alone.cold
+        rows.append((NAMES[sampler], alone.warm, beside.warm, warm, alone.cold, beside.cold, cold, beside.most))
+    print_table(
+        f"{N_FINISHED} finished trials, 6 floats: without, and with {n_running} running ones",
+        ("sampler", "warm ms", "with", "ratio", "cold ms", "with", "ratio", "most MB"),
+        rows,
+        "aim: BKB's ratios at most 10",
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="sizes 100 and 300, few steps, 300 running trials")
+    parser.add_argument("--full", action="store_true", help="GPSampler beside running trials too: needs 8 GB")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--sizes", type=int, nargs="+")
+    parser.add_argument("--samplers", nargs="+", choices=list(NAMES), default=["bkb", "tpe", "gp_sampler"])
+    parser.add_argument("--spaces", nargs="+", choices=list(SPACES), default=list(SPACES))
+    parser.add_argument("--steps", type=int, help="warm steps of a process (default 9)")
+    parser.add_argument("--repeats", type=int, help="processes a measurement, whose medians are shown (default 3)")
+    parser.add_argument("--running", type=int, help="running trials of the last part; 0 leaves it out")
+    options = parser.parse_args(arguments)
+    sizes = options.sizes or (SIZES[:2] if options.quick else SIZES)
+    steps = options.steps or (3 if options.quick else 9)
+    repeats = options.repeats or (1 if options.quick else 3)
+    running = (300 if options.quick else N_RUNNING) if options.running is None else options.running
+
+    def run(sampler: str, space_name: str, finished: int, n_running: int) -> Cost:
+        return in_fresh_processes(repeats, sampler, space_name, finished, n_running, steps, options.threads)
+
+    print(f"{conditions(options.threads)}, optuna {optuna.__version__}; {repeats} process(es) each, {steps} warm steps")
+    for space_name in options.spaces:
+        costs = costs_by_size(space_name, options.samplers, sizes, run)
+        print_costs(space_name, options.samplers, sizes, costs)
+    if running:
+        print_running(["bkb", "tpe_liar", *(["gp_sampler"] if options.full else [])], running, run)
+    print(conditions(options.threads))
+
+
+if __name__ == "__main__":
+    main()

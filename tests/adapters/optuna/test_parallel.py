@@ -1,0 +1,335 @@
+"""Threads, processes and machines on one study: nobody proposes what somebody else is evaluating."""
+
+import copy
+import json
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import BaseStorage, GrpcStorageProxy, InMemoryStorage, RDBStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from bkbopt.adapters.optuna import BKBSampler
+
+Space = dict[str, BaseDistribution]
+STUDY, KEY = "study", "bkb:relative_params:"
+GRID: Space = {"a": IntDistribution(0, 3), "b": IntDistribution(-2, 4, step=2)}
+CELLS: Space = {"a": IntDistribution(0, 2), "kind": CategoricalDistribution(["relu", None, True, 0.5])}
+CONTINUOUS: Space = {"x": FloatDistribution(-1.0, 1.0), "rate": FloatDistribution(1e-4, 1.0, log=True)}
+SPACES = pytest.mark.parametrize("space", [CONTINUOUS, GRID, CELLS], ids=["continuous", "4x4", "12 cells"])
+
+
+def new_study(storage: BaseStorage | None = None, **options: Any) -> optuna.Study:
+    sampler = BKBSampler(**{"seed": 0, "n_startup_trials": 3, **options})
+    return optuna.create_study(study_name=STUDY, storage=storage, sampler=sampler)
+
+
+def joined(study: optuna.Study, **options: Any) -> optuna.Study:
+    """The same study as another process sees it."""
+    sampler = BKBSampler(**{"seed": 0, "n_startup_trials": 3, **options})
+    return optuna.load_study(study_name=STUDY, storage=study._storage, sampler=sampler)
+
+
+def point(trial: FrozenTrial | optuna.Trial) -> tuple[Any, ...]:
+    return tuple(sorted(trial.params.items()))
+
+
+def n_distinct(trials: list[Any]) -> int:
+    return len({point(trial) for trial in trials})
+
+
+def cost(trial: optuna.Trial) -> float:
+    """Best in the middle of numbers, and at the first of choices."""
+    distances = [
+        distribution.to_internal_repr(trial.params[name]) / (getattr(distribution, "high", 4) or 1.0)
+        for name, distribution in trial.distributions.items()
+    ]
+    return sum((distance - 0.5) ** 2 for distance in distances)
+
+
+def finish(study: optuna.Study, space: Space, n_trials: int) -> None:
+    for _ in range(n_trials):
+        trial = study.ask(space)
+        study.tell(trial, cost(trial))
+
+
+def published(trial: FrozenTrial) -> list[str]:
+    """The attributes that hold the proposal, in their order."""
+    chunks = {int(key.removeprefix(KEY)): text for key, text in trial.system_attrs.items() if key.startswith(KEY)}
+    assert sorted(chunks) == list(range(len(chunks)))
+    return [chunks[i] for i in range(len(chunks)) if chunks[i]]
+
+
+@SPACES
+@pytest.mark.parametrize("n_startup_trials", [0, 3, 10])
+@pytest.mark.parametrize("n_finished", [0, 1, 8])
+def test_ten_asks_in_a_row_give_ten_points(space: Space, n_startup_trials: int, n_finished: int) -> None:
+    study = new_study(n_startup_trials=n_startup_trials)
+    finish(study, space, n_finished)
+    assert n_distinct([study.ask(space) for _ in range(10)]) == 10
+
+
+@SPACES
+@pytest.mark.parametrize("options", [{"acquisition": "logei"}, {"acquisition": "thompson"}, {"beta": 0.0}])
+def test_ten_asks_in_a_row_give_ten_points_for_every_acquisition(space: Space, options: dict[str, Any]) -> None:
+    study = new_study(**options)
+    finish(study, space, 8)
+    assert n_distinct([study.ask(space) for _ in range(10)]) == 10
+
+
+@SPACES
+def test_ten_asks_in_a_row_give_ten_points_for_two_objectives(space: Space) -> None:
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=BKBSampler(seed=0, n_startup_trials=3))
+    for _ in range(4):
+        trial = study.ask(space)
+        study.tell(trial, [cost(trial), -cost(trial)])
+    assert n_distinct([study.ask(space) for _ in range(10)]) == 10
+
+
+@pytest.mark.parametrize("n_startup_trials", [0, 100])
+def test_a_grid_is_asked_through_and_then_again(n_startup_trials: int) -> None:
+    study = new_study(n_startup_trials=n_startup_trials)
+    assert n_distinct([study.ask(GRID) for _ in range(16)]) == 16
+    assert n_distinct([study.ask(GRID) for _ in range(3)]) >= 1
+
+
+def test_samplers_that_take_turns_give_different_points() -> None:
+    study = new_study()
+    finish(study, CELLS, 5)
+    others = [study, joined(study), joined(study, seed=1)]
+    assert n_distinct([others[i % 3].ask(CELLS) for i in range(12)]) == 12
+
+
+def test_a_trial_is_pending_before_it_has_shown_its_parameters() -> None:
+    study = new_study()
+    finish(study, CELLS, 5)
+    trials = []
+    for _ in range(12):
+        trials.append(joined(study).ask())
+        trials[-1].suggest_int("a", 0, 2)
+    for trial in trials:
+        trial.suggest_categorical("kind", CELLS["kind"].choices)
+    assert n_distinct(trials) == 12
+
+
+def test_finished_failed_and_waiting_trials_are_not_pending() -> None:
+    study = new_study(deterministic_objective=False)
+    trials = [study.ask(CELLS) for _ in range(12)]
+    for trial in trials[:6]:
+        study.tell(trial, state=TrialState.FAIL)
+    study.add_trial(optuna.create_trial(state=TrialState.FAIL))
+    # What failed may be asked again; what is running may not.
+    running = {point(trial) for trial in trials[6:]}
+    assert all(point(study.ask(CELLS)) not in running for _ in range(6))
+
+
+@pytest.mark.parametrize("space", [CONTINUOUS, CELLS], ids=["continuous", "12 cells"])
+def test_the_proposal_is_published_whole(space: Space) -> None:
+    study = new_study()
+    finish(study, space, 4)
+    trial = study.ask()
+    assert published(study.trials[-1]) == []  # nothing is proposed before the first parameter is asked for
+    name, distribution = next(iter(space.items()))
+    trial._suggest(name, distribution)
+    assert len(json.loads("".join(published(study.trials[-1])))) == len(space)
+    for name, distribution in space.items():
+        trial._suggest(name, distribution)
+    assert trial.relative_params == trial.params
+
+
+def test_a_published_proposal_counts_like_one_that_has_been_taken_up() -> None:
+    study = new_study()
+    finish(study, CONTINUOUS, 6)
+    trial = study.ask()
+    trial.suggest_float("x", -1.0, 1.0)
+    twin = optuna.load_study(
+        study_name=STUDY, storage=copy.deepcopy(study._storage), sampler=BKBSampler(seed=0, n_startup_trials=3)
+    )
+    trial.suggest_float("rate", 1e-4, 1.0, log=True)
+    assert joined(study).ask(CONTINUOUS).params == twin.ask(CONTINUOUS).params
+
+
+def test_a_proposal_too_long_for_one_attribute_is_published_in_chunks(
+    open_storage: Callable[..., BaseStorage],
+) -> None:
+    space: Space = {f"a_parameter_with_a_longish_name_{i}": FloatDistribution(0.0, 1.0) for i in range(200)}
+    rng = np.random.default_rng(0)
+    past = [
+        optuna.create_trial(params=dict(zip(space, rng.random(200), strict=True)), distributions=space, value=value)
+        for value in (0.0, 1.0, 3.0)
+    ]
+    studies = [new_study(open_storage("sqlite", name)) for name in ("published", "taken up")]
+    for study in studies:
+        study.add_trials(past)
+    trial = studies[0].ask()
+    first = next(iter(space))
+    trial.suggest_float(first, 0.0, 1.0)
+    chunks = published(studies[0].trials[-1])
+    assert len(chunks) > 1
+    # An attribute of a relational database holds 2,045 characters, quotes and escapes of its JSON included.
+    assert max(len(json.dumps(chunk)) for chunk in chunks) <= 2046
+    assert len(json.loads("".join(chunks))) == len(space)
+
+    # Another sampler sees the same as if all parameters had been taken up.
+    taken_up = optuna.create_trial(state=TrialState.RUNNING, params=trial.relative_params, distributions=space)
+    studies[1].add_trial(taken_up)
+    suggested = [joined(study).ask(space).params for study in studies]
+    assert suggested[0] == suggested[1] != trial.relative_params
+
+
+def test_a_proposal_that_nobody_can_read_is_ignored() -> None:
+    study = new_study()
+    finish(study, CONTINUOUS, 4)
+    for text in ("{", "[1]", "null", '{"x": "nonsense"}', '{"x": 7e9, "unknown": 1}'):
+        trial = study.ask()
+        for i, chunk in enumerate((text, "")):
+            study._storage.set_trial_system_attr(trial._trial_id, f"{KEY}{i}", chunk)
+    assert n_distinct([study.ask(CONTINUOUS) for _ in range(3)]) == 3
+
+
+@pytest.mark.parametrize("kind", ["memory", "journal"])
+@pytest.mark.parametrize("seed", range(3))
+def test_two_samplers_that_decide_at_the_same_moment_give_different_points(
+    kind: str, seed: int, open_storage: Callable[..., BaseStorage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = InMemoryStorage() if kind == "memory" else open_storage(kind)
+    study = new_study(storage)
+    finish(study, CELLS, 6)
+    other = joined(study, seed=seed)
+    between: list[optuna.Trial] = []
+    interruptions: list[str] = []
+    write = storage.set_trial_system_attr
+
+    def interrupted(trial_id: int, key: str, value: Any) -> None:
+        """What the first sampler has decided is not written before the other has decided, too."""
+        if key.startswith(KEY) and not interruptions:
+            interruptions.append(key)
+            between.append(other.ask(CELLS))
+        write(trial_id, key, value)
+
+    monkeypatch.setattr(storage, "set_trial_system_attr", interrupted)
+    trial = study.ask(CELLS)
+    assert len(between) == 1
+    assert point(between[0]) != point(trial)
+
+
+def assert_no_two_in_flight_were_the_same(study: optuna.Study) -> None:
+    """By the times at which the trials had their parameters and were about to be told."""
+    trials = study.get_trials(deepcopy=False)
+    assert all(trial.state == TrialState.COMPLETE for trial in trials)
+    timed = sorted((trial.user_attrs["from"], trial.user_attrs["to"], trial) for trial in trials if trial.user_attrs)
+    pairs = [(one, other) for i, (_, to, one) in enumerate(timed) for start, _, other in timed[i + 1 :] if start < to]
+    assert pairs  # or nothing was parallel, and nothing tested
+    assert [(one.number, other.number) for one, other in pairs if point(one) == point(other)] == []
+
+
+@SPACES
+def test_threads_share_a_sampler(space: Space) -> None:
+    study = new_study()
+    finish(study, space, 3)
+
+    def objective(trial: optuna.Trial) -> float:
+        for name, distribution in space.items():
+            trial._suggest(name, distribution)
+        trial.set_user_attr("from", time.time())
+        time.sleep(0.1)  # several times as long as a suggestion takes
+        trial.set_user_attr("to", time.time())
+        return cost(trial)
+
+    study.optimize(objective, n_trials=20, n_jobs=4)
+    assert len(study.trials) == 23
+    assert_no_two_in_flight_were_the_same(study)
+
+
+@pytest.fixture
+def grpc_storage(
+    open_storage: Callable[..., BaseStorage], start_worker: Callable[..., Any]
+) -> Iterator[Callable[[], BaseStorage]]:
+    proxies: list[GrpcStorageProxy] = []
+
+    def open_() -> BaseStorage:
+        pytest.importorskip("grpc", reason="the gRPC proxy needs grpcio")
+        pytest.importorskip("google.protobuf", reason="the gRPC proxy needs protobuf")
+        with socket.create_server(("localhost", 0)) as probe:
+            port = probe.getsockname()[1]
+        start_worker("serve", open_storage("sqlite"), host="localhost", port=port).ready().go()
+        with pytest.warns(optuna.exceptions.ExperimentalWarning):
+            proxies.append(GrpcStorageProxy(host="localhost", port=port))
+        proxies[-1].wait_server_ready(timeout=120)
+        return proxies[-1]
+
+    yield open_
+    for proxy in proxies:
+        proxy.close()
+
+
+def run_together(workers: list[Any]) -> None:
+    for worker in workers:
+        worker.ready()
+    for worker in workers:
+        worker.go()
+    for worker in workers:
+        worker.output()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal", "grpc"])
+def test_processes_share_a_study(
+    kind: str,
+    open_storage: Callable[..., BaseStorage],
+    grpc_storage: Callable[[], BaseStorage],
+    start_worker: Callable[..., Any],
+    floats: Space,
+) -> None:
+    study = new_study(grpc_storage() if kind == "grpc" else open_storage(kind))
+    # As people do: the same program, and so the same seed, on every machine.
+    options = {"seed": 0, "n_startup_trials": 3}
+    job = {"space": floats, "n_trials": 4, "seconds": 0.3}
+    workers = [start_worker("optimize", study._storage, options, **job) for _ in range(3)]
+    run_together(workers)
+    assert len(study.trials) == 12
+    assert_no_two_in_flight_were_the_same(study)
+
+
+def test_processes_share_a_small_grid(
+    open_storage: Callable[..., BaseStorage], start_worker: Callable[..., Any]
+) -> None:
+    study = new_study(open_storage("journal"))
+    space: Space = {"a": IntDistribution(0, 4), "b": IntDistribution(0, 4)}
+    finish(study, space, 3)
+    job = {"space": space, "n_trials": 6, "seconds": 0.2}
+    workers = [start_worker("optimize", study._storage, {"seed": 0, "n_startup_trials": 3}, **job) for _ in range(3)]
+    run_together(workers)
+    assert len(study.trials) == 21
+    assert_no_two_in_flight_were_the_same(study)
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # the heartbeat is one
+def test_the_trial_of_a_killed_worker_fails_and_the_study_goes_on(
+    tmp_path: Any, start_worker: Callable[..., Any]
+) -> None:
+    storage = RDBStorage(f"sqlite:///{tmp_path / 'study.db'}", heartbeat_interval=1, grace_period=2)
+    study = new_study(storage, n_startup_trials=1)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=3)
+    worker = start_worker("hang", study._storage, {"seed": 0, "n_startup_trials": 1})
+    worker.ready().go()
+    assert worker.line() == "started"
+    killed = study.trials[-1]
+    assert killed.state == TrialState.RUNNING
+    worker.process.send_signal(signal.SIGKILL)
+    worker.process.wait()
+
+    deadline = time.monotonic() + 60.0
+    while study.trials[killed.number].state == TrialState.RUNNING and time.monotonic() < deadline:
+        time.sleep(0.5)
+        study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=1)
+    states = Counter(trial.state for trial in study.trials)
+    assert study.trials[killed.number].state == TrialState.FAIL
+    assert states == {TrialState.FAIL: 1, TrialState.COMPLETE: len(study.trials) - 1}
+    storage.engine.dispose()

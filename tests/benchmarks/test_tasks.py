@@ -1,0 +1,91 @@
+"""What Optuna's samplers are compared on: noise that a seed decides, minima that are true, spaces with branches."""
+
+import math
+
+import numpy as np
+import optuna
+import pytest
+from botorch.test_functions import Griewank, Rosenbrock
+
+from benchmarks.tasks import TASKS, from_botorch, of_problem
+from benchmarks.tuning import N_SPLITS, TUNING, random_settings
+
+FUNCTIONS = [name for name in TASKS if name not in TUNING]
+every_tuning = pytest.mark.parametrize("name", TUNING)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_have_noise_of_a_tenth_of_their_scale(name: str) -> None:
+    task = TASKS[name]()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    trial = study.ask()
+    task.suggest(trial)
+    told, counted = zip(*(task.observe(trial.params, seed=1, number=i) for i in range(400)), strict=True)
+    assert set(counted) == {task.truth(trial.params)}
+    # Four standard errors of a standard deviation from 400 draws.
+    assert np.std(np.array(told) - counted) == pytest.approx(0.1 * task.scale, rel=0.15)
+    assert task.minimum is not None
+    assert task.truth(trial.params) > task.minimum
+
+
+@pytest.mark.parametrize("function", [Rosenbrock(6), Griewank(6)])
+def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | Griewank) -> None:
+    problem = from_botorch("theirs", function)
+    np.testing.assert_array_equal(np.array([problem.low, problem.high]), function.bounds.numpy())
+    np.testing.assert_allclose(problem.value(problem.minimizers), problem.minimum, rtol=0, atol=1e-12)
+    task = of_problem(problem)
+    best = {f"x{j}": x for j, x in enumerate(problem.minimizers[0])}
+    assert task.truth(best) == pytest.approx(problem.minimum, abs=1e-12)
+
+
+@every_tuning
+def test_a_loss_is_decided_by_seed_and_trial(name: str) -> None:
+    tuning = TUNING[name]
+    settings = random_settings(tuning, 1)[0]
+    task = TASKS[name]()
+    first, again = (task.observe(settings, seed=3, number=7) for _ in range(2))
+    assert first == again
+    assert first[0] == first[1]  # what the sampler is told is what the average counts
+    assert len({task.observe(settings, seed=3, number=i)[0] for i in range(10)}) > 1
+
+
+@every_tuning
+def test_the_true_value_is_the_mean_over_all_splits(name: str) -> None:
+    tuning = TUNING[name]
+    settings = min(random_settings(tuning, 8), key=lambda s: s.get("n_estimators", s.get("max_iter")))  # a fast one
+    losses = tuning.losses(settings)
+    assert losses.shape == (N_SPLITS,)
+    assert TASKS[name]().truth(settings) == pytest.approx(losses.mean(), rel=1e-15)
+    assert tuning.observe(settings, seed=0, number=0) in losses
+
+
+@every_tuning
+def test_spaces_have_branches(name: str) -> None:
+    names = {frozenset(settings) for settings in random_settings(TUNING[name], 40)}
+    assert len(names) >= 4
+    lengths = {len(branch) for branch in names}
+    assert (min(lengths), max(lengths)) == {"boosting": (7, 8), "mlp": (8, 11)}[name]
+
+
+def test_a_diverged_network_is_worth_a_guess() -> None:
+    tuning = TUNING["mlp"]
+    settings = {
+        "layers": 3,
+        **{f"width{i}": 64 for i in range(3)},
+        "activation": "relu",
+        "alpha": 1e-6,
+        "batch_size": 16,
+        "max_iter": 15,
+        "solver": "sgd",
+        "sgd_rate": 1e8,
+        "momentum": 0.98,
+    }
+    assert tuning.loss(settings, 0) == pytest.approx(0.9, abs=0.1)
+
+
+def test_scales_that_are_written_down_are_of_the_size_of_those_measured() -> None:
+    for tuning in TUNING.values():
+        values = [np.mean([tuning.loss(s, split) for split in range(2)]) for s in random_settings(tuning, 40)]
+        lower, upper = np.quantile(values, [0.25, 0.75])
+        # 40 settings on two splits for 120 on forty: the same order of size is all that can be asked.
+        assert abs(math.log((upper - lower) / tuning.iqr)) < math.log(2.0)
