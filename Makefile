@@ -33,9 +33,10 @@ check: $(STAMP) ## ruff, mypy --strict and the import layers
 test: check ## make check, then the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-example: $(STAMP) ## tune a real model, then screen a real pool
+example: $(STAMP) ## tune a real model, screen a real pool, and tune with Optuna
 	$(BIN)/python examples/tune_svm.py
 	$(BIN)/python examples/screen_pool.py $(DATA_ARGS)
+	$(BIN)/python examples/optuna_sampler.py $(DATA_ARGS)
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)

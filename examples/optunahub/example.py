@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 
 import optuna
-
 import optunahub
 
 FOLDER = Path(__file__).resolve().parent
