@@ -1,9 +1,9 @@
 """Leverages of the observed points, at any lam of the sampling."""
 
-import torch
 from torch import Tensor
 
 from bkbopt.features.table import FeatureTable
+from bkbopt.linalg import eigh
 from bkbopt.states import GaussianState
 
 __all__ = ["Leverages"]
@@ -25,7 +25,7 @@ class Leverages:
         if scale == 1.0:
             return self.table.residual / lam + self.state.leverage(self.table.Z)
         if self._eigen is None:
-            e, Q = torch.linalg.eigh(self.state.V)
+            e, Q = eigh(self.state.V)
             self._eigen = (e - lam).clamp_min(0.0), (self.table.Z @ Q).square_()
         e, squares = self._eigen
         return self.table.residual / (lam * scale) + squares @ (1.0 / (e + lam * scale))

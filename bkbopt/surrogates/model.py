@@ -26,7 +26,7 @@ from torch import Tensor
 
 from bkbopt.features import FeatureMap, Nystrom
 from bkbopt.kernels import Kernel
-from bkbopt.linalg import safe_cholesky
+from bkbopt.linalg import eigh, safe_cholesky
 
 __all__ = ["Model", "Posterior", "Predictor"]
 
@@ -130,7 +130,7 @@ class Model:
             return self
         C = features.W
         if len(self.root):
-            e, Q = torch.linalg.eigh(self.root.T @ self.root)
+            e, Q = eigh(self.root.T @ self.root)
             C = C @ (Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt())
         return _Collapsed(features.kernel, features.S, features.W @ self.w, C)
 
