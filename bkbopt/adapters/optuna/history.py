@@ -6,7 +6,7 @@ is put in its place, and `version` says that what was computed from the old orde
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -77,8 +77,10 @@ class History:
         self._X: Tensor | None = None
         self._encoded = 0
 
-    def update(self, trials: Iterable[FrozenTrial]) -> None:
-        """Take in the finished trials that are new."""
+    def update(self, trials: Sequence[FrozenTrial]) -> None:
+        """Take in those of all finished trials that are new."""
+        if len(trials) == len(self.records):
+            return  # a study loses no trial
         new = [(Record.of(trial), trial) for trial in trials if trial.number not in self._numbers]
         if not new:
             return

@@ -22,6 +22,7 @@ from bkbopt.adapters.optuna.quantity import ModelOptions, Quantity
 from bkbopt.adapters.optuna.search import Constraint, Scored, embedded, score_of
 from bkbopt.confidence import Confidence
 from bkbopt.domains import BoxDomain
+from bkbopt.linalg import small_work
 from bkbopt.modelling import Modelling
 from bkbopt.reports import Recommendation
 from bkbopt.surrogates.model import Model
@@ -163,9 +164,10 @@ class Session:
         encoding = self.history.encoding
         pending = encoding.encode([values for values in running if any(key in encoding.columns for key in values)])
         proposed = {column_key(name, d): d for name, d in search_space.items()}
-        fork = self._fork(pending)
-        branch, embedding = self._branch(proposed, fork, running, rng)
-        values = self._search(embedding, fork, branch, rng)
+        with small_work():
+            fork = self._fork(pending)
+            branch, embedding = self._branch(proposed, fork, running, rng)
+            values = self._search(embedding, fork, branch, rng)
         first = fork.modellings[0]
         report = {
             "m": len(first.surrogate.inducing),

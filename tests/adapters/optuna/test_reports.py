@@ -1,0 +1,121 @@
+"""What the sampler reports: recommendations and diagnostics."""
+
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.reports import Diagnostics, Recommendation
+
+
+def new_study(direction: str = "minimize", **options: Any) -> optuna.Study:
+    sampler = BKBSampler(**{"seed": 0, "n_startup_trials": 5, **options})
+    return optuna.create_study(direction=direction, sampler=sampler)
+
+
+def objective(trial: optuna.Trial) -> float:
+    """Best, 0, at x = 1, n = 3 and kind "a"."""
+    x, n = trial.suggest_float("x", -2.0, 2.0), trial.suggest_int("n", 0, 6)
+    return (x - 1.0) ** 2 + 0.2 * abs(n - 3) + (trial.suggest_categorical("kind", ["a", "b"]) == "b")
+
+
+def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise() -> None:
+    regrets = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        study = new_study("maximize", seed=seed)
+
+        def noisy(trial: optuna.Trial, rng: np.random.Generator = rng) -> float:
+            return -objective(trial) + 0.5 * rng.standard_normal()
+
+        study.optimize(noisy, n_trials=40)
+        recommended = study.sampler.recommend(study)
+        assert isinstance(recommended, Recommendation)
+        lucky, ours = (-objective(optuna.trial.FixedTrial(p)) for p in (study.best_params, dict(recommended.params)))
+        regrets.append((-lucky, -ours))
+        assert abs(recommended.mean - ours) < 4.0 * recommended.std + 0.2
+        assert 0.0 < recommended.std < 0.5  # below that of one evaluation
+    lucky, ours = np.mean(regrets, axis=0)
+    assert ours <= lucky
+    assert ours < 0.3
+
+
+def test_the_recommendation_without_noise_is_the_best_trial() -> None:
+    study = new_study(deterministic_objective=True)
+    study.optimize(objective, n_trials=25)
+    recommended = study.sampler.recommend(study)
+    # The model's noise is small, not zero, so it cannot tell apart trials that are this close to each other.
+    assert objective(optuna.trial.FixedTrial(dict(recommended.params))) < study.best_value + 1e-3
+    assert recommended.mean == pytest.approx(study.best_value, abs=1e-2)
+
+
+def test_the_recommendation_depends_on_the_study_alone_and_changes_nothing() -> None:
+    study, reference = new_study(), new_study()
+    study.optimize(objective, n_trials=9)
+    reference.optimize(objective, n_trials=9)
+    recommended = study.sampler.recommend(study)
+    assert recommended == study.sampler.recommend(study)
+    fresh = BKBSampler(seed=0, n_startup_trials=5)
+    assert fresh.recommend(study).params == recommended.params
+    assert fresh.recommend(study).mean == recommended.mean
+    study.optimize(objective, n_trials=3)
+    reference.optimize(objective, n_trials=3)
+    assert [trial.params for trial in study.trials] == [trial.params for trial in reference.trials]
+
+
+def test_a_recommendation_is_given_from_the_first_complete_trial_on() -> None:
+    study = new_study(n_startup_trials=10)
+    study.optimize(objective, n_trials=1)
+    recommended = study.sampler.recommend(study)
+    assert recommended.params == study.trials[0].params
+    study.optimize(objective, n_trials=3)
+    assert recommended.params.keys() == study.sampler.recommend(study).params.keys()
+
+
+def test_the_recommendation_keeps_to_the_constraints() -> None:
+    study = new_study()
+
+    def constrained(trial: optuna.Trial) -> float:
+        trial.set_constraint("x", -objective(trial) + 0.5)
+        return objective(trial)
+
+    study.optimize(constrained, n_trials=25)
+    params = study.sampler.recommend(study).params
+    assert objective(optuna.trial.FixedTrial(dict(params))) >= 0.45
+
+
+def test_a_study_without_complete_trials_has_no_recommendation() -> None:
+    study = new_study()
+    with pytest.raises((ValueError, RuntimeError), match="complete"):
+        study.sampler.recommend(study)
+    study.tell(study.ask(), state=TrialState.FAIL)
+    study.ask()
+    with pytest.raises((ValueError, RuntimeError), match="complete"):
+        study.sampler.recommend(study)
+    study.optimize(objective, n_trials=1)
+    assert study.sampler.recommend(study).params == study.best_params
+
+
+def test_several_objectives_have_no_single_recommendation() -> None:
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=BKBSampler(seed=0))
+    study.optimize(lambda trial: (objective(trial), trial.params["x"]), n_trials=2)
+    with pytest.raises((ValueError, RuntimeError), match="objective"):
+        study.sampler.recommend(study)
+
+
+def test_diagnostics_tell_of_every_suggestion_of_the_model() -> None:
+    study = new_study(n_startup_trials=5)
+    study.optimize(objective, n_trials=12)
+    records = [record for record in study.sampler.diagnostics if record.m is not None]
+    assert all(isinstance(record, Diagnostics) for record in study.sampler.diagnostics)
+    assert [record.trial for record in records] == list(range(5, 12))
+    assert [record.t for record in records] == list(range(5, 12))
+    for record in records:
+        assert record.ask_seconds > 0.0
+        assert 1 <= record.m <= record.t
+        assert 0.0 < record.effective_dimension <= record.t
+        assert record.beta > 0.0
+        assert record.noise_sd >= 0.0
