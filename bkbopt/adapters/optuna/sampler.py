@@ -1,6 +1,5 @@
 """`BKBSampler`: Bayesian optimisation that stays fast over thousands of trials, as a sampler of Optuna."""
 
-import logging
 import math
 import threading
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
+from optuna.logging import get_logger
 from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -31,7 +31,8 @@ from bkbopt.surrogates.checks import check_count
 
 __all__ = ["BKBSampler"]
 
-log = logging.getLogger(__name__)
+#: Below Optuna's own, so that `optuna.logging.set_verbosity` holds here too.
+log = get_logger("optuna.samplers.bkbopt")
 
 #: Proposals in a row that may meet the point of another process before a repeat is accepted.
 ATTEMPTS = 5

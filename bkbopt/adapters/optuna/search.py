@@ -28,9 +28,9 @@ from bkbopt.surrogates.model import Model
 __all__ = ["Constraint", "Scored", "embedded", "score_of"]
 
 
-#: Smallest variance of a constraint: a probability that falls within less than a hundredth of a standard deviation of
-#: the values has no gradient to follow.
-CONSTRAINT_FLOOR = 1e-6
+#: Smallest standard deviation of a constraint, on values with a standard deviation of one: below it a probability has
+#: no slope to follow. Twice as much is kept as a distance from an edge, or half of the trials there would be outside.
+CONSTRAINT_FLOOR = 1e-3
 #: What the objective counts while no feasible point is known.
 FEASIBILITY_FIRST = 0.01
 
@@ -75,7 +75,8 @@ class Constraint:
     def log_probability(self, X: Tensor) -> Tensor:
         """Logarithm of the probability that the constraint holds at the points `X (n, d)`, (n,), <= 0."""
         mean, variance = self.model(X)
-        return torch.special.log_ndtr((mean - self.bound) / variance.clamp_min(CONSTRAINT_FLOOR).sqrt())
+        sd = variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()
+        return torch.special.log_ndtr((mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd)
 
 
 def score_of(

@@ -34,7 +34,7 @@ N_GOOD = 5
 #: Branches whose best points are compared, and the points that are looked at for it.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
 #: A branch is not given up on fewer than this times sqrt(trials / branches).
-PATIENCE = 0.75
+PATIENCE = 1.0
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,10 @@ class Session:
         domain = BoxDomain(embedding.space, None, 0)
         good = self._good(fork, branch, embedding)
         busy = embedding.project(fork.pending)
-        if domain.is_discrete and not any(quantity.is_noisy() for quantity in self.objectives):
+        repeats_tell = not self.options.deterministic
+        if domain.is_discrete and repeats_tell:
+            repeats_tell = any(quantity.is_noisy() for quantity in self.objectives)
+        if not repeats_tell:
             tried = torch.cat([busy, embedding.project(fork.known[self._members(fork, branch)])])
             # Once everything was tried, only what is running is left out.
             busy = tried if len(torch.unique(tried, dim=0)) < embedding.space.cardinality else busy
