@@ -25,8 +25,9 @@ from torch import Tensor
 
 from bkbopt.data import Observations
 from bkbopt.errors import KernelError
-from bkbopt.kernels import FittableKernel, Kernel, gram
+from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, gram
 from bkbopt.linalg import safe_cholesky, small_scipy_work, small_work
+from bkbopt.surrogates.gradients import CLOSED_FORMS, likelihood_and_gradient
 
 __all__ = ["FitSettings", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
 
@@ -148,7 +149,7 @@ def _maximise(
         t = torch.tensor(x, device=data.U.device, requires_grad=True)
         at, lam = unpack(t)
         try:
-            value = log_marginal_likelihood(data.U, data.n, data.ybar, data.within, at, lam, data.m, precision)
+            value = _log_likelihood(data, t, at, lam, precision)
         except KernelError:
             return 1e300, np.zeros_like(x)  # not a usable kernel there: the line search steps back
         if isinstance(at, FittableKernel):
@@ -171,6 +172,18 @@ def _maximise(
         fitted, lam = unpack(torch.tensor(result.x, device=data.U.device))
     value = -float(result.fun)
     return (value if abs(value) < 1e299 else -math.inf), fitted, float(lam)
+
+
+def _log_likelihood(data: _Data, t: Tensor, kernel: Kernel, lam: Tensor, precision: float | None) -> Tensor:
+    """The log marginal likelihood or its bound, differentiable in the variables `t` that made `kernel` and `lam`."""
+    if data.m or not isinstance(kernel, ARDKernel) or kernel.form not in CLOSED_FORMS:
+        return log_marginal_likelihood(data.U, data.n, data.ybar, data.within, kernel, lam, data.m, precision)
+    with torch.no_grad():
+        value, slope = likelihood_and_gradient(data.U, data.n, data.ybar, data.within, kernel, float(lam), precision)
+        # Without the last entry where the noise is not fitted.
+        slope = slope[: len(t)]
+    # A tensor of this value and this gradient, so that the priors can be added to it.
+    return value + slope @ (t - t.detach())
 
 
 def constant_mean(
