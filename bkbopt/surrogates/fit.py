@@ -1,4 +1,4 @@
-"""Hyper-parameters from data: maximum a posteriori, exact while small, the collapsed variational bound after that.
+"""Hyper-parameters from data: maximum a posteriori, exact on a subset, or by the collapsed variational bound.
 
 | symbol | shape  | units | meaning                                                              |
 | ------ | ------ | ----- | -------------------------------------------------------------------- |
@@ -40,7 +40,9 @@ class FitSettings:
 
     Attributes:
         exact_up_to: unique points up to which the exact marginal likelihood is used.
-        max_points: unique points of the bound; more are subsampled, so that the cost stays bounded.
+        max_points: unique points of a fit; more are subsampled, so that the cost stays bounded. By default it is
+            `exact_up_to`, and the bound is not used: with 128 inducing points it took a function's ripples for noise
+            that an exact fit to some of the points had resolved, and the search lost its basin.
         max_inducing: inducing points of the bound.
         max_iterations: of L-BFGS-B for each start.
         noise_loc: mean of the normal prior on log(noise variance).
@@ -50,7 +52,7 @@ class FitSettings:
     """
 
     exact_up_to: int = 400
-    max_points: int = 1500
+    max_points: int = 400
     max_inducing: int = 128
     max_iterations: int = 50
     noise_loc: float = -5.0
