@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from bkbopt import persistence
-from bkbopt.acquisition import ACQUISITIONS, UCB, Acquisition, LogEI, Thompson
+from bkbopt.acquisition import ACQUISITIONS
 from bkbopt.arguments import as_domain, as_surrogate, checked_seed, checked_value, trial_id
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.domains import Pool, PoolDomain
 from bkbopt.domains.base import Params
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError
 from bkbopt.modelling import Modelling
+from bkbopt.proposing import N_GOOD, lower_bound, propose
 from bkbopt.reports import Diagnostics, Recommendation, RegretCertificate
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.checks import as_values, check_count
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["Optimizer"]
-
-#: Observed points with the best posterior means that searches start from, and that lower bounds look at.
-N_GOOD, N_LCB = 5, 64
 
 
 class Optimizer:
@@ -52,6 +50,9 @@ class Optimizer:
             is: kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
         duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice.
         feasible: `feasible(params) -> bool`; only points where it holds are proposed.
+        leaps: whether some asks, fewer and fewer, leap away from the best point in one parameter to see if there is a
+            better basin elsewhere (see `bkbopt.proposing`). Only in spaces that are not searched as a grid, with
+            `fit=True`, and not by Thompson sampling.
 
     Raises:
         ArgumentError: an option is out of range, or the space or pool is refused.
@@ -80,6 +81,7 @@ class Optimizer:
         fit: bool = True,
         duplicates: Literal["allow", "avoid"] = "allow",
         feasible: Callable[[Params], bool] | None = None,
+        leaps: bool = True,
     ) -> None:
         for name, value, allowed in (
             ("direction", direction, ("minimize", "maximize")),
@@ -91,6 +93,9 @@ class Optimizer:
         if feasible is not None and not callable(feasible):
             raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
         self.direction, self.acquisition, self.duplicates = direction, acquisition, duplicates
+        if not isinstance(leaps, bool):
+            raise ArgumentTypeError(f"leaps: expected True or False, got {leaps!r}.")
+        self.leaps = leaps
         self.n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
         self.confidence = as_confidence(beta)
         self._rng = np.random.default_rng(checked_seed(seed))
@@ -151,39 +156,18 @@ class Optimizer:
             return self.domain.startup(self._rng, pending), {}
         if modelling.fit_is_due(log.n_complete):
             modelling.refit(*log.complete())
-        surrogate = modelling.surrogate
-        model = surrogate.hallucinate(pending, failed, modelling.lie() if len(failed) else 0.0)
-        progress = modelling.progress(self.domain.n_arms, len(pending))
-        beta = self.confidence(progress)
-        good = modelling.best_points(N_GOOD)
-        x = self.domain.suggest(model, self._acquisition(beta, good), good, self._rng, pending)
-        report = {
-            "m": len(surrogate.inducing),
-            "effective_dimension": progress.effective_dimension,
-            "beta": beta,
-            "noise_sd": modelling.scaler.width(surrogate.noise**0.5),
-        }
-        all_open = self.duplicates == "allow" or not self.domain.is_discrete
-        if self.acquisition == "ucb" and all_open and not len(pending) and not len(failed):
-            mean, variance = model(x[None])
-            gap = float(mean[0] + beta * variance[0].sqrt()) - self._lower_bound(beta)[1]
-            report["regret_bound"] = modelling.scaler.width(max(gap, 0.0))
-        return x, report
-
-    def _acquisition(self, beta: float, good: Tensor) -> Acquisition | Thompson:
-        if self.acquisition == "ucb":
-            return UCB(beta)
-        if self.acquisition == "thompson":
-            return Thompson()
-        return LogEI(float(self._modelling.surrogate.model(good[:1])[0][0]))
-
-    def _lower_bound(self, beta: float) -> tuple[Tensor, float]:
-        """The observed point with the largest lower confidence bound, among the best by posterior mean."""
-        X = self._modelling.best_points(N_LCB)
-        mean, variance = self._modelling.surrogate.model(X)
-        lcb = mean - beta * variance.sqrt()
-        i = int(lcb.argmax())
-        return X[i], float(lcb[i])
+        return propose(
+            modelling,
+            self.domain,
+            acquisition=self.acquisition,
+            confidence=self.confidence,
+            rng=self._rng,
+            pending=pending,
+            failed=failed,
+            step=len(log),
+            leaps=self.leaps,
+            all_open=self.duplicates == "allow" or not self.domain.is_discrete,
+        )
 
     def set_pool(self, pool: Any) -> None:
         """Replace the arms of a pool: some may have gone, others come; what was learnt stays.
@@ -315,7 +299,9 @@ class Optimizer:
         with torch.no_grad():
             beta = self.confidence(modelling.progress(self.domain.n_arms, 0))
             x, lcb = (
-                self._lower_bound(beta) if modelling is self._modelling else (modelling.best_points(1)[0], -math.inf)
+                lower_bound(modelling, beta)
+                if modelling is self._modelling
+                else (modelling.best_points(1)[0], -math.inf)
             )
             if lcb == -math.inf:
                 mean, variance = modelling.surrogate.model(x[None])

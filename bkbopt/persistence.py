@@ -39,6 +39,7 @@ def save(optimizer: "Optimizer", path: str | os.PathLike[str]) -> None:
         "acquisition": optimizer.acquisition,
         "duplicates": optimizer.duplicates,
         "fit": optimizer._modelling.fit,
+        "leaps": optimizer.leaps,
     }
     state = {
         "options": options,

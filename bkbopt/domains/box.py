@@ -22,6 +22,8 @@ __all__ = ["BoxDomain"]
 GRID_LIMIT = 20_000
 #: Random points tried before a feasible set is called empty.
 TRIES = 10_000
+#: Random points that compete to be a leap.
+N_LEAPS = 8
 
 
 class BoxDomain:
@@ -126,6 +128,20 @@ class BoxDomain:
             if self._open(x, busy):
                 return x
         return self._any(rng, busy)
+
+    def leap(
+        self, model: Model, acquisition: Acquisition, center: Tensor, rng: np.random.Generator, pending: Tensor
+    ) -> Tensor | None:
+        """The best of a few random points `(d,)` that differ from `center (d,)` in one column; None if none is open.
+
+        They are few on purpose: of many, an acquisition takes one that hardly differs from the centre.
+        """
+        X = self._canonical(self._box.leaps(center, N_LEAPS, rng))
+        busy = set(row_keys(torch.cat([pending, center[None]])))
+        for i in torch.argsort(acquisition(*model(X)), descending=True, stable=True):
+            if self._open(X[i], busy):
+                return X[i]
+        return None
 
     def _unavailable(self, busy: set[bytes]) -> Tensor:
         """Rows of the grid that may not be chosen: closed or busy, or only closed where that is all of them."""

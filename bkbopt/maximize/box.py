@@ -22,6 +22,8 @@ __all__ = ["BoxMaximizer", "SearchSettings"]
 
 #: Grids with more values than this are searched by gradients too, then rounded; shorter ones by moves only.
 RELAX_ABOVE = 12
+#: A leap along a continuum or a long grid goes at least this part of its range: nearer points are the gradients'.
+LEAP = 0.1
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,15 @@ class BoxMaximizer:
             else:
                 ranked = self._searched(model, acquisition, X, usable)
         yield from ranked
+
+    def leaps(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
+        """At most `n` copies of `x (d,)`, each with one column drawn anew, and `LEAP` or further on a continuum."""
+        d = len(x)
+        column = torch.as_tensor(rng.integers(d, size=(2 * n, 1)))
+        X = torch.where(torch.arange(d) == column, self.space.sample(2 * n, rng), x)
+        # Where grids are short any other value is far.
+        near = torch.tensor([LEAP if j in self._relaxed else 0.0 for j in range(d)], dtype=torch.float64)
+        return X[((X - x).abs() > near).any(1)][:n]
 
     def _searched(self, model: Model, acquisition: Acquisition, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
         """The refined best of `X`, then all of `X`, each in the order of their scores."""

@@ -151,3 +151,14 @@ def test_caller_keeps_threads_and_gradient_mode() -> None:
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_leaps_draw_every_column_anew_one_at_a_time(name: str) -> None:
+    space = bo.Space.parse(SPACES[name])
+    rng = np.random.default_rng(0)
+    x = space.sample(1, rng)[0]
+    X = BoxMaximizer(space).leaps(x, 200, rng)
+    assert torch.equal(space.snap(X), X)
+    assert ((x != X).sum(1) == 1).all()
+    assert (x != X).any(0).all()
