@@ -27,8 +27,9 @@ from bkbopt.acquisition import UCB, Acquisition, LogEI, Thompson
 from bkbopt.confidence import Confidence
 from bkbopt.domains import BoxDomain, PoolDomain
 from bkbopt.modelling import Modelling
+from bkbopt.surrogates.model import Model
 
-__all__ = ["N_GOOD", "leap_is_due", "lower_bound", "propose"]
+__all__ = ["N_GOOD", "acquisition_of", "choose", "leap_is_due", "lower_bound", "propose"]
 
 #: Observed points with the best posterior means that searches start from, and that lower bounds look at.
 N_GOOD, N_LCB = 5, 64
@@ -76,17 +77,43 @@ def propose(
         "beta": beta,
         "noise_sd": modelling.scaler.width(surrogate.noise**0.5),
     }
-    may_leap = leaps and modelling.fit and acquisition != "thompson" and domain.n_arms is None
-    if may_leap and isinstance(domain, BoxDomain) and leap_is_due(step):
-        x = domain.leap(model, LogEI(_incumbent(modelling, good)), good[0], rng, pending)
-        if x is not None:
-            return x, report
-    x = domain.suggest(model, _acquisition(acquisition, beta, modelling, good), good, rng, pending)
+    incumbent = float(modelling.surrogate.model(good[:1])[0][0])
+    leap = LogEI(incumbent) if leaps and modelling.fit and acquisition != "thompson" and leap_is_due(step) else None
+    x, leapt = choose(model, domain, acquisition_of(acquisition, beta, incumbent), leap, good, rng, pending)
+    if leapt:
+        return x, report
     if acquisition == "ucb" and all_open and not len(pending) and not len(failed):
         mean, variance = model(x[None])
         gap = float(mean[0] + beta * variance[0].sqrt()) - lower_bound(modelling, beta)[1]
         report["regret_bound"] = modelling.scaler.width(max(gap, 0.0))
     return x, report
+
+
+def choose(
+    model: Model,
+    domain: BoxDomain | PoolDomain,
+    acquisition: Acquisition | Thompson,
+    leap: Acquisition | None,
+    good: Tensor,
+    rng: np.random.Generator,
+    pending: Tensor,
+) -> tuple[Tensor, bool]:
+    """The next point `(d,)`, and whether it is a leap.
+
+    Args:
+        model: posterior with pending and failed points counted.
+        domain: where to search.
+        acquisition: of a global step.
+        leap: what ranks leaps, if this step is to be one; it is not on grids and pools, which are searched whole.
+        good: (k, d) the best points known so far, best first; leaps start from the first.
+        rng: of this choice.
+        pending: (p, d) points that are being evaluated.
+    """
+    if leap is not None and isinstance(domain, BoxDomain) and domain.n_arms is None:
+        x = domain.leap(model, leap, good[0], rng, pending)
+        if x is not None:
+            return x, True
+    return domain.suggest(model, acquisition, good, rng, pending), False
 
 
 def leap_is_due(step: int) -> bool:
@@ -103,14 +130,10 @@ def lower_bound(modelling: Modelling, beta: float) -> tuple[Tensor, float]:
     return X[i], float(lcb[i])
 
 
-def _acquisition(name: str, beta: float, modelling: Modelling, good: Tensor) -> Acquisition | Thompson:
+def acquisition_of(name: str, beta: float, incumbent: float) -> Acquisition | Thompson:
+    """The acquisition of a name; `incumbent` is the best posterior mean of an observed point."""
     if name == "ucb":
         return UCB(beta)
     if name == "thompson":
         return Thompson()
-    return LogEI(_incumbent(modelling, good))
-
-
-def _incumbent(modelling: Modelling, good: Tensor) -> float:
-    """The best posterior mean of an observed point, scaled."""
-    return float(modelling.surrogate.model(good[:1])[0][0])
+    return LogEI(incumbent)

@@ -267,7 +267,7 @@ class BKBSampler(BaseSampler):
         others: Sequence[Mapping[str, float]],
     ) -> tuple[dict[str, float], dict[str, Any]]:
         rng = np.random.default_rng([self._entropy, number, attempt])
-        return session.propose(search_space, others, rng)
+        return session.propose(search_space, others, number, rng)
 
     def _met(self, study: Study, trial: FrozenTrial, values: Mapping[str, float], known: Any) -> list[dict[str, float]]:
         """Proposals of other processes that appeared meanwhile at the same point."""

@@ -13,7 +13,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 from torch import Tensor
 
-from bkbopt.acquisition import UCB, Acquisition, LogEI, Thompson
+from bkbopt.acquisition import Acquisition, LogEI, Thompson
 from bkbopt.adapters.optuna.branches import MAX_SWITCH_VALUES, Branch, branches_of
 from bkbopt.adapters.optuna.encoding import Embedding, Values, column_key, parameter_of
 from bkbopt.adapters.optuna.history import History
@@ -24,13 +24,12 @@ from bkbopt.confidence import Confidence
 from bkbopt.domains import BoxDomain
 from bkbopt.linalg import small_work
 from bkbopt.modelling import Modelling
+from bkbopt.proposing import N_GOOD, acquisition_of, choose, leap_is_due
 from bkbopt.reports import Recommendation
 from bkbopt.surrogates.model import Model
 
 __all__ = ["Session"]
 
-#: Observed points with the best posterior means that searches start from.
-N_GOOD = 5
 #: Branches whose best points are compared, and the points that are looked at for it.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
 #: A branch is not given up on fewer than this times sqrt(trials / branches).
@@ -152,13 +151,18 @@ class Session:
     # -- proposing -----------------------------------------------------------------------------------------------
 
     def propose(
-        self, search_space: Mapping[str, BaseDistribution], running: Sequence[Values], rng: np.random.Generator
+        self,
+        search_space: Mapping[str, BaseDistribution],
+        running: Sequence[Values],
+        step: int,
+        rng: np.random.Generator,
     ) -> tuple[dict[str, float], dict[str, Any]]:
         """The next point: values by column key, and what there is to report.
 
         Args:
             search_space: the distributions that may be chosen from, by parameter name.
             running: values of the running trials, by column key.
+            step: number of the trial.
             rng: of this proposal.
         """
         encoding = self.history.encoding
@@ -167,7 +171,7 @@ class Session:
         with small_work():
             fork = self._fork(pending)
             branch, embedding = self._branch(proposed, fork, running, rng)
-            values = self._search(embedding, fork, branch, rng)
+            values = self._search(embedding, fork, branch, step, rng)
         first = fork.modellings[0]
         report = {
             "m": len(first.surrogate.inducing),
@@ -253,7 +257,9 @@ class Session:
             return None
         return float(fork.means[feasible, 0].max())
 
-    def _search(self, embedding: Embedding, fork: _Fork, branch: Branch, rng: np.random.Generator) -> dict[str, float]:
+    def _search(
+        self, embedding: Embedding, fork: _Fork, branch: Branch, step: int, rng: np.random.Generator
+    ) -> dict[str, float]:
         """The best point of the embedding."""
         if embedding.space is None:
             return {}
@@ -267,24 +273,20 @@ class Session:
             tried = torch.cat([busy, embedding.project(fork.known[self._members(fork, branch)])])
             # Once everything was tried, only what is running is left out.
             busy = tried if len(torch.unique(tried, dim=0)) < embedding.space.cardinality else busy
-        plain = len(fork.models) == 1 and not fork.constraints
+        may_leap = len(good) > 0 and len(fork.models) == 1 and self.acquisition != "thompson" and leap_is_due(step)
+        acquisition: Acquisition | Thompson
+        leap: Acquisition
         with torch.no_grad():
-            if plain:
+            if len(fork.models) == 1 and not fork.constraints:
                 model = embedded(fork.models[0], embedding)
-                acquisition = self._acquisition(fork, good, model)
+                incumbent = float(fork.means.max())
+                acquisition, leap = acquisition_of(self.acquisition, fork.betas[0], incumbent), LogEI(incumbent)
             else:
                 score = self._score(fork)
                 model = cast(Model, Scored(fork.models[0], lambda U: score(embedding(U))))
-                acquisition = _mean
-            x = domain.suggest(model, acquisition, good, rng, busy)
+                acquisition = leap = _mean
+            x, _ = choose(model, domain, acquisition, leap if may_leap else None, good, rng, busy)
         return {key: float(value) for key, value in domain.describe(x)[0].items()}
-
-    def _acquisition(self, fork: _Fork, good: Tensor, model: Model) -> Acquisition | Thompson:
-        if self.acquisition == "ucb":
-            return UCB(fork.betas[0])
-        if self.acquisition == "thompson":
-            return Thompson()
-        return LogEI(float(model(good[:1])[0][0]))
 
 
 def _visits(branch: Branch, running: Sequence[Values]) -> int:

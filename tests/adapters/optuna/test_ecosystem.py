@@ -356,7 +356,7 @@ def test_options_are_given_by_name() -> None:
         {"deterministic_objective": True},
         {"seed": np.int64(3), "n_startup_trials": np.int64(2)},
     ],
-    ids=str,
+    ids=["kernel", "beta", "schedule", "qbar", "no-cap", "deterministic", "numpy"],
 )
 def test_options_are_used(options: dict[str, Any]) -> None:
     study = new_study(**options)

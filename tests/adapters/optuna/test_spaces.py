@@ -14,6 +14,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.proposing import leap_is_due
 
 Space = dict[str, BaseDistribution]
 Objective = Callable[[optuna.Trial], float]
@@ -254,3 +255,36 @@ def test_under_noise_the_best_cells_are_repeated() -> None:
     best = visits[("a", 1), ("b", 1)]
     assert best == max(visits.values())
     assert best > 2 * 60 / 9  # twice what an even share would be
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "logei", "thompson"])
+def test_a_choice_that_no_trial_had_is_searched_too(acquisition: str) -> None:
+    study = new_study(acquisition=acquisition, n_startup_trials=0, warn_independent_sampling=False)
+
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+        return trial.suggest_float(kind, 0.0, 1.0)
+
+    study.enqueue_trial({"kind": "a"})
+    study.enqueue_trial({"kind": "b"})
+    study.optimize(objective, n_trials=8)
+    assert {trial.params["kind"] for trial in study.trials} == {"a", "b", "c"}
+
+
+def test_steps_that_are_leaps_change_one_parameter_of_the_best_trial() -> None:
+    space: Space = {name: FloatDistribution(0.0, 1.0) for name in "xyz"}
+    study = new_study(seed=1)
+    for u in np.random.default_rng(0).random((60, 3)):
+        params = dict(zip("xyz", u.tolist(), strict=True))
+        value = sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(params.values()))
+        study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+    leaps = 0
+    for number in range(60, 80):
+        best = study.sampler.recommend(study).params
+        trial = study.ask(space)
+        assert trial.number == number
+        same = sum(trial.params[name] == pytest.approx(best[name], abs=1e-9) for name in space)
+        leaps += same == 2
+        assert (same == 2) == leap_is_due(number)
+        study.tell(trial, sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(trial.params.values())))
+    assert leaps >= 2
