@@ -3,8 +3,8 @@
 | symbol | shape  | units     | meaning                              |
 | ------ | ------ | --------- | ------------------------------------ |
 | X      | (u, d) | encoded   | unique points, in order of arrival   |
-| n      | (u,)   | -         | number of evaluations of each        |
-| s      | (u,)   | y         | sum of the values of each            |
+| n      | (u,)   | -         | number (weight) of evaluations of each |
+| s      | (u,)   | y         | (weighted) sum of the values of each |
 | Y2     | scalar | y squared | sum of the squares of all values     |
 """
 
@@ -62,8 +62,11 @@ class Observations:
         """Index of the point `x (d,)` among the unique ones, or None."""
         return self._index.get(row_keys(x[None])[0])
 
-    def add(self, X: Tensor, y: Tensor) -> Tensor:
-        """Add evaluations `y (n,)` of the points `X (n, d)`; returns the index of each among the unique points."""
+    def add(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+        """Add evaluations `y (n,)` of the points `X (n, d)`; returns the index of each among the unique points.
+
+        With a `weight (n,)` an evaluation counts as so many: its noise variance is lam / weight.
+        """
         rows = torch.empty(len(y), dtype=torch.int64)
         for i, key in enumerate(row_keys(X)):
             at = self._index.get(key)
@@ -73,10 +76,11 @@ class Observations:
                 self._X[at] = X[i]
             rows[i] = at
         rows = rows.to(self._X.device)
-        self._n.index_add_(0, rows, torch.ones_like(y))
-        self._s.index_add_(0, rows, y)
+        weight = torch.ones_like(y) if weight is None else weight
+        self._n.index_add_(0, rows, weight)
+        self._s.index_add_(0, rows, weight * y)
         self.total += len(y)
-        self.Y2 += float(y @ y)
+        self.Y2 += float(weight * y @ y)
         return rows
 
     def checkpoint(self) -> Callable[[], None]:

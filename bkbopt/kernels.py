@@ -299,9 +299,9 @@ def gram(kernel: Kernel, X: Tensor) -> Tensor:
         KernelError: a prior variance is negative or not finite.
     """
     K = kernel(X, X)
-    K = 0.5 * (K + K.T)
+    K = 0.5 * (K + K.mT)
     d = kernel.diag(X)
     if not bool((torch.isfinite(d) & (d >= 0)).all()):
         raise KernelError("kernel: expected finite prior variances k(x, x) >= 0, got a negative or non-finite one.")
     # With two formulas for one number, the cheap distance formula leaves 1e-16 on the diagonal.
-    return torch.diagonal_scatter(K, d)
+    return torch.diagonal_scatter(K, d, dim1=-2, dim2=-1)

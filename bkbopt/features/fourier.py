@@ -69,3 +69,7 @@ class RandomFourier:
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """Zeros `(n, n)`."""
         return Z.new_zeros(Z.shape[0], Z.shape[0])
+
+    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
+        """Zeros `(n1, n2)`."""
+        return Z1.new_zeros(Z1.shape[0], Z2.shape[0])

@@ -45,11 +45,15 @@ class Nystrom:
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
         """See `FeatureMap`."""
         # Rounding leaves -1e-16 at the inducing points themselves, where the true value is zero.
-        return (self.kernel.diag(X) - (Z * Z).sum(1)).clamp_min(0.0)
+        return (self.kernel.diag(X) - (Z * Z).sum(-1)).clamp_min(0.0)
 
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """See `FeatureMap`."""
-        return gram(self.kernel, X) - Z @ Z.T
+        return gram(self.kernel, X) - Z @ Z.mT
+
+    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
+        """See `FeatureMap`."""
+        return self.kernel(X1, X2) - Z1 @ Z2.mT
 
     def append(self, x: Tensor, z: Tensor, residual: float) -> "Nystrom":
         """The map of the dictionary with `x (d,)` added; the first r features stay the same.

@@ -29,7 +29,7 @@ from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, gram
 from bkbopt.linalg import safe_cholesky, small_scipy_work, small_work
 from bkbopt.surrogates.gradients import CLOSED_FORMS, likelihood_and_gradient
 
-__all__ = ["FitSettings", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
+__all__ = ["FitSettings", "bound_terms", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
 
 log = logging.getLogger(__name__)
 
@@ -247,18 +247,31 @@ def _products(U: Tensor, n: Tensor, ybar: Tensor, kernel: Kernel, lam: Tensor, m
     """[ybar, 1]^T E^-1 [ybar, 1] `(2, 2)`, log det E, and the bound's trace term (zero where exact)."""
     noise = lam / n
     both = torch.stack([ybar, torch.ones_like(ybar)], 1)
-    if m == 0:
-        L = safe_cholesky(gram(kernel, U) + torch.diag(noise))
-        A = torch.linalg.solve_triangular(L, both, upper=False)
-        return A.T @ A, 2.0 * L.diagonal().log().sum(), torch.zeros_like(lam)
-    S, X = U[:m], U[m:]
+    if m:
+        return bound_terms(kernel, U[:m], U[m:], noise, both)
+    L = safe_cholesky(gram(kernel, U) + torch.diag(noise))
+    A = torch.linalg.solve_triangular(L, both, upper=False)
+    return A.T @ A, 2.0 * L.diagonal().log().sum(), torch.zeros_like(lam)
+
+
+def bound_terms(kernel: Kernel, S: Tensor, X: Tensor, noise: Tensor, Y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The collapsed bound's Y^T E^-1 Y `(..., c, c)`, log det E `(...,)` and trace term `(...,)`, E = Q + noise.
+
+    Args:
+        kernel: the kernel; leading dimensions are batches in all of this.
+        S: inducing points (..., m, d).
+        X: points (..., u, d).
+        noise: variances of their values (..., u).
+        Y: columns of values (..., u, c).
+    """
     K_SS = gram(kernel, S)
     # 1e-8 of the prior variance as jitter: the bound of a slightly smaller model, and still a bound.
-    L = safe_cholesky(K_SS + 1e-8 * torch.diag(K_SS.diagonal()))
+    L = safe_cholesky(K_SS + 1e-8 * torch.diag_embed(K_SS.diagonal(dim1=-2, dim2=-1)))
     A = torch.linalg.solve_triangular(L, kernel(S, X), upper=False)  # Q = A^T A
-    trace = (n * (kernel.diag(X) - (A * A).sum(0)).clamp_min(0.0)).sum() / lam
-    B = A / noise.sqrt()
-    LB = safe_cholesky(B @ B.T + torch.eye(m, dtype=B.dtype, device=B.device))
-    Y = both / noise.sqrt()[:, None]
+    trace = ((kernel.diag(X) - (A * A).sum(-2)).clamp_min(0.0) / noise).sum(-1)
+    B = A / noise.sqrt()[..., None, :]
+    LB = safe_cholesky(B @ B.mT + torch.eye(B.shape[-2], dtype=B.dtype, device=B.device))
+    Y = Y / noise.sqrt()[..., None]
     C = torch.linalg.solve_triangular(LB, B @ Y, upper=False)
-    return Y.T @ Y - C.T @ C, 2.0 * LB.diagonal().log().sum() + noise.log().sum(), trace
+    logdet = 2.0 * LB.diagonal(dim1=-2, dim2=-1).log().sum(-1) + noise.log().sum(-1)
+    return Y.mT @ Y - C.mT @ C, logdet, trace

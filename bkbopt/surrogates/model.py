@@ -100,7 +100,7 @@ class _Collapsed:
 
 @dataclass(frozen=True)
 class Model:
-    """A frozen posterior; see the module's table.
+    """A frozen posterior; see the module's table. Leading dimensions of features and state are independent models.
 
     `epoch` names a run of models that share one feature map and along which V only grows, so that variances only
     shrink: what the lazy maximiser over a pool relies on. `V (r, r)` is the matrix behind `root`, where there is one.
@@ -116,8 +116,11 @@ class Model:
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
         Z = self.features(X)
-        P = Z @ self.root.T
-        return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
+        P = Z @ self.root.mT
+        return self._mean(Z), self.features.residual(X, Z) + self.lam * (P * P).sum(-1)
+
+    def _mean(self, Z: Tensor) -> Tensor:
+        return Z @ self.w if self.w.ndim == 1 else (Z @ self.w[..., None])[..., 0]
 
     def collapse(self) -> Predictor:
         """A predictor of mean and variance that costs one matrix product instead of two, for scans of many points.
@@ -136,9 +139,19 @@ class Model:
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""
+        return self.joint(X)[1]
+
+    def joint(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean `(n,)` and joint covariance `(n, n)` of the points `X (n, d)`."""
         Z = self.features(X)
-        P = Z @ self.root.T
-        return self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)
+        P = Z @ self.root.mT
+        return self._mean(Z), self.features.residual_covariance(X, Z) + self.lam * (P @ P.mT)
+
+    def cross_covariance(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """Posterior covariance `(n1, n2)` of the points `X1 (n1, d)` with the points `X2 (n2, d)`, y squared."""
+        Z1, Z2 = self.features(X1), self.features(X2)
+        explained = self.lam * (Z1 @ self.root.mT) @ (Z2 @ self.root.mT).mT
+        return self.features.residual_cross(X1, Z1, X2, Z2) + explained
 
     def posterior(self, X: Tensor) -> Posterior:
         """The posterior at the points `X (n, d)`."""

@@ -59,6 +59,10 @@ class _EmbeddedFeatures:
         """See `FeatureMap`."""
         return self.features.residual_covariance(self.embedding(X), Z)
 
+    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
+        """See `FeatureMap`."""
+        return self.features.residual_cross(self.embedding(X1), Z1, self.embedding(X2), Z2)
+
 
 def embedded(model: Model, embedding: Embedding) -> Model:
     """The model as a function of the embedding's own points."""

@@ -1,0 +1,66 @@
+"""Sample paths of a `BKBModel`, which cost the inducing points and not the data; registered with BoTorch.
+
+| symbol | shape       | units   | meaning                                                   |
+| ------ | ----------- | ------- | --------------------------------------------------------- |
+| S      | (..., m, d) | model's | inducing points                                           |
+| g      | (..., m)    | y       | a path of the prior at the inducing points, less its mean |
+| u      | (..., r)    | -       | a sample of the weights, mean w and covariance lam V^-1   |
+
+    f(x) = g(x) + z(x) . (u - W^T g(S)),   z(x) = W^T k_S(x)
+
+The path's part outside the features, g(x) - z(x) . W^T g(S), has the covariance k(x, x') - z(x) . z(x'), which is the
+residual of the posterior: a path has BKB's mean and covariance exactly, where the prior's path is exact
+(Wilson et al. 2020, with the inducing points as the data).
+"""
+
+from typing import Any, cast
+
+import torch
+from botorch.exceptions.errors import UnsupportedError
+from botorch.sampling.pathwise.features.maps import KernelEvaluationMap
+from botorch.sampling.pathwise.paths import GeneralizedLinearPath
+from botorch.sampling.pathwise.posterior_samplers import DrawMatheronPaths, MatheronPath
+from botorch.sampling.pathwise.prior_samplers import draw_kernel_feature_paths
+from botorch.sampling.pathwise.update_strategies import gaussian_update
+from botorch.sampling.pathwise.utils import get_input_transform, get_output_transform
+from botorch.utils.context_managers import delattr_ctx
+from torch import Size, Tensor
+
+from bkbopt.adapters.botorch.model import BKBModel
+from bkbopt.features import Nystrom
+
+__all__: list[str] = []
+
+
+@DrawMatheronPaths.register(BKBModel)
+def _draw_paths(
+    model: BKBModel,
+    *,
+    sample_shape: Size,
+    prior_sampler: Any = draw_kernel_feature_paths,
+    update_strategy: Any = gaussian_update,
+) -> MatheronPath:
+    if update_strategy is not gaussian_update:
+        raise UnsupportedError("update_strategy: expected BoTorch's gaussian_update, which BKBModel has a form of.")
+    model.eval()
+    prediction = model.prediction
+    if prediction.X is not None:
+        model = model.absorbed()
+        prediction = model.prediction
+    S, w, root = prediction.inducing, prediction.model.w, prediction.model.root * prediction.model.lam**0.5
+    W = cast(Nystrom, prediction.model.features).W
+    with delattr_ctx(model, "outcome_transform"):
+        prior = prior_sampler(model=model, sample_shape=sample_shape)
+        dtype = model.train_targets.dtype
+        points = S.to(dtype)
+        g = (prior.forward(points) - model.mean_module(points)).double()
+        noise = torch.randn(*g.shape[:-1], root.shape[-1], dtype=root.dtype, device=root.device)
+        u = w + (root.mT @ noise[..., None])[..., 0]
+        weight: Tensor = (W @ (u[..., None] - W.mT @ g[..., None]))[..., 0]
+    update = GeneralizedLinearPath(
+        feature_map=KernelEvaluationMap(
+            kernel=model.covar_module, points=points, input_transform=get_input_transform(model)
+        ),
+        weight=weight.to(dtype),
+    )
+    return MatheronPath(prior_paths=prior, update_paths=update, output_transform=get_output_transform(model))
