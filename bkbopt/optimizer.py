@@ -269,12 +269,18 @@ class Optimizer:
         return modelling
 
     def recommend(self) -> Recommendation:
-        """The evaluated point with the best posterior mean, with its uncertainty: the answer under noise."""
+        """The evaluated point with the best posterior mean, with its uncertainty: the answer under noise.
+
+        Over a pool it is an arm that is still there; only if every evaluated arm has gone, the best of those, and its
+        index is None.
+        """
         modelling = self._trained()
         with torch.no_grad():
-            x = modelling.best_points(1)
-            mean, variance = modelling.surrogate.model(x)
-        params, index = self.domain.describe(x[0])
+            X = modelling.best_points(len(modelling.surrogate.observations))
+            here = (x for x in X if not isinstance(self.domain, PoolDomain) or self.domain.describe(x)[1] is not None)
+            x = next(here, X[0])
+            mean, variance = modelling.surrogate.model(x[None])
+        params, index = self.domain.describe(x)
         scaler = modelling.scaler
         return Recommendation(params, index, scaler.mean(float(mean[0])), scaler.width(float(variance[0]) ** 0.5))
 

@@ -376,3 +376,18 @@ def test_bad_row_numbers_are_refused(index: Any) -> None:
     with pytest.raises((ArgumentError, ArgumentTypeError), match="index"):
         opt.tell({"index": index}, 1.0)
     assert opt.trials == []
+
+
+def test_an_arm_that_has_gone_is_not_recommended() -> None:
+    opt = optimizer(ARMS)
+    asked = run(opt, 20)
+    best = opt.recommend()
+    opt.set_pool(np.delete(ARMS, best.index, axis=0))
+    second = opt.recommend()
+    assert second.index is not None
+    assert second.params != best.params
+    others = [ARMS_PARAMS[i] for i in set(asked) - {best.index}]
+    assert second.mean == pytest.approx(opt.predict(others)[0].min(), abs=1e-12)
+    opt.set_pool(np.delete(ARMS, sorted(set(asked)), axis=0))
+    assert opt.recommend().index is None
+    assert opt.recommend().params == best.params

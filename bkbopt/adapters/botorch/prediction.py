@@ -21,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 from gpytorch.kernels import Kernel as Module
-from linear_operator.operators import LinearOperator, RootLinearOperator
+from linear_operator.operators import LinearOperator, RootLinearOperator, SumLinearOperator
 from torch import Tensor
 
 from bkbopt.data import Observations
@@ -113,8 +113,10 @@ class Prediction:
             c = self.model.cross_covariance(U, self.X)
             mean = mean + (c @ self.alpha[..., None])[..., 0]
             A = torch.linalg.solve_triangular(self.L, c.mT, upper=False)
-            explained = RootLinearOperator(A.mT).mul(-1.0) if isinstance(covariance, LinearOperator) else -A.mT @ A
-            covariance = covariance + explained
+            if isinstance(covariance, LinearOperator):
+                covariance = SumLinearOperator(covariance, RootLinearOperator(A.mT).mul(-1.0))
+            else:
+                covariance = covariance - A.mT @ A
         mean = mean.expand(*batch, mean.shape[-1])
         if covariance.shape[:-2] != batch:
             covariance = covariance.expand(*batch, *covariance.shape[-2:])
@@ -130,7 +132,7 @@ class Prediction:
         Z = features(X)
         P = Z @ self.model.root.mT * self.model.lam**0.5
         mean = (Z @ self.model.w[..., None])[..., 0]
-        return mean, kernel.module(X) + RootLinearOperator(P) + RootLinearOperator(Z).mul(-1.0)
+        return mean, SumLinearOperator(kernel.module(X), RootLinearOperator(P), RootLinearOperator(Z).mul(-1.0))
 
     def conditioned(self, X: Tensor, R: Tensor, noise: Tensor) -> "Prediction":
         """The same conditioned on targets `R (..., q)` with variances `noise (..., q)` at `X (..., q, d)` as well.
