@@ -10,21 +10,23 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import torch
-from botorch.exceptions.errors import BotorchTensorDimensionError, InputDataError
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.exceptions.errors import BotorchTensorDimensionError, InputDataError, UnsupportedError
 from botorch.models import SingleTaskGP
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import OutcomeTransform
-from botorch.models.utils import fantasize as fantasize_flag
 from botorch.models.utils import multioutput_to_batch_mode_transform
+from botorch.posteriors import GPyTorchPosterior, TransformedPosterior
 from botorch.utils.types import DEFAULT, _DefaultType
 from gpytorch.distributions import MultivariateNormal
-from gpytorch.likelihoods import Likelihood
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, Likelihood
 from gpytorch.means import Mean
 from gpytorch.mlls import MarginalLogLikelihood
 from gpytorch.module import Module
 from gpytorch.settings import prior_mode
 from torch import Tensor
 
+from bkbopt.adapters.botorch.checks import check_finite, check_noise, check_points, check_targets, check_training_data
 from bkbopt.adapters.botorch.fit import fit_likelihood
 from bkbopt.adapters.botorch.prediction import Options, Prediction, learn
 from bkbopt.surrogates.checks import check_count, check_number
@@ -58,7 +60,8 @@ class BKBModel(SingleTaskGP):
     Raises:
         InputDataError: NaN or infinity in the training data, or at points whose posterior is asked for.
         BotorchTensorDimensionError: shapes that do not fit each other, or the model.
-        ArgumentError: `qbar` or `max_inducing` is out of range (a ValueError).
+        UnsupportedError: a likelihood without a noise variance.
+        ArgumentError: `qbar`, `max_inducing` or `seed` is out of range (a ValueError).
     """
 
     def __init__(
@@ -78,8 +81,14 @@ class BKBModel(SingleTaskGP):
     ) -> None:
         if max_inducing is not None:
             max_inducing = check_count("max_inducing", max_inducing, 1, "a whole number >= 1, or None")
-        qbar = check_number("qbar", qbar, 1.0, "a number >= 1")
+        qbar, seed = check_number("qbar", qbar, 1.0, "a number >= 1"), check_count("seed", seed, 0)
+        check_training_data(train_X, train_Y, train_Yvar)
+        if likelihood is not None and not hasattr(likelihood, "noise"):
+            raise UnsupportedError(
+                f"likelihood: expected a Gaussian one with a noise variance, got {type(likelihood).__name__}."
+            )
         self._options = Options(qbar, max_inducing, seed)
+        self._dim = train_X.shape[-1]
         #: Inputs, original inputs and targets that the model was conditioned on, next to its training data.
         self._given: tuple[Tensor, Tensor, Tensor] | None = None
         self._inputs: tuple[Tensor, ...] | None = None
