@@ -19,6 +19,7 @@ from botorch.models.transforms.outcome import OutcomeTransform
 from botorch.models.utils import add_output_dim, gpt_posterior_settings, multioutput_to_batch_mode_transform
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.posteriors.transformed import TransformedPosterior
+from botorch.utils.datasets import SupervisedDataset
 from botorch.utils.types import DEFAULT, _DefaultType
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, Likelihood
@@ -66,7 +67,7 @@ class BKBModel(SingleTaskGP):
         mean_module: prior mean; a constant by default.
         outcome_transform: `Standardize` by default, None for none.
         input_transform: of the inputs.
-        qbar: oversampling of the inducing points, >= 1.
+        qbar: oversampling of the inducing points, >= 1; densities need more of it than a search.
         max_inducing: largest number of inducing points, or None for no limit.
         seed: of their draw, which depends on data, hyper-parameters and this seed only.
 
@@ -90,8 +91,8 @@ class BKBModel(SingleTaskGP):
         outcome_transform: OutcomeTransform | _DefaultType | None = DEFAULT,
         input_transform: InputTransform | None = None,
         *,
-        qbar: float = 2.0,
-        max_inducing: int | None = 300,
+        qbar: float = 8.0,
+        max_inducing: int | None = 1000,
         seed: int = 0,
     ) -> None:
         if max_inducing is not None:
@@ -110,6 +111,12 @@ class BKBModel(SingleTaskGP):
             train_X, train_Y, train_Yvar, likelihood, covar_module, mean_module, outcome_transform, input_transform
         )
         check_finite("train_Y", self._targets, "values after the outcome transform")
+
+    @classmethod
+    def construct_inputs(cls, training_data: SupervisedDataset, **options: Any) -> dict[str, Any]:
+        """The constructor's arguments from a data set, with `qbar`, `max_inducing` and `seed` as they are given."""
+        own: dict[str, Any] = {name: options.pop(name) for name in ("qbar", "max_inducing", "seed") if name in options}
+        return super().construct_inputs(training_data, **options) | own
 
     # -- prediction ----------------------------------------------------------------------------------------------
 
@@ -286,8 +293,7 @@ class BKBModel(SingleTaskGP):
         return [tensor for tensor in tensors if tensor is not None]
 
     # -- training data -------------------------------------------------------------------------------------------
-    # What a model was conditioned on is joined with its training data only when somebody asks: thousands of fantasies
-    # share one set of data, and none of their predictions needs it.
+    # Thousands of fantasies share one set of data, which is joined with theirs only when somebody asks.
 
     def set_train_data(
         self, inputs: Tensor | Iterable[Tensor] | None = None, targets: Tensor | None = None, strict: bool = True

@@ -212,7 +212,7 @@ def test_construct_inputs_makes_the_same_model(fixed: bool, data: Data) -> None:
     X, Y, Yvar = data(15, D, 2)
     names = {"feature_names": ["a", "b", "c"], "outcome_names": ["u", "v"]}
     dataset = SupervisedDataset(X, Y, Yvar=Yvar if fixed else None, **names)
-    model = BKBModel(**BKBModel.construct_inputs(dataset), max_inducing=5)
+    model = BKBModel(**BKBModel.construct_inputs(dataset, max_inducing=5))
     points = torch.rand(4, D, dtype=torch.float64)
     expected = BKBModel(X, Y, Yvar if fixed else None, max_inducing=5).posterior(points)
     assert torch.equal(model.posterior(points).mean, expected.mean)
