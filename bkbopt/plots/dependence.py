@@ -54,7 +54,7 @@ def partial_dependence(
     across = dimension_of(opt, "x", x, ALONG)
     if y is None:
         ax = _draw_curve(axes_of(ax), opt, across, n_samples, f"{value_name}, averaged")
-        legend_below(ax)
+        legend_below(ax, below=across.room)
         return ax
     across, up = pair_of(opt, across.name, y, ALONG_2D)
     return _draw_surface(axes_of(ax), opt, across, up, n_samples, f"{value_name}, averaged over the rest")

@@ -18,6 +18,7 @@ from torch import Tensor
 from bkbopt.domains import BoxDomain
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
+from bkbopt.plots.style import BELOW
 from bkbopt.space import Categorical
 
 if TYPE_CHECKING:
@@ -86,12 +87,24 @@ class Dimension:
         if self.log:
             set_scale("log")
         if self.choices is not None:
-            set_ticks(range(len(self.values)), [str(v) for v in self.values])
+            slant: Any = {"rotation": 25, "ha": "right"} if which == "x" and self._is_crowded else {}
+            set_ticks(range(len(self.values)), [str(v) for v in self.values], **slant)
         elif not self.is_continuum:
             set_ticks(self.place(self.values), [f"{v:g}" for v in self.values])
             if self.log:
                 set_ticks([], minor=True)
         set_limits(*self.limits())
+
+    @property
+    def room(self) -> float:
+        """Points that its tick labels and its name take below a horizontal axis."""
+        longest = max(len(str(v)) for v in self.values)
+        return BELOW + (0.42 * 6.0 * longest if self._is_crowded else 0.0)
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether the names of the choices have no room side by side."""
+        return self.choices is not None and sum(len(str(v)) + 2 for v in self.values) > 50
 
     def limits(self) -> tuple[float, float]:
         """Ends of the axis: those of the range, half a step beyond where the values are few."""

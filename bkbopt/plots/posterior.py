@@ -74,7 +74,7 @@ def posterior_slice(
     dimension.dress(ax, "x")
     ax.set_ylabel(value_name)
     ax.grid(alpha=0.3)
-    legend_below(ax, ncols=3)
+    legend_below(ax, ncols=3, below=dimension.room)
     return ax
 
 
@@ -137,7 +137,7 @@ def posterior_contour(
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
     across.dress(ax, "x")
     up.dress(ax, "y")
-    legend_below(ax, ncols=3)
+    legend_below(ax, ncols=3, below=across.room)
     return ax
 
 

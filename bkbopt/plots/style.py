@@ -11,7 +11,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "GREY", "MAP", "ORANGE", "SERIES", "Series", "as_optimizer", "axes_of", "legend_below", "new_figure"]
+__all__ = [
+    "BELOW",
+    "BLUE",
+    "GREY",
+    "MAP",
+    "ORANGE",
+    "SERIES",
+    "Series",
+    "as_optimizer",
+    "axes_of",
+    "legend_below",
+    "new_figure",
+]
 
 # The colours of Okabe and Ito, which people of all kinds of colour vision can tell apart, in an order in which
 # neighbours differ in lightness too.
