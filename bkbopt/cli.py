@@ -38,7 +38,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, StateFileError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.space import Categorical, Float, Int
 from bkbopt.trials import Trial
@@ -48,6 +48,17 @@ __all__ = ["main", "read_space"]
 OPTIONS = ("direction", "seed", "n_startup_trials", "surrogate", "acquisition", "beta", "duplicates", "leaps")
 TYPES: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical}
 FIELDS = {"float": {"low", "high", "log", "step"}, "int": {"low", "high", "log", "step"}, "categorical": {"choices"}}
+KINDS = (
+    "overview",
+    "convergence",
+    "slice",
+    "contour",
+    "dependence",
+    "importance",
+    "complexity",
+    "time",
+    "calibration",
+)
 #: Seconds that a command waits for others by default.
 WAIT = 60.0
 
@@ -60,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args([_shielded(a) for a in arguments])
     try:
         for row in args.run(args):
-            sys.stdout.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+            sys.stdout.write(json.dumps(row, allow_nan=False) + "\n")
         sys.stdout.flush()
     except (BkbError, OSError) as error:
         return _failed(error)
@@ -84,10 +95,10 @@ def _failed(error: object, status: int = 1) -> int:
 
 def _init(args: argparse.Namespace) -> Iterator[Row]:
     space, options = read_space(args.space)
+    opt = Optimizer(space, **options)
     with _locked(args.state, args.wait):
         if not args.force and os.path.exists(args.state):
             raise ArgumentError(f"state: {args.state} exists already; take another name, or --force to start anew.")
-        opt = Optimizer(space, **options)
         opt.save(args.state)
     yield {"state": args.state, "direction": opt.direction, "parameters": list(space)}
 
@@ -247,6 +258,7 @@ def _as_params(text: str) -> dict[str, Any]:
 @contextlib.contextmanager
 def _opened(args: argparse.Namespace) -> Iterator[Optimizer]:
     """The optimizer of a state file, which is saved at the end unless something went wrong."""
+    os.stat(args.state)  # no lock is left beside a file that is not there
     with _locked(args.state, args.wait):
         opt = Optimizer.load(args.state)
         yield opt
@@ -265,7 +277,7 @@ def _locked(state: str, wait: float) -> Iterator[None]:
     with open(path, "a+b") as file:
         while not _try_lock(file):
             if time.monotonic() >= deadline:
-                raise StateFileError(
+                raise TimeoutError(
                     f"{state}: another command has held its lock for {wait:g} s; wait for it, or see who holds {path}."
                 )
             time.sleep(0.05)
@@ -323,6 +335,13 @@ def _shielded(argument: str) -> str:
     return f" {argument}" if argument.startswith("-") else argument
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds >= 0.0:  # NaN too
+        raise argparse.ArgumentTypeError(f"expected a number of seconds >= 0, got {text}")
+    return seconds
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="bkbopt", description="Bayesian optimisation by ask and tell, on a state file.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -335,7 +354,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("state", metavar="STATE", help="the state file")
         if changes:
             text = f"how long to wait for other commands on this file (default {WAIT:g})"
-            sub.add_argument("--wait", type=float, default=WAIT, metavar="SECONDS", help=text)
+            sub.add_argument("--wait", type=_seconds, default=WAIT, metavar="SECONDS", help=text)
         return sub
 
     init = command("init", _init, "make a state file from a search space", changes=True)
@@ -353,8 +372,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--trials", action="store_true", help="print all trials instead, one a line")
     plot = command("plot", _plot, "draw a picture", changes=False)
     plot.add_argument("out", metavar="OUT.png", help="where to; the ending says which format")
-    kinds = "overview convergence slice contour dependence importance complexity time calibration".split()
-    plot.add_argument("--kind", choices=kinds, default="overview", help="which picture (default overview)")
+    plot.add_argument("--kind", choices=KINDS, default="overview", help="which picture (default overview)")
     plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence")
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
     return parser
