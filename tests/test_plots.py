@@ -250,7 +250,7 @@ def test_convergence_over_seeds_has_median_and_quartiles_of_the_shortest_length(
     assert band_of(ax) == pytest.approx((low.min(), high.max()), rel=1e-14)
     legend = ax.get_legend()
     assert legend is not None
-    assert [t.get_text() for t in legend.get_texts()] == ["a (5 runs)", "median and quartiles of the runs"]
+    assert [t.get_text() for t in legend.get_texts()] == ["a (n = 5)", "median and quartiles"]
 
 
 def test_convergence_by_standard_errors_and_answers_as_they_are() -> None:

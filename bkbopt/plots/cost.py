@@ -7,7 +7,7 @@ import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below
+from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +41,7 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     ax.plot(t, dimension, color=ORANGE, linestyle="--", linewidth=2, label="effective dimension")
     ax.set(xlabel="values told", ylabel="number", ylim=(0.0, None))
     ax.grid(alpha=0.3)
+    whole_numbers(ax)
     legend_below(ax)
     return ax
 
@@ -77,6 +78,7 @@ def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "A
     ax.plot(t, middle, color=BLUE, linewidth=2, label="running median")
     ax.set(xlabel=label, ylabel=what, yscale="log")
     ax.grid(alpha=0.3)
+    whole_numbers(ax)
     legend_below(ax)
     return ax
 

@@ -23,6 +23,7 @@ from bkbopt.space import Categorical
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 __all__ = [
     "Dimension",
@@ -39,6 +40,8 @@ __all__ = [
 
 #: Numbers on a grid of up to so many values are drawn one by one.
 FEW = 12
+#: Logarithmic axes that span less than this factor have more ticks than the powers of ten.
+SHORT = 300.0
 #: Points predicted at once.
 BLOCK = 8192
 
@@ -86,6 +89,8 @@ class Dimension:
         set_label(self.name)
         if self.log:
             set_scale("log")
+            if self.is_continuum and self.values[-1] / self.values[0] < SHORT:
+                _tick_plainly(ax.xaxis if which == "x" else ax.yaxis)
         if self.choices is not None:
             slant: Any = {"rotation": 25, "ha": "right"} if which == "x" and self._is_crowded else {}
             set_ticks(range(len(self.values)), [str(v) for v in self.values], **slant)
@@ -110,6 +115,15 @@ class Dimension:
         """Ends of the axis: those of the range, half a step beyond where the values are few."""
         bounds = self.place(self.values) if self.is_continuum else self.edges()
         return float(bounds[0]), float(bounds[-1])
+
+
+def _tick_plainly(axis: "Axis") -> None:
+    """Ticks at 1, 2 and 5 times the powers of ten, written without powers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def dimensions_of(opt: Optimizer, n: int = 50) -> list[Dimension]:

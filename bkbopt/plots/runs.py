@@ -17,7 +17,7 @@ import torch
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import told
-from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below
+from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ __all__ = ["convergence", "regret"]
 
 #: What stands in a legend for the only method there is.
 UNNAMED = "best value told"
-BANDS = {"quartiles": "median and quartiles of the runs", "standard error": "mean and 2 standard errors of the runs"}
+BANDS = {"quartiles": "median and quartiles", "standard error": "mean and 2 standard errors"}
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def convergence(
 
     Args:
         runs: an optimizer; or the values of one run, in the order told, user's units, NaN where an evaluation failed;
-            or a list of such runs, over seeds; or a dict from the names of methods to any of these. Runs of one method
-            are cut to the shortest.
+            or a list of such runs, over seeds (or a matrix, a row a run); or a dict from the names of methods to any of
+            these. Runs of one method are cut to the shortest.
         ax: where to draw; None makes a new figure.
         direction: "minimize" or "maximize"; None takes that of the optimizers, and "minimize" where there are none.
         best: False draws the values as they are, for values that are answers already.
@@ -259,7 +259,7 @@ def _draw_all(
 
 
 def _label(method: Method) -> str:
-    runs = f" ({len(method.runs)} runs)" if len(method.runs) > 1 else ""
+    runs = f" (n = {len(method.runs)})" if len(method.runs) > 1 else ""
     return (method.name or UNNAMED) + runs
 
 
@@ -337,6 +337,7 @@ def _finish(ax: "Axes", methods: list[Method], band: str) -> None:
     from matplotlib.patches import Patch
 
     ax.grid(alpha=0.3)
+    whole_numbers(ax)
     more = (
         [Patch(color=GREY, alpha=0.3, linewidth=0, label=BANDS[band])] if any(len(m.runs) > 1 for m in methods) else []
     )

@@ -23,6 +23,7 @@ __all__ = [
     "axes_of",
     "legend_below",
     "new_figure",
+    "whole_numbers",
 ]
 
 # The colours of Okabe and Ito, which people of all kinds of colour vision can tell apart, in an order in which
@@ -99,6 +100,13 @@ def as_optimizer(opt: object) -> Optimizer:
     return opt
 
 
+def whole_numbers(ax: "Axes") -> None:
+    """Ticks of the horizontal axis, which counts, at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:
     """A legend under the axis label, of everything labelled and `more`; none where nothing is."""
     from matplotlib.transforms import ScaledTranslation
@@ -115,5 +123,18 @@ def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BEL
         borderaxespad=0.0,
         frameon=False,
         fontsize="small",
-        ncols=min(ncols, len(handles)),
+        ncols=_columns([str(handle.get_label()) for handle in handles], ncols, ax),
     )
+
+
+def _columns(labels: list[str], most: int, ax: "Axes") -> int:
+    """As many columns, at most `most`, as are about as wide as the axes: a wider legend would squeeze them."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    room = 1.2 * 72.0 * ax.get_position().width * float(figure.get_size_inches()[0])
+    for n in range(min(most, len(labels)), 1, -1):
+        rows = -(-len(labels) // n)
+        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        if sum(34.0 + 5.0 * length for length in longest) <= room:  # points of a handle, and of a letter
+            return n
+    return 1
