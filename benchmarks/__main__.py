@@ -1,13 +1,15 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
 The full comparisons `quality` and `optuna-quality` take many hours, most of them in the other optimisers; their results
-are kept in folders of out/, so that they can be stopped and continued. `optuna-speed` takes half an hour.
+are kept in folders of out/, so that they can be stopped and continued. `optuna-speed` and `botorch-speed` take half an
+hour each.
 """
 
 import argparse
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
+    botorch_speed,
     box_speed,
     import_time,
     kernel_overhead,
@@ -26,6 +28,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
     "quality": lambda quick: sample_efficiency.main(["--quick"] if quick else []),
     "optuna-speed": lambda quick: optuna_speed.main(["--quick"] if quick else []),
+    "botorch-speed": lambda quick: botorch_speed.main(["--quick"] if quick else []),
     "optuna-quality": lambda quick: optuna_quality.main(["--quick"] if quick else []),
 }
 

@@ -120,3 +120,19 @@ def test_optuna_sampler_reads_the_folder_and_says_which_file_is_missing(tmp_path
     out = output_of("optuna_sampler", tmp_path, "--data", str(tmp_path), "--trials", "12")
     assert "cod-RNA: trials train on 300 rows and test on 300" in out
     assert "tested on 20,000 rows kept from the searches" in out
+
+
+def test_botorch_model_reports_every_round_and_the_answer_without_noise(tmp_path: Path) -> None:
+    pytest.importorskip("botorch")
+    done = run("botorch_model", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "botorch_model.png").read_bytes().startswith(PNG)
+    out = done.stdout
+    assert "60 past observations, noise sd 0.1; the best value is 3.322" in out
+    batches = re.findall(r"round (\d): batch ((?:-?\d\.\d{3} ){3}-?\d\.\d{3}); answer (-?\d\.\d{3})", out)
+    assert [number for number, _, _ in batches] == ["1", "2"]
+    # The answer is a point that was evaluated, and no value without noise lies above the function's best.
+    assert all(float(answer) <= 3.323 for _, _, answer in batches)
+    assert number_after("inducing points for", out) == 68
+    assert number_after("random points:", out) > 60.0
+    assert "2/2" in done.stderr

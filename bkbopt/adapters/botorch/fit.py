@@ -1,4 +1,4 @@
-"""Fitting a `BKBModel`: BoTorch's optimiser on an objective whose cost does not grow with the data."""
+"""Fitting a `BKBModel`: BoTorch's optimiser on a marginal likelihood whose cost does not grow with the data."""
 
 import logging
 import warnings
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from botorch.exceptions.errors import ModelFittingError
 from botorch.exceptions.warnings import OptimizationWarning
 from botorch.models import SingleTaskGP
 from botorch.optim.fit import fit_gpytorch_mll_scipy
@@ -18,20 +19,27 @@ __all__ = ["fit_bkb_model", "fit_likelihood"]
 
 log = logging.getLogger(__name__)
 
-#: Iterations of L-BFGS-B under each dictionary of the bound.
-ROUNDS = (30, 15)
+#: Up to so many training points there is one fit to all of them.
+AT_ONCE_UP_TO = 500
+#: Points of the first fit to more than that, which goes on to convergence at a small part of the whole cost.
+FIRST_POINTS = 300
+#: Iterations of the second, on all points that the likelihood looks at; predictions gained nothing by more.
+SECOND_ITERATIONS = 15
 
 
 def fit_bkb_model(model: SingleTaskGP, **kwargs: Any) -> SingleTaskGP:
     """Fit the hyper-parameters of a `BKBModel`; it ends in evaluation mode, and is returned.
 
     The same as `fit_gpytorch_mll(BKBMarginalLogLikelihood(model.likelihood, model))`. Priors and constraints are the
-    model's. Up to 500 points the marginal likelihood is exact; after that its collapsed bound on at most 2,000 points,
-    with inducing points that are drawn anew by leverage between two rounds.
+    model's. Up to 500 training points it is BoTorch's fit of the exact marginal likelihood. Of more, 300 random ones
+    are fitted first, and 800 random ones refine the result.
 
     Args:
         model: a `BKBModel`.
         kwargs: see `fit_likelihood`.
+
+    Raises:
+        ModelFittingError: no finite hyper-parameters were found; the model is as it was.
     """
     fit_likelihood(BKBMarginalLogLikelihood(model.likelihood, model), **kwargs)
     model.eval()
@@ -51,32 +59,43 @@ def fit_likelihood(
 
     Args:
         mll: around a `BKBModel`.
-        closure: an objective of the user's, taken as it is.
+        closure: an objective of the user's, optimised once as it is.
         optimizer: BoTorch's optimiser to use.
         closure_kwargs: arguments of the objective.
         optimizer_kwargs: arguments of the optimiser.
         ignored: other arguments of `fit_gpytorch_mll`, which do not apply here.
+
+    Raises:
+        ModelFittingError: no finite hyper-parameters were found; the model is as it was.
     """
-    model = mll.model
-    own = mll if isinstance(mll, BKBMarginalLogLikelihood) else BKBMarginalLogLikelihood(mll.likelihood, model)
-    given = dict(optimizer_kwargs or {})
-    if closure is not None:
-        given["closure"] = closure
-    if closure_kwargs is not None:
-        given["closure_kwargs"] = closure_kwargs
-    own.train()
-    exact = model.train_targets.shape[-1] <= own.exact_up_to or closure is not None
-    rounds: tuple[int | None, ...] = (None,) if exact else ROUNDS
-    for iterations in rounds:
-        if not exact:
-            own.refresh()
-        arguments = dict(given)
-        if iterations is not None and optimizer is fit_gpytorch_mll_scipy:
-            arguments["options"] = {"maxiter": iterations, **given.get("options", {})}
-        with warnings.catch_warnings(), small_scipy_work():
-            # A round ends where its iterations do.
-            warnings.simplefilter("ignore", OptimizationWarning)
-            result = optimizer(own, **arguments)
-        log.debug("fit: %s", result)
-    with torch.no_grad():
-        own.eval()
+    model, likelihood = mll.model, mll.likelihood
+    own = mll if isinstance(mll, BKBMarginalLogLikelihood) else BKBMarginalLogLikelihood(likelihood, model)
+    arguments = dict(optimizer_kwargs or {})
+    given = {"closure": closure, "closure_kwargs": closure_kwargs}
+    arguments.update({name: value for name, value in given.items() if value is not None})
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    model.train()
+    points = min(model.train_targets.shape[-1], own.max_points)
+    if closure is None and points > AT_ONCE_UP_TO:
+        first = BKBMarginalLogLikelihood(likelihood, model, max_points=FIRST_POINTS, seed=own.seed)
+        _optimise(first, optimizer, arguments)
+        if optimizer is fit_gpytorch_mll_scipy:
+            arguments["options"] = {"maxiter": SECOND_ITERATIONS, **arguments.get("options", {})}
+    _optimise(own, optimizer, arguments)
+    if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
+        with torch.no_grad():
+            for name, p in model.named_parameters():
+                p.copy_(before[name])
+        raise ModelFittingError(
+            "model: expected finite hyper-parameters from the fit, got NaN or infinity; check the scale of the "
+            "training data and the priors. The model has its old ones."
+        )
+    own.eval()
+
+
+def _optimise(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    mll.train()
+    with warnings.catch_warnings(), small_scipy_work():
+        # It warns where its iterations end, which is meant here, and where the last line search gains nothing more.
+        warnings.simplefilter("ignore", OptimizationWarning)
+        log.debug("fit: %s", optimizer(mll, **arguments))

@@ -1,130 +1,114 @@
-"""The marginal likelihood that `BKBModel` is fitted by: exact while small, the collapsed bound on some points after.
+"""The marginal likelihood that `BKBModel` is fitted by: the exact one of at most some hundred of its training points.
 
 | symbol | shape       | units     | meaning                                                          |
 | ------ | ----------- | --------- | ---------------------------------------------------------------- |
-| X      | (..., u, d) | model's   | at most `max_points` of the training points                      |
-| S      | (..., m, d) | model's   | inducing points of the bound, drawn from X by leverage           |
-| R      | (..., u)    | y         | targets less the prior mean                                      |
-| noise  | (..., u)    | y squared | noise variances                                                  |
+| R      | (..., u)    | y         | targets of u training points less the prior mean                 |
+| C      | (..., u, u) | y squared | their covariance K + noise                                       |
+| a      | (..., u)    | 1/y       | C^-1 R                                                           |
 
-    log p >= log N(R; 0, Q + noise) - sum_i (k_ii - Q_ii) / (2 noise_i),   Q = K_XS K_SS^-1 K_SX    (Titsias 2009)
+    log N(R; 0, C) = -(R . a + log det C + u log 2 pi) / 2,   its derivative by C is (a a^T - C^-1) / 2
+
+A random subset with all that it says beats the collapsed bound on all points with a few inducing ones: the bound takes
+for noise what its inducing points do not resolve. On 2,000 points of a six-dimensional function a bound with 256
+inducing points found 1.5 times the lengthscales and four times the noise of the full fit, and its predictive density
+was worse by 0.3 nats; 500 points lost 0.01 nats, in a third of the time.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import torch
 from botorch.models import SingleTaskGP
 from gpytorch.distributions import MultivariateNormal
-from gpytorch.kernels import Kernel as Module
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
-from bkbopt.adapters.botorch.prediction import Options, learn
-from bkbopt.data import row_keys
 from bkbopt.errors import KernelError
-from bkbopt.surrogates.fit import bound_terms
+from bkbopt.linalg import safe_cholesky
+from bkbopt.surrogates.checks import check_count
 
 __all__ = ["BKBMarginalLogLikelihood"]
 
 
-@dataclass(frozen=True)
-class _LiveKernel:
-    """A GPyTorch kernel with its gradients, as a kernel of ours."""
+class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc]  # GPyTorch has no types
+    """Log marginal likelihood a point of a `BKBModel`, with the priors: exact, on at most `max_points` points.
 
-    module: Module
-
-    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        return cast(Tensor, self.module(X1, X2).to_dense())
-
-    def diag(self, X: Tensor) -> Tensor:
-        return cast(Tensor, self.module(X, diag=True))
-
-
-class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):
-    """Log marginal likelihood a point of a `BKBModel`, with the priors, at a bounded cost.
+    Up to so many training points it is `ExactMarginalLogLikelihood`; of more, a random subset speaks for all.
 
     Args:
         likelihood: the model's.
         model: the model.
-        exact_up_to: training points up to which it is exact.
-        max_points: training points that the bound looks at; more are subsampled.
-        max_inducing: inducing points of the bound.
-        seed: of the subsample.
+        max_points: training points that are looked at.
+        seed: of the subset, which depends on this and the number of training points only.
+
+    Raises:
+        ArgumentError: `max_points` is below 1 (a ValueError).
     """
 
     def __init__(
-        self,
-        likelihood: GaussianLikelihood,
-        model: SingleTaskGP,
-        *,
-        exact_up_to: int = 500,
-        max_points: int = 2000,
-        max_inducing: int = 128,
-        seed: int = 0,
+        self, likelihood: GaussianLikelihood, model: SingleTaskGP, *, max_points: int = 800, seed: int = 0
     ) -> None:
         super().__init__(likelihood, model)
-        self.exact_up_to, self.max_points, self.max_inducing, self.seed = exact_up_to, max_points, max_inducing, seed
-        self._rows: Tensor | None = None
-        self._inducing: Tensor | None = None
-
-    @torch.no_grad()
-    def refresh(self) -> None:
-        """Draw the points and the bound's inducing points anew, these by leverage under the hyper-parameters of now."""
-        model = self.model
-        n = model.train_targets.shape[-1]
-        rng = np.random.default_rng([self.seed, n])
-        rows = np.sort(rng.choice(n, min(n, self.max_points), replace=False))
-        self._rows = torch.as_tensor(rows, device=model.train_targets.device)
-        X, R, noise = self._data(model(*model.train_inputs), model.train_targets)
-        options = Options(2.0, self.max_inducing, self.seed)
-        S = learn(model.covar_module, X, R, noise, R.new_zeros(0), options).inducing
-        self._inducing = _find(S, X.expand(*R.shape[:-1], *X.shape[-2:]))
+        self.max_points = check_count("max_points", max_points, 1, "a whole number >= 1")
+        self.seed = seed
 
     def forward(self, function_dist: MultivariateNormal, target: Tensor, *params: Any, **kwargs: Any) -> Tensor:
-        """The value a point `(batch_shape) x (m)`.
+        """The value a point looked at, `(batch_shape) x (m)`.
 
         Args:
             function_dist: the model's prior at its training inputs.
             target: the training targets.
             params: as for `ExactMarginalLogLikelihood`.
             kwargs: as for `ExactMarginalLogLikelihood`.
+
+        Raises:
+            NotPSDError: the covariance is not positive definite, from which BoTorch's optimisers step back.
         """
-        if target.shape[-1] <= self.exact_up_to:
-            return super().forward(function_dist, target, *params, **kwargs)
-        if self._rows is None or self._inducing is None:
-            self.refresh()
-        assert self._inducing is not None
-        X, R, noise = self._data(function_dist, target)
-        X = X.expand(*R.shape[:-1], *X.shape[-2:])
-        S = X.gather(-2, self._inducing[..., None].expand(*self._inducing.shape, X.shape[-1]))
+        K, R = function_dist.lazy_covariance_matrix, target - function_dist.mean
+        noise = self.likelihood.noise.expand(R.shape)
+        n = R.shape[-1]
+        if n > self.max_points:
+            rows = self._rows(n).to(R.device)
+            # The covariance is not computed yet, and is then computed at these points only.
+            K, R, noise = K[..., rows, :][..., :, rows], R[..., rows], noise[..., rows]
+        C = K.to_dense().double() + torch.diag_embed(noise.double())
         try:
-            P, logdet, trace = bound_terms(_LiveKernel(self.model.covar_module), S, X, noise, R[..., None])
+            value = log_density(C, R.double()).to(R.dtype)
         except KernelError as error:
-            raise NotPSDError(str(error)) from error  # what BoTorch's optimisers step back from
-        u = R.shape[-1]
-        bound = -0.5 * (P[..., 0, 0] + logdet + trace + u * math.log(2.0 * math.pi))
-        return self._add_other_terms(bound, params) / u
+            raise NotPSDError(str(error)) from error
+        return cast(Tensor, self._add_other_terms(value, params)) / R.shape[-1]
 
-    def _data(self, function_dist: MultivariateNormal, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """X, R and noise; the points are those after the input transforms, and carry their gradients."""
-        assert self._rows is not None
-        X = function_dist.lazy_covariance_matrix.x1[..., self._rows, :]
-        R = (target - function_dist.mean)[..., self._rows]
-        noise = self.likelihood.noise.expand(target.shape)[..., self._rows]
-        return X, R, noise
+    def _rows(self, n: int) -> Tensor:
+        rng = np.random.default_rng([self.seed, n])
+        return torch.as_tensor(np.sort(rng.choice(n, self.max_points, replace=False)))
 
 
-def _find(S: Tensor, X: Tensor) -> Tensor:
-    """For each of the points `S (..., m, d)`, the first row of `X (..., u, d)` that holds it: (..., m)."""
-    found = torch.empty(S.shape[:-1], dtype=torch.int64, device=X.device)
-    for index in np.ndindex(*S.shape[:-2]):
-        first: dict[bytes, int] = {}
-        for row, key in enumerate(row_keys(X[index].double())):
-            first.setdefault(key, row)
-        found[index] = torch.tensor([first[key] for key in row_keys(S[index])], device=X.device)
-    return found
+def log_density(C: Tensor, R: Tensor) -> Tensor:
+    """log N(R; 0, C) `(...,)` of `C (..., u, u)` and `R (..., u)`; differentiable once."""
+    return cast(Tensor, _LogDensity.apply(C, R))  # type: ignore[no-untyped-call]  # of torch
+
+
+class _LogDensity(torch.autograd.Function):
+    """`log_density` with the derivative above.
+
+    Differentiating the Cholesky factorisation instead takes three times as long.
+    """
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, C: Tensor, R: Tensor) -> Tensor:
+        L = safe_cholesky(C)
+        a = torch.cholesky_solve(R[..., None], L)[..., 0]
+        ctx.save_for_backward(L, a)
+        logdet = 2.0 * L.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return -0.5 * ((R * a).sum(-1) + logdet + R.shape[-1] * math.log(2.0 * math.pi))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        L, a = ctx.saved_tensors
+        (g,) = gradients
+        by_C = 0.5 * (a[..., :, None] * a[..., None, :] - torch.cholesky_inverse(L))
+        return g[..., None, None] * by_C, -g[..., None] * a

@@ -13,6 +13,7 @@ residual of the posterior: a path has BKB's mean and covariance exactly, where t
 (Wilson et al. 2020, with the inducing points as the data).
 """
 
+import copy
 from typing import Any, cast
 
 import torch
@@ -32,7 +33,6 @@ from bkbopt.features import Nystrom
 __all__: list[str] = []
 
 
-@DrawMatheronPaths.register(BKBModel)
 def _draw_paths(
     model: BKBModel,
     *,
@@ -49,6 +49,10 @@ def _draw_paths(
         prediction = model.prediction
     S, w, root = prediction.inducing, prediction.model.w, prediction.model.root * prediction.model.lam**0.5
     W = cast(Nystrom, prediction.model.features).W
+    if model.covar_module.batch_shape != S.shape[:-2]:
+        # BoTorch draws one path of a kernel that all outputs share, where each needs its own.
+        model = copy.copy(model)
+        model._modules = {**model._modules, "covar_module": model.covar_module.expand_batch(S.shape[:-2])}
     with delattr_ctx(model, "outcome_transform"):
         prior = prior_sampler(model=model, sample_shape=sample_shape)
         dtype = model.train_targets.dtype
@@ -64,3 +68,6 @@ def _draw_paths(
         weight=weight.to(dtype),
     )
     return MatheronPath(prior_paths=prior, update_paths=update, output_transform=get_output_transform(model))
+
+
+DrawMatheronPaths.add((BKBModel,), _draw_paths)

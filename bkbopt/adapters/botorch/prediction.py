@@ -21,9 +21,10 @@ from typing import Any, cast
 import numpy as np
 import torch
 from gpytorch.kernels import Kernel as Module
-from linear_operator.operators import LinearOperator, RootLinearOperator, SumLinearOperator
+from linear_operator.operators import LinearOperator, to_linear_operator
 from torch import Tensor
 
+from bkbopt.adapters.botorch.covariance import JointCovariance, part_of
 from bkbopt.data import Observations
 from bkbopt.features import Nystrom
 from bkbopt.kernels import GPyTorchKernel
@@ -99,40 +100,45 @@ class Prediction:
         """Inducing points (..., m, d)."""
         return cast(Nystrom, self.model.features).S
 
-    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor | LinearOperator]:
-        """Mean less the prior mean `(..., q)` and joint covariance `(..., q, q)` of the points `X (..., q, d)`."""
-        U = X.double()
-        batch = torch.broadcast_shapes(U.shape[:-2], self.inducing.shape[:-2])
-        if self.X is not None:
-            assert self.alpha is not None
-            batch = torch.broadcast_shapes(batch, self.alpha.shape[:-1])
+    def __call__(self, X: Tensor) -> tuple[Tensor, LinearOperator]:
+        """Mean less the prior mean `(..., q)` and joint covariance `(..., q, q)` of the points `X (..., q, d)`.
+
+        Computed in float64, and given in the dtype of `X`. The covariance is never a mere tensor, of which GPyTorch
+        would have a Cholesky factor at once: it may be singular.
+        """
+        U, shapes = X.double(), [X.shape[:-2], self.inducing.shape[:-2]]
+        if self.alpha is not None:
+            shapes.append(self.alpha.shape[:-1])
+        batch = torch.broadcast_shapes(*shapes)
         if self.inducing.ndim > 2:
             U = U.expand(*batch, *U.shape[-2:])
-        mean, covariance = self._many(U) if U.shape[-2] > DENSE_UP_TO else self.model.joint(U)
-        if self.X is not None and self.L is not None and self.alpha is not None:
-            c = self.model.cross_covariance(U, self.X)
-            mean = mean + (c @ self.alpha[..., None])[..., 0]
-            A = torch.linalg.solve_triangular(self.L, c.mT, upper=False)
-            if isinstance(covariance, LinearOperator):
-                covariance = SumLinearOperator(covariance, RootLinearOperator(A.mT).mul(-1.0))
-            else:
-                covariance = covariance - A.mT @ A
-        mean = mean.expand(*batch, mean.shape[-1])
-        if covariance.shape[:-2] != batch:
-            covariance = covariance.expand(*batch, *covariance.shape[-2:])
-        if X.dtype == torch.float64:
-            return mean, covariance
-        dense = covariance if isinstance(covariance, Tensor) else covariance.to_dense()
-        return mean.to(X.dtype), dense.to(X.dtype)
+        if U.shape[-2] > DENSE_UP_TO:
+            return self._many(U, X, batch)
+        mean, covariance = self.model.joint(U)
+        shift, A = self._correction(U)
+        mean, covariance = mean + shift, covariance - A @ A.mT
+        covariance = covariance.expand(*batch, *covariance.shape[-2:]).to(X.dtype)
+        return mean.expand(*batch, mean.shape[-1]).to(X.dtype), to_linear_operator(covariance)
 
-    def _many(self, X: Tensor) -> tuple[Tensor, LinearOperator]:
-        """As `Model.joint`, with nothing of size q squared until somebody asks for it."""
+    def _many(self, U: Tensor, X: Tensor, batch: torch.Size) -> tuple[Tensor, LinearOperator]:
+        """The same with nothing of size q squared until somebody asks for it."""
         features = cast(Nystrom, self.model.features)
         kernel = cast(_ModuleKernel, features.kernel)
-        Z = features(X)
+        Z = features(U)
         P = Z @ self.model.root.mT * self.model.lam**0.5
         mean = (Z @ self.model.w[..., None])[..., 0]
-        return mean, SumLinearOperator(kernel.module(X), RootLinearOperator(P), RootLinearOperator(Z).mul(-1.0))
+        shift, A = self._correction(U)
+        mean, Q = mean + shift, torch.cat(_alike(Z, A, keep=2), -1)
+        X, P, Q = (T.expand(*batch, *T.shape[-2:]) for T in (X, P, Q))
+        return mean.expand(*batch, mean.shape[-1]).to(X.dtype), JointCovariance(X, P, Q, kernel=kernel.module)
+
+    def _correction(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """What the points conditioned on add to the mean `(..., q)`, and a root `(..., q, p)` of what they explain."""
+        if self.X is None or self.L is None or self.alpha is None:
+            return U.new_zeros(U.shape[:-1]), U.new_zeros(*U.shape[:-1], 0)
+        c = self.model.cross_covariance(U, self.X)
+        A = torch.linalg.solve_triangular(self.L, c.mT, upper=False).mT
+        return (c @ self.alpha[..., None])[..., 0], A
 
     def conditioned(self, X: Tensor, R: Tensor, noise: Tensor) -> "Prediction":
         """The same conditioned on targets `R (..., q)` with variances `noise (..., q)` at `X (..., q, d)` as well.
@@ -144,6 +150,8 @@ class Prediction:
             X = torch.cat(_alike(self.X, X, keep=2), -2)
             R = torch.cat(_alike(self.given[0], R, keep=1), -1)
             noise = torch.cat(_alike(self.given[1], noise, keep=1), -1)
+        if self.inducing.ndim > 2:
+            X = X.expand(*torch.broadcast_shapes(X.shape[:-2], self.inducing.shape[:-2]), *X.shape[-2:])
         mean, C = self.model.joint(X)
         L = safe_cholesky(C + torch.diag_embed(noise))
         alpha = torch.cholesky_solve((R - mean)[..., None], L)[..., 0]
@@ -165,7 +173,7 @@ def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, op
     kernel = _ModuleKernel.frozen(module)
     X, R, noise = (T.detach().double() for T in (X.expand(*batch, *X.shape[-2:]), R, noise.expand(R.shape)))
     with torch.no_grad():
-        models = [_learn_one(_part(kernel.module, i), X[i], R[i], noise[i], options) for i in np.ndindex(*batch)]
+        models = [_learn_one(part_of(kernel.module, i), X[i], R[i], noise[i], options) for i in np.ndindex(*batch)]
         return Prediction(_stacked(kernel, models, batch), theta)
 
 
@@ -187,15 +195,6 @@ def _learn_one(module: Module, X: Tensor, R: Tensor, noise: Tensor, options: Opt
     )
     surrogate.rebuild(observations, kernel, lam)
     return surrogate.model
-
-
-def _part(module: Module, index: tuple[int, ...]) -> Module:
-    """The kernel of one batch element."""
-    sizes = module.batch_shape
-    if not len(sizes):
-        return module
-    own = index[len(index) - len(sizes) :]
-    return module[tuple(i if size > 1 else 0 for i, size in zip(own, sizes, strict=True))]
 
 
 def _stacked(kernel: _ModuleKernel, models: list[Model], batch: torch.Size) -> Model:

@@ -1,0 +1,194 @@
+"""What `BKBModel` refuses, in BoTorch's own exception types, before anything is changed.
+
+Each message names the argument, says what was expected and what came.
+"""
+
+import torch
+from botorch.exceptions.errors import BotorchTensorDimensionError, InputDataError, UnsupportedError
+from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, GaussianLikelihood, Likelihood
+from torch import Tensor
+
+__all__ = [
+    "check_finite",
+    "check_likelihood",
+    "check_new_noise",
+    "check_noise",
+    "check_points",
+    "check_same_number",
+    "check_targets",
+    "check_training_data",
+]
+
+NO_BATCH = torch.Size()
+
+
+def check_points(name: str, X: Tensor, dim: int | None, batch_shape: torch.Size = NO_BATCH) -> None:
+    """Points `X (batch_shape) x q x dim`, finite; any number of columns will do if `dim` is None.
+
+    Args:
+        name: of the argument.
+        X: the points.
+        dim: their number of columns.
+        batch_shape: of the model; the leading dimensions of `X` have to broadcast with it.
+
+    Raises:
+        BotorchTensorDimensionError: another shape.
+        InputDataError: no tensor, or NaN or infinity in it.
+    """
+    _check_tensor(name, X)
+    if X.ndim < 2 or (dim is not None and X.shape[-1] != dim):
+        raise BotorchTensorDimensionError(
+            f"{name}: expected points of shape (batch_shape) x q x {dim or 'd'}, got shape {tuple(X.shape)}."
+        )
+    _check_broadcast(name, X.shape[:-2], batch_shape)
+    check_finite(name, X, "points")
+
+
+def check_targets(name: str, Y: Tensor, X: Tensor, outputs: int, batch_shape: torch.Size) -> None:
+    """Values `Y (batch_shape') x n x outputs` of the points `X (batch_shape) x n x d`, finite.
+
+    Args:
+        name: of the argument.
+        Y: the values.
+        X: their points.
+        outputs: number of columns of `Y`.
+        batch_shape: of the model; leading dimensions of all three have to broadcast.
+
+    Raises:
+        BotorchTensorDimensionError: another shape.
+        InputDataError: no tensor, or NaN or infinity in it.
+    """
+    _check_tensor(name, Y)
+    if Y.ndim < 2 or Y.shape[-2:] != (X.shape[-2], outputs):
+        raise BotorchTensorDimensionError(
+            f"{name}: expected shape (batch_shape) x {X.shape[-2]} x {outputs}, a row for each point and a column for "
+            f"each output, got shape {tuple(Y.shape)}."
+        )
+    _check_broadcast(name, Y.shape[:-2], X.shape[:-2], batch_shape)
+    check_finite(name, Y, "values")
+
+
+def check_noise(name: str, noise: Tensor, shape: torch.Size, *, zero: bool = False) -> None:
+    """Noise variances that broadcast to `shape`: finite, and positive or, with `zero`, not negative.
+
+    Raises:
+        BotorchTensorDimensionError: another shape.
+        InputDataError: no tensor, NaN, infinity, or a variance that is too small.
+    """
+    _check_tensor(name, noise)
+    fits = 2 <= noise.ndim <= len(shape) and all(
+        own in (1, other) for own, other in zip(noise.shape[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise BotorchTensorDimensionError(
+            f"{name}: expected noise variances of shape {tuple(shape)}, got shape {tuple(noise.shape)}."
+        )
+    check_finite(name, noise, "variances")
+    if bool((noise < 0.0).any() if zero else (noise <= 0.0).any()):
+        expected = "variances that are not negative" if zero else "positive variances (1e-6, say, for exact values)"
+        raise InputDataError(f"{name}: expected {expected}, got {float(noise.min()):g}.")
+
+
+def check_new_noise(noise: Tensor | None, Y: Tensor, needed: bool) -> None:
+    """The noise variances of the new observations `Y`; the errors are those of `check_noise`, and one for none."""
+    if noise is not None:
+        check_noise("noise", noise, Y.shape)
+    elif needed:
+        raise InputDataError(
+            "noise: expected the noise variances of the new observations, since the model was made with train_Yvar, "
+            "got None."
+        )
+
+
+def check_same_number(X: Tensor, targets: Tensor, noise: Tensor) -> None:
+    """Training inputs `(..., n, d)`, targets `(..., n)` and noise variances `(..., n or 1)`; each can be set.
+
+    Raises:
+        BotorchTensorDimensionError: they differ in their n.
+    """
+    n = targets.shape[-1]
+    if X.shape[-2] != n:
+        raise BotorchTensorDimensionError(
+            f"train_inputs: expected as many points as there are targets, {n}, got {X.shape[-2]}; see set_train_data."
+        )
+    if noise.shape[-1] not in (1, n):
+        raise BotorchTensorDimensionError(
+            f"likelihood: expected a noise variance for each of the {n} targets, got {noise.shape[-1]}; set "
+            "likelihood.noise_covar.noise when the training data are replaced."
+        )
+
+
+def check_likelihood(likelihood: Likelihood | None) -> None:
+    """A Gaussian likelihood, or None for the default.
+
+    Raises:
+        UnsupportedError: another.
+    """
+    if likelihood is not None and not isinstance(likelihood, GaussianLikelihood | FixedNoiseGaussianLikelihood):
+        raise UnsupportedError(
+            "likelihood: expected a GaussianLikelihood or FixedNoiseGaussianLikelihood, got "
+            f"{type(likelihood).__name__}."
+        )
+
+
+def check_training_data(train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | None) -> None:
+    """The data that a model is made of; see `BKBModel` for their shapes.
+
+    Raises:
+        BotorchTensorDimensionError: shapes that do not fit each other.
+        InputDataError: no tensor, no points, NaN or infinity, or a noise variance that is not positive.
+    """
+    _check_tensor("train_X", train_X)
+    _check_tensor("train_Y", train_Y)
+    if train_X.ndim < 2 or 0 in train_X.shape:
+        raise BotorchTensorDimensionError(
+            f"train_X: expected at least one point, in shape (batch_shape) x n x d, got shape {tuple(train_X.shape)}."
+        )
+    if train_Y.ndim != train_X.ndim or train_Y.shape[:-1] != train_X.shape[:-1] or train_Y.shape[-1] < 1:
+        expected = " x ".join(str(size) for size in train_X.shape[:-1])
+        raise BotorchTensorDimensionError(
+            f"train_Y: expected shape {expected} x m, a row for each point of train_X and a column for each output, "
+            f"got shape {tuple(train_Y.shape)}."
+        )
+    check_finite("train_X", train_X, "points")
+    check_finite("train_Y", train_Y, "values")
+    if train_Yvar is not None:
+        _check_tensor("train_Yvar", train_Yvar)
+        if train_Yvar.shape != train_Y.shape:
+            raise BotorchTensorDimensionError(
+                f"train_Yvar: expected a variance for each value of train_Y, of shape {tuple(train_Y.shape)}, got "
+                f"shape {tuple(train_Yvar.shape)}."
+            )
+        check_noise("train_Yvar", train_Yvar, train_Y.shape)
+
+
+def check_finite(name: str, values: Tensor, what: str) -> None:
+    """Refuse NaN and infinity, which would turn every number of a posterior into NaN.
+
+    Raises:
+        InputDataError: there are some.
+    """
+    finite = torch.isfinite(values)
+    if not bool(finite.all()):
+        rows = ~finite.all(-1)
+        raise InputDataError(
+            f"{name}: expected finite {what}, got NaN or infinity in {int(rows.sum())} of {rows.numel()} rows; leave "
+            "these out, since a posterior would be NaN."
+        )
+
+
+def _check_broadcast(name: str, own: torch.Size, *others: torch.Size) -> None:
+    try:
+        torch.broadcast_shapes(own, *others)
+    except RuntimeError as error:
+        shapes = " and ".join(str(tuple(other)) for other in others)
+        raise BotorchTensorDimensionError(
+            f"{name}: expected leading dimensions that broadcast with {shapes}, those of the model and the points, got "
+            f"{tuple(own)}."
+        ) from error
+
+
+def _check_tensor(name: str, value: object) -> None:
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        got = f"one of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+        raise InputDataError(f"{name}: expected a floating-point tensor, got {got}.")
