@@ -56,6 +56,17 @@ def pool_ucb(
     mean, std = predicted(opt, domain.X)
     bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
     ax = axes_of(ax)
+    _draw_arms(ax, opt, across, up, bound, value_name, beta)
+    ax.set(xlabel=x_name, ylabel=y_name)
+    legend_below(ax, ncols=3)
+    return ax
+
+
+def _draw_arms(
+    ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, bound: np.ndarray, value_name: str, beta: float
+) -> None:
+    """All arms by their bound (A,), rings around those evaluated, a star on the recommended one."""
+    sign = 1.0 if opt.direction == "maximize" else -1.0
     # The best are drawn last, on top of the others.
     order = np.argsort(sign * bound, kind="stable")
     size = float(np.clip(20_000.0 / len(bound), 4.0, 30.0))
@@ -89,9 +100,6 @@ def pool_ucb(
     which, op = ("upper", "+") if sign > 0 else ("lower", "-")
     label = f"{which} confidence bound of {value_name}\n(mean {op} {beta:.2g} sd)"
     ax.figure.colorbar(drawn, ax=ax, label=label)
-    ax.set(xlabel=x_name, ylabel=y_name)
-    legend_below(ax, ncols=3)
-    return ax
 
 
 def _is_here(opt: Optimizer, trial: Any) -> bool:

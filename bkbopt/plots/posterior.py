@@ -114,11 +114,8 @@ def posterior_contour(
     ax = axes_of(ax)
     grid = [{**params, across.name: u, up.name: v} for v in up.values for u in across.values]
     surface = opt.predict(grid)[0 if what == "mean" else 1].reshape(len(up.values), len(across.values))
-    label = f"posterior mean of {value_name}" if what == "mean" else f"posterior sd of {value_name}"
-    colour_grid(ax, across, up, surface, label)
-    X, _ = told(opt)
-    columns = [across.column, up.column]
-    near = nearness(opt, X, columns, params)
+    colour_grid(ax, across, up, surface, f"posterior {'mean' if what == 'mean' else 'sd'} of {value_name}")
+    near = nearness(opt, told(opt)[0], [across.column, up.column], params)
     trials = [opt.trials[i] for i in opt._log.order]
     _draw_inducing_2d(ax, opt, across, up, params)
     ax.scatter(

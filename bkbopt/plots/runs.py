@@ -18,6 +18,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import told
 from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, whole_numbers
+from bkbopt.surrogates.checks import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +27,7 @@ __all__ = ["convergence", "regret"]
 
 #: What stands in a legend for the only method there is.
 UNNAMED = "best value told"
+KINDS = ("simple", "average", "cumulative")
 BANDS = {"quartiles": "median and quartiles", "standard error": "mean and 2 standard errors"}
 
 
@@ -135,11 +137,9 @@ def regret(
         ArgumentError, ArgumentTypeError, NotReadyError: as `convergence`; also an optimum that is not finite, and an
             unknown kind.
     """
-    kinds = ("simple", "average", "cumulative")
-    if kind not in kinds:
-        raise ArgumentError(f"kind: expected one of {kinds}, got {kind!r}.")
-    if isinstance(optimum, bool) or not isinstance(optimum, int | float | np.number) or not np.isfinite(optimum):
-        raise ArgumentError(f"optimum: expected a finite number, got {optimum!r}.")
+    if kind not in KINDS:
+        raise ArgumentError(f"kind: expected one of {KINDS}, got {kind!r}.")
+    optimum = check_number("optimum", optimum, -np.inf, "a finite number")
     if truth is not None and not callable(truth):
         raise ArgumentTypeError(f"truth: expected a callable (params) -> value, got {type(truth).__name__}.")
     _check_band(band)
@@ -156,8 +156,7 @@ def regret(
 
     _draw_all(ax, methods, answers, curve, t, band, lambda y: sign * (optimum - y))
     ax.set(xlabel="evaluations", ylabel=f"{kind} regret in {value_name}")
-    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
-    if kind != "cumulative" and bool((drawn[np.isfinite(drawn)] > 0.0).all()):
+    if kind != "cumulative" and _is_positive(ax):
         ax.set_yscale("log")
     _finish(ax, methods, band)
     return ax
@@ -331,6 +330,12 @@ def _draw_recommendations(ax: "Axes", methods: list[Method]) -> None:
             zorder=4,
             label=f"{method.name + ', ' if method.name else ''}recommended ({what})",
         )
+
+
+def _is_positive(ax: "Axes") -> bool:
+    """Whether all that the lines show is above zero."""
+    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
+    return bool((drawn[np.isfinite(drawn)] > 0.0).all())
 
 
 def _finish(ax: "Axes", methods: list[Method], band: str) -> None:
