@@ -289,8 +289,11 @@ class Optimizer:
 
         With `fit=True` very bad values were winsorised for the model: far from the optimum the mean is too good.
         """
+        return self._predict_encoded(self.domain.encode([params] if isinstance(params, Mapping) else list(params)))
+
+    def _predict_encoded(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """As `predict`, of encoded points `X (n, d)`."""
         modelling = self._trained()
-        X = self.domain.encode([params] if isinstance(params, Mapping) else list(params))
         with torch.no_grad():
             mean, variance = modelling.surrogate.model(X)
         s = modelling.scaler

@@ -106,6 +106,11 @@ class TrialLog:
         """Number of values told."""
         return len(self._order)
 
+    @property
+    def order(self) -> list[int]:
+        """Ids of the complete trials in the order in which their values came."""
+        return list(self._order)
+
     def complete(self) -> tuple[Tensor, Tensor]:
         """Points (n, d) and values (n,) in the order in which the values came."""
         values = [self.trials[i].value for i in self._order]

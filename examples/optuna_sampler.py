@@ -30,10 +30,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from bkbopt import plots
 from bkbopt.adapters.optuna import BKBSampler
 
 Params = Mapping[str, Any]
-BLUE, GREY = "#0072b2", "#777777"
+BLUE, ORANGE = "#0072b2", "#e69f00"
 #: After so many trials the answer is noted for the picture.
 LOOKS = (25, 50, 75, 100, 150, 200, 300, 450, 600, 1000)
 
@@ -184,24 +185,20 @@ def draw_trials(ax: Axes, searches: list[Search], colours: tuple[str, str]) -> N
     ax.legend(frameon=False)
 
 
-def draw_answers(ax: Axes, searches: list[Search], colours: tuple[str, str], judge: Judge) -> None:
+def draw_answers(ax: Axes, searches: list[Search], judge: Judge) -> None:
     """Error on the kept rows of what each search would have answered."""
-    for search, colour, aside in zip(searches, colours, (0.99, 1.01), strict=True):
-        at = aside * np.array(list(search.answers))
-        errors = [100.0 * judge(params) for params in search.answers.values()]
-        spread = [2.0 * e.std(ddof=1) / len(e) ** 0.5 for e in errors]
-        ax.errorbar(at, [e.mean() for e in errors], spread, color=colour, capsize=3, marker="o", label=search.name)
-    ax.set(xlabel="trials", ylabel="error on kept rows (%)", title="Its answer, measured again (2 standard errors)")
-    ax.legend(frameon=False)
+    errors = {s.name: 100.0 * np.array([judge(params) for params in s.answers.values()]).T for s in searches}
+    looks = list(searches[0].answers)
+    plots.convergence(errors, ax, best=False, t=looks, band="standard error", value_name="error on kept rows (%)")
+    ax.set(xlabel="trials", title="Its answer, measured again")
 
 
 def draw(searches: list[Search], judge: Judge, path: Path) -> None:
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     first, second = figure.subplots(1, 2)
-    draw_trials(first, searches, (BLUE, GREY))
-    draw_answers(second, searches, (BLUE, GREY), judge)
-    for ax in (first, second):
-        ax.grid(alpha=0.3)
+    draw_trials(first, searches, (BLUE, ORANGE))
+    draw_answers(second, searches, judge)
+    first.grid(alpha=0.3)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 

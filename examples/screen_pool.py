@@ -22,6 +22,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 import bkbopt as bo
+from bkbopt import plots
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 #: Largest batch that we could measure at once.
@@ -168,15 +169,8 @@ def draw_hits(ax: Axes, library: Library, record: Record) -> None:
 
 
 def draw_time(ax: Axes, record: Record) -> None:
-    ms = 1e3 * np.array(record.seconds)
-    n = np.arange(1, len(ms) + 1)
-    window = max(len(ms) // 30, 1)
-    middle = [np.median(ms[max(i - window, 0) : i + window + 1]) for i in range(len(ms))]
-    ax.plot(n, ms, ".", color=GREY, markersize=3, alpha=0.5, label="each (mean of its batch)")
-    ax.plot(n, middle, color=BLUE, linewidth=2, label="running median")
-    ax.set(xlabel="rows measured", ylabel="ask and tell (ms a row)", title="Cost of a suggestion", yscale="log")
-    ax.legend(frameon=False, markerscale=3)
-    ax.grid(alpha=0.3)
+    plots.ask_time(record.seconds, ax)
+    ax.set(xlabel="rows measured", ylabel="ask and tell (ms a row)", title="Cost of a suggestion (mean of its batch)")
 
 
 def draw_map(ax: Axes, library: Library, record: Record) -> None:

@@ -22,6 +22,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 import bkbopt as bo
+from bkbopt import plots
 
 SPACE = bo.Space.parse(
     {
@@ -37,7 +38,6 @@ Params = Mapping[str, Any]
 Objective = Callable[[Params], float]
 #: Incumbents as (number of trials, setting): from that trial on, the setting was the one to recommend.
 Steps = list[tuple[int, Params]]
-BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 
 
 @functools.cache
@@ -134,59 +134,33 @@ def report(opt: bo.Optimizer, random_steps: Steps, random_best: float, judge: Ju
     print(f"  difference            {plus_minus(ours - theirs)}")
 
 
-def draw_convergence(ax: Axes, searches: dict[str, tuple[Steps, str]], judge: Judge, n_trials: int) -> None:
+def answers(steps: Steps, n_trials: int, judge: Judge) -> np.ndarray:
+    """Error in percent of the setting that a search would have answered, (n_splits, n_trials)."""
+    starts = [i for i, _ in steps] + [n_trials + 1]
+    lengths = np.diff([1, *starts[1:]])
+    return 100.0 * (1.0 - np.repeat([judge(params) for _, params in steps], lengths, axis=0).T)
+
+
+def draw_answers(ax: Axes, searches: dict[str, Steps], judge: Judge, n_trials: int) -> None:
     """Error on fresh splits of the setting that each search would have answered after every trial."""
-    for name, (steps, colour) in searches.items():
-        at = [i for i, _ in steps] + [n_trials]
-        values = [judge(params) for _, params in steps]
-        error = 100.0 * (1.0 - np.array([v.mean() for v in values]))
-        spread = 100.0 * np.array([2.0 * v.std(ddof=1) / len(v) ** 0.5 for v in values])
-        error, spread = np.append(error, error[-1]), np.append(spread, spread[-1])
-        ax.fill_between(at, error - spread, error + spread, step="post", color=colour, alpha=0.2, linewidth=0)
-        ax.step(at, error, where="post", color=colour, label=name, linewidth=2)
-    ax.set(xlabel="trials", ylabel="test error on fresh splits (%)", title="Answer, measured again", yscale="log")
+    curves = {name: answers(steps, n_trials, judge) for name, steps in searches.items()}
+    plots.convergence(curves, ax, best=False, band="standard error", value_name="test error on fresh splits (%)")
+    ax.set(title="Answer, measured again", yscale="log")
     ticks = [t for t in (1, 2, 3, 4, 5, 7, 10, 20, 50, 90) if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
     ax.set_yticks(ticks, [str(t) for t in ticks])
     ax.set_yticks([], minor=True)
-    ax.grid(alpha=0.3)
-    ax.legend(frameon=False)
 
 
-def draw_slice(figure: Figure, axes: tuple[Axes, Axes], opt: bo.Optimizer) -> None:
-    """Posterior mean and standard deviation over C and gamma, all else as recommended, with the trials there."""
-    choice = opt.recommend()
-    C = np.geomspace(SPACE.parameters["C"].low, SPACE.parameters["C"].high, 60)
-    gamma = np.geomspace(SPACE.parameters["gamma"].low, SPACE.parameters["gamma"].high, 60)
-    grid = [{**choice.params, "C": float(c), "gamma": float(g)} for g in gamma for c in C]
-    mean, std = opt.predict(grid)
-    here = [t for t in opt.trials if all(t.params[k] == choice.params[k] for k in ("kernel", "class_weight"))]
-    x, y = [t.params["C"] for t in here], [t.params["gamma"] for t in here]
-    shape = (len(gamma), len(C))
-    for ax, values, title, colours in (
-        (axes[0], mean, "Posterior mean", "cividis"),
-        (axes[1], std, "Posterior standard deviation", "Greys"),
-    ):
-        # An accuracy lies between 0 and 100 %; a Gaussian model does not know that, and says less or more far off.
-        levels = np.linspace(0.0, 100.0, 11) if values is mean else 14
-        drawn = ax.contourf(C, gamma, 100.0 * values.reshape(shape), levels=levels, cmap=colours, extend="both")
-        figure.colorbar(drawn, ax=ax, label="accuracy (percentage points)" if values is std else "accuracy (%)")
-        # The search goes to the bounds too: dots there are drawn whole.
-        dots = {"facecolor": "white", "edgecolor": "black", "clip_on": False}
-        ax.scatter(x, y, s=22, linewidth=0.8, label="trials of this slice", zorder=3, **dots)
-        best = ([choice.params["C"]], [choice.params["gamma"]])
-        ax.scatter(*best, marker="*", s=260, color=ORANGE, edgecolor="black", label="recommended", zorder=4)
-        ax.set(xscale="log", yscale="log", xlabel="C", ylabel="gamma", title=title)
-    axes[0].legend(loc="lower left", framealpha=1.0)
-    kernel, weight = choice.params["kernel"], choice.params["class_weight"]
-    note = f"Both maps: kernel {kernel}, class weight {weight}. Far from the trials the model knows little."
-    figure.supxlabel(note, fontsize="small", x=0.99, ha="right")
-
-
-def draw(opt: bo.Optimizer, searches: dict[str, tuple[Steps, str]], judge: Judge, path: Path) -> None:
-    figure = Figure(figsize=(15, 4.6), layout="constrained")
+def draw(opt: bo.Optimizer, searches: dict[str, Steps], judge: Judge, path: Path) -> None:
+    figure = Figure(figsize=(15, 5.2), layout="constrained")
     first, second, third = figure.subplots(1, 3)
-    draw_convergence(first, searches, judge, len(opt.trials))
-    draw_slice(figure, (second, third), opt)
+    draw_answers(first, searches, judge, len(opt.trials))
+    plots.posterior_contour(opt, "C", "gamma", second, value_name="accuracy")
+    plots.posterior_contour(opt, "C", "gamma", third, what="std", value_name="accuracy")
+    kernel, weight = (opt.recommend().params[name] for name in ("kernel", "class_weight"))
+    second.set_title(f"Posterior: kernel {kernel}, class weight {weight}")
+    # The model is Gaussian: far from the trials its mean may lie below 0 or above 1.
+    third.set_title("How sure it is")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 
@@ -209,7 +183,7 @@ def main() -> None:
     judge = Judge(5 if args.smoke else 60, args.seed)
     report(opt, random_steps, random_best, judge)
     path = args.out / "tune_svm.png"
-    searches = {"BKB": (steps, BLUE), "random search": (random_steps, GREY)}
+    searches = {"BKB": steps, "random search": random_steps}
     draw(opt, searches, judge, path)
     print(f"picture: {path}")
 

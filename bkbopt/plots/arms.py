@@ -1,0 +1,130 @@
+"""A pool seen by the search: each arm coloured by its confidence bound."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bkbopt.domains import PoolDomain
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer import Optimizer
+from bkbopt.plots.dimensions import predicted, told
+from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below
+from bkbopt.surrogates.checks import check_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["pool_ucb"]
+
+
+def pool_ucb(
+    opt: Optimizer,
+    x: Any,
+    y: Any,
+    ax: "Axes | None" = None,
+    *,
+    beta: float | None = None,
+    value_name: str = "value",
+) -> "Axes":
+    """The arms of a pool, coloured by how good they may be, with those evaluated and the recommended one.
+
+    The colour is mean + beta * standard deviation when maximising, and mean - beta * standard deviation when
+    minimising, user's units: what the search goes for. The colour bar is the figure's.
+
+    Args:
+        opt: over a pool, with at least one value.
+        x: a numeric column's name; or coordinates (A,) of the arms from left to right, such as those of an embedding.
+        y: the same from bottom to top.
+        ax: where to draw; None makes a new figure.
+        beta: width in standard deviations; None takes that of the optimizer's confidence now.
+        value_name: of the colour bar, with its unit.
+
+    Raises:
+        ArgumentTypeError: `opt` or `ax` has the wrong type, or coordinates that are no numbers.
+        ArgumentError: a space instead of a pool, a column that is not there or not numeric, coordinates of the wrong
+            number, a beta that is negative.
+        NotReadyError: there are no values yet.
+    """
+    domain = as_optimizer(opt).domain
+    if not isinstance(domain, PoolDomain):
+        raise ArgumentError("opt: expected an optimizer over a pool, got one over a space; see posterior_contour.")
+    told(opt)
+    (across, x_name), (up, y_name) = _coordinates(domain, "x", x), _coordinates(domain, "y", y)
+    if beta is None:
+        beta = opt.confidence(opt._trained().progress(domain.n_arms, 0))
+    sign = 1.0 if opt.direction == "maximize" else -1.0
+    mean, std = predicted(opt, domain.X)
+    bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
+    ax = axes_of(ax)
+    _draw_arms(ax, opt, across, up, bound, value_name, beta)
+    ax.set(xlabel=x_name, ylabel=y_name)
+    legend_below(ax, ncols=3)
+    return ax
+
+
+def _draw_arms(
+    ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, bound: np.ndarray, value_name: str, beta: float
+) -> None:
+    """All arms by their bound (A,), rings around those evaluated, a star on the recommended one."""
+    sign = 1.0 if opt.direction == "maximize" else -1.0
+    # The best are drawn last, on top of the others.
+    order = np.argsort(sign * bound, kind="stable")
+    size = float(np.clip(20_000.0 / len(bound), 4.0, 30.0))
+    cmap = MAP if sign > 0 else f"{MAP}_r"
+    many = len(bound) > 2000
+    drawn = ax.scatter(
+        across[order], up[order], c=bound[order], s=size, cmap=cmap, linewidth=0, rasterized=many, label="arms"
+    )
+    rows = sorted({t.index for t in opt.trials if t.state == "COMPLETE" and t.index is not None and _is_here(opt, t)})
+    ax.scatter(
+        across[rows],
+        up[rows],
+        s=size + 14.0,
+        facecolors="none",
+        edgecolors="black",
+        linewidth=0.8,
+        label=f"evaluated ({len(rows)})",
+    )
+    best = opt.recommend().index
+    if best is not None:
+        ax.scatter(
+            across[[best]],
+            up[[best]],
+            marker="*",
+            s=240,
+            color=ORANGE,
+            edgecolor="black",
+            zorder=5,
+            label="recommended",
+        )
+    which, op = ("upper", "+") if sign > 0 else ("lower", "-")
+    label = f"{which} confidence bound of {value_name}\n(mean {op} {beta:.2g} sd)"
+    ax.figure.colorbar(drawn, ax=ax, label=label)
+
+
+def _is_here(opt: Optimizer, trial: Any) -> bool:
+    """Whether the arm of a trial is still in its row of the pool."""
+    domain = opt.domain
+    assert isinstance(domain, PoolDomain)
+    x = opt._log.point(trial.id)
+    return bool(trial.index < len(domain.X) and (domain.X[trial.index] == x).all())
+
+
+def _coordinates(domain: PoolDomain, argument: str, given: Any) -> tuple[np.ndarray, str]:
+    """Coordinates (A,) of the arms and the axis label."""
+    columns = domain._columns
+    if isinstance(given, str):
+        numeric = [] if columns is None else [n for j, n in enumerate(columns.names) if j not in columns.choices]
+        if columns is None or given not in numeric:
+            raise ArgumentError(f"{argument}: expected coordinates or a numeric column of {numeric}, got {given!r}.")
+        j = columns.names.index(given)
+        return (domain.X[:, j] * columns.width[j] + columns.low[j]).numpy(), given
+    try:
+        values = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"{argument}: expected a column's name or numbers, got {given!r:.80}.") from None
+    if values.shape != (len(domain.X),) or not bool(np.isfinite(values).all()):
+        raise ArgumentError(
+            f"{argument}: expected {len(domain.X)} finite coordinates, one an arm, got shape {values.shape}."
+        )
+    return values, argument

@@ -1,0 +1,95 @@
+"""What a run costs, from the optimizer's diagnostics: inducing points, effective dimension, time."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.optimizer import Optimizer
+from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ask_time", "complexity"]
+
+
+def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
+    """Inducing points m and effective dimension at each ask, against the number of values told.
+
+    The effective dimension is the sum of the leverages of all evaluations; m follows it, and the cost of a step
+    follows m. Fits of the kernel show as jumps. Where m stays at its cap, the problem asks for more than the budget.
+
+    Args:
+        opt: an optimizer that has asked with its model, after the start-up design.
+        ax: where to draw; None makes a new figure.
+
+    Raises:
+        ArgumentTypeError: `opt` or `ax` has the wrong type.
+        NotReadyError: no ask has used the model yet.
+    """
+    used = [d for d in as_optimizer(opt).diagnostics if d.m is not None and d.effective_dimension is not None]
+    if not used:
+        raise NotReadyError("opt: expected an ask after the start-up design, got none; go on with ask and tell.")
+    ax = axes_of(ax)
+    used = list({d.t: d for d in used}.values())  # of a batch the last ask
+    t = [d.t for d in used]
+    m: list[Any] = [d.m for d in used]
+    ax.plot(t, m, color=BLUE, linewidth=2, drawstyle="steps-post", label="inducing points m")
+    dimension: list[Any] = [d.effective_dimension for d in used]
+    ax.plot(t, dimension, color=ORANGE, linestyle="--", linewidth=2, label="effective dimension")
+    ax.set(xlabel="values told", ylabel="number", ylim=(0.0, None))
+    ax.grid(alpha=0.3)
+    whole_numbers(ax)
+    legend_below(ax)
+    return ax
+
+
+def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "Axes":
+    """Wall-clock time of each ask, against the number of values told, with a running median; logarithmic.
+
+    Fits of the kernel are the dots high above the line: they come when the data have grown by a share, ever less
+    often.
+
+    Args:
+        times: an optimizer; or seconds, one an evaluation, of anything.
+        ax: where to draw; None makes a new figure.
+
+    Raises:
+        ArgumentTypeError: `times` is neither, or `ax` has the wrong type.
+        ArgumentError: seconds that are not positive and finite.
+        NotReadyError: nothing was asked yet.
+    """
+    if isinstance(times, Optimizer):
+        t = np.array([d.t for d in times.diagnostics], dtype=float)
+        seconds = np.array([d.ask_seconds for d in times.diagnostics], dtype=float)
+        label, what = "values told", "time of an ask (ms)"
+    else:
+        seconds = _as_seconds(times)
+        t, label, what = np.arange(1.0, len(seconds) + 1.0), "evaluations", "time (ms)"
+    if not len(seconds):
+        raise NotReadyError("times: expected at least one ask, got none; call ask first.")
+    ax = axes_of(ax)
+    ms = 1e3 * seconds
+    window = max(len(ms) // 30, 1)
+    middle = [np.median(ms[max(i - window, 0) : i + window + 1]) for i in range(len(ms))]
+    ax.plot(t, ms, ".", color=GREY, markersize=4, alpha=0.6, label="each")
+    ax.plot(t, middle, color=BLUE, linewidth=2, label="running median")
+    ax.set(xlabel=label, ylabel=what, yscale="log")
+    ax.grid(alpha=0.3)
+    whole_numbers(ax)
+    legend_below(ax)
+    return ax
+
+
+def _as_seconds(times: Any) -> np.ndarray:
+    if isinstance(times, str) or not isinstance(times, Sequence | np.ndarray):
+        raise ArgumentTypeError(f"times: expected an optimizer or a list of seconds, got {type(times).__name__}.")
+    try:
+        seconds = np.asarray([float(v) for v in times])
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"times: expected numbers, got {times!r:.80}.") from None
+    if not bool((np.isfinite(seconds) & (seconds > 0.0)).all()):
+        raise ArgumentError(f"times: expected positive finite seconds, got {times!r:.80}.")
+    return seconds

@@ -1,0 +1,144 @@
+"""Partial dependence: the posterior mean along one parameter or two, averaged over the others."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from bkbopt.optimizer import Optimizer
+from bkbopt.plots.dimensions import Dimension, dimension_of, dimensions_of, pair_of, predicted, sampled, told
+from bkbopt.plots.posterior import colour_grid
+from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure
+from bkbopt.surrogates.checks import check_count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["pairwise_dependence", "partial_dependence"]
+
+#: Points along a continuum: averages are smooth, and the cost grows with the product of two of them.
+ALONG, ALONG_2D = 60, 24
+
+
+def partial_dependence(
+    opt: Optimizer,
+    x: str | None = None,
+    y: str | None = None,
+    ax: "Axes | None" = None,
+    *,
+    n_samples: int = 128,
+    value_name: str = "value",
+) -> "Axes":
+    """The posterior mean along `x`, or over `x` and `y`, averaged over all other parameters (Friedman 2001).
+
+    The others are averaged over the whole space, evenly in its own scales (a log parameter evenly in its logarithm),
+    or over arms of the pool. With one parameter the band holds the middle 80 % of the curves that are averaged: where
+    it is wide, the effect depends on the others, or they matter by themselves. It is no uncertainty.
+
+    Args:
+        opt: with at least one value.
+        x: the parameter, or column of a pool; None where only one varies.
+        y: a second one, or None.
+        ax: where to draw; None makes a new figure.
+        n_samples: settings of the other parameters.
+        value_name: of the value axis or colour bar, with its unit.
+
+    Raises:
+        ArgumentTypeError: `opt` or `ax` has the wrong type.
+        ArgumentError: no such parameter, one that is fixed, the same twice, or a pool of objects.
+        NotReadyError: there are no values yet.
+    """
+    opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
+    told(opt)
+    across = dimension_of(opt, "x", x, ALONG)
+    if y is None:
+        ax = _draw_curve(axes_of(ax), opt, across, n_samples, f"{value_name}, averaged")
+        legend_below(ax, below=across.room)
+        return ax
+    across, up = pair_of(opt, across.name, y, ALONG_2D)
+    return _draw_surface(axes_of(ax), opt, across, up, n_samples, f"{value_name}, averaged over the rest")
+
+
+def pairwise_dependence(
+    opt: Optimizer,
+    names: list[str] | None = None,
+    figure: "Figure | None" = None,
+    *,
+    n_samples: int = 64,
+    value_name: str = "value",
+) -> np.ndarray:
+    """Partial dependence of each parameter (on the diagonal) and each pair (below it).
+
+    Args:
+        opt: with at least one value.
+        names: the parameters; None takes all that vary.
+        figure: an empty figure or subfigure; None makes a new one.
+        n_samples: settings of the other parameters.
+        value_name: of the value, with its unit.
+
+    Returns:
+        The Axes, (k, k); None above the diagonal. Each pair has a colour bar of its own.
+
+    Raises:
+        ArgumentTypeError, ArgumentError, NotReadyError: as `partial_dependence`.
+    """
+    opt = as_optimizer(opt)
+    told(opt)
+    names = [d.name for d in dimensions_of(opt)] if names is None else list(names)
+    for name in names:
+        dimension_of(opt, "names", name)
+    k = len(names)
+    if figure is None:
+        figure = new_figure(1.0 + 3.2 * k, 0.8 + 2.6 * k)
+    axes = np.full((k, k), None, dtype=object)
+    for i in range(k):
+        for j in range(i + 1):
+            ax = axes[i, j] = figure.add_subplot(k, k, i * k + j + 1)
+            if i == j:
+                _draw_curve(ax, opt, dimension_of(opt, "names", names[i], ALONG), n_samples, value_name)
+            else:
+                _draw_surface(ax, opt, *pair_of(opt, names[j], names[i], ALONG_2D), n_samples, "")
+    figure.suptitle(f"{value_name}, averaged over all other parameters (bands: their middle 80 %)", fontsize="medium")
+    return axes
+
+
+def _averages(opt: Optimizer, dimensions: list[Dimension], n_samples: int) -> np.ndarray:
+    """Posterior means (n_1, ..., n_samples) over the grid of the dimensions and the settings of the others."""
+    base = sampled(opt, n_samples)
+    codes = [_codes(opt, dimension) for dimension in dimensions]
+    grid = torch.cartesian_prod(*codes).reshape(-1, len(codes))
+    X = base.repeat(len(grid), 1)
+    X[:, [dimension.column for dimension in dimensions]] = grid.repeat_interleave(len(base), 0)
+    return predicted(opt, X)[0].reshape(*(len(c) for c in codes), len(base))
+
+
+def _codes(opt: Optimizer, dimension: Dimension) -> torch.Tensor:
+    """The encoded values of a dimension, (n,)."""
+    params = dict(opt.recommend().params)
+    return opt.domain.encode([{**params, dimension.name: v} for v in dimension.values])[:, dimension.column]
+
+
+def _draw_curve(ax: "Axes", opt: Optimizer, across: Dimension, n_samples: int, label: str) -> "Axes":
+    curves = _averages(opt, [across], n_samples)
+    place, mean = across.place(across.values), curves.mean(axis=-1)
+    low, high = np.quantile(curves, [0.1, 0.9], axis=-1)
+    band = "middle 80 % over the rest"
+    if across.is_continuum:
+        ax.fill_between(place, low, high, color=BLUE, alpha=0.22, linewidth=0, label=band)
+        ax.plot(place, mean, color=BLUE, linewidth=2, label="average")
+    else:
+        ax.vlines(place, low, high, color=BLUE, alpha=0.35, linewidth=8, label=band)
+        ax.plot(place, mean, "_", color=BLUE, markersize=16, markeredgewidth=2.5, label="average")
+    across.dress(ax, "x")
+    ax.set_ylabel(label)
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def _draw_surface(ax: "Axes", opt: Optimizer, across: Dimension, up: Dimension, n_samples: int, label: str) -> "Axes":
+    surface = _averages(opt, [up, across], n_samples).mean(axis=-1)
+    colour_grid(ax, across, up, surface, label)
+    across.dress(ax, "x")
+    up.dress(ax, "y")
+    return ax

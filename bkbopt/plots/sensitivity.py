@@ -1,0 +1,132 @@
+"""Which parameters matter: shares of the variance of the posterior mean.
+
+A lengthscale alone is no measure of importance. A short one says that the function wriggles along a column, not that
+it changes by much: a ripple has a short lengthscale and no weight, a steady slope a long one and all of it. The kernel
+with its lengthscales makes the posterior mean, and that is what is taken apart here: with the parameters drawn
+independently of each other over the whole space, how much of the variance of the mean is due to each?
+
+| symbol | shape  | units     | meaning                                                                     |
+| ------ | ------ | --------- | --------------------------------------------------------------------------- |
+| A, B   | (n, d) | encoded   | independent samples of the space                                            |
+| AB_j   | (n, d) | encoded   | A with column j from B                                                      |
+| f      | (n,)   | user's    | posterior mean                                                              |
+
+    first_j = Var(E[f | x_j]) / Var(f)         = E[f(B) (f(AB_j) - f(A))] / Var(f)      (Saltelli et al. 2010)
+    total_j = E[Var(f | all but x_j)] / Var(f) = E[(f(A) - f(AB_j))^2] / (2 Var(f))     (Jansen 1999)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bkbopt.optimizer import Optimizer
+from bkbopt.plots.dimensions import dimensions_of, predicted, shuffled, told
+from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below
+from bkbopt.surrogates.checks import check_count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Share", "draw_shares", "importance", "variance_shares"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A parameter's part in the variance of the posterior mean.
+
+    Attributes:
+        first: the part that goes when the parameter alone is known, 0 to 1.
+        total: the part that stays while all others are known, 0 to 1; the excess over `first` is interactions.
+    """
+
+    first: float
+    total: float
+
+
+def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
+    """Sobol indices of the posterior mean over the space, by parameter; see the module's text.
+
+    The space is weighted evenly in its own scales; columns of a pool are drawn independently of each other from its
+    arms. The mean knows only what was seen: in a region without data it is flat, whatever the black box does there.
+    Where it is flat everywhere all shares are 0.
+
+    Args:
+        opt: with at least one value.
+        n: sample size; the mean is computed at n (d + 2) points, and the error falls at least as 1 / sqrt(n).
+
+    Raises:
+        ArgumentTypeError: `opt` is no optimizer.
+        ArgumentError: a pool of objects, or nothing varies.
+        NotReadyError: there are no values yet.
+    """
+    opt, n = as_optimizer(opt), check_count("n", n, 2)
+    told(opt)
+    dimensions = dimensions_of(opt)
+    A, B = shuffled(opt, n)
+    f_A, f_B = predicted(opt, A)[0], predicted(opt, B)[0]
+    center, scale = f_A.mean(), max(float(np.abs(f_A).max()), float(np.finfo(float).tiny))
+    f_A, f_B = (f_A - center) / scale, (f_B - center) / scale
+    variance = float(np.concatenate([f_A, f_B]).var())
+    shares = {}
+    for dimension in dimensions:
+        X = A.clone()
+        X[:, dimension.column] = B[:, dimension.column]
+        f = (predicted(opt, X)[0] - center) / scale
+        # A flat mean varies by its rounding errors.
+        first, total = (
+            (0.0, 0.0)
+            if variance < 1e-20
+            else (float((f_B * (f - f_A)).mean()) / variance, float(((f_A - f) ** 2).mean()) / (2.0 * variance))
+        )
+        total = min(max(total, 0.0), 1.0)
+        shares[dimension.name] = Share(min(max(first, 0.0), total), total)
+    return shares
+
+
+def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "Axes":
+    """How much each parameter matters, as shares of the variance of the posterior mean: bars, the largest on top.
+
+    The full bar is the parameter by itself, the hatched one what it does together with others; the latter is counted
+    with each of them. See `variance_shares`.
+
+    Args:
+        opt: with at least one value.
+        ax: where to draw; None makes a new figure.
+        n: sample size.
+
+    Raises:
+        ArgumentTypeError, ArgumentError, NotReadyError: as `variance_shares`.
+    """
+    shares = variance_shares(opt, n=n)
+    return draw_shares(axes_of(ax, height=1.8 + 0.4 * len(shares)), shares)
+
+
+def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
+    """The bars of `importance`."""
+    ranked = sorted(shares.items(), key=lambda item: item[1].total)
+    names = [name for name, _ in ranked]
+    first = 100.0 * np.array([share.first for _, share in ranked])
+    total = 100.0 * np.array([share.total for _, share in ranked])
+    rows = np.arange(len(names))
+    ax.barh(rows, first, color=BLUE, height=0.62, label="by itself")
+    ax.barh(
+        rows,
+        total - first,
+        left=first,
+        facecolor="white",
+        edgecolor=BLUE,
+        hatch="////",
+        height=0.62,
+        label="together with others",
+    )
+    for row, value in zip(rows, total, strict=True):
+        ax.annotate(f"{value:.0f} %", (value, row), (4, 0), textcoords="offset points", va="center", fontsize="small")
+    ax.set(xlabel="share of the posterior mean's variance (%)", xlim=(0.0, 112.0), ylim=(-0.6, len(names) - 0.4))
+    ax.set_xticks(range(0, 101, 20))
+    ax.set_yticks(rows, names)
+    ax.grid(axis="x", alpha=0.3)
+    ax.set_axisbelow(True)
+    legend_below(ax)
+    return ax

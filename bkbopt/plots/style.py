@@ -1,0 +1,140 @@
+"""What all pictures share: where they are drawn, their colours, and where the legend stands."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bkbopt.errors import ArgumentTypeError, MissingPackageError
+from bkbopt.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "BELOW",
+    "BLUE",
+    "GREY",
+    "MAP",
+    "ORANGE",
+    "SERIES",
+    "Series",
+    "as_optimizer",
+    "axes_of",
+    "legend_below",
+    "new_figure",
+    "whole_numbers",
+]
+
+# The colours of Okabe and Ito, which people of all kinds of colour vision can tell apart, in an order in which
+# neighbours differ in lightness too.
+BLUE, ORANGE, BLACK, SKY, GREEN, PURPLE, GREY = (
+    "#0072b2",
+    "#e69f00",
+    "#000000",
+    "#56b4e9",
+    "#009e73",
+    "#cc79a7",
+    "#777777",
+)
+#: Its lightness grows evenly, and it looks much the same without red or green.
+MAP = "cividis"
+#: From the lower edge of the axes down to the legend, in points: the room of tick labels and axis label.
+BELOW = 34.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """How one of several lines looks."""
+
+    colour: str
+    line: str
+    marker: str
+
+
+SERIES = (
+    Series(BLUE, "-", "o"),
+    Series(ORANGE, "--", "s"),
+    Series(BLACK, "-.", "^"),
+    Series(SKY, ":", "D"),
+    Series(GREEN, "-", "v"),
+    Series(PURPLE, "--", "P"),
+)
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """A figure of that size in inches, unknown to pyplot."""
+    try:
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+    except ImportError as error:
+        raise MissingPackageError(
+            'plots: expected matplotlib, which is not installed; pip install "bkbopt[plots]" brings it.'
+        ) from error
+    # Room for marks that stand on the edge of their axes.
+    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.12))
+
+
+def axes_of(ax: "Axes | None", width: float = 6.4, height: float = 4.6) -> "Axes":
+    """The axes given, or those of a new figure.
+
+    Raises:
+        ArgumentTypeError: something else was given.
+        MissingPackageError: matplotlib is not installed.
+    """
+    if ax is None:
+        return new_figure(width, height).add_subplot()
+    if not hasattr(ax, "set_xscale"):
+        raise ArgumentTypeError(f"ax: expected matplotlib Axes or None, got {type(ax).__name__}.")
+    return ax
+
+
+def as_optimizer(opt: object) -> Optimizer:
+    """The optimizer given.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if not isinstance(opt, Optimizer):
+        raise ArgumentTypeError(f"opt: expected a bkbopt Optimizer, got {type(opt).__name__}.")
+    return opt
+
+
+def whole_numbers(ax: "Axes") -> None:
+    """Ticks of the horizontal axis, which counts, at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:
+    """A legend under the axis label, of everything labelled and `more`; none where nothing is."""
+    from matplotlib.transforms import ScaledTranslation
+
+    handles = [*ax.get_legend_handles_labels()[0], *more]
+    if not handles:
+        return
+    down = ScaledTranslation(0.0, -below / 72.0, ax.figure.dpi_scale_trans)
+    ax.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + down,
+        borderaxespad=0.0,
+        frameon=False,
+        fontsize="small",
+        ncols=_columns([str(handle.get_label()) for handle in handles], ncols, ax),
+    )
+
+
+def _columns(labels: list[str], most: int, ax: "Axes") -> int:
+    """As many columns, at most `most`, as are about as wide as the axes: a wider legend would squeeze them."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    room = 1.2 * 72.0 * ax.get_position().width * float(figure.get_size_inches()[0])
+    for n in range(min(most, len(labels)), 1, -1):
+        rows = -(-len(labels) // n)
+        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        if sum(34.0 + 5.0 * length for length in longest) <= room:  # points of a handle, and of a letter
+            return n
+    return 1

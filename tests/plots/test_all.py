@@ -1,0 +1,157 @@
+"""What holds for every picture: the Axes given, legends, no traces."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bkbopt as bo
+from bkbopt import errors
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from bkbopt import plots
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Every picture, on Axes or None.
+ON_MIXED: dict[str, Callable[[bo.Optimizer, Axes | None], Axes]] = {
+    "convergence": lambda opt, ax: plots.convergence({"one": opt, "other": [[2.0, 1.0], [3.0, 2.5]]}, ax),
+    "regret": lambda opt, ax: plots.regret(opt, 0.0, ax, truth=lambda p: 1.0 + p["layers"]),
+    "slice": lambda opt, ax: plots.posterior_slice(opt, "rate", ax),
+    "slice of choices": lambda opt, ax: plots.posterior_slice(opt, "kind", ax),
+    "contour": lambda opt, ax: plots.posterior_contour(opt, "rate", "drop", ax),
+    "cells": lambda opt, ax: plots.posterior_contour(opt, "kind", "layers", ax, what="std"),
+    "dependence": lambda opt, ax: plots.partial_dependence(opt, "rate", None, ax),
+    "dependence of a pair": lambda opt, ax: plots.partial_dependence(opt, "rate", "kind", ax, n_samples=8),
+    "importance": lambda opt, ax: plots.importance(opt, ax, n=64),
+    "complexity": plots.complexity,
+    "time": plots.ask_time,
+    "calibration": lambda opt, ax: plots.calibration(opt, ax=ax),
+}
+
+
+@pytest.mark.parametrize("name", ON_MIXED)
+def test_a_picture_returns_the_axes_it_was_given_and_names_its_axes(name: str, mixed: bo.Optimizer) -> None:
+    figure = Figure()
+    ax = figure.add_subplot()
+    assert ON_MIXED[name](mixed, ax) is ax
+    assert ax.figure is figure
+    assert ax.get_xlabel()
+    assert ax.get_ylabel() or name == "importance"  # whose rows bear the names
+    assert ax.has_data()
+
+
+@pytest.mark.parametrize("name", ON_MIXED)
+def test_a_legend_covers_no_data_and_lies_within_the_figure(name: str, mixed: bo.Optimizer) -> None:
+    ax = ON_MIXED[name](mixed, None)
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    legend = ax.get_legend()
+    assert (legend is None) == (name == "dependence of a pair")
+    if legend is not None:
+        box = legend.get_window_extent(canvas.get_renderer())
+        assert box.y1 <= ax.xaxis.label.get_window_extent(canvas.get_renderer()).y0 + 2.0  # pixels
+        assert box.y0 >= 0.0
+        assert box.x0 >= 0.0
+        assert box.x1 <= figure.bbox.x1
+
+
+def test_long_names_of_choices_leave_the_legend_below_them(run: Callable[..., bo.Optimizer]) -> None:
+    names = [f"quite a long name {i}" for i in range(5)]
+    opt = run({"kind": names, "x": (0.0, 1.0)}, lambda p: p["x"], 8)
+    ax = plots.posterior_slice(opt, "kind")
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    legend, labels = ax.get_legend(), ax.get_xticklabels()
+    assert legend is not None
+    top = legend.get_window_extent(canvas.get_renderer()).y1
+    assert all(label.get_window_extent(canvas.get_renderer()).y0 > top for label in labels)
+
+
+def test_drawing_changes_nothing_that_the_optimizer_does(mixed: bo.Optimizer, tmp_path: Path) -> None:
+    mixed.save(tmp_path / "before")
+    for draw in ON_MIXED.values():
+        draw(mixed, None)
+    plots.overview(mixed)
+    mixed.save(tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+
+
+def test_pyplot_is_not_even_imported_and_no_setting_changes() -> None:
+    code = """
+import sys
+import bkbopt as bo, bkbopt.plots as plots
+assert "matplotlib" not in sys.modules
+import matplotlib
+before = matplotlib.rcParams.copy()
+opt = bo.minimize(lambda p: p["x"] + p["y"], {"x": (0, 1), "y": (0, 1)}, 10, n_startup_trials=6, seed=0)
+plots.overview(opt).savefig(sys.argv[1])
+plots.pairwise_dependence(opt, n_samples=4)
+plots.calibration(opt, folds=3)
+assert "matplotlib.pyplot" not in sys.modules
+assert matplotlib.rcParams == before
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "/dev/null" if sys.platform != "win32" else "NUL"],
+        cwd=ROOT,
+        env={**os.environ, "MPLBACKEND": "Agg"},  # it would be looked for, and set, at the first picture
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+def test_without_matplotlib_the_error_names_the_extra(line: bo.Optimizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(errors.MissingPackageError, match=r"bkbopt\[plots\]"):
+        plots.convergence(line)
+
+
+def test_what_is_no_optimizer_and_what_are_no_axes_is_refused(line: bo.Optimizer) -> None:
+    draw: list[Callable[..., Any]] = [plots.posterior_slice, plots.importance, plots.complexity, plots.calibration]
+    for function in [*draw, plots.partial_dependence, plots.overview, plots.pairwise_dependence]:
+        with pytest.raises(errors.ArgumentTypeError, match="opt: expected a bkbopt Optimizer, got str"):
+            function("opt")
+    with pytest.raises(errors.ArgumentTypeError, match="ax: expected matplotlib Axes"):
+        plots.convergence(line, Figure())  # type: ignore[arg-type]
+
+
+def test_an_optimizer_without_values_is_refused() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    opt.ask()
+    refused: list[Callable[[], Any]] = [
+        lambda: plots.convergence(opt),
+        lambda: plots.posterior_slice(opt, "x"),
+        lambda: plots.posterior_contour(opt, "x", "y"),
+        lambda: plots.partial_dependence(opt, "x"),
+        lambda: plots.importance(opt),
+        lambda: plots.calibration(opt),
+        lambda: plots.complexity(opt),
+        lambda: plots.overview(opt),
+    ]
+    for draw in refused:
+        with pytest.raises(errors.NotReadyError):
+            draw()
+
+
+def test_a_model_that_is_not_in_use_yet_can_be_drawn() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "kind": ["a", "b"]}, seed=0)
+    for i in range(3):
+        opt.tell(opt.ask(), float(i))
+    figure = plots.overview(opt)
+    assert "time of an ask (ms)" in [ax.get_ylabel() for ax in figure.axes]

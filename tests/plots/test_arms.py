@@ -1,0 +1,84 @@
+"""Pools coloured by their bounds."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+from bkbopt import errors
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+
+from matplotlib.axes import Axes
+
+from bkbopt import plots
+
+
+def test_a_pool_is_coloured_by_its_upper_bound(
+    arms: bo.Optimizer, scattered: Callable[[Axes], list[np.ndarray]]
+) -> None:
+    ax = plots.pool_ucb(arms, "x0", "x1", beta=2.0)
+    mean, std = arms.predict([{"index": i} for i in range(60)])
+    rows = np.array([[p["x0"], p["x1"]] for p in (arms.domain.describe(x)[0] for x in arms.domain.X)])  # type: ignore[union-attr]
+    every, evaluated, star = scattered(ax)
+    drawn = {
+        tuple(np.round(place, 9)): v for place, v in zip(every, np.asarray(ax.collections[0].get_array()), strict=True)
+    }
+    for place, bound in zip(rows, mean + 2.0 * std, strict=True):
+        assert drawn[tuple(np.round(place, 9))] == pytest.approx(bound, abs=1e-9)
+    indices = sorted({t.index for t in arms.trials if t.state == "COMPLETE"})  # type: ignore[type-var]
+    np.testing.assert_allclose(evaluated, rows[indices])
+    np.testing.assert_allclose(star[0], rows[arms.recommend().index])
+
+
+def test_a_pool_that_is_minimised_is_coloured_by_its_lower_bound_at_the_beta_in_use(
+    run: Callable[..., bo.Optimizer],
+) -> None:
+    rows = np.random.default_rng(0).random((30, 2))
+    opt = run(rows, lambda p: p["x0"], 10)
+    ax = plots.pool_ucb(opt, rows[:, 1], "x0")
+    mean, std = opt.predict([{"index": i} for i in range(30)])
+    bound = mean - opt.regret_certificate().beta * std
+    np.testing.assert_allclose(np.sort(np.asarray(ax.collections[0].get_array())), np.sort(bound), rtol=0, atol=1e-9)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    assert figure.axes[1].get_ylabel().startswith("lower confidence bound of value")
+
+
+def test_pools_with_choices_and_pools_of_objects_have_what_fits_them(
+    run: Callable[..., bo.Optimizer], scattered: Callable[[Axes], list[np.ndarray]]
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"size": np.linspace(1.0, 5.0, 20), "shape": ["round", "square"] * 10})
+    opt = run(frame, lambda p: p["size"] + (p["shape"] == "round"), 9)
+    assert [t.get_text() for t in plots.posterior_slice(opt, "shape").get_xticklabels()] == ["round", "square"]
+    assert set(plots.variance_shares(opt, n=64)) == {"size", "shape"}
+    with pytest.raises(errors.ArgumentError, match=r"numeric column of \['size'\], got 'shape'"):
+        plots.pool_ucb(opt, "size", "shape")
+    with pytest.raises(errors.ArgumentError, match="y: expected 20 finite coordinates"):
+        plots.pool_ucb(opt, "size", [1.0, 2.0])
+    with pytest.raises(errors.ArgumentTypeError, match="y: expected a column's name or numbers"):
+        plots.pool_ucb(opt, "size", ["a"] * 20)
+
+    def near(A: list[str], B: list[str]) -> np.ndarray:
+        return np.exp(-0.5 * np.subtract.outer([float(len(a)) for a in A], [float(len(b)) for b in B]) ** 2)
+
+    words = ["a", "bb", "ccc", "dddd", "eeeee"]
+    named = run(words, lambda p: float(len(p["arm"])), 8, n_startup_trials=4, surrogate=bo.BKB(kernel=near))
+    with pytest.raises(errors.ArgumentError, match="pool of objects"):
+        plots.posterior_slice(named, "arm")
+    assert len(scattered(plots.pool_ucb(named, [1, 2, 3, 4, 5], [0, 0, 1, 1, 2]))[0]) == 5
+    assert "values inside (%)" in [ax.get_ylabel() for ax in plots.overview(named).axes]
+
+
+def test_arms_that_have_gone_are_not_drawn_as_evaluated(
+    arms: bo.Optimizer, run: Callable[..., bo.Optimizer], scattered: Callable[[Axes], list[np.ndarray]]
+) -> None:
+    rows = np.random.default_rng(0).random((20, 2))
+    opt = run(rows, lambda p: p["x0"], 10)
+    opt.set_pool(rows[10:])
+    here = {t.index - 10 for t in opt.trials if t.index is not None and t.index >= 10}
+    shown = [points for points in scattered(plots.pool_ucb(opt, "x0", "x1")) if len(points) not in (1, 10)]
+    expected = {tuple(row) for row in np.round(rows[10:][sorted(here)], 9).tolist()}
+    assert {tuple(row) for points in shown for row in np.round(points, 9).tolist()} <= expected

@@ -1,0 +1,26 @@
+"""Inducing points, effective dimension and time."""
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+
+
+from bkbopt import plots
+
+
+def test_complexity_is_that_of_the_diagnostics(mixed: bo.Optimizer) -> None:
+    used = [d for d in mixed.diagnostics if d.m is not None]
+    m, dimension = plots.complexity(mixed).get_lines()
+    np.testing.assert_array_equal(m.get_xdata(), [d.t for d in used])
+    np.testing.assert_array_equal(m.get_ydata(), [d.m for d in used])
+    np.testing.assert_array_equal(dimension.get_ydata(), [d.effective_dimension for d in used])
+
+
+def test_ask_time_is_that_of_the_diagnostics_or_of_any_list(mixed: bo.Optimizer) -> None:
+    seconds = [d.ask_seconds for d in mixed.diagnostics]
+    for given in (mixed, seconds):
+        dots = plots.ask_time(given).get_lines()[0]
+        np.testing.assert_allclose(dots.get_ydata(), 1e3 * np.array(seconds), rtol=1e-12)

@@ -1,0 +1,46 @@
+"""Partial dependence."""
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+
+from matplotlib.figure import Figure
+
+from bkbopt import plots
+from bkbopt.plots import dimensions
+
+
+def test_partial_dependence_is_the_average_of_predict_over_the_rest(mixed: bo.Optimizer) -> None:
+    rest = mixed.domain.space.decode(dimensions.sampled(mixed, 16))  # type: ignore[union-attr]
+    ax = plots.partial_dependence(mixed, "layers", n_samples=16)
+    curves = np.array([mixed.predict([{**p, "layers": n} for p in rest])[0] for n in range(1, 7)])
+    np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), curves.mean(axis=1), rtol=0, atol=1e-9)
+    ends = np.array([segment[:, 1] for segment in ax.collections[0].get_segments()])  # type: ignore[attr-defined]
+    np.testing.assert_allclose(ends.T, np.quantile(curves, [0.1, 0.9], axis=1), rtol=0, atol=1e-9)
+
+
+def test_partial_dependence_over_a_pair_is_that_average_too(mixed: bo.Optimizer) -> None:
+    rest = mixed.domain.space.decode(dimensions.sampled(mixed, 8))  # type: ignore[union-attr]
+    ax = plots.partial_dependence(mixed, "kind", "layers", n_samples=8)
+    cells = np.reshape(ax.collections[0].get_array(), (6, 3))
+    for i, j, kind in ((0, 0, "adam"), (4, 1, "sgd"), (5, 2, "rmsprop")):
+        mean = mixed.predict([{**p, "layers": i + 1, "kind": kind} for p in rest])[0].mean()
+        assert cells[i, j] == pytest.approx(mean, abs=1e-9)
+
+
+def test_pairwise_dependence_fills_the_lower_triangle(mixed: bo.Optimizer) -> None:
+    names = ["rate", "kind", "layers"]
+    figure = Figure()
+    axes = plots.pairwise_dependence(mixed, names, figure, n_samples=4)
+    assert axes.shape == (3, 3)
+    for i in range(3):
+        for j in range(3):
+            assert (axes[i, j] is None) == (j > i)
+            if j <= i:
+                assert axes[i, j].figure is figure
+                assert axes[i, j].get_xlabel() == names[j]
+            if j < i:
+                assert axes[i, j].get_ylabel() == names[i]

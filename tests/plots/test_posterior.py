@@ -1,0 +1,124 @@
+"""Slices and contours of the posterior."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+from bkbopt import errors
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+
+from bkbopt import plots
+
+
+def test_a_slice_is_what_predict_says_with_the_data_on_it(
+    line: bo.Optimizer, scattered: Callable[[Axes], list[np.ndarray]], band_of: Callable[[Axes], tuple[float, float]]
+) -> None:
+    ax = plots.posterior_slice(line, width=1.5)
+    curve = ax.get_lines()[0]
+    x = np.asarray(curve.get_xdata())
+    mean, std = line.predict([{"x": float(v)} for v in x])
+    np.testing.assert_allclose(curve.get_ydata(), mean, rtol=0, atol=1e-12)
+    assert band_of(ax) == pytest.approx(((mean - 1.5 * std).min(), (mean + 1.5 * std).max()), abs=1e-12)
+    data, inducing, star = scattered(ax)
+    np.testing.assert_array_equal(data, [(t.params["x"], t.value) for t in line.trials])
+    assert len(inducing) == len(line.surrogate.inducing)
+    assert set(inducing[:, 0]) <= set(data[:, 0])
+    assert star.tolist() == [[line.recommend().params["x"], line.recommend().mean]]
+    assert ax.get_xlim() == (0.0, 2.0)
+
+
+def test_a_slice_through_another_point_has_no_star_and_fades_what_is_off_it(
+    mixed: bo.Optimizer, scattered: Callable[[Axes], list[np.ndarray]]
+) -> None:
+    at = {"kind": "sgd", "drop": 0.3}
+    ax = plots.posterior_slice(mixed, "rate", at=at)
+    assert ax.get_xscale() == "log"
+    params = {**mixed.recommend().params, **at}
+    x = np.asarray(ax.get_lines()[0].get_xdata())
+    np.testing.assert_allclose(
+        ax.get_lines()[0].get_ydata(), mixed.predict([{**params, "rate": float(v)} for v in x])[0], rtol=0, atol=1e-12
+    )
+    assert len(scattered(ax)) == 2
+    dots = next(c for c in ax.collections if isinstance(c, PathCollection))
+    opacity = np.asarray(dots.get_facecolor())[:, 3]
+    kernel = mixed.surrogate.kernel
+    for alpha, trial in zip(opacity, mixed.trials, strict=False):
+        pair = mixed.domain.encode([trial.params, {**params, "rate": trial.params["rate"]}])
+        near = float(kernel(pair[:1], pair[1:])[0, 0] / kernel.diag(pair[:1])[0])
+        assert alpha == pytest.approx(max(near, 0.1), abs=1e-9)  # the kernel's distances are good to 1e-8 at zero
+
+
+def test_a_slice_over_choices_has_a_bar_for_each_in_order(mixed: bo.Optimizer) -> None:
+    ax = plots.posterior_slice(mixed, "kind")
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["adam", "sgd", "rmsprop"]
+    mean, _ = mixed.predict([{**mixed.recommend().params, "kind": k} for k in ("adam", "sgd", "rmsprop")])
+    np.testing.assert_allclose(ax.containers[0][0].get_ydata(), mean, rtol=0, atol=1e-12)
+
+
+def test_contours_and_cells_are_what_predict_says(
+    mixed: bo.Optimizer, scattered: Callable[[Axes], list[np.ndarray]]
+) -> None:
+    ax = plots.posterior_contour(mixed, "kind", "layers", what="std", value_name="loss (nats)")
+    choice = dict(mixed.recommend().params)
+    kinds = ("adam", "sgd", "rmsprop")
+    grid = [{**choice, "kind": kind, "layers": n} for n in range(1, 7) for kind in kinds]
+    mesh = next(c for c in ax.collections if not isinstance(c, PathCollection))
+    np.testing.assert_allclose(np.ravel(mesh.get_array()), mixed.predict(grid)[1], rtol=0, atol=1e-12)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    assert [a.get_ylabel() for a in figure.axes] == ["layers", "posterior sd of loss (nats)"]
+    complete = [t for t in mixed.trials if t.state == "COMPLETE"]
+    places = np.array([[kinds.index(t.params["kind"]), t.params["layers"]] for t in complete])
+    assert any(np.array_equal(points, places) for points in scattered(ax))
+
+
+def test_contours_of_two_continua_lie_between_the_extremes_of_predict(mixed: bo.Optimizer) -> None:
+    ax = plots.posterior_contour(mixed, "rate", "drop", n=9)
+    rates = np.geomspace(1e-4, 1.0, 9)
+    grid = [{**mixed.recommend().params, "rate": float(r), "drop": d} for d in np.linspace(0, 0.6, 9) for r in rates]
+    mean = mixed.predict([{**p, "rate": min(p["rate"], 1.0)} for p in grid])[0]
+    drawn = ax.collections[0]
+    assert drawn.zmin == pytest.approx(mean.min(), abs=1e-9)  # type: ignore[attr-defined]
+    assert drawn.zmax == pytest.approx(mean.max(), abs=1e-9)  # type: ignore[attr-defined]
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
+
+
+def test_slices_of_a_pool_run_over_the_range_of_its_column(arms: bo.Optimizer) -> None:
+    ax = plots.posterior_slice(arms, "x1")
+    column = [p["x1"] for p in (arms.domain.describe(x)[0] for x in arms.domain.X)]  # type: ignore[union-attr]
+    assert ax.get_xlim() == pytest.approx((min(column), max(column)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (plots.posterior_slice, errors.ArgumentError, "x: expected one of the parameters"),
+        (lambda o: plots.posterior_slice(o, "fixed"), errors.ArgumentError, "that vary, got 'fixed'"),
+        (lambda o: plots.posterior_slice(o, "rate", at={"no": 1}), errors.ArgumentError, r"at: .*'no'"),
+        (lambda o: plots.posterior_slice(o, "rate", at={"drop": 9.0}), errors.ArgumentError, "'drop'"),
+        (lambda o: plots.posterior_slice(o, "rate", at=3), errors.ArgumentTypeError, "at: expected a dict"),
+        (lambda o: plots.posterior_slice(o, "rate", width=-1.0), errors.ArgumentError, "width: "),
+        (lambda o: plots.posterior_contour(o, "rate", "rate"), errors.ArgumentError, "y: expected another"),
+        (lambda o: plots.posterior_contour(o, "rate", "kind", what="x"), errors.ArgumentError, "what: "),
+        (lambda o: plots.partial_dependence(o, "rate", "rate"), errors.ArgumentError, "y: expected another"),
+        (lambda o: plots.partial_dependence(o, "nope"), errors.ArgumentError, "got 'nope'"),
+        (lambda o: plots.partial_dependence(o, "rate", n_samples=0), errors.ArgumentError, "n_samples: "),
+        (lambda o: plots.pairwise_dependence(o, ["fixed"]), errors.ArgumentError, "names: "),
+        (lambda o: plots.calibration(o, [{}]), errors.ArgumentError, "only one of both"),
+        (lambda o: plots.calibration(o, [], []), errors.ArgumentError, "test: expected at least one"),
+        (lambda o: plots.calibration(o, folds=1), errors.ArgumentError, "folds: "),
+        (lambda o: plots.pool_ucb(o, "rate", "drop"), errors.ArgumentError, "expected an optimizer over a pool"),
+    ],
+)
+def test_refused_arguments_are_named(
+    call: Callable[[Any], Axes], error: type[Exception], message: str, mixed: bo.Optimizer
+) -> None:
+    with pytest.raises(error, match=message):
+        call(mixed)

@@ -1,0 +1,66 @@
+"""Shares of variance, and their bars."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+import bkbopt as bo
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+
+
+from bkbopt import plots
+
+
+def learned(f: Callable[[np.ndarray], np.ndarray]) -> bo.Optimizer:
+    """An optimizer whose mean is a function of [0, 1]^3 that it knows almost exactly."""
+    X = torch.quasirandom.SobolEngine(3, scramble=True, seed=1).draw(80, dtype=torch.float64).numpy()
+    surrogate = bo.ExactGP(bo.kernels.rbf(3, lengthscale=1.0, outputscale=10.0), noise=1e-6)
+    opt = bo.Optimizer([(0.0, 1.0)] * 3, seed=0, surrogate=surrogate, fit=False)
+    opt.tell([{f"x{j}": float(v) for j, v in enumerate(x)} for x in X], f(X))
+    return opt
+
+
+def test_shares_of_a_sum_are_the_terms_shares_of_its_variance() -> None:
+    shares = plots.variance_shares(learned(lambda X: 3.0 * X[:, 0] + X[:, 1]))
+    # The variances of the terms are as 9 to 1; a sample of 2048 is good to about 1 / sqrt(2048).
+    assert [s.first for s in shares.values()] == pytest.approx([0.9, 0.1, 0.0], abs=0.02)
+    assert [s.total for s in shares.values()] == pytest.approx([0.9, 0.1, 0.0], abs=0.02)
+
+
+def test_a_pure_interaction_counts_for_both_and_for_neither_alone() -> None:
+    shares = plots.variance_shares(learned(lambda X: (X[:, 0] - 0.5) * (X[:, 1] - 0.5)))
+    assert [s.first for s in shares.values()] == pytest.approx([0.0, 0.0, 0.0], abs=0.04)
+    assert [s.total for s in shares.values()] == pytest.approx([1.0, 1.0, 0.0], abs=0.04)
+
+
+def test_shares_in_a_mixed_space_agree_with_averages_taken_by_hand(mixed: bo.Optimizer) -> None:
+    space = mixed.domain.space  # type: ignore[union-attr]
+    base = space.sample(400, np.random.default_rng(5))
+    f = mixed.predict(space.decode(base))[0]
+    averages = [
+        np.mean(mixed.predict([{**p, "kind": k} for p in space.decode(base)])[0]) for k in ("adam", "sgd", "rmsprop")
+    ]
+    # 400 points give the variance to some 7 %.
+    assert plots.variance_shares(mixed)["kind"].first == pytest.approx(np.var(averages) / np.var(f), abs=0.05)
+
+
+def test_a_flat_mean_has_no_important_parameter() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    for _ in range(4):
+        opt.tell(opt.ask(), 3.0)
+    assert set(plots.variance_shares(opt).values()) == {plots.Share(0.0, 0.0)}
+
+
+def test_importance_draws_the_shares_largest_on_top(mixed: bo.Optimizer) -> None:
+    shares = plots.variance_shares(mixed, n=256)
+    ax = plots.importance(mixed, n=256)
+    names = [t.get_text() for t in ax.get_yticklabels()]
+    assert names == sorted(shares, key=lambda name: shares[name].total)
+    first, rest = ax.containers
+    for name, bar, more in zip(names, first, rest, strict=True):
+        assert bar.get_width() == pytest.approx(100 * shares[name].first)
+        assert bar.get_width() + more.get_width() == pytest.approx(100 * shares[name].total)
+    assert "fixed" not in names
