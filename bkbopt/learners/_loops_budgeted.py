@@ -201,29 +201,44 @@ def bogd(
         if n == budget:
             drop_at_random(support, uniform, u[t])
         append(block, t, support, -step * g, first)
-        largest = np.max(np.abs(a[: support.size[0]]))
-        if largest > step * bound:
-            scale(a, support.size[0], step * bound / largest)
+        m = largest(a, support.size[0])
+        if m > step * bound:
+            scale(a, support.size[0], step * bound / m)
 
 
 @compiled
 def drop_at_random(support: Support, uniform: bool, u: float) -> None:
-    """Delete term i with probability p_i and divide every other weight by 1 - p_j: the expectation stays."""
+    """Delete term i with probability q_i and divide every other weight by 1 - q_j: the expectation stays."""
     n, a = support.size[0], support.weights
+    if n == 1:
+        remove(support, 0)
+        return
+    if uniform:
+        remove(support, int(u * n))
+        scale(a, n - 1, n / (n - 1.0))
+        return
     total = 0.0
     for j in range(n):
         total += abs(a[j]) * math.sqrt(support.diagonal[j])
     chosen, reached = n - 1, 0.0
     for j in range(n):
-        q = 1.0 / n
-        if not uniform and n > 1 and total > 0.0:
-            q = (1.0 - abs(a[j]) * math.sqrt(support.diagonal[j]) / total) / (n - 1)
+        share = abs(a[j]) * math.sqrt(support.diagonal[j]) / total if total > 0.0 else 1.0 / n
+        q = (1.0 - share) / (n - 1)
         if reached <= u < reached + q:
             chosen = j
         reached += q
-        if q < 1.0:
+        if q < 1.0:  # else it is the one to go
             a[j] /= 1.0 - q
     remove(support, chosen)
+
+
+@fast
+def largest(a: Floats, n: int) -> float:
+    """The largest absolute value among the first n."""
+    m = 0.0
+    for j in range(n):
+        m = max(m, abs(a[j]))
+    return m
 
 
 @fast

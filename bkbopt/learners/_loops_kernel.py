@@ -19,7 +19,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Block", "Floats", "Ints", "Support", "append", "compiled", "exp_of_negative", "fast", "kernel_row", "remove"]
+__all__ = ["Block", "Floats", "Ints", "Support", "append", "compiled", "exp_of_negative", "fast", "fused", "gaussian_matrix", "gaussian_row",
+           "inner", "kernel_row", "put", "remove"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,9 +32,15 @@ def compiled(function: F) -> F:
     return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
 
 
+def fused(function: F) -> F:
+    """Compile with fused multiply-adds, and otherwise to the letter."""
+    return numba.njit(cache=True, nogil=True, fastmath={"contract"})(function)  # type: ignore[no-any-return]
+
+
 def fast(function: F) -> F:
-    """Compile with sums in vector order and fused multiply-adds; NaN and infinity keep their meaning."""
-    return numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function)  # type: ignore[no-any-return]
+    """Compile with sums in vector order too. It reaches into called functions: never call `exp_of_negative` from one."""
+    flags = {"reassoc", "contract", "nsz"}
+    return numba.njit(cache=True, nogil=True, fastmath=flags)(function)  # type: ignore[no-any-return]
 
 
 class Block(NamedTuple):
@@ -95,7 +102,7 @@ def exp_of_negative(x: float) -> float:
     return p * np.int64(power).view(np.float64)
 
 
-@fast
+@fused
 def gaussian_row(points: Floats, n: int, x: Floats, height: float, out: Floats) -> None:
     """out[j] = height exp(-|x - points_j|^2) for the first n points."""
     for j in range(n):
@@ -109,7 +116,14 @@ def gaussian_row(points: Floats, n: int, x: Floats, height: float, out: Floats) 
         out[j] = height * exp_of_negative(-out[j])
 
 
-@fast
+@compiled
+def gaussian_matrix(points: Floats, X: Floats, height: float, out: Floats) -> None:
+    """Row t of `out (n, m)` is the row of x_t, for `points (d, m)`."""
+    for t in range(X.shape[0]):
+        gaussian_row(points, points.shape[1], X[t], height, out[t])
+
+
+@compiled
 def kernel_row(block: Block, t: int, support: Support, out: Floats) -> None:
     """out[j] = k(x_t, s_j) for every term j of the expansion."""
     n = support.size[0]

@@ -76,10 +76,24 @@ class KernelSource:
         """The rows `X (b, d)` for the loops; `points (d, n)` are those of the support."""
         from bkbopt.learners._loops_kernel import Block
 
+        diagonal = self.diagonal(X)
         if self.scale is not None:
-            return Block(X / self.scale, y, np.empty((len(X), 0)), np.full(len(X), self.height), self.height)
-        K = self.gram(X, np.vstack([points.T, X]))
-        return Block(X, y, K, self.gram.diag(X), 1.0)
+            return Block(X / self.scale, y, np.empty((len(X), 0)), diagonal, self.height)
+        return Block(X, y, self.gram(X, np.vstack([points.T, X])), diagonal, 1.0)
+
+    def matrix(self, A: Array, B: Array) -> Array:
+        """k(A, B) `(n1, n2)`, for a Gaussian by differences as in the loops: points that are far away do no harm."""
+        from bkbopt.learners._loops_kernel import gaussian_matrix
+
+        if self.scale is None:
+            return self.gram(A, B)
+        out = np.empty((len(A), len(B)))
+        gaussian_matrix(np.ascontiguousarray((B / self.scale).T), A / self.scale, self.height, out)
+        return out
+
+    def diagonal(self, X: Array) -> Array:
+        """k(x, x) `(n,)`."""
+        return self.gram.diag(X) if self.scale is None else np.full(len(X), self.height)
 
     def original(self, points: Array) -> Array:
         """Points `(d, n)` as the loops have them, as rows `(n, d)` in units of the features."""
