@@ -2,5 +2,7 @@
 
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.losses import LOSSES, Loss, get_loss
+from bkbopt.learners.pkawv import PKAWV
+from bkbopt.learners.regression import KernelAWV, OnlineKRR
 
-__all__ = ["LOSSES", "Loss", "OnlineLearner", "get_loss"]
+__all__ = ["LOSSES", "PKAWV", "KernelAWV", "Loss", "OnlineKRR", "OnlineLearner", "get_loss"]

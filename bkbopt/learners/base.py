@@ -83,6 +83,10 @@ class OnlineLearner(ABC):
     def _restore(self, state: dict[str, Any]) -> None:
         """The inverse of `_state`, after `_start`."""
 
+    def _next(self, X: Array) -> Array:
+        """What `_stream` would predict for the one row `X (1, d)`; differs from `_raw` where x itself changes it."""
+        return self._raw(X)
+
     # -- scikit-learn's ways ------------------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -175,7 +179,7 @@ class OnlineLearner(ABC):
         """The label or the number predicted for one row; the errors are those of `predict` and `learn_one`."""
         if self._dim is None:
             raise not_ready(type(self).__name__)
-        raw = self._raw(as_row(x, self._names, self._dim, type(self).__name__))
+        raw = self._next(as_row(x, self._names, self._dim, type(self).__name__))
         return self._labels(raw)[0] if self._classifies else float(raw[0])
 
     def progressive(

@@ -11,13 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bkbopt.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, as_kernel
 from bkbopt.learners.losses import Array
 
-__all__ = ["ForeignGram", "GaussianGram", "Gram", "as_gram", "kernel_from_state", "kernel_to_state"]
+__all__ = ["ForeignGram", "GaussianGram", "Gram", "GramKernel", "as_gram", "kernel_from_state", "kernel_to_state"]
 
 
 class Gram(Protocol):
@@ -80,6 +81,21 @@ class ForeignGram:
         """See `Gram`."""
         with torch.no_grad():
             return np.array(self.kernel.diag(torch.from_numpy(A)).numpy())
+
+
+@dataclass(frozen=True)
+class GramKernel:
+    """A `Gram` as a `bkbopt.kernels.Kernel`: on tensors, without gradients."""
+
+    gram: Gram
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return torch.from_numpy(self.gram(X1.numpy(), X2.numpy()))
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return torch.from_numpy(self.gram.diag(X.numpy()))
 
 
 def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | ForeignGram:

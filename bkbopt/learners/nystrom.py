@@ -1,0 +1,118 @@
+"""Nystrom features whose inducing points grow while a stream is learnt.
+
+| symbol | shape  | units     | meaning                                                                    |
+| ------ | ------ | --------- | -------------------------------------------------------------------------- |
+| S      | (m, d) | as X      | inducing points, in the order in which KORS accepted them                  |
+| W      | (m, r) | 1/y       | W^T k(S, S) W = I_r, upper triangular; points within the span have no column |
+| Z      | (t, r) | y         | features of all rows learnt, z(x) = W^T k_S(x)                             |
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from bkbopt.dictionaries.kors import KORS
+from bkbopt.learners.gram import Gram
+from bkbopt.learners.growing import GrowingRows
+from bkbopt.learners.losses import Array
+from bkbopt.learners.ridge import Ridge
+
+__all__ = ["GrowingNystrom"]
+
+#: A point whose residual is a smaller part of its prior variance lies within the span: the direction would be rounding.
+_WITHIN = 1e-10
+
+
+class GrowingNystrom:
+    """Features, their sampler, and the rows learnt; see the module's table.
+
+    Args:
+        gram: the kernel.
+        d: number of columns of X.
+        kors: the sampler, empty.
+    """
+
+    def __init__(self, gram: Gram, d: int, kors: KORS) -> None:
+        self.gram, self.kors = gram, kors
+        self.S, self.W = GrowingRows(d), np.zeros((0, 0))
+        self.X, self.y = GrowingRows(d), GrowingRows()
+        self._Z = np.zeros((16, 16))
+
+    @property
+    def Z(self) -> Array:
+        """Features of all rows learnt, a view."""
+        return self._Z[: self.X.n, : self.W.shape[1]]
+
+    def offer(self, X: Array, uniforms: Array) -> tuple[Array, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Feed a block to KORS: its kernel values with S and itself `(b, m + b)`, and which rows were accepted `(b,)`."""
+        K = self.gram(X, np.concatenate([self.S.rows, X]))
+        self._places = list(range(self.S.n))
+        accepted = self.kors.select(K, self.gram.diag(X), uniforms)
+        self._first = self.S.n
+        return K, accepted
+
+    def would_accept(self, X: Array, uniforms: Array) -> bool:
+        """Whether `offer` would accept the one row `X (1, d)`; nothing is changed."""
+        K = self.gram(X, np.concatenate([self.S.rows, X]))
+        return bool(copy.deepcopy(self.kors).select(K, self.gram.diag(X), uniforms)[0])
+
+    def features(self, X: Array) -> Array:
+        """Z `(n, r)` of the rows `X (n, d)`."""
+        return self.gram(X, self.S.rows) @ self.W
+
+    def learn(self, X: Array, K: Array, y: Array) -> Array:
+        """Keep the rows: their features `(n, r)`. `K` are their rows of what `offer` returned."""
+        Z = K[:, self._places] @ self.W
+        n, r = self.X.n + len(X), Z.shape[1]
+        self._reserve(n, r)
+        self._Z[self.X.n : n, :r] = Z
+        self.X.append(X)
+        self.y.append(y)
+        return Z
+
+    def grow(self, x: Array, k: Array, t: int, ridge: Ridge) -> None:
+        """Let row `t` of the block, `x (d,)` with kernel values `k (m + b,)`, be an inducing point."""
+        prior = k[self._first + t]
+        z = k[self._places] @ self.W
+        self._places.append(self._first + t)
+        left = float(prior - z @ z)
+        m, r = self.W.shape
+        self.S.append(x[None])
+        W = np.zeros((m + 1, r + (left > _WITHIN * prior)))
+        W[:m, :r] = self.W
+        if left > _WITHIN * prior:
+            # Gram-Schmidt: (k(x, .) - z.z(.)) / sqrt(left).
+            root = left**0.5
+            W[:m, r], W[m, r] = -(self.W @ z) / root, 1.0 / root
+            column = (self.gram(self.X.rows, x[None])[:, 0] - self.Z @ z) / root
+            ridge.grow(self.Z.T @ column, float(column @ column), float(column @ self.y.rows))
+            self._reserve(self.X.n, r + 1)
+            self._Z[: self.X.n, r] = column
+        self.W = W
+
+    def _reserve(self, n: int, r: int) -> None:
+        """Make room for that many rows and features."""
+        rows, columns = self._Z.shape
+        if n > rows or r > columns:
+            store = np.zeros((max(n, 2 * rows) if n > rows else rows, max(r, 3 * columns // 2) if r > columns else columns))
+            store[: self.X.n, : self.W.shape[1]] = self.Z
+            self._Z = store
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file."""
+        return {
+            "S": self.S.rows,
+            "W": self.W,
+            "X": self.X.rows,
+            "y": self.y.rows,
+            "Z": np.ascontiguousarray(self.Z),
+            "kors": self.kors.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`."""
+        for grown, name in ((self.S, "S"), (self.X, "X"), (self.y, "y")):
+            grown.append(state[name])
+        self.W, self._Z = state["W"], state["Z"]
+        self.kors.load_state_dict(state["kors"])
