@@ -28,15 +28,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 
-__all__ = [
-    "SketchedFeatures",
-    "Sketches",
-    "leading_eigenpairs",
-    "leading_svd",
-    "sketch_map",
-    "update_eigenpairs",
-    "update_svd",
-]
+__all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "TruncatedSVD", "sketch_map"]
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -117,56 +109,75 @@ def _times(columns: Ints, signs: Array, s_p: int, K: Array) -> Array:
     return out
 
 
-def leading_eigenpairs(Phi_pp: Array, k: int) -> tuple[Array, Array]:
-    """The k largest eigenvalues `(k,)`, negative ones taken as zero, and their eigenvectors `(s_p, k)`."""
-    e, E = np.linalg.eigh(0.5 * (Phi_pp + Phi_pp.T))
-    return E[:, : -k - 1 : -1], np.maximum(e[: -k - 1 : -1], 0.0)
+@dataclass(frozen=True)
+class Eigenpairs:
+    """Leading eigenvectors `E (s_p, k)` and eigenvalues `e (k,)` of Phi_pp, negative ones taken as zero."""
+
+    E: Array
+    e: Array
+
+    @classmethod
+    def of(cls, Phi_pp: Array, k: int) -> "Eigenpairs":
+        """From scratch, O(s_p^3)."""
+        e, E = np.linalg.eigh(0.5 * (Phi_pp + Phi_pp.T))
+        return cls(E[:, : -k - 1 : -1], np.maximum(e[: -k - 1 : -1], 0.0))
+
+    def update(self, s: Array, v: Array, kappa: float) -> "Eigenpairs":
+        """Those of E diag(e) E^T + s v^T + v s^T + kappa s s^T, cut to as many; O(s_p k^2 + k^3).
+
+        Exact while the rank does not exceed k. The cut is for good: what is dropped again and again in small pieces
+        never adds up, so `of` the stored sketch is better where updates are rare.
+        """
+        k = len(self.e)
+        G = np.stack([s, v], 1)
+        basis = np.hstack([self.E, _new_directions(self.E, G)])
+        g = basis.T @ G
+        H = g @ np.array([[kappa, 1.0], [1.0, 0.0]]) @ g.T
+        H[np.arange(k), np.arange(k)] += self.e
+        inner = Eigenpairs.of(H, k)
+        return Eigenpairs(basis @ inner.E, inner.e)
+
+    @property
+    def root(self) -> Array:
+        """E diag(e)^1/2 `(s_p, k)`."""
+        return self.E * np.sqrt(self.e)
 
 
-def leading_svd(Phi_pp: Array, k: int) -> tuple[Array, Array, Array]:
-    """The k largest singular values `(k,)` between their vectors U and V `(s_p, k)`."""
-    U, sigma, Vt = np.linalg.svd(Phi_pp)
-    return U[:, :k], sigma[:k], Vt[:k].T
+@dataclass(frozen=True)
+class TruncatedSVD:
+    """Leading singular values `sigma (k,)` with vectors `U (n, k)` and `V (n', k)`; updated by TISVD (Algorithm 2)."""
 
+    U: Array
+    sigma: Array
+    V: Array
 
-def update_eigenpairs(E: Array, e: Array, s: Array, v: Array, kappa: float) -> tuple[Array, Array]:
-    """Eigenpairs of E diag(e) E^T + s v^T + v s^T + kappa s s^T, cut to as many as there were; O(s_p k^2 + k^3).
+    @classmethod
+    def of(cls, Phi: Array, k: int) -> "TruncatedSVD":
+        """From scratch."""
+        U, sigma, Vt = np.linalg.svd(Phi, full_matrices=False)
+        return cls(U[:, :k], sigma[:k], Vt[:k].T)
 
-    Exact while the rank does not exceed k. The cut is for good: what is dropped again and again in small pieces never
-    adds up, so `leading_eigenpairs` of the stored sketch is better where updates are rare.
-    """
-    k = len(e)
-    G = np.stack([s, v], 1)
-    P = _new_directions(E, G)
-    basis = np.hstack([E, P])
-    g = basis.T @ G
-    H = g @ np.array([[kappa, 1.0], [1.0, 0.0]]) @ g.T
-    H[np.arange(k), np.arange(k)] += e
-    rotation, e = leading_eigenpairs(H, k)
-    return basis @ rotation, e
+    def change(self, left: Array, right: Array) -> "TruncatedSVD":
+        """That of U diag(sigma) V^T + left right^T, cut to as many singular values, for good as in `Eigenpairs`.
 
+        `left (n, c)` and `right (n', c)` may have fewer directions than columns.
+        """
+        k = len(self.sigma)
+        U = np.hstack([self.U, _new_directions(self.U, left)])
+        V = np.hstack([self.V, _new_directions(self.V, right)])
+        H = (U.T @ left) @ (V.T @ right).T
+        H[np.arange(k), np.arange(k)] += self.sigma
+        inner = TruncatedSVD.of(H, k)
+        return TruncatedSVD(U @ inner.U, inner.sigma, V @ inner.V)
 
-def update_svd(
-    U: Array, sigma: Array, V: Array, left: Array, right: Array
-) -> tuple[Array, Array, Array]:
-    """TISVD: the SVD of U diag(sigma) V^T + left right^T, cut to as many singular values as there were.
+    def update(self, s: Array, v: Array, kappa: float) -> "TruncatedSVD":
+        """The change of Phi_pp by a new point, in the paper's three columns."""
+        return self.change(np.stack([s, v, s], 1), np.stack([v, s, kappa * s], 1))
 
-    Args:
-        U: left singular vectors `(n, k)`.
-        sigma: singular values `(k,)`.
-        V: right singular vectors `(n', k)`.
-        left, right: the factors of the change, `(n, c)` and `(n', c)`; they may be rank-deficient.
-
-    Returns:
-        The new U, sigma, V. The cut is for good, as in `update_eigenpairs`.
-    """
-    k = len(sigma)
-    P, Q = _new_directions(U, left), _new_directions(V, right)
-    U, V = np.hstack([U, P]), np.hstack([V, Q])
-    H = (U.T @ left) @ (V.T @ right).T
-    H[np.arange(k), np.arange(k)] += sigma
-    A, sigma, Bt = np.linalg.svd(H, full_matrices=False)
-    return U @ A[:, :k], sigma[:k], V @ Bt[:k].T
+    @property
+    def root(self) -> Array:
+        """V diag(sigma)^1/2 `(n', k)`: equation 5 takes V for both sides, and so a negative eigenvalue for positive."""
+        return self.V * np.sqrt(self.sigma)
 
 
 def _new_directions(U: Array, D: Array) -> Array:
@@ -182,9 +193,9 @@ def _new_directions(U: Array, D: Array) -> Array:
     return Q
 
 
-def sketch_map(Phi_pm: Array, E: Array, e: Array) -> Array:
-    """M = Phi_pm^+ E diag(e)^1/2 `(s_m, k)`, equation 5."""
-    return np.linalg.pinv(Phi_pm, rcond=NEGLIGIBLE) @ (E * np.sqrt(e))
+def sketch_map(Phi_pm: Array, root: Array) -> Array:
+    """M = Phi_pm^+ root `(s_m, k)`, equation 5."""
+    return np.linalg.pinv(Phi_pm, rcond=NEGLIGIBLE) @ root
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def forgetron(block: Block, support: Support, first: int, budget: int, gram: Flo
         append(block, t, support, y, first)
         if n < budget:
             continue
-        r = np.argmin(support.born[: n + 1])
+        r = int(np.argmin(support.born[: n + 1]))
         a = support.weights[r]
         size = abs(a)
         margin = inner(gram[r], support.weights, n + 1) * (1.0 if a > 0.0 else -1.0)

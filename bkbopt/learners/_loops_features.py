@@ -48,7 +48,7 @@ def sine(r: float) -> float:
 
 @fused
 def fourier_row(omega: Floats, height: float, x: Floats, z: Floats) -> None:
-    """z = sqrt(height / D) [cos, sin](2 pi omega.x); the turns are reduced exactly, and no table or branch is needed."""
+    """z = sqrt(height / D) [cos, sin](2 pi omega.x); the turns are reduced exactly, without branches."""
     D = omega.shape[1]
     for j in range(D):
         z[j] = 0.0
@@ -123,14 +123,17 @@ def landmark_descent(
     stop: int,
     p: Floats,
 ) -> None:
-    """Gradient descent on z(x), rows start to stop."""
+    """Gradient descent on z(x), rows start to stop.
+
+    Steps are cut to 1/|z|^2, beyond which the squared loss would grow without end: sketched features can be long.
+    """
     k, z = np.empty(landmarks.weights.shape[0]), np.empty(M.shape[0])
     for t in range(start, stop):
         feature_map(block, t, landmarks, M, k, z)
         p[t] = inner(z, w, w.shape[0])
         g = loss_slope(loss, block.y[t], p[t])
         if g != 0.0:
-            add(w, -step * g, z)
+            add(w, -g * min(step, 1.0 / inner(z, z, z.shape[0])), z)
 
 
 @compiled

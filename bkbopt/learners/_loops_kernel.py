@@ -13,14 +13,29 @@ this, when they first need it: loading numba takes a good part of a second.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Block", "Floats", "Ints", "Support", "append", "compiled", "exp_of_negative", "fast", "fused", "gaussian_matrix", "gaussian_row",
-           "inner", "kernel_row", "put", "remove"]
+__all__ = [
+    "Block",
+    "Floats",
+    "Ints",
+    "Support",
+    "append",
+    "compiled",
+    "exp_of_negative",
+    "fast",
+    "fused",
+    "gaussian_matrix",
+    "gaussian_row",
+    "inner",
+    "kernel_row",
+    "put",
+    "remove",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -29,18 +44,18 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def compiled(function: F) -> F:
     """Compile to the letter: no rounding is exchanged for speed."""
-    return numba.njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+    return cast(F, numba.njit(cache=True, nogil=True)(function))
 
 
 def fused(function: F) -> F:
     """Compile with fused multiply-adds, and otherwise to the letter."""
-    return numba.njit(cache=True, nogil=True, fastmath={"contract"})(function)  # type: ignore[no-any-return]
+    return cast(F, numba.njit(cache=True, nogil=True, fastmath={"contract"})(function))
 
 
 def fast(function: F) -> F:
-    """Compile with sums in vector order too. It reaches into called functions: never call `exp_of_negative` from one."""
+    """Compile with sums in vector order too. That reaches into called functions: none may be `exp_of_negative`."""
     flags = {"reassoc", "contract", "nsz"}
-    return numba.njit(cache=True, nogil=True, fastmath=flags)(function)  # type: ignore[no-any-return]
+    return cast(F, numba.njit(cache=True, nogil=True, fastmath=flags)(function))
 
 
 class Block(NamedTuple):

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.gram import ForeignGram, GaussianGram, Gram
@@ -51,20 +50,12 @@ class KernelSource:
 
     @classmethod
     def of(cls, gram: Gram, d: int) -> "KernelSource":
-        """For a kernel on `d` features.
-
-        Raises:
-            ArgumentError: the kernel is made for another number of features.
-        """
+        """For a kernel on `d` features."""
         if isinstance(gram, GaussianGram):
             return cls(gram, np.full(d, math.sqrt(2.0) * gram.lengthscale), 1.0)
         kernel = gram.kernel if isinstance(gram, ForeignGram) else None
-        if isinstance(kernel, ARDKernel):
-            columns = len(kernel.log_lengthscale) + len(kernel.categorical)
-            if columns != d:
-                raise ArgumentError(f"kernel: expected a kernel on {d} features, got one on {columns} columns.")
-            if kernel.form == "rbf" and not kernel.categorical:
-                return cls(gram, math.sqrt(2.0) * kernel.lengthscale.numpy(), float(kernel.outputscale))
+        if isinstance(kernel, ARDKernel) and kernel.form == "rbf" and not kernel.categorical:
+            return cls(gram, math.sqrt(2.0) * kernel.lengthscale.numpy(), float(kernel.outputscale))
         return cls(gram, None, 1.0)
 
     @property

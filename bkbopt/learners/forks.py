@@ -15,16 +15,9 @@ import numpy as np
 
 from bkbopt.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
-from bkbopt.features.sketched import (
-    Sketches,
-    leading_eigenpairs,
-    leading_svd,
-    sketch_map,
-    update_eigenpairs,
-    update_svd,
-)
+from bkbopt.features.sketched import Eigenpairs, Sketches, TruncatedSVD, sketch_map
 from bkbopt.learners.losses import Array
-from bkbopt.learners.stages import TwoStageLearner
+from bkbopt.learners.stages import Ints, TwoStageLearner
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
@@ -81,7 +74,7 @@ class _Sketched(TwoStageLearner):
         super()._start(d)
         self._since, self.refreshes_ = 0, 0
 
-    def _switch(self, points: Array, a: Array) -> Array:
+    def _switch(self, points: Array, a: Array) -> Ints:
         K = self._source.matrix(points, points)
         blocks = int(self.blocks)
         self._sketches = Sketches.draw(K, self._sketch(), self._most_features(), blocks, self._rng)
@@ -91,39 +84,32 @@ class _Sketched(TwoStageLearner):
         self._carry(K[:, self._sketches.sampled], K @ a)
         return self._sketches.sampled
 
+    def _kind(self) -> type[Eigenpairs] | type[TruncatedSVD]:
+        return TruncatedSVD if self.decomposition == "tisvd" else Eigenpairs
+
     def _decompose(self) -> None:
         """Factors of Phi_pp from scratch, and the map."""
-        Phi_pp, k = self._sketches.Phi_pp, self._features()
-        if self.decomposition == "tisvd":
-            self._factors = leading_svd(Phi_pp, k)
-        else:
-            self._factors = leading_eigenpairs(Phi_pp, k)
+        self._factors = self._kind().of(self._sketches.Phi_pp, self._features())
         self._map()
 
     def _map(self) -> None:
-        # V of U Sig V^T is taken for both sides, as equation 5 of the paper has it.
-        E, e = (self._factors[2], self._factors[1]) if len(self._factors) == 3 else self._factors
-        self._M = np.ascontiguousarray(sketch_map(self._sketches.Phi_pm, E, e).T)
+        self._M = np.ascontiguousarray(sketch_map(self._sketches.Phi_pm, self._factors.root).T)
 
     def _carry(self, K: Array, f: Array) -> None:
         """Let w give the values `f (t,)` at the points with kernel values `K (t, m)` to the landmarks, at best."""
-        assert self._M is not None
         self._w = np.linalg.lstsq(K @ self._M.T, f, rcond=None)[0]
 
     def _refresh(self, x: Array) -> None:
         """Insert the point `x (1, d)` in the sketches and make the map anew."""
-        psi, kappa = self._source.matrix(x, self._sketched)[0], self._source.diagonal(x)[0]
+        psi, kappa = self._source.matrix(x, self._sketched)[0], float(self._source.diagonal(x)[0])
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
         self._since, self.refreshes_ = 0, self.refreshes_ + 1
         if self.decomposition == "exact":
             self._decompose()
-            return
-        if self.decomposition == "tisvd":
-            self._factors = update_svd(*self._factors, np.stack([s, v, s], 1), np.stack([v, s, kappa * s], 1))
         else:
-            self._factors = update_eigenpairs(*self._factors, s, v, kappa)
-        self._map()
+            self._factors = self._factors.update(s, v, kappa)
+            self._map()
 
     def _second_stage(self, block: "Block", start: int, p: Array) -> None:
         t = start
@@ -147,15 +133,15 @@ class _Sketched(TwoStageLearner):
 
     def _state(self) -> dict[str, object]:
         state = {**super()._state(), "since": self._since, "refreshes": self.refreshes_}
-        if self._M is not None:
-            state |= {"sketched": self._sketched, "factors": list(self._factors), "sketches": vars(self._sketches)}
+        if self.switched_at_ is not None:
+            state |= {"sketched": self._sketched, "factors": vars(self._factors), "sketches": vars(self._sketches)}
         return state
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         self._since, self.refreshes_ = state["since"], state["refreshes"]
-        if self._M is not None:
-            self._sketched, self._factors = state["sketched"], tuple(state["factors"])
+        if self.switched_at_ is not None:
+            self._sketched, self._factors = state["sketched"], self._kind()(**state["factors"])
             self._sketches = Sketches(**state["sketches"])
 
 
@@ -233,7 +219,7 @@ class FORKS(_Sketched):
             return float(self.clip)
         return 1.0 if self._loss.task == "classification" else np.inf
 
-    def _switch(self, points: Array, a: Array) -> Array:
+    def _switch(self, points: Array, a: Array) -> Ints:
         chosen = super()._switch(points, a)
         self._inverse = np.eye(len(self._w)) / float(self.alpha)
         return chosen
@@ -252,9 +238,9 @@ class FORKS(_Sketched):
 
     def _state(self) -> dict[str, object]:
         state = super()._state()
-        return state if self._M is None else {**state, "inverse": self._inverse.copy()}
+        return state if self.switched_at_ is None else {**state, "inverse": self._inverse.copy()}
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        if self._M is not None:
+        if self.switched_at_ is not None:
             self._inverse = state["inverse"]

@@ -14,7 +14,7 @@ from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import check_step
 from bkbopt.learners.gram import ForeignGram
 from bkbopt.learners.losses import Array
-from bkbopt.learners.stages import TwoStageLearner
+from bkbopt.learners.stages import Ints, TwoStageLearner
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
@@ -51,8 +51,6 @@ class FOGD(OnlineLearner):
         kernel = self._gram.kernel if isinstance(self._gram, ForeignGram) else rbf(d, float(self.lengthscale))
         if not isinstance(kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
-        if len(kernel.log_lengthscale) + len(kernel.categorical) != d:
-            raise ArgumentError(f"kernel: expected a kernel on {d} features, got one on another number of columns.")
         features = RandomFourier.from_kernel(kernel, D, self._rng)
         # The loops count in whole turns and run along the frequencies.
         self._omega = np.ascontiguousarray(features.omega.numpy().T / (2.0 * math.pi))
@@ -90,7 +88,7 @@ class NOGD(TwoStageLearner):
     Args and attributes: see `TwoStageLearner`.
     """
 
-    def _switch(self, points: Array, a: Array) -> Array:
+    def _switch(self, points: Array, a: Array) -> Ints:
         lam, V = np.linalg.eigh(self._source.matrix(points, points))
         lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
         # What is smaller is rounding, and its inverse root would blow it up.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from bkbopt.checks import check_count
@@ -26,7 +27,9 @@ from bkbopt.learners.losses import Array
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
 
-__all__ = ["TwoStageLearner"]
+__all__ = ["Ints", "TwoStageLearner"]
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -68,12 +71,12 @@ class TwoStageLearner(ExpansionLearner):
 
     def _start(self, d: int) -> None:
         super()._start(d)
-        self._M: Array | None = None
-        self._w = np.zeros(0)
+        self._M: Array = np.empty((0, 0))
+        self._w: Array = np.empty(0)
         self.switched_at_: int | None = None
 
     @abstractmethod
-    def _switch(self, points: Array, a: Array) -> Array:
+    def _switch(self, points: Array, a: Array) -> Ints:
         """Make `_M` and `_w` from the first stage's terms, `points (B, d)` with weights `a (B,)`.
 
         Returns which of the points are the landmarks, positions `(m,)`.
@@ -87,7 +90,7 @@ class TwoStageLearner(ExpansionLearner):
         from bkbopt.learners._loops_budgeted import kogd
 
         t = 0
-        if self._M is None:
+        if self.switched_at_ is None:
             room, loss, step = self._room(), self._loss.code, float(self.step)
             t = kogd(block, self._support, self._t, 0, loss, step, 0.0, 0, room, p)
             if self.dictionary_size_ == room:
@@ -97,7 +100,7 @@ class TwoStageLearner(ExpansionLearner):
         if t < len(block.X):
             self._second_stage(block, t, p)
 
-    def _keep(self, chosen: Array) -> None:
+    def _keep(self, chosen: Ints) -> None:
         """Keep these terms of the support as landmarks."""
         old, new = self._support, new_support(len(self._support.points), len(chosen))
         for a, b in zip(old[:-1], new[:-1], strict=True):
@@ -110,7 +113,7 @@ class TwoStageLearner(ExpansionLearner):
         return np.inf
 
     def _raw(self, X: Array) -> Array:
-        if self._M is None:
+        if self.switched_at_ is None:
             return super()._raw(X)
         from bkbopt.learners._loops_features import landmark_predictions
 
@@ -124,7 +127,7 @@ class TwoStageLearner(ExpansionLearner):
     @property
     def weights_(self) -> Array:
         """See the class."""
-        return super().weights_ if self._M is None else self._M.T @ self._w
+        return super().weights_ if self.switched_at_ is None else self._M.T @ self._w
 
     @property
     def feature_map_(self) -> SketchedFeatures:
@@ -133,18 +136,18 @@ class TwoStageLearner(ExpansionLearner):
         Raises:
             NotReadyError: the first stage lasts still.
         """
-        if getattr(self, "_M", None) is None:
+        if getattr(self, "switched_at_", None) is None:
             raise NotReadyError(f"feature_map_: expected {self._room()} terms first; learn more rows.")
         d, gram = self.n_features_in_, self._gram
         kernel = gram.kernel if isinstance(gram, ForeignGram) else rbf(d, float(self.lengthscale))
         return SketchedFeatures(kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
 
     def _state(self) -> dict[str, object]:
-        M = None if self._M is None else self._M.copy()
-        return {**super()._state(), "M": M, "w": self._w.copy(), "switched_at": self.switched_at_}
+        own = {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}
+        return {**super()._state(), **own}
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         self._M, self._w, self.switched_at_ = state["M"], state["w"], state["switched_at"]
-        if self._M is not None:
+        if self.switched_at_ is not None:
             self._keep(np.arange(self._M.shape[1]))

@@ -1,13 +1,14 @@
 """The compiled rounds against the formulas written out, and what each algorithm promises."""
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.kernels import matern52, rbf
+from bkbopt.kernels import rbf
+from bkbopt.learners import _loops_budgeted as loops
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
 from bkbopt.learners.losses import LOSSES, Array
@@ -16,11 +17,12 @@ B = 12
 LENGTH = 0.8
 
 
-def stream(n: int = 400, d: int = 3, seed: int = 0) -> tuple[Array, Array]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    # Some points come again, with either label: distances of zero, and weights that cancel.
-    X[::7] = X[rng.integers(20, size=len(X[::7]))]
+def stream(n: int = 400, repeats: bool = True) -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    if repeats:
+        # Some points come again, with either label: distances of zero, and weights that cancel.
+        X[::7] = X[rng.integers(20, size=len(X[::7]))]
     y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
     y[0] = -1.0  # the first label is -1 inside, whichever it is
     return X, y
@@ -48,9 +50,7 @@ def literal_perceptron(X: Array, y: Array) -> Predictions:
     return p, terms
 
 
-def literal_norma(
-    X: Array, y: Array, loss: str, step: float, ridge: float, window: int | None
-) -> Predictions:
+def literal_norma(X: Array, y: Array, loss: str, step: float, ridge: float, window: int | None) -> Predictions:
     terms: list[tuple[int, Array, float]] = []
     p = []
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
@@ -138,7 +138,7 @@ def literal_projectron(X: Array, y: Array, eta: float, budget: int | None, margi
         if label * p[-1] >= 1.0 or (label * p[-1] > 0.0 and not margin):
             continue
         K = np.array([[gauss(s, t) for t in points] for s in points]).reshape(len(points), len(points))
-        d = np.linalg.solve(K, k) if len(points) else k
+        d = np.linalg.solve(K, k) if points else k
         distance = np.sqrt(max(1.0 - k @ d, 0.0))
         if label * p[-1] > 0.0:
             loss = 1.0 - label * p[-1]
@@ -224,3 +224,136 @@ def test_compiled_rounds_follow_the_formulas(name: str) -> None:
     order = np.lexsort(learner.support_.T)
     other = np.lexsort(np.array([s for s, _ in terms]).T)
     np.testing.assert_allclose(learner.support_[order], np.array([s for s, _ in terms])[other], rtol=1e-15)
+
+
+def gaussian_of_tensors(A: torch.Tensor, B_: torch.Tensor) -> torch.Tensor:
+    return torch.exp(-(torch.cdist(A, B_, compute_mode="donot_use_mm_for_euclid_dist") ** 2) / (2.0 * LENGTH**2))
+
+
+@pytest.mark.parametrize("kernel", [rbf(3, LENGTH), gaussian_of_tensors], ids=["ard", "callable"])
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_others_are_looked_up_as_ours_are_computed(name: str, kernel: object) -> None:
+    # Without repeats: where terms are equal, rounding would decide which one BPA-S replaces.
+    X, y = stream(300, repeats=False)
+    make = CASES[name][0]
+    p = predicted(make(lengthscale=LENGTH), X, y)
+    # Rounding of the two exponentials, 1e-16, carried through 300 rounds.
+    np.testing.assert_allclose(predicted(make(kernel=kernel), X, y), p, rtol=0, atol=1e-11)
+
+
+def test_outputscale_of_a_gaussian_kernel_counts() -> None:
+    X, y = stream(100)
+    double = rbf(3, LENGTH, outputscale=2.0)
+    expected = predicted(KernelPerceptron(kernel=double.__call__), X, y)
+    np.testing.assert_allclose(predicted(KernelPerceptron(kernel=double), X, y), expected, rtol=0, atol=1e-12)
+
+
+def test_points_far_away_do_no_harm() -> None:
+    X, y = stream(200)
+    X[::3] *= 1e200
+    for make, _ in CASES.values():
+        assert np.isfinite(predicted(make(lengthscale=LENGTH), X, y)).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_descent_keeps_to_its_regret_bound(loss: str) -> None:
+    X, y = stream(300)
+    step = 0.2
+    p = predicted(KOGD(loss=loss, step=step, lengthscale=LENGTH), X, y)
+    slopes = LOSSES[loss].slope(y, p)
+    K = np.array([[gauss(a, b) for a in X] for b in X])
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        f = rng.normal(size=len(X)) * rng.random()
+        against = LOSSES[loss].value(y, K @ f).sum() + f @ K @ f / (2.0 * step) + 0.5 * step * np.sum(slopes**2)
+        assert LOSSES[loss].value(y, p).sum() <= against
+
+
+def test_norma_forgets_what_its_window_has_passed() -> None:
+    X, y = stream(100)
+    learner = KOGD(loss="squared", window=7)
+    learner.partial_fit(X, y)
+    assert learner.dictionary_size_ == 7
+    # The loops keep points in units of the lengthscale.
+    rows = [sorted(A.tolist()) for A in (learner.support_, X[-7:])]
+    np.testing.assert_allclose(rows[0], rows[1], rtol=1e-15)
+
+
+def test_budgets_are_kept() -> None:
+    X, y = stream(400)
+    for kind in (RBP, Forgetron, BPAS, BOGD, Projectron, ProjectronPP):
+        learner = kind(budget=5, lengthscale=0.1)
+        learner.partial_fit(X, y)
+        assert learner.dictionary_size_ == 5
+
+
+def test_projectron_stays_small_by_its_threshold_alone() -> None:
+    X, y = stream(1000)
+    sizes = [Projectron(eta=eta, lengthscale=3.0).fit(X, y).dictionary_size_ for eta in (0.05, 0.2, 0.5)]
+    assert sizes[0] > sizes[1] > sizes[2]
+    assert sizes[0] < 0.5 * KernelPerceptron(lengthscale=3.0).fit(X, y).dictionary_size_
+
+
+def test_projectron_without_threshold_is_the_perceptron() -> None:
+    # Points in the span, repeated ones here, are projected on themselves.
+    X, y = stream(300)
+    p = predicted(KernelPerceptron(lengthscale=0.3), X, y)
+    # Distances below a relative 1e-10 count as zero, which moves a prediction by up to its root.
+    np.testing.assert_allclose(predicted(Projectron(eta=0.0, lengthscale=0.3), X, y), p, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+def test_the_expectation_of_a_bogd_removal_is_no_change(uniform: bool) -> None:
+    from bkbopt.learners._loops_kernel import Support  # needs numba, as do the loops
+
+    a = np.array([0.3, -0.1, 0.7, 0.2])
+    diagonal = np.array([1.0, 4.0, 1.0, 0.25])
+    sizes = np.abs(a) * np.sqrt(diagonal)
+    q = np.full(4, 0.25) if uniform else (1.0 - sizes / sizes.sum()) / 3.0
+    mean = np.zeros(4)
+    for i in range(4):
+        index = np.arange(4)
+        terms = Support(index[None] + 0.0, a.copy(), diagonal.copy(), index.copy(), index.copy(), np.array([4]))
+        loops.drop_at_random(terms, uniform, q[:i].sum() + 0.5 * q[i])
+        left = terms.points[0, :3].astype(int)
+        assert i not in left
+        mean[left] += q[i] * terms.weights[:3]
+    np.testing.assert_allclose(mean, a, rtol=1e-15)
+
+
+def test_forgetron_damage_stays_within_its_budget() -> None:
+    X, y = stream(500)
+    rng = np.random.default_rng(0)
+    learner = Forgetron(budget=4, lengthscale=LENGTH)
+    for x, label in zip(X, np.where(rng.random(500) < 0.2, -y, y), strict=True):
+        learner.learn_one(x, label)
+        damage, mistakes = learner._sums
+        assert damage <= 15.0 / 32.0 * mistakes + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RBP(budget=0), "budget: expected a whole number >= 1"),
+        (lambda: BOGD(step=0.0), "step: expected a positive learning rate"),
+        (lambda: KOGD(step=0.5, ridge=2.0), "ridge: expected step \\* ridge below 1, got 1"),
+        (lambda: KOGD(window=0), "window: expected a whole number >= 1"),
+        (lambda: KOGD(loss="cubic"), "loss: expected one of squared"),
+        (lambda: BPAS(C=-1.0), "C: expected a positive largest step"),
+        (lambda: Projectron(eta=-0.1), "eta: expected a distance >= 0"),
+        (lambda: BOGD(removal="oldest"), 'removal: expected "uniform" or "weighted"'),
+        (lambda: BOGD(gamma=0.0), "gamma: expected a positive bound"),
+        (lambda: RBP(kernel=rbf(2)), "kernel: expected one for 3 features, got one for 2"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_at_the_first_row(make: Callable[[], OnlineLearner], message: str) -> None:
+    learner = make()
+    before = dict(vars(learner))
+    with pytest.raises(ArgumentError, match=message):
+        learner.learn_one(np.zeros(3), 1)
+    assert vars(learner) == before
+
+
+def test_budget_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ArgumentTypeError, match="budget: expected a whole number"):
+        RBP(budget="many").learn_one(np.zeros(3), 1)
