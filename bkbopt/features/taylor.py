@@ -73,8 +73,8 @@ class Taylor:
         """See `FeatureMap`; O(n r)."""
         U = X / self.lengthscale
         columns = [torch.exp(-0.5 * (U * U).sum(1, keepdim=True))]
-        # A monomial of the next degree is a coordinate times one of this degree whose first coordinate comes no earlier:
-        # these are a run at the end of the last degree's columns.
+        # A monomial of the next degree is a coordinate times one of this degree whose first coordinate comes no
+        # earlier: these are a run at the end of the last degree's columns.
         starts = [0] * self.dim
         for _ in range(self.degree):
             last = columns[-1]

@@ -7,7 +7,10 @@
 | S      | (b, b) | Schur complement of the new rows, C - V^T V                        |
 """
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from bkbopt.learners.losses import Array
@@ -22,22 +25,22 @@ TILE = 256
 class GrowingRows:
     """An array `(n, ...)` that grows along its first axis, at constant cost a row on average."""
 
-    def __init__(self, *shape: int) -> None:
-        self._store = np.empty((16, *shape))
+    def __init__(self, *shape: int, dtype: npt.DTypeLike = np.float64) -> None:
+        self._store: npt.NDArray[Any] = np.empty((16, *shape), dtype=dtype)
         self.n = 0
 
-    def append(self, rows: Array) -> None:
+    def append(self, rows: npt.NDArray[Any]) -> None:
         """Add `rows (b, ...)` at the end."""
         need = self.n + len(rows)
         if need > len(self._store):
-            store = np.empty((max(need, 2 * len(self._store)), *self._store.shape[1:]))
+            store = np.empty((max(need, 2 * len(self._store)), *self._store.shape[1:]), dtype=self._store.dtype)
             store[: self.n] = self.rows
             self._store = store
         self._store[self.n : need] = rows
         self.n = need
 
     @property
-    def rows(self) -> Array:
+    def rows(self) -> npt.NDArray[Any]:
         """The rows so far, a view."""
         return self._store[: self.n]
 
@@ -98,6 +101,6 @@ def lower_solve(L: Array, B: Array, *, transposed: bool = False) -> Array:
 def lower_factor(S: Array) -> Array:
     """Lower Cholesky factor of `S (b, b)`; `KernelError` where it is not positive semi-definite beyond rounding."""
     try:
-        return np.linalg.cholesky(S)
+        return np.asarray(np.linalg.cholesky(S), dtype=np.float64)
     except np.linalg.LinAlgError:
         return safe_cholesky(torch.from_numpy(np.ascontiguousarray(S))).numpy()

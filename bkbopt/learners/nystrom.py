@@ -18,10 +18,31 @@ from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.losses import Array
 from bkbopt.learners.ridge import Ridge
 
-__all__ = ["GrowingNystrom"]
+__all__ = ["GrowingNystrom", "grown_root"]
 
 #: A point whose residual is a smaller part of its prior variance lies within the span: the direction would be rounding.
 _WITHIN = 1e-10
+
+
+def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
+    """The root of one more point, and the length of its new direction (0: it lies within the span, no column is added).
+
+    Args:
+        W: root so far, `(m, r)`.
+        z: features of the point, `(r,)`.
+        prior: k(x, x) of the point.
+    """
+    m, r = W.shape
+    left = prior - float(z @ z)
+    grows = left > _WITHIN * prior
+    out = np.zeros((m + 1, r + grows))
+    out[:m, :r] = W
+    if not grows:
+        return out, 0.0
+    # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left).
+    root = left**0.5
+    out[:m, r], out[m, r] = -(W @ z) / root, 1.0 / root
+    return out, root
 
 
 class GrowingNystrom:
@@ -45,7 +66,7 @@ class GrowingNystrom:
         return self._Z[: self.X.n, : self.W.shape[1]]
 
     def offer(self, X: Array, uniforms: Array) -> tuple[Array, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Feed a block to KORS: its kernel values with S and itself `(b, m + b)`, and which rows were accepted `(b,)`."""
+        """Feed a block to KORS: its kernel values with S and itself `(b, m + b)`, and which rows it accepted."""
         K = self.gram(X, np.concatenate([self.S.rows, X]))
         self._places = list(range(self.S.n))
         accepted = self.kors.select(K, self.gram.diag(X), uniforms)
@@ -76,27 +97,23 @@ class GrowingNystrom:
         prior = k[self._first + t]
         z = k[self._places] @ self.W
         self._places.append(self._first + t)
-        left = float(prior - z @ z)
-        m, r = self.W.shape
         self.S.append(x[None])
-        W = np.zeros((m + 1, r + (left > _WITHIN * prior)))
-        W[:m, :r] = self.W
-        if left > _WITHIN * prior:
-            # Gram-Schmidt: (k(x, .) - z.z(.)) / sqrt(left).
-            root = left**0.5
-            W[:m, r], W[m, r] = -(self.W @ z) / root, 1.0 / root
-            column = (self.gram(self.X.rows, x[None])[:, 0] - self.Z @ z) / root
-            ridge.grow(self.Z.T @ column, float(column @ column), float(column @ self.y.rows))
+        r = self.W.shape[1]
+        self.W, root = grown_root(self.W, z, float(prior))
+        if root > 0.0:
+            column = (self.gram(self.X.rows, x[None])[:, 0] - self._Z[: self.X.n, :r] @ z) / root
             self._reserve(self.X.n, r + 1)
+            ridge.grow(self._Z[: self.X.n, :r].T @ column, float(column @ column), float(column @ self.y.rows))
             self._Z[: self.X.n, r] = column
-        self.W = W
 
     def _reserve(self, n: int, r: int) -> None:
         """Make room for that many rows and features."""
         rows, columns = self._Z.shape
         if n > rows or r > columns:
-            store = np.zeros((max(n, 2 * rows) if n > rows else rows, max(r, 3 * columns // 2) if r > columns else columns))
-            store[: self.X.n, : self.W.shape[1]] = self.Z
+            store = np.zeros(
+                (max(n, 2 * rows) if n > rows else rows, max(r, 3 * columns // 2) if r > columns else columns)
+            )
+            store[: self.X.n, :columns] = self._Z[: self.X.n]
             self._Z = store
 
     def state_dict(self) -> dict[str, object]:

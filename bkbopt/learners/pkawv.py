@@ -13,6 +13,7 @@ from the rows, which are kept.
 """
 
 import copy
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +49,8 @@ class PKAWV(OnlineLearner):
             for the Gaussian only.
         lengthscale: of the Gaussian, in units of the features; unused with another kernel.
         lam: ridge, y squared over the squared norm of f.
-        features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array `(m, d)`
-            of inducing points; or a `FeatureMap`.
+        features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
+            `(m, d)` of inducing points; or a `FeatureMap`.
         degree: M of the Taylor features; their number is (M + d) choose d.
         forward: whether predictions are the forward ones; if not they are those of ridge regression.
         mu: ridge of KORS, y squared; the smaller, the more inducing points.
@@ -136,7 +137,7 @@ class PKAWV(OnlineLearner):
         out = np.empty(len(X))
         K, accepted = growing.offer(X, self._rng.random(len(X)))
         starts = [0, *np.flatnonzero(accepted).tolist(), len(X)]
-        for k, (a, e) in enumerate(zip(starts, starts[1:], strict=False)):
+        for k, (a, e) in enumerate(itertools.pairwise(starts)):
             if k > 0:
                 growing.grow(X[a], K[a], a, self._ridge)
             if e > a:
@@ -192,8 +193,8 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
             )
         if learner.kernel is not None:
             raise ArgumentError(
-                "features: expected 'nystrom' or inducing points with a kernel of yours, got 'taylor', which is for the "
-                "Gaussian (kernel=None)."
+                "features: expected 'nystrom' or inducing points with a kernel of yours, got 'taylor', which is for "
+                "the Gaussian (kernel=None)."
             )
         lengthscale = check_number("lengthscale", learner.lengthscale, 0.0, "a positive finite length", strict=True)
         return Taylor(d, check_count("degree", learner.degree, 0), lengthscale, limit)

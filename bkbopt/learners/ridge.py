@@ -89,7 +89,7 @@ class Ridge:
         return p / corner**2 if forward else p
 
     def grow(self, c: Array, d: float, s: float) -> None:
-        """One more feature: its products `c (r,)` with the features of all rows, its own `d`, and `s` = sum of y times it.
+        """One more feature.
 
         Args:
             c: sum of z z_new.
