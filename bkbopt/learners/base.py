@@ -120,7 +120,9 @@ class OnlineLearner(ABC):
         """
         fresh = type(self)(**self.get_params())
         fresh.partial_fit(X, y)
-        vars(self).clear()
+        # Not all attributes need be ours: scikit-learn's meta-estimators hang some on for the time of a fit.
+        for name in ("classes_", "feature_names_in_"):
+            vars(self).pop(name, None)
         vars(self).update(vars(fresh))
         return self
 
@@ -153,7 +155,8 @@ class OnlineLearner(ABC):
         return self._decision
 
     def _decision(self, X: object) -> Array:
-        return self._sign * self._predicted(X)
+        raw = self._predicted(X)
+        return self._sign * raw
 
     def score(self, X: object, y: object) -> float:
         """Accuracy of the predicted labels, or the R^2 of the predicted numbers."""

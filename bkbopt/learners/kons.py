@@ -68,7 +68,7 @@ class KONS(OnlineLearner):
         self._X, self._c = GrowingRows(d), GrowingRows()
         self._J, self._y_w, self._cholesky = GrowingRows(dtype=np.intp), GrowingRows(), GrowingCholesky()
         self._picked, self._scale = GrowingRows(dtype=np.intp), GrowingRows()
-        self._dual: Array | None = None
+        self._cache: dict[str, Array] = {}
 
     def _new_sampler(self) -> KORS:
         return KORS(self._alpha)
@@ -92,7 +92,7 @@ class KONS(OnlineLearner):
         out = np.empty(len(X))
         for a in range(0, len(X), _BLOCK):
             self._block(X[a : a + _BLOCK], y[a : a + _BLOCK], out[a : a + _BLOCK])
-        self._dual = None
+        self._cache.clear()
         return out
 
     def _block(self, X: Array, y: Array, out: Array) -> None:
@@ -161,12 +161,13 @@ class KONS(OnlineLearner):
         )
 
     def _raw(self, X: Array) -> Array:
-        if self._dual is None:
-            self._dual = self._c.rows.copy()
-            self._dual[self._J.rows] -= self._cholesky.solve_transposed(self._y_w.rows)
+        if "dual" not in self._cache:
+            dual = self._c.rows.copy()
+            dual[self._J.rows] -= self._cholesky.solve_transposed(self._y_w.rows)
+            self._cache["dual"] = dual
         out = np.empty(len(X))
         for a in range(0, len(X), _BLOCK):
-            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], self._X.rows) @ self._dual / self._alpha
+            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], self._X.rows) @ self._cache["dual"] / self._alpha
         return np.clip(out, -self._C, self._C)
 
     _GROWN = ("_X", "_c", "_J", "_y_w", "_picked", "_scale")

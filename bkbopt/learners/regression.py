@@ -49,7 +49,7 @@ class OnlineKRR(OnlineLearner):
         self._lam = check_number("lam", self.lam, 0.0, "a positive finite ridge", strict=True)
         self._X, self._y, self._e, self._square = GrowingRows(d), GrowingRows(), GrowingRows(), 0.0
         self._cholesky = GrowingCholesky()
-        self._dual: Array | None = None
+        self._cache: dict[str, Array] = {}
 
     @property
     def dictionary_size_(self) -> int:
@@ -96,17 +96,17 @@ class OnlineKRR(OnlineLearner):
         self._cholesky.append(V, L)
         for grown, rows in ((self._X, X), (self._y, y), (self._e, e)):
             grown.append(rows)
-        self._dual = None
+        self._cache.clear()
         # L_tt^2 = lam (1 + h_t); the forward prediction is p / (1 + h) (Eq. 3 with f(x_t)^2 added).
         return p * self._lam / np.diag(L) ** 2 if self._forward else p
 
     def _raw(self, X: Array) -> Array:
-        if self._dual is None:
-            self._dual = self._cholesky.solve_transposed(self._e.rows)
+        if "dual" not in self._cache:
+            self._cache["dual"] = self._cholesky.solve_transposed(self._e.rows)
         out = np.empty(len(X))
         for a in range(0, len(X), _BLOCK):
             K = self._gram(self._X.rows, X[a : a + _BLOCK])
-            p = K.T @ self._dual
+            p = K.T @ self._cache["dual"]
             if self._forward:
                 V = self._cholesky.solve(K)
                 h = np.maximum(self._gram.diag(X[a : a + _BLOCK]) - np.einsum("ij,ij->j", V, V), 0.0) / self._lam

@@ -184,7 +184,8 @@ def _as_float(X: Any) -> Array:
             raise ArgumentError("X: expected real numbers. Complex data not supported.")
         if A.dtype.kind not in "biufOUS":
             raise ArgumentTypeError(f"X: expected real numbers, got dtype {A.dtype}.")
-        return np.ascontiguousarray(A, dtype=np.float64) if A.ndim else A
+        # Tensors do not share memory that is read-only; such arrays are copied.
+        return np.require(A, np.float64, ["C", "W"])
     except TypeError as error:
         if isinstance(error, ArgumentTypeError):
             raise
