@@ -133,7 +133,8 @@ def landmark_descent(
         p[t] = inner(z, w, w.shape[0])
         g = loss_slope(loss, block.y[t], p[t])
         if g != 0.0:
-            add(w, -g * min(step, 1.0 / inner(z, z, z.shape[0])), z)
+            length = inner(z, z, z.shape[0])
+            add(w, -g * (step if step * length <= 1.0 else 1.0 / length), z)
 
 
 @compiled

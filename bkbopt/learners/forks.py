@@ -97,7 +97,7 @@ class _Sketched(TwoStageLearner):
 
     def _carry(self, K: Array, f: Array) -> None:
         """Let w give the values `f (t,)` at the points with kernel values `K (t, m)` to the landmarks, at best."""
-        self._w = np.linalg.lstsq(K @ self._M.T, f, rcond=None)[0]
+        self._w = np.asarray(np.linalg.lstsq(K @ self._M.T, f, rcond=None)[0], np.float64)
 
     def _refresh(self, x: Array) -> None:
         """Insert the point `x (1, d)` in the sketches and make the map anew."""
