@@ -125,7 +125,7 @@ class RBP(_Budgeted):
     """
 
     loss = "hinge"
-    seed: int | None = None
+    seed: int | None = 0
 
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import perceptron
@@ -292,7 +292,7 @@ class BOGD(_Budgeted):
     ridge: float = 0.0
     gamma: float = 10.0
     removal: Literal["uniform", "weighted"] = "uniform"
-    seed: int | None = None
+    seed: int | None = 0
 
     def _check(self) -> None:
         super()._check()

@@ -34,7 +34,7 @@ class _Sketched(TwoStageLearner):
     blocks: int = 1
     refresh_every: int | None = 10_000
     decomposition: Literal["eigen", "tisvd", "exact"] = "eigen"
-    seed: int | None = None
+    seed: int | None = 0
 
     def _room(self) -> int:
         return 2 * int(self.budget)
@@ -72,7 +72,7 @@ class _Sketched(TwoStageLearner):
 
     def _start(self, d: int) -> None:
         super()._start(d)
-        self._since, self.refreshes_ = 0, 0
+        self._since, self.n_refreshes_ = 0, 0
 
     def _switch(self, points: Array, a: Array) -> Ints:
         K = self._source.matrix(points, points)
@@ -104,7 +104,7 @@ class _Sketched(TwoStageLearner):
         psi, kappa = self._source.matrix(x, self._sketched)[0], float(self._source.diagonal(x)[0])
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
-        self._since, self.refreshes_ = 0, self.refreshes_ + 1
+        self._since, self.n_refreshes_ = 0, self.n_refreshes_ + 1
         if self.decomposition == "exact":
             self._decompose()
         else:
@@ -132,14 +132,14 @@ class _Sketched(TwoStageLearner):
         """Refresh with the point `x (1, d)`, and say what becomes of w."""
 
     def _state(self) -> dict[str, object]:
-        state = {**super()._state(), "since": self._since, "refreshes": self.refreshes_}
+        state = {**super()._state(), "since": self._since, "refreshes": self.n_refreshes_}
         if self.switched_at_ is not None:
             state |= {"sketched": self._sketched, "factors": vars(self._factors), "sketches": vars(self._sketches)}
         return state
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._since, self.refreshes_ = state["since"], state["refreshes"]
+        self._since, self.n_refreshes_ = state["since"], state["refreshes"]
         if self.switched_at_ is not None:
             self._sketched, self._factors = state["sketched"], self._kind()(**state["factors"])
             self._sketches = Sketches(**state["sketches"])
@@ -198,7 +198,7 @@ class FORKS(_Sketched):
 
     Attributes:
         switched_at_: the number of rows learnt in the first stage; None while it lasts.
-        refreshes_: how often the map was renewed.
+        n_refreshes_: how often the map was renewed.
         dictionary_size_, support_, weights_: the terms of the first stage, then the landmarks (see `ExpansionLearner`).
         feature_map_: the features of the second stage.
     """

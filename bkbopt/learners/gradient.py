@@ -43,7 +43,7 @@ class FOGD(OnlineLearner):
     step: float = 0.2
     kernel: object = None
     lengthscale: float = 1.0
-    seed: int | None = None
+    seed: int | None = 0
 
     def _start(self, d: int) -> None:
         D = check_count("frequencies", self.frequencies)

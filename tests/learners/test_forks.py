@@ -114,7 +114,7 @@ def test_learner_follows_the_formulas(kind: type[FORKS | SkeGD], loss: str, kern
         seed=1,
     )
     p = raw(learner, X, y)
-    assert learner.refreshes_ >= 3
+    assert learner.n_refreshes_ >= 3
     K = rbf(3, LENGTH)(torch.tensor(X), torch.tensor(X)).numpy()
     # Newton steps start from A = 0.01 I and pseudo-inverses have conditions of 1e3.
     np.testing.assert_allclose(p, Literal(learner, K, y).run(), rtol=0, atol=1e-9)
@@ -146,7 +146,7 @@ def test_first_prediction_after_a_refresh_is_zero() -> None:
     p = raw(learner, X, y)
     first = learner.switched_at_ + RHO
     assert not p[first : len(p) : RHO].any()
-    assert np.count_nonzero(p[learner.switched_at_ :] == 0.0) == learner.refreshes_
+    assert np.count_nonzero(p[learner.switched_at_ :] == 0.0) == learner.n_refreshes_
 
 
 def test_sketched_descent_keeps_its_hypothesis_over_a_refresh() -> None:
@@ -154,19 +154,19 @@ def test_sketched_descent_keeps_its_hypothesis_over_a_refresh() -> None:
     learner = SkeGD(loss="logistic", budget=B, rank=3, kernel=linear, refresh_every=RHO, seed=0)
     learner.partial_fit(X[:1], y[:1], classes=[-1, 1])
     for t in range(1, len(X)):
-        before = learner.refreshes_, learner.support_.T @ learner.weights_
+        before = learner.n_refreshes_, learner.support_.T @ learner.weights_
         learner.learn_one(X[t], y[t])
-        if learner.refreshes_ > before[0]:
+        if learner.n_refreshes_ > before[0]:
             # The last step is in: f(x) = v.x has moved along x_t alone. The features hold any v.
             moved = learner.support_.T @ learner.weights_ - before[1]
             np.testing.assert_allclose(np.cross(moved, X[t]), 0.0, rtol=0, atol=1e-10)
-    assert learner.refreshes_ > 3
+    assert learner.n_refreshes_ > 3
 
 
-def test_without_refreshes_the_map_stays() -> None:
+def test_without_n_refreshes_the_map_stays() -> None:
     X, y = stream()
     learner = FORKS(budget=B, refresh_every=None, seed=0).fit(X, y)
-    assert learner.refreshes_ == 0
+    assert learner.n_refreshes_ == 0
     assert len(learner._sketched) == 2 * B
 
 
