@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt import storage
+from bkbopt.checks import check_count
 from bkbopt.errors import ArgumentError, BkbError, StateFileError
 from bkbopt.learners.gram import Gram, as_gram, kernel_from_state, kernel_to_state
 from bkbopt.learners.interop import not_ready, tags
@@ -293,7 +294,7 @@ class OnlineLearner(ABC):
         if hasattr(self, "kernel"):
             self._gram = as_gram(self.kernel, getattr(self, "lengthscale", 1.0), d)
         if hasattr(self, "seed"):
-            self._rng = np.random.default_rng(self.seed)
+            self._rng = np.random.default_rng(None if self.seed is None else check_count("seed", self.seed, 0))
         self._start(d)
         self.n_features_in_, self.n_rounds_, self._negative = d, 0, 0
         if names is not None:

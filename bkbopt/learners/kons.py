@@ -208,7 +208,7 @@ class SketchedKONS(KONS):
     gamma: float = 0.1
     beta: float = 1.0
     eps: float = 0.5
-    seed: int = 0
+    seed: int | None = 0
 
     def _new_sampler(self) -> KORS:
         self._least = check_number("gamma", self.gamma, 0.0, "a probability")

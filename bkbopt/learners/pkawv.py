@@ -75,7 +75,7 @@ class PKAWV(OnlineLearner):
     beta: float = 1.0
     eps: float = 0.5
     max_features: int = 10_000
-    seed: int = 0
+    seed: int | None = 0
 
     def _start(self, d: int) -> None:
         self._lam = check_number("lam", self.lam, 0.0, "a positive finite ridge", strict=True)
@@ -119,10 +119,11 @@ class PKAWV(OnlineLearner):
     def _stream(self, X: Array, y: Array) -> Array:
         out = np.empty(len(X))
         with one_thread(len(X), self._ridge.r):
-            for a in range(0, len(X), _BLOCK):
-                B = X[a : a + _BLOCK]
-                learn = self._growing_block if self._growing is not None else self._block
-                out[a : a + _BLOCK] = learn(B, y[a : a + _BLOCK])
+            learn = self._growing_block if self._growing is not None else self._block
+            # As many rows as features balance the work for the rows with that for a new factor.
+            step = _BLOCK if self._growing is not None else min(max(self._ridge.r, 128), 512)
+            for a in range(0, len(X), step):
+                out[a : a + step] = learn(X[a : a + step], y[a : a + step])
         self._square += float(np.sum((out - y) ** 2))
         self._largest = max(self._largest, float(np.abs(y).max()))
         return out

@@ -68,7 +68,7 @@ class ProsNKONS(OnlineLearner):
     max_dictionary: int | None = None
     restart: bool = True
     squared_weights: bool = False
-    seed: int = 0
+    seed: int | None = 0
 
     n_restarts_ = 0
 
