@@ -1,6 +1,8 @@
 """The compiled rounds against the formulas written out, and what each algorithm promises."""
 
+import copy
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import rbf
 from bkbopt.learners import _loops_budgeted as loops
+from bkbopt.learners import expansion
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
 from bkbopt.learners.losses import LOSSES, Array
@@ -357,3 +360,27 @@ def test_parameters_out_of_range_are_refused_at_the_first_row(make: Callable[[],
 def test_budget_that_is_no_number_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match="budget: expected a whole number"):
         RBP(budget="many").learn_one(np.zeros(3), 1)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_may_end_anywhere(name: str, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = stream(200)
+    make = CASES[name][0]
+    p = predicted(make(lengthscale=LENGTH), X, y)
+    monkeypatch.setattr(expansion, "GAUSSIAN_ROWS", rows)
+    np.testing.assert_array_equal(predicted(make(lengthscale=LENGTH), X, y), p)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_saved_learner_goes_on_alike(name: str, tmp_path: Path) -> None:
+    X, y = stream(300)
+    learner = CASES[name][0](lengthscale=LENGTH)
+    for start in (0, 100):  # before the budget is full, and after
+        learner.partial_fit(X[start : start + 100], y[start : start + 100])
+        learner.save(tmp_path / "state")
+        again = OnlineLearner.load(tmp_path / "state")
+        np.testing.assert_array_equal(again.predict(X), learner.predict(X))
+        np.testing.assert_array_equal(
+            predicted(again, X[200:], y[200:]), predicted(copy.deepcopy(learner), X[200:], y[200:])
+        )

@@ -1,6 +1,7 @@
 """FORKS and SkeGD against sketches, projections and Newton steps written out."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import rbf
+from bkbopt.learners import expansion
 from bkbopt.learners.forks import FORKS, SkeGD
 from bkbopt.learners.losses import LOSSES, Array
 
@@ -237,3 +239,27 @@ def test_parameters_out_of_range_are_refused_at_the_first_row(make: Callable[[],
     with pytest.raises(ArgumentError, match=message):
         learner.learn_one(np.zeros(3), 1)
     assert vars(learner) == before
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+@pytest.mark.parametrize("kind", [FORKS, SkeGD])
+def test_blocks_may_end_anywhere(kind: type[FORKS | SkeGD], rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = stream()
+    options = {"budget": B, "refresh_every": RHO, "lengthscale": LENGTH, "seed": 0}
+    p = raw(kind(**options), X, y)
+    monkeypatch.setattr(expansion, "GAUSSIAN_ROWS", rows)
+    np.testing.assert_array_equal(raw(kind(**options), X, y), p)
+
+
+@pytest.mark.parametrize("kind", [FORKS, SkeGD])
+@pytest.mark.parametrize("way", ["eigen", "tisvd", "exact"])
+def test_saved_learner_goes_on_alike_in_both_stages(kind: type[FORKS | SkeGD], way: str, tmp_path: Path) -> None:
+    X, y = stream()
+    for stop in (3, 60, 200):
+        learner = kind(budget=B, refresh_every=RHO, lengthscale=LENGTH, decomposition=way, seed=0)
+        learner.partial_fit(X[:stop], y[:stop])
+        learner.save(tmp_path / "state")
+        again = kind.load(tmp_path / "state")
+        np.testing.assert_array_equal(again.decision_function(X), learner.decision_function(X))
+        np.testing.assert_array_equal(raw(again, X[stop:], y[stop:]), raw(learner, X[stop:], y[stop:]))
+        assert (again.n_refreshes_, again.switched_at_) == (learner.n_refreshes_, learner.switched_at_)
