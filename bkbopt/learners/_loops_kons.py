@@ -29,13 +29,17 @@ class Corner(NamedTuple):
 
 
 class Sketch(NamedTuple):
-    """What the block adds, filled in by the rounds: arrays of length b but `L (b, b)`; `size[0]` rows entered A."""
+    """What the block adds, filled in by the rounds: arrays of length b but `L (b, b)`; `size[0]` rows entered A.
+
+    `bound` sums up the terms of the regret bound: g^2 phi^T A^-1 phi, and (eta - curvature)^+ g^2.
+    """
 
     L: Floats
     y_w: Floats
     rows: Ints
     size: Ints
     c: Floats
+    bound: Floats
 
 
 class Kors(NamedTuple):
@@ -62,6 +66,7 @@ def newton_rounds(
     C: float,
     alpha: float,
     sigma: float,
+    curvature: float,
     lipschitz: float,
     kors: Kors,
     beta: float,
@@ -101,6 +106,9 @@ def newton_rounds(
         if r > 0.0 and ybar != yhat:
             c -= (ybar - yhat) * alpha / r
         sketch.c[t] = c
+        leverage = r / (r * weight + alpha) if enters else r / alpha
+        sketch.bound[0] += g * g * leverage
+        sketch.bound[1] += g * g * max((eta if enters else 0.0) - curvature, 0.0)
         for j in range(m):
             sketch.y_w[j] += c * v[j]
             inner += c * v[j] * v[j]

@@ -68,6 +68,7 @@ class KONS(OnlineLearner):
         self._X, self._c = GrowingRows(d), GrowingRows()
         self._J, self._y_w, self._cholesky = GrowingRows(dtype=np.intp), GrowingRows(), GrowingCholesky()
         self._picked, self._scale = GrowingRows(dtype=np.intp), GrowingRows()
+        self._bound = np.zeros(2)
         self._cache: dict[str, Array] = {}
 
     def _new_sampler(self) -> KORS:
@@ -88,6 +89,15 @@ class KONS(OnlineLearner):
         """Number of rows that predictions need: all."""
         return self._X.n
 
+    def regret_bound(self, norm: float) -> float:
+        """What the regret so far cannot exceed against any f with |f| <= `norm` and |f(x_s)| <= C at all rows learnt.
+
+        (alpha |f|^2 + sum_s g_s^2 phi_s^T A_s^-1 phi_s + 4 C^2 sum_s (eta_s - sigma)^+ g_s^2) / 2, which is
+        Proposition 1 of the paper without the spare factor of two. For regression targets have to keep within [-C, C].
+        """
+        newton, excess = self._bound
+        return 0.5 * float(self._alpha * norm**2 + newton + 4.0 * self._C**2 * excess)
+
     def _stream(self, X: Array, y: Array) -> Array:
         out = np.empty(len(X))
         for a in range(0, len(X), _BLOCK):
@@ -105,7 +115,12 @@ class KONS(OnlineLearner):
         K[np.diag_indices_from(K)] = self._gram.diag(X)
         corner = loops.Corner(past @ self._c.rows, V.T @ self._y_w.rows, K, np.ascontiguousarray(V.T @ V))
         new = loops.Sketch(
-            np.zeros((b, b)), np.zeros(b), np.zeros(b, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(b)
+            np.zeros((b, b)),
+            np.zeros(b),
+            np.zeros(b, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.zeros(b),
+            self._bound,
         )
         kors = self._offered(K, past)
         loops.newton_rounds(
@@ -116,6 +131,7 @@ class KONS(OnlineLearner):
             self._C,
             self._alpha,
             self._sigma,
+            self._loss.curvature(self._C),
             self._loss.lipschitz(self._C),
             kors,
             self._sampler.beta,
@@ -175,13 +191,14 @@ class KONS(OnlineLearner):
     def _state(self) -> dict[str, object]:
         grown: dict[str, object] = {name: getattr(self, name).rows for name in self._GROWN}
         factor = np.ascontiguousarray(self._cholesky.factor)
-        return {**grown, "factor": factor, "sampler": self._sampler.state_dict()}
+        return {**grown, "factor": factor, "sampler": self._sampler.state_dict(), "bound": self._bound}
 
     def _restore(self, state: dict[str, Any]) -> None:
         for name in self._GROWN:
             getattr(self, name).append(state[name])
         self._cholesky.factor = state["factor"]
         self._sampler.load_state_dict(state["sampler"])
+        self._bound = state["bound"]
 
 
 @dataclass(kw_only=True, eq=False)

@@ -99,10 +99,10 @@ def test_gamma_bounds_the_size_of_the_sketch_from_below() -> None:
     assert 0.4 * slopes < np.mean(sizes[5:]) < 0.65 * slopes
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("gamma", [1.0, 0.2])
 @pytest.mark.parametrize("seed", range(3))
-def test_regret_stays_below_the_bound_of_the_first_proposition(loss: str, seed: int) -> None:
-    """R_T <= alpha |w|^2 + sum_t g_t^2 phi_t^T A_t^-1 phi_t, against every w with |w.z_t| <= C on the stream."""
+def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     C, rule = 1.0, get_loss(loss)
     Z = features(X)
@@ -110,15 +110,22 @@ def test_regret_stays_below_the_bound_of_the_first_proposition(loss: str, seed: 
     w *= 0.95 * C / np.abs(Z @ w).max()
     best = Z @ w
     y = np.clip(best + 0.2 * rng.standard_normal(N), -C, C) if rule.task == "regression" else np.sign(best)
-    model = KONS(loss=loss, kernel=polynomial, C=C)
+    model = SketchedKONS(loss=loss, kernel=polynomial, C=C, gamma=gamma, beta=0.2)
     predictions = model.progressive(X, y, decision=True)
-    g = rule.slope(y, predictions)
-    A, newton = np.eye(Z.shape[1]), 0.0
-    for z, slope in zip(Z, g, strict=True):
-        A += rule.curvature(C) * slope**2 * np.outer(z, z)
-        newton += slope**2 * z @ np.linalg.solve(A, z)
     regret = float(np.sum(rule.value(y, predictions) - rule.value(y, best)))
-    assert regret <= 0.5 * (w @ w + newton)
+    assert regret <= model.regret_bound(float(np.linalg.norm(w)))
+
+
+def test_bound_is_that_of_the_paper_with_explicit_matrices() -> None:
+    model, rule = KONS(loss="absolute", kernel=polynomial), get_loss("absolute")
+    g = rule.slope(NUMBERS, model.progressive(X, NUMBERS))
+    A, newton, excess = np.eye(10), 0.0, 0.0
+    for t, (z, slope) in enumerate(zip(features(X), g, strict=True)):
+        eta = rule.step_weight(1.0, t + 1)
+        A += eta * slope**2 * np.outer(z, z)
+        newton += slope**2 * z @ np.linalg.solve(A, z)
+        excess += eta * slope**2
+    assert model.regret_bound(3.0) == pytest.approx(0.5 * (9.0 + newton + 4.0 * excess), rel=1e-10)
 
 
 def test_two_losses_at_one_point_drive_first_order_regret_and_kons_follows() -> None:
