@@ -10,6 +10,7 @@ __all__ = [
     "ArgumentTypeError",
     "BkbError",
     "KernelError",
+    "MissingPackageError",
     "NotReadyError",
     "SpaceExhaustedError",
     "StateFileError",
@@ -56,3 +57,7 @@ class NotReadyError(BkbError, RuntimeError):
 
 class StateFileError(BkbError, ValueError):
     """A state file is corrupt, was not written by bkbopt, or was written by a newer version of it."""
+
+
+class MissingPackageError(BkbError, ImportError):
+    """The call needs a package that an extra of bkbopt installs, and it is not there."""

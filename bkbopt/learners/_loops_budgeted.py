@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from bkbopt.learners._loops_kernel import Block, Floats, Support, append, compiled, fast, inner, kernel_row, put, remove
+from bkbopt.learners._compiled import compiled, fast
+from bkbopt.learners._loops_kernel import Block, Floats, Support, append, inner, kernel_row, put, remove
 from bkbopt.learners._loops_losses import loss_slope
 
 __all__ = ["bogd", "bpas", "expand", "forgetron", "kogd", "perceptron", "projectron"]

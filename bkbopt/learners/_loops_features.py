@@ -15,7 +15,8 @@ import math
 
 import numpy as np
 
-from bkbopt.learners._loops_kernel import Block, Floats, Support, compiled, fast, fused, inner, kernel_row
+from bkbopt.learners._compiled import compiled, fast, fused
+from bkbopt.learners._loops_kernel import Block, Floats, Support, inner, kernel_row
 from bkbopt.learners._loops_losses import loss_slope
 
 __all__ = [

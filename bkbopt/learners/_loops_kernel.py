@@ -8,16 +8,16 @@
 | place  | (cap,)   | -             | the column of K that belongs to each support point                   |
 
 Everything is computed point by point, in an order that depends on nothing but the number of support points: a stream
-gives the same bits in blocks as one by one. Nothing here imports the rest of the package, and only the classes import
-this, when they first need it: loading numba takes a good part of a second.
+gives the same bits in blocks as one by one. The classes import the modules of loops when they first need them, since
+loading numba takes a good part of a second.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from bkbopt.learners._compiled import compiled, fast, fused
 
 __all__ = [
     "Block",
@@ -25,10 +25,7 @@ __all__ = [
     "Ints",
     "Support",
     "append",
-    "compiled",
     "exp_of_negative",
-    "fast",
-    "fused",
     "gaussian_matrix",
     "gaussian_row",
     "inner",
@@ -39,23 +36,6 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def compiled(function: F) -> F:
-    """Compile to the letter: no rounding is exchanged for speed."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
-
-
-def fused(function: F) -> F:
-    """Compile with fused multiply-adds, and otherwise to the letter."""
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath={"contract"})(function))
-
-
-def fast(function: F) -> F:
-    """Compile with sums in vector order too. That reaches into called functions: none may be `exp_of_negative`."""
-    flags = {"reassoc", "contract", "nsz"}
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=flags)(function))
 
 
 class Block(NamedTuple):

@@ -71,6 +71,10 @@ class KOGD(ExpansionLearner):
         if self.window is not None:
             check_count("window", self.window)
 
+    def _start(self, d: int) -> None:
+        super()._start(d)
+        self._squares = 0.0
+
     def _room(self) -> int:
         return FIRST_ROOM
 
@@ -86,6 +90,27 @@ class KOGD(ExpansionLearner):
             )
 
         self._with_room(block, run)
+        self._squares += float(block.diagonal @ self._loss.slope(block.y, p) ** 2)
+
+    def regret_bound(self, norm: float) -> float:
+        """What the loss so far exceeds that of any f with |f| <= `norm` by at most, in the loss's units.
+
+        |f|^2 / (2 step) + (step / 2) sum_t l'_t^2 k(x_t, x_t), by the usual telescoping sum.
+
+        Raises:
+            ArgumentError: `norm` is negative, or there is a ridge or a window, for which this does not hold.
+        """
+        radius = check_number("norm", norm, 0.0, "a norm >= 0")
+        if self.ridge or self.window is not None:
+            raise ArgumentError("ridge, window: expected neither, since this bound is for plain gradient descent.")
+        return radius**2 / (2.0 * float(self.step)) + 0.5 * float(self.step) * self._squares
+
+    def _state(self) -> dict[str, object]:
+        return {**super()._state(), "squares": self._squares}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._squares = float(state["squares"])
 
 
 def check_step(step: object, ridge: object = 0.0) -> None:

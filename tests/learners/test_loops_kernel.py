@@ -1,11 +1,17 @@
 """The compiled kernel rows against numpy."""
 
+import sys
+
 import numpy as np
 import pytest
 
+from bkbopt.errors import MissingPackageError
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import _loops_kernel as loops
+from bkbopt.learners.budgeted import RBP
 from bkbopt.learners.expansion import KernelSource, new_support, restored_support, support_state
+from bkbopt.learners.forks import FORKS
+from bkbopt.learners.gradient import FOGD
 from bkbopt.learners.gram import as_gram
 from bkbopt.learners.losses import Array
 
@@ -73,3 +79,13 @@ def test_terms_keep_their_kernel_values_through_moves(kernel: object) -> None:
     loops.kernel_row(second, 1, support, k)
     np.testing.assert_allclose(k[:4], gram(X[1:2], now)[0], rtol=0, atol=1e-14)
     np.testing.assert_allclose(support.diagonal[:4], 1.0, rtol=1e-15)
+
+
+def test_missing_compiler_is_named_with_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("bkbopt.learners._")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    for learner in (RBP(), FORKS(), FOGD()):
+        with pytest.raises(MissingPackageError, match=r"numba: .* install the extra bkbopt\[learners\]"):
+            learner.learn_one(np.zeros(3), 1)
+        assert set(vars(learner)) == set(learner.get_params())
