@@ -61,6 +61,8 @@ class Ridge:
     def learn(self, Z: Array, y: Array, *, forward: bool) -> Array:
         """Predict and learn the rows `Z (n, r)` with targets `y (n,)`: the predictions `(n,)`, forward or ridge."""
         self.y_squared += float(y @ y)
+        if not self.r:
+            return np.zeros(len(y))
         if len(Z) <= _FEW * self.r or len(Z) < 4:
             from bkbopt.learners._loops_ridge import ridge_rows
 

@@ -144,6 +144,15 @@ def test_inducing_points_of_another_kernel_serve() -> None:
     np.testing.assert_allclose(ours, KernelAWV(kernel=kernel, lam=0.3).progressive(X, Y), atol=1e-10)
 
 
+def test_rows_before_the_first_inducing_point_are_predicted_as_zero() -> None:
+    model = PKAWV(features="nystrom", beta=1e-2, **OPTIONS)
+    predictions = model.progressive(X, Y)
+    first = int(np.flatnonzero(predictions)[0])
+    assert first > 4
+    assert one_by_one(PKAWV(features="nystrom", beta=1e-2, **OPTIONS), X, Y) == pytest.approx(predictions, abs=1e-11)
+    assert PKAWV(features="nystrom", beta=1e-2).fit(X[:4], Y[:4]).predict(X).tolist() == [0.0] * N
+
+
 def test_limit_stops_the_growth() -> None:
     assert PKAWV(features="nystrom", mu=1e-3, max_features=25).fit(X, Y).dictionary_size_ == 25
 
