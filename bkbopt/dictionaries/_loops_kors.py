@@ -2,16 +2,17 @@
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from bkbopt._compiled import compiled, fast
 
 __all__ = ["add_row", "residual", "select"]
 
 Floats = npt.NDArray[np.float64]
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@fast
 def residual(L: Floats, m: int, k: Floats, prior: float, v: Floats) -> float:
     """k(x, x) - |v|^2, at least 0, and v = L^-1 k, for the first m rows of the factor and m kernel values `k`."""
     left = prior
@@ -24,7 +25,7 @@ def residual(L: Floats, m: int, k: Floats, prior: float, v: Floats) -> float:
     return max(left, 0.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def add_row(L: Floats, m: int, v: Floats, left: float, ridge: float) -> None:
     """Border the factor by a point with this v, residual `left` and diagonal entry k(x, x) + `ridge`."""
     for j in range(m):
@@ -32,7 +33,7 @@ def add_row(L: Floats, m: int, v: Floats, left: float, ridge: float) -> None:
     L[m, m] = math.sqrt(left + ridge)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def select(
     K: Floats,
     diagonal: Floats,

@@ -3,10 +3,10 @@
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from bkbopt._compiled import compiled
 from bkbopt.dictionaries._loops_kors import add_row, residual
 from bkbopt.learners._loops_losses import loss_slope
 
@@ -57,7 +57,7 @@ class Kors(NamedTuple):
     uniforms: Floats
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def newton_rounds(
     corner: Corner,
     y: Floats,
@@ -120,7 +120,7 @@ def newton_rounds(
             sketch.size[0] = m + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def coin(
     kors: Kors, t: int, scale: float, alpha: float, beta: float, eps: float, gamma: float, k: Floats, v: Floats
 ) -> bool:

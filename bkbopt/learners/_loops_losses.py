@@ -2,12 +2,12 @@
 
 import math
 
-from numba import njit
+from bkbopt._compiled import compiled
 
 __all__ = ["loss_slope", "loss_value"]
 
 
-@njit(cache=True)
+@compiled
 def loss_value(code: int, y: float, p: float) -> float:
     """The loss of the prediction `p` for the target `y`."""
     if code == 0:
@@ -22,7 +22,7 @@ def loss_value(code: int, y: float, p: float) -> float:
     return abs(y - p)
 
 
-@njit(cache=True)
+@compiled
 def loss_slope(code: int, y: float, p: float) -> float:
     """Its derivative in `p`."""
     if code == 0:

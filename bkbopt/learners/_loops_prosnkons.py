@@ -3,17 +3,16 @@
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from bkbopt._compiled import compiled, fast
 from bkbopt.dictionaries._loops_kors import add_row, residual
 from bkbopt.learners._loops_losses import loss_slope
 
 __all__ = ["Epoch", "Sampler", "rounds"]
 
 Floats = npt.NDArray[np.float64]
-fast = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 class Sampler(NamedTuple):
@@ -67,7 +66,7 @@ def add(x: Floats, factor: float, v: Floats) -> None:
         x[i] += factor * v[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def rounds(
     K: Floats,
     diagonal: Floats,

@@ -2,14 +2,14 @@
 
 import math
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from bkbopt._compiled import fast
 
 __all__ = ["ridge_rows"]
 
 Floats = npt.NDArray[np.float64]
-fast = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 @fast

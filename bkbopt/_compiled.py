@@ -1,4 +1,4 @@
-"""Decorators that compile the rounds of learners. They are kept on disk, so that only the first run waits for them."""
+"""Decorators that compile loops. The results are kept on disk, so that only the first run waits for them."""
 
 from collections.abc import Callable
 from typing import TypeVar, cast
