@@ -50,7 +50,7 @@ class PKAWV(OnlineLearner):
         lengthscale: of the Gaussian, in units of the features; unused with another kernel.
         lam: ridge, y squared over the squared norm of f.
         features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
-            `(m, d)` of inducing points; or a `FeatureMap`.
+            `(m, d)` of inducing points, drawn beforehand by `bkbopt.dictionaries.draw_kors` say; or a `FeatureMap`.
         degree: M of the Taylor features; their number is (M + d) choose d.
         forward: whether predictions are the forward ones; if not they are those of ridge regression.
         mu: ridge of KORS, y squared; the smaller, the more inducing points.

@@ -63,15 +63,20 @@ class Ridge:
         self.y_squared += float(y @ y)
         if not self.r:
             return np.zeros(len(y))
-        if len(Z) <= _FEW * self.r or len(Z) < 4:
-            from bkbopt.learners._loops_ridge import ridge_rows
+        few = len(Z) <= _FEW * self.r or len(Z) < 4
+        predictions = None if few else self._block(Z, y, forward)
+        return self._rows(Z, y, forward) if predictions is None else predictions
 
-            out = np.empty(len(Z))
-            ridge_rows(self.A, self.R, self.w, self.b, np.ascontiguousarray(Z), y, forward, out)
-            return out
-        return self._block(Z, y, forward)
+    def _rows(self, Z: Array, y: Array, forward: bool) -> Array:
+        """Rank-one steps by plane rotations, which cannot fail."""
+        from bkbopt.learners._loops_ridge import ridge_rows
 
-    def _block(self, Z: Array, y: Array, forward: bool) -> Array:
+        out = np.empty(len(Z))
+        ridge_rows(self.A, self.R, self.w, self.b, np.ascontiguousarray(Z), y, forward, out)
+        return out
+
+    def _block(self, Z: Array, y: Array, forward: bool) -> Array | None:
+        """One step for all rows; None, and nothing changed, where lam is so small that rounding undoes the factors."""
         from scipy.linalg import blas, lapack
 
         # All matrices are upper triangles by rows here, which is lower ones by columns for LAPACK: no copies.
@@ -79,16 +84,20 @@ class Ridge:
         V = blas.dtrsm(1.0, self.R.T, Zt, lower=1)
         G = blas.dsyrk(1.0, V, trans=1, lower=1)
         G[np.diag_indices_from(G)] += 1.0
-        L, _ = lapack.dpotrf(G, lower=1, clean=1, overwrite_a=1)
-        e = blas.dtrsv(L, y - Z @ self.w, lower=1)
-        corner = np.diag(L).copy()
-        p = Z @ self.w + np.tril(L, -1) @ e
+        L, failed = lapack.dpotrf(G, lower=1, clean=1, overwrite_a=1)
+        if failed:
+            return None
+        A = blas.dsyrk(1.0, Zt, beta=1.0, c=self.A.T, lower=1)
+        R, failed = lapack.dpotrf(A, lower=1, clean=1)
+        if failed:
+            return None
+        ridge = Z @ self.w
+        e = blas.dtrsv(L, y - ridge, lower=1)
+        p = ridge + np.tril(L, -1) @ e
         self.w += blas.dtrsv(self.R.T, V @ blas.dtrsv(L, e, lower=1, trans=1), lower=1, trans=1)
         self.b += Zt @ y
-        A = blas.dsyrk(1.0, Zt, beta=1.0, c=self.A.T, lower=1, overwrite_c=1)
-        R, _ = lapack.dpotrf(A, lower=1, clean=1)
         self.A, self.R = A.T, R.T
-        return p / corner**2 if forward else p
+        return p / np.diag(L) ** 2 if forward else p
 
     def grow(self, c: Array, d: float, s: float) -> None:
         """One more feature.

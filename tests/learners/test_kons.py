@@ -128,8 +128,7 @@ def test_bound_is_that_of_the_paper_with_explicit_matrices() -> None:
     assert model.regret_bound(3.0) == pytest.approx(0.5 * (9.0 + newton + 4.0 * excess), rel=1e-10)
 
 
-def test_two_losses_at_one_point_drive_first_order_regret_and_kons_follows() -> None:
-    """Alternating targets at one point: the best constant predicts their mean, and so does KONS, up to log T."""
+def test_regret_at_one_point_with_targets_that_disagree_is_logarithmic() -> None:
     n = 400
     x, y = np.ones((n, 1)), np.where(np.arange(n) % 3 == 0, -1.0, 1.0)
     predictions = KONS(loss="squared").progressive(x, y)

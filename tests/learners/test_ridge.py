@@ -61,3 +61,19 @@ def test_a_feature_that_is_there_already_is_survived() -> None:
     ridge.grow(np.array([z @ z]), float(z @ z), float(Y @ z))
     assert np.isfinite(ridge.w).all()
     assert ridge.w.sum() == pytest.approx(float(Y @ z / (z @ z)), rel=1e-3)
+
+
+@pytest.mark.parametrize("lam", [1e-9, 1e-18, 1e-30])
+def test_tiny_ridge_is_survived_where_features_repeat_each_other(lam: float) -> None:
+    """Five directions in nine features: A is singular but for lam."""
+    flat = Z[:, :5] @ RNG.standard_normal((5, 9))
+    ridge = Ridge(lam, 9)
+    predictions = np.concatenate(
+        [ridge.learn(flat[a : a + 30], Y[a : a + 30], forward=True) for a in range(0, 120, 30)]
+    )
+    assert np.isfinite(predictions).all()
+    if lam < 1e-20:
+        return  # lam is far below the rounding of a single feature: finite is all that can be asked
+    fitted = flat @ np.linalg.lstsq(flat, Y, rcond=1e-12)[0]
+    # What lam leaves undetermined does not show in the fit, but rounding of A / lam does.
+    np.testing.assert_allclose(flat @ ridge.w, fitted, atol=1e-4)
