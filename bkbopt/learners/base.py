@@ -40,8 +40,9 @@ class OnlineLearner(ABC):
     of a parameter takes effect at the next `fit`. A learner of one fixed loss sets the class attribute `loss`.
 
     A subclass gives five methods. `_start` reads the parameters, checks them before it sets anything, and allocates;
-    these are set before it is called: `_loss` (a `Loss`), `_gram` (a `Gram`, if there is a field `kernel`), `_rng` (a
-    generator, if there is a field `seed`). State belongs into attributes with a leading underscore.
+    these are set before it is called: `_own` (an unlearnt twin that keeps the parameters as they are now, for methods
+    called later), `_loss` (a `Loss`), `_gram` (a `Gram`, if there is a field `kernel`), `_rng` (a generator, if there
+    is a field `seed`). State belongs into attributes with a leading underscore.
 
     Attributes:
         n_features_in_: d, once a row was learnt.
@@ -55,6 +56,7 @@ class OnlineLearner(ABC):
     n_rounds_: int
     classes_: npt.NDArray[Any]
     feature_names_in_: npt.NDArray[Any]
+    _own: Any
     _loss: Loss
     _gram: Gram
     _rng: np.random.Generator
@@ -208,12 +210,10 @@ class OnlineLearner(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and all that was learnt to the file `path`; see `bkbopt.storage.save`."""
-        params = self.get_params()
-        if "kernel" in params:
-            params["kernel"] = kernel_to_state(params["kernel"])
-        state: dict[str, object] = {"class": type(self).__name__, "params": params, "learnt": None}
+        state: dict[str, object] = {"class": type(self).__name__, "params": _params_state(self), "learnt": None}
         if self._dim is not None:
             state["learnt"] = {
+                "params": _params_state(self._own),
                 "d": self.n_features_in_,
                 "rounds": self.n_rounds_,
                 "classes": self.classes_.tolist() if self._classifies else None,
@@ -251,11 +251,8 @@ class OnlineLearner(ABC):
         kinds = {c.__name__: c for c in _concrete(cls)}
         if saved["class"] not in kinds:
             raise StateFileError(f"path: expected the state of a {cls.__name__}, got that of a {saved['class']}.")
-        params = saved["params"]
-        if "kernel" in params:
-            params["kernel"] = kernel_from_state(params["kernel"], kernel)
-        learner = kinds[saved["class"]](**params)
         learnt = saved["learnt"]
+        learner = kinds[saved["class"]](**_params_from_state((learnt or saved)["params"], kernel))
         if learnt is not None:
             learner._begin(learnt["d"], learnt["names"])
             if learnt["classes"] is not None:
@@ -264,6 +261,7 @@ class OnlineLearner(ABC):
             if learnt["rng"] is not None:
                 learner._rng.bit_generator.state = learnt["rng"]
             learner._restore(learnt["state"])
+            learner.set_params(**_params_from_state(saved["params"], kernel))
         return learner
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -290,6 +288,7 @@ class OnlineLearner(ABC):
         return as_rows(X, self._names, self._dim, type(self).__name__)
 
     def _begin(self, d: int, names: Names | None) -> None:
+        self._own = type(self)(**self.get_params())
         self._loss = get_loss(self.loss)
         if hasattr(self, "kernel"):
             self._gram = as_gram(self.kernel, getattr(self, "lengthscale", 1.0), d)
@@ -357,6 +356,17 @@ class OnlineLearner(ABC):
         if self._dim is None:
             raise not_ready(type(self).__name__)
         return self._raw(self._rows(X))
+
+
+def _params_state(learner: OnlineLearner) -> dict[str, object]:
+    """The parameters for a state file."""
+    params = learner.get_params()
+    return params | {"kernel": kernel_to_state(params["kernel"])} if "kernel" in params else params
+
+
+def _params_from_state(params: dict[str, Any], kernel: object) -> dict[str, Any]:
+    """The inverse of `_params_state`; `kernel` is the caller's."""
+    return params | {"kernel": kernel_from_state(params["kernel"], kernel)} if "kernel" in params else params
 
 
 def _concrete(cls: type[OnlineLearner]) -> list[type[Any]]:

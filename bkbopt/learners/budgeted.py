@@ -81,13 +81,12 @@ class KOGD(ExpansionLearner):
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import kogd
 
-        window, loss = self.window or 0, self._loss.code
+        window, loss = self._own.window or 0, self._loss.code
+        step, ridge = float(self._own.step), float(self._own.ridge)
 
         def run(start: int) -> int:
             room = len(self._support.weights)
-            return kogd(
-                block, self._support, self._t, start, loss, float(self.step), float(self.ridge), window, room, p
-            )
+            return kogd(block, self._support, self._t, start, loss, step, ridge, window, room, p)
 
         self._with_room(block, run)
         self._squares += float(block.diagonal @ self._loss.slope(block.y, p) ** 2)
@@ -101,9 +100,9 @@ class KOGD(ExpansionLearner):
             ArgumentError: `norm` is negative, or there is a ridge or a window, for which this does not hold.
         """
         radius = check_number("norm", norm, 0.0, "a norm >= 0")
-        if self.ridge or self.window is not None:
+        if self._own.ridge or self._own.window is not None:
             raise ArgumentError("ridge, window: expected neither, since this bound is for plain gradient descent.")
-        return radius**2 / (2.0 * float(self.step)) + 0.5 * float(self.step) * self._squares
+        return radius**2 / (2.0 * float(self._own.step)) + 0.5 * float(self._own.step) * self._squares
 
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "squares": self._squares}
@@ -134,7 +133,7 @@ class _Budgeted(ExpansionLearner):
         check_count("budget", self.budget)
 
     def _room(self) -> int:
-        return int(self.budget)
+        return int(self._own.budget)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -155,7 +154,7 @@ class RBP(_Budgeted):
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import perceptron
 
-        budget = int(self.budget)
+        budget = int(self._own.budget)
         perceptron(block, self._support, self._t, 0, budget, budget + 1, self._rng.random(len(p)), p)
 
 
@@ -174,7 +173,7 @@ class Forgetron(_Budgeted):
     loss = "hinge"
 
     def _room(self) -> int:
-        return int(self.budget) + 1
+        return int(self._own.budget) + 1
 
     def _start(self, d: int) -> None:
         super()._start(d)
@@ -183,7 +182,7 @@ class Forgetron(_Budgeted):
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import forgetron
 
-        forgetron(block, self._support, self._t, int(self.budget), self._matrix, self._sums, p)
+        forgetron(block, self._support, self._t, int(self._own.budget), self._matrix, self._sums, p)
 
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "matrix": self._matrix.copy(), "sums": self._sums.copy()}
@@ -217,7 +216,7 @@ class BPAS(_Budgeted):
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import bpas
 
-        bpas(block, self._support, self._t, int(self.budget), float(self.C), p)
+        bpas(block, self._support, self._t, int(self._own.budget), float(self._own.C), p)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -245,7 +244,7 @@ class Projectron(ExpansionLearner):
             check_count("budget", self.budget)
 
     def _room(self) -> int:
-        return FIRST_ROOM if self.budget is None else int(self.budget)
+        return FIRST_ROOM if self._own.budget is None else int(self._own.budget)
 
     def _start(self, d: int) -> None:
         super()._start(d)
@@ -254,11 +253,11 @@ class Projectron(ExpansionLearner):
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import projectron
 
-        budget = int(self.budget or 0)
+        budget = int(self._own.budget or 0)
 
         def run(start: int) -> int:
             room = budget + 1 if budget else len(self._root)
-            eta, margin = float(self.eta), self._margin
+            eta, margin = float(self._own.eta), self._margin
             return projectron(block, self._support, self._t, budget, room, start, eta, margin, self._root, p)
 
         self._with_room(block, run)
@@ -329,7 +328,7 @@ class BOGD(_Budgeted):
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import bogd
 
-        step, ridge, gamma = float(self.step), float(self.ridge), float(self.gamma)
-        uniform, u = self.removal == "uniform", self._rng.random(len(p))
-        loss, budget = self._loss.code, int(self.budget)
+        step, ridge, gamma = float(self._own.step), float(self._own.ridge), float(self._own.gamma)
+        uniform, u = self._own.removal == "uniform", self._rng.random(len(p))
+        loss, budget = self._loss.code, int(self._own.budget)
         bogd(block, self._support, self._t, loss, step, ridge, gamma, budget, uniform, u, p)

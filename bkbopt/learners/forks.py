@@ -37,18 +37,18 @@ class _Sketched(TwoStageLearner):
     seed: int | None = 0
 
     def _room(self) -> int:
-        return 2 * int(self.budget)
+        return 2 * int(self._own.budget)
 
     def _sketch(self) -> int:
-        if self.sketch is not None:
-            return int(self.sketch)
-        blocks = int(self.blocks)
-        return max(int(self.budget) // blocks, 1) * blocks
+        if self._own.sketch is not None:
+            return int(self._own.sketch)
+        blocks = int(self._own.blocks)
+        return max(int(self._own.budget) // blocks, 1) * blocks
 
     def _most_features(self) -> int:
-        if self.sample is not None:
-            return int(self.sample)
-        default = max(1, int(self.budget) // 10) if self.rank is None else int(self.rank)
+        if self._own.sample is not None:
+            return int(self._own.sample)
+        default = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
         return min(max(self._sketch() // 5, default), self._room())
 
     def _check(self) -> None:
@@ -76,7 +76,7 @@ class _Sketched(TwoStageLearner):
 
     def _switch(self, points: Array, a: Array) -> Ints:
         K = self._source.matrix(points, points)
-        blocks = int(self.blocks)
+        blocks = int(self._own.blocks)
         self._sketches = Sketches.draw(K, self._sketch(), self._most_features(), blocks, self._rng)
         self._sketched = points
         self._decompose()
@@ -85,7 +85,7 @@ class _Sketched(TwoStageLearner):
         return self._sketches.sampled
 
     def _kind(self) -> type[Eigenpairs] | type[TruncatedSVD]:
-        return TruncatedSVD if self.decomposition == "tisvd" else Eigenpairs
+        return TruncatedSVD if self._own.decomposition == "tisvd" else Eigenpairs
 
     def _decompose(self) -> None:
         """Factors of Phi_pp from scratch, and the map."""
@@ -105,7 +105,7 @@ class _Sketched(TwoStageLearner):
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
         self._since, self.n_refreshes_ = 0, self.n_refreshes_ + 1
-        if self.decomposition == "exact":
+        if self._own.decomposition == "exact":
             self._decompose()
         else:
             self._factors = self._factors.update(s, v, kappa)
@@ -115,12 +115,12 @@ class _Sketched(TwoStageLearner):
         t = start
         while t < len(p):
             stop = len(p)
-            if self.refresh_every is not None:
-                stop = min(stop, t + int(self.refresh_every) - self._since)
+            if self._own.refresh_every is not None:
+                stop = min(stop, t + int(self._own.refresh_every) - self._since)
             self._run(block, t, stop, p)
             self._since += stop - t
             t = stop
-            if self._since == self.refresh_every:
+            if self._since == self._own.refresh_every:
                 self._renew(self._source.original(block.X[t - 1][:, None]))
 
     @abstractmethod
@@ -158,7 +158,7 @@ class SkeGD(_Sketched):
     def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
         from bkbopt.learners._loops_features import landmark_descent
 
-        loss, step = self._loss.code, float(self.step)
+        loss, step = self._loss.code, float(self._own.step)
         landmark_descent(block, self._support, self._M, self._w, loss, step, start, stop, p)
 
     def _renew(self, x: Array) -> None:
@@ -215,26 +215,26 @@ class FORKS(_Sketched):
             check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
 
     def _bound(self) -> float:
-        if self.clip is not None:
-            return float(self.clip)
+        if self._own.clip is not None:
+            return float(self._own.clip)
         return 1.0 if self._loss.task == "classification" else np.inf
 
     def _switch(self, points: Array, a: Array) -> Ints:
         chosen = super()._switch(points, a)
-        self._inverse = np.eye(len(self._w)) / float(self.alpha)
+        self._inverse = np.eye(len(self._w)) / float(self._own.alpha)
         return chosen
 
     def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
         from bkbopt.learners._loops_features import landmark_newton
 
-        loss, weight, M = self._loss.code, float(self.curvature), self._M
+        loss, weight, M = self._loss.code, float(self._own.curvature), self._M
         bound, inverse = self._bound(), self._inverse
         landmark_newton(block, self._support, M, self._w, inverse, loss, weight, bound, start, stop, p)
 
     def _renew(self, x: Array) -> None:
         self._refresh(x)
         self._w = np.zeros(self._features())
-        self._inverse = np.eye(self._features()) / float(self.alpha)
+        self._inverse = np.eye(self._features()) / float(self._own.alpha)
 
     def _state(self) -> dict[str, object]:
         state = super()._state()

@@ -46,9 +46,9 @@ class FOGD(OnlineLearner):
     seed: int | None = 0
 
     def _start(self, d: int) -> None:
-        D = check_count("frequencies", self.frequencies)
-        check_step(self.step)
-        kernel = self._gram.kernel if isinstance(self._gram, ForeignGram) else rbf(d, float(self.lengthscale))
+        D = check_count("frequencies", self._own.frequencies)
+        check_step(self._own.step)
+        kernel = self._gram.kernel if isinstance(self._gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
         if not isinstance(kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
         features = RandomFourier.from_kernel(kernel, D, self._rng)
@@ -60,7 +60,7 @@ class FOGD(OnlineLearner):
         from bkbopt.learners._loops_features import fourier_descent
 
         p = np.empty(len(X))
-        fourier_descent(X, y, self._omega, self._height, self._w, self._loss.code, float(self.step), p)
+        fourier_descent(X, y, self._omega, self._height, self._w, self._loss.code, float(self._own.step), p)
         return p
 
     def _raw(self, X: Array) -> Array:
@@ -101,5 +101,5 @@ class NOGD(TwoStageLearner):
     def _second_stage(self, block: "Block", start: int, p: Array) -> None:
         from bkbopt.learners._loops_features import landmark_descent
 
-        loss, step = self._loss.code, float(self.step)
+        loss, step = self._loss.code, float(self._own.step)
         landmark_descent(block, self._support, self._M, self._w, loss, step, start, len(p), p)

@@ -63,11 +63,11 @@ class TwoStageLearner(ExpansionLearner):
         return self._room()
 
     def _features(self) -> int:
-        wanted = max(1, int(self.budget) // 10) if self.rank is None else int(self.rank)
+        wanted = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
         return min(wanted, self._most_features())
 
     def _room(self) -> int:
-        return int(self.budget)
+        return int(self._own.budget)
 
     def _start(self, d: int) -> None:
         super()._start(d)
@@ -91,7 +91,7 @@ class TwoStageLearner(ExpansionLearner):
 
         t = 0
         if self.switched_at_ is None:
-            room, loss, step = self._room(), self._loss.code, float(self.step)
+            room, loss, step = self._room(), self._loss.code, float(self._own.step)
             t = kogd(block, self._support, self._t, 0, loss, step, 0.0, 0, room, p)
             if self.dictionary_size_ == room:
                 chosen = self._switch(self.support_, self.weights_)
@@ -137,9 +137,11 @@ class TwoStageLearner(ExpansionLearner):
             NotReadyError: the first stage lasts still.
         """
         if getattr(self, "switched_at_", None) is None:
-            raise NotReadyError(f"feature_map_: expected {self._room()} terms first; learn more rows.")
+            raise NotReadyError(
+                "feature_map_: expected a learner in its second stage, got one in its first; learn more."
+            )
         d, gram = self.n_features_in_, self._gram
-        kernel = gram.kernel if isinstance(gram, ForeignGram) else rbf(d, float(self.lengthscale))
+        kernel = gram.kernel if isinstance(gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
         return SketchedFeatures(kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
 
     def _state(self) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """FORKS and SkeGD against sketches, projections and Newton steps written out."""
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import rbf
-from bkbopt.learners import expansion
+from bkbopt.learners import BOGD, BPAS, FOGD, KOGD, NOGD, RBP, Forgetron, OnlineLearner, Projectron, expansion
 from bkbopt.learners.forks import FORKS, SkeGD
 from bkbopt.learners.losses import LOSSES, Array
 
@@ -263,3 +264,18 @@ def test_saved_learner_goes_on_alike_in_both_stages(kind: type[FORKS | SkeGD], w
         np.testing.assert_array_equal(again.decision_function(X), learner.decision_function(X))
         np.testing.assert_array_equal(raw(again, X[stop:], y[stop:]), raw(learner, X[stop:], y[stop:]))
         assert (again.n_refreshes_, again.switched_at_) == (learner.n_refreshes_, learner.switched_at_)
+
+
+@pytest.mark.parametrize("kind", [RBP, Forgetron, BPAS, BOGD, Projectron, KOGD, FOGD, NOGD, SkeGD, FORKS])
+def test_new_parameters_wait_for_the_next_fit(kind: type[OnlineLearner], tmp_path: Path) -> None:
+    X, y = stream(200)
+    small = {"frequencies": 10} if kind is FOGD else {} if kind is KOGD else {"budget": 10}
+    learner = kind(**small).partial_fit(X[:100], y[:100])
+    expected = copy.deepcopy(learner).partial_fit(X[100:], y[100:]).decision_function(X)
+    learner.set_params(lengthscale=3.0, **{name: 2 * value for name, value in small.items()})
+    learner.save(tmp_path / "state")
+    for one in (learner, kind.load(tmp_path / "state")):
+        np.testing.assert_array_equal(one.partial_fit(X[100:], y[100:]).decision_function(X), expected)
+        assert one.get_params()["lengthscale"] == 3.0
+        again = kind(lengthscale=3.0, **{name: 2 * value for name, value in small.items()}).fit(X, y)
+        np.testing.assert_array_equal(one.fit(X, y).decision_function(X), again.decision_function(X))

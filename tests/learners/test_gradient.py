@@ -136,7 +136,7 @@ def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:
 def test_weights_and_features_tell_one_hypothesis() -> None:
     X, y = stream()
     learner = NOGD(budget=30, rank=8, lengthscale=LENGTH)
-    with pytest.raises(NotReadyError, match="feature_map_: expected 30 terms first"):
+    with pytest.raises(NotReadyError, match="feature_map_: expected a learner in its second stage"):
         _ = learner.feature_map_
     learner.fit(X, y)
     f = learner.decision_function(X)
