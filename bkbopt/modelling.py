@@ -167,8 +167,7 @@ class Modelling:
 def kernel_state(kernel: Kernel) -> dict[str, object]:
     """A kernel for a state file: an `ARDKernel` whole, of others the hyper-parameters only."""
     if isinstance(kernel, ARDKernel):
-        sizes = [len(kernel.log_lengthscale), list(kernel.categorical)]
-        return {"form": kernel.form, "sizes": sizes, "prior_loc": kernel.prior_loc, "theta": kernel.theta}
+        return kernel.state_dict()
     return {"theta": kernel.theta if isinstance(kernel, FittableKernel) else None}
 
 
@@ -180,17 +179,7 @@ def restored_kernel(state: Mapping[str, Any], given: Kernel | None) -> Kernel:
     """
     theta = state["theta"]
     if "form" in state:
-        n, categorical = state["sizes"]
-        kernel = matern52(n + len(categorical), categorical=categorical)
-        kernel = ARDKernel(
-            kernel.log_lengthscale,
-            kernel.log_outputscale,
-            kernel.log_hamming,
-            tuple(categorical),
-            state["form"],
-            state["prior_loc"],
-        )
-        return kernel.with_theta(theta)
+        return ARDKernel.from_state(state)
     if given is None:
         raise ArgumentError(
             "surrogate: this state was saved with a kernel of yours; pass surrogate= with the same kernel to load."

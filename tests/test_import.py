@@ -39,6 +39,11 @@ def test_import_pulls_in_no_optional_or_slow_package() -> None:
     assert run_python(code).strip() == "[]"
 
 
+def test_learners_import_no_compiler_before_they_learn() -> None:
+    code = f"import sys, bkbopt.learners; print(sorted(set(sys.modules) & {{'numba', *{NOT_AT_IMPORT!r}}}))"
+    assert run_python(code).strip() == "[]"
+
+
 def test_import_works_where_the_optional_packages_are_missing() -> None:
     # None in sys.modules makes every import of that name fail, as if it were not installed.
     code = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL!r})); import bkbopt"

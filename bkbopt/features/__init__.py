@@ -3,5 +3,7 @@
 from bkbopt.features.base import FeatureMap, WithoutResidual
 from bkbopt.features.fourier import RandomFourier
 from bkbopt.features.nystrom import Nystrom
+from bkbopt.features.sketched import SketchedFeatures
+from bkbopt.features.taylor import Taylor
 
-__all__ = ["FeatureMap", "Nystrom", "RandomFourier", "WithoutResidual"]
+__all__ = ["FeatureMap", "Nystrom", "RandomFourier", "SketchedFeatures", "Taylor", "WithoutResidual"]

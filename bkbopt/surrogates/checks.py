@@ -1,12 +1,12 @@
 """Checks of arguments that all surrogates share."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.checks import check_count, check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 
 __all__ = [
@@ -21,37 +21,6 @@ __all__ = [
 
 #: Noise variance before the first fit, on standardised values.
 DEFAULT_NOISE = 1e-2
-
-
-def check_number(name: str, value: object, low: float, what: str, *, strict: bool = False) -> float:
-    """`value` as a finite float of at least `low` (above it if `strict`).
-
-    Raises:
-        ArgumentTypeError: not a real number.
-        ArgumentError: out of range.
-    """
-    # Arrays, numpy's truth values and its complex numbers have a __float__ too.
-    no_number = isinstance(value, bool | np.bool_ | complex | np.complexfloating | str)
-    if no_number or getattr(value, "ndim", 0) != 0 or not hasattr(value, "__float__"):
-        raise ArgumentTypeError(f"{name}: expected {what}, got {value!r} of type {type(value).__name__}.")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer of more than 308 digits
-        number = math.inf
-    if not math.isfinite(number) or number < low or (strict and number == low):
-        raise ArgumentError(f"{name}: expected {what}, got {value!r}.")
-    return number
-
-
-def check_count(name: str, value: object, low: int = 1, what: str | None = None) -> int:
-    """`value` as a whole number >= `low`; whole floats will do. The errors are those of `check_number`."""
-    what = what or f"a whole number >= {low}"
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= low:
-        return int(value)  # of any size
-    number = check_number(name, value, float(low), what)
-    if number != int(number):
-        raise ArgumentError(f"{name}: expected {what}, got {value!r}.")
-    return int(number)
 
 
 def check_noise(noise: object) -> float:

@@ -1,0 +1,36 @@
+"""Online kernel learners: predict a row, see its target, learn. All of them keep to `OnlineLearner`."""
+
+from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
+from bkbopt.learners.forks import FORKS, SkeGD
+from bkbopt.learners.gradient import FOGD, NOGD
+from bkbopt.learners.kons import KONS, SketchedKONS
+from bkbopt.learners.losses import LOSSES, Loss, get_loss
+from bkbopt.learners.pkawv import PKAWV
+from bkbopt.learners.prosnkons import ProsNKONS
+from bkbopt.learners.regression import KernelAWV, OnlineKRR
+
+__all__ = [
+    "BOGD",
+    "BPAS",
+    "FOGD",
+    "FORKS",
+    "KOGD",
+    "KONS",
+    "LOSSES",
+    "NOGD",
+    "PKAWV",
+    "RBP",
+    "Forgetron",
+    "KernelAWV",
+    "KernelPerceptron",
+    "Loss",
+    "OnlineKRR",
+    "OnlineLearner",
+    "Projectron",
+    "ProjectronPP",
+    "ProsNKONS",
+    "SkeGD",
+    "SketchedKONS",
+    "get_loss",
+]

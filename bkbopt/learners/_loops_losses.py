@@ -1,0 +1,42 @@
+"""The losses for compiled loops, by their code in `losses.py`; the two are compared by the tests."""
+
+import math
+
+from bkbopt._compiled import compiled
+
+__all__ = ["loss_slope", "loss_value"]
+
+
+@compiled
+def loss_value(code: int, y: float, p: float) -> float:
+    """The loss of the prediction `p` for the target `y`."""
+    if code == 0:
+        return (y - p) * (y - p)
+    if code == 1:
+        m = y * p
+        return max(0.0, -m) + math.log1p(math.exp(-abs(m)))
+    if code == 2:
+        return max(0.0, 1.0 - y * p)
+    if code == 3:
+        return max(0.0, 1.0 - y * p) ** 2
+    return abs(y - p)
+
+
+@compiled
+def loss_slope(code: int, y: float, p: float) -> float:
+    """Its derivative in `p`."""
+    if code == 0:
+        return 2.0 * (p - y)
+    if code == 1:
+        m = y * p
+        if m > 0.0:
+            e = math.exp(-m)
+            return -y * e / (1.0 + e)
+        return -y / (1.0 + math.exp(m))
+    if code == 2:
+        return -y if y * p < 1.0 else 0.0
+    if code == 3:
+        return -2.0 * y * max(0.0, 1.0 - y * p)
+    if p > y:
+        return 1.0
+    return -1.0 if p < y else 0.0

@@ -1,0 +1,218 @@
+"""Learners whose hypothesis is a kernel expansion f(x) = sum_i a_i k(s_i, x), and how their loops get kernel values.
+
+| symbol  | shape  | units     | meaning                                             |
+| ------- | ------ | --------- | --------------------------------------------------- |
+| X       | (b, d) | as given  | rows of a block of the stream                       |
+| s, a    | n      | as X, y   | support points and weights, in a `Support`          |
+| scale   | (d,)   | as X      | sqrt(2) lengthscales of a Gaussian kernel           |
+
+Gaussian kernels are computed inside of the compiled loops, which is faster than a matrix product for each block since
+support points change all the time; other kernels are called once a block, on the block against support and block.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bkbopt.kernels import ARDKernel
+from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.gram import ForeignGram, GaussianGram, Gram
+from bkbopt.learners.losses import Array
+
+if TYPE_CHECKING:
+    from bkbopt.learners._loops_kernel import Block, Support
+
+__all__ = ["ExpansionLearner", "KernelSource", "new_support", "restored_support", "support_state"]
+
+#: Rows of a block: few enough to stay in the cache.
+GAUSSIAN_ROWS = 4096
+#: The kernel is computed for all pairs of a block's rows, most of which are not needed: blocks are small.
+FOREIGN_ROWS = 128
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """Makes a `Block` of rows.
+
+    Args:
+        gram: the kernel.
+        scale: of a Gaussian kernel, else None.
+        height: the largest value of a Gaussian kernel.
+    """
+
+    gram: Gram
+    scale: Array | None
+    height: float
+
+    @classmethod
+    def of(cls, gram: Gram, d: int) -> "KernelSource":
+        """For a kernel on `d` features."""
+        if isinstance(gram, GaussianGram):
+            return cls(gram, np.full(d, math.sqrt(2.0) * gram.lengthscale), 1.0)
+        kernel = gram.kernel if isinstance(gram, ForeignGram) else None
+        if isinstance(kernel, ARDKernel) and kernel.form == "rbf" and not kernel.categorical:
+            return cls(gram, math.sqrt(2.0) * kernel.lengthscale.numpy(), float(kernel.outputscale))
+        return cls(gram, None, 1.0)
+
+    @property
+    def rows(self) -> int:
+        """How many rows a block should have."""
+        return FOREIGN_ROWS if self.scale is None else GAUSSIAN_ROWS
+
+    def block(self, X: Array, y: Array, points: Array) -> "Block":
+        """The rows `X (b, d)` for the loops; `points (d, n)` are those of the support."""
+        from bkbopt.learners._loops_kernel import Block
+
+        diagonal = self.diagonal(X)
+        if self.scale is not None:
+            return Block(X / self.scale, y, np.empty((len(X), 0)), diagonal, self.height)
+        return Block(X, y, self.gram(X, np.vstack([points.T, X])), diagonal, 1.0)
+
+    def matrix(self, A: Array, B: Array) -> Array:
+        """k(A, B) `(n1, n2)`, for a Gaussian by differences as in the loops: points that are far away do no harm."""
+        from bkbopt.learners._loops_kernel import gaussian_matrix
+
+        if self.scale is None:
+            return self.gram(A, B)
+        out = np.empty((len(A), len(B)))
+        gaussian_matrix(np.ascontiguousarray((B / self.scale).T), A / self.scale, self.height, out)
+        return out
+
+    def diagonal(self, X: Array) -> Array:
+        """k(x, x) `(n,)`."""
+        return self.gram.diag(X) if self.scale is None else np.full(len(X), self.height)
+
+    def original(self, points: Array) -> Array:
+        """Points `(d, n)` as the loops have them, as rows `(n, d)` in units of the features."""
+        return np.ascontiguousarray(points.T if self.scale is None else points.T * self.scale)
+
+
+def new_support(d: int, room: int) -> "Support":
+    """An expansion without terms, with room for so many."""
+    from bkbopt.learners._loops_kernel import Support
+
+    one, index = np.zeros(room), np.zeros(room, dtype=np.int64)
+    return Support(np.zeros((d, room)), one, one.copy(), index, index.copy(), np.zeros(1, dtype=np.int64))
+
+
+def support_state(support: "Support") -> dict[str, object]:
+    """The terms of an expansion, for a state file."""
+    n = int(support.size[0])
+    arrays = support._asdict()
+    return {name: arrays[name][..., :n].copy() for name in ("points", "weights", "diagonal", "born")}
+
+
+def restored_support(state: dict[str, Any], room: int) -> "Support":
+    """The inverse of `support_state`, with room for at least so many terms."""
+    d, n = state["points"].shape
+    support = new_support(d, max(room, n))
+    arrays = support._asdict()
+    for name, values in state.items():
+        arrays[name][..., :n] = values
+    support.size[0] = n
+    return settled(support)
+
+
+def settled(support: "Support") -> "Support":
+    """Number the terms as the first columns of the next block's kernel matrix."""
+    support.place[:] = np.arange(len(support.place))
+    return support
+
+
+@dataclass(kw_only=True, eq=False)
+class ExpansionLearner(OnlineLearner):
+    """Base class: streams in blocks, predictions and state files of an expansion.
+
+    Args:
+        kernel: None for the Gaussian of `lengthscale`, or a kernel (see `bkbopt.kernels.as_kernel`).
+        lengthscale: of the Gaussian, in units of the features.
+
+    Attributes:
+        dictionary_size_: number of terms.
+        support_: the points of the terms `(n, d)`, in no particular order.
+        weights_: their weights `(n,)`, in units of y; for labels positive ones speak for the class that is not the
+            first one seen.
+    """
+
+    kernel: object = None
+    lengthscale: float = 1.0
+
+    def _start(self, d: int) -> None:
+        self._check()
+        source = KernelSource.of(self._gram, d)
+        support = new_support(d, self._room())
+        self._source, self._support, self._t = source, support, 0
+
+    def _check(self) -> None:
+        """Check the parameters; nothing is set yet."""
+
+    @abstractmethod
+    def _room(self) -> int:
+        """For how many terms to allocate at first."""
+
+    @abstractmethod
+    def _rounds(self, block: "Block", p: Array) -> None:
+        """Learn a block, whose first row is round `_t`; predictions go to `p (b,)`."""
+
+    def _stream(self, X: Array, y: Array) -> Array:
+        p = np.empty(len(X))
+        for a in range(0, len(X), self._source.rows):
+            rows = slice(a, a + self._source.rows)
+            block = self._source.block(X[rows], y[rows], self._points())
+            self._rounds(block, p[rows])
+            settled(self._support)
+            self._t += len(block.X)
+        return p
+
+    def _raw(self, X: Array) -> Array:
+        from bkbopt.learners._loops_budgeted import expand
+
+        p = np.empty(len(X))
+        for a in range(0, len(X), self._source.rows):
+            rows = slice(a, a + self._source.rows)
+            block = self._source.block(X[rows], p[rows], self._points())
+            expand(block, self._support, p[rows])
+        return p
+
+    def _with_room(self, block: "Block", run: Callable[[int], int]) -> None:
+        """Call `run(row)` until it has gone through the block; it returns where it needs more room."""
+        t = run(0)
+        while t < len(block.X):
+            self._grow()
+            t = run(t)
+
+    def _grow(self) -> None:
+        old = self._support
+        new = new_support(len(old.points), 2 * len(old.weights))
+        for a, b in zip(old[:-1], new[:-1], strict=True):
+            b[..., : a.shape[-1]] = a
+        new.size[:] = old.size
+        self._support = new
+
+    def _points(self) -> Array:
+        return self._support.points[:, : self._support.size[0]]
+
+    @property
+    def dictionary_size_(self) -> int:
+        """See the class."""
+        return int(self._support.size[0])
+
+    @property
+    def support_(self) -> Array:
+        """See the class."""
+        return self._source.original(self._points())
+
+    @property
+    def weights_(self) -> Array:
+        """See the class."""
+        return self._support.weights[: self._support.size[0]].copy()
+
+    def _state(self) -> dict[str, object]:
+        return {"t": self._t, "support": support_state(self._support)}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._t, self._support = state["t"], restored_support(state["support"], len(self._support.weights))

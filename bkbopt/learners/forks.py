@@ -1,0 +1,246 @@
+"""FORKS and SkeGD: linear learners on features from sketches of the kernel matrix, which grow as the stream goes on.
+
+| symbol  | shape    | units | meaning                                                                        |
+| ------- | -------- | ----- | ------------------------------------------------------------------------------ |
+| points  | (t, d)   | as X  | all points that went into the sketches: the first stage's, and one a refresh   |
+| E, e    | k        | -,y^2 | leading eigenpairs of the sketch Phi_pp (see `bkbopt/features/sketched.py`)    |
+| inverse | (k, k)   | -     | A^-1 of the online Newton steps                                                |
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from bkbopt.checks import check_count, check_number
+from bkbopt.errors import ArgumentError
+from bkbopt.features.sketched import Eigenpairs, Sketches, TruncatedSVD, sketch_map
+from bkbopt.learners.losses import Array
+from bkbopt.learners.stages import Ints, TwoStageLearner
+
+if TYPE_CHECKING:
+    from bkbopt.learners._loops_kernel import Block
+
+__all__ = ["FORKS", "SkeGD"]
+
+DECOMPOSITIONS = ("eigen", "tisvd", "exact")
+
+
+@dataclass(kw_only=True, eq=False)
+class _Sketched(TwoStageLearner):
+    sketch: int | None = None
+    sample: int | None = None
+    blocks: int = 1
+    refresh_every: int | None = 10_000
+    decomposition: Literal["eigen", "tisvd", "exact"] = "eigen"
+    seed: int | None = 0
+
+    def _room(self) -> int:
+        return 2 * int(self._own.budget)
+
+    def _sketch(self) -> int:
+        if self._own.sketch is not None:
+            return int(self._own.sketch)
+        blocks = int(self._own.blocks)
+        return max(int(self._own.budget) // blocks, 1) * blocks
+
+    def _most_features(self) -> int:
+        if self._own.sample is not None:
+            return int(self._own.sample)
+        default = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
+        return min(max(self._sketch() // 5, default), self._room())
+
+    def _check(self) -> None:
+        check_count("budget", self.budget)
+        check_count("blocks", self.blocks)
+        if self.sketch is not None and check_count("sketch", self.sketch) % int(self.blocks):
+            raise ArgumentError(f"sketch: expected a multiple of the {self.blocks} blocks, got {self.sketch}.")
+        if self.sample is not None and check_count("sample", self.sample) > self._room():
+            raise ArgumentError(f"sample: expected at most the buffer's {self._room()} points, got {self.sample}.")
+        super()._check()
+        if self._features() > self._sketch():
+            raise ArgumentError(
+                f"rank: expected at most the sketch's {self._sketch()} dimensions, got {self._features()}."
+            )
+        if self.refresh_every is not None:
+            check_count("refresh_every", self.refresh_every)
+        if self.decomposition not in DECOMPOSITIONS:
+            raise ArgumentError(
+                f"decomposition: expected one of {', '.join(DECOMPOSITIONS)}, got {self.decomposition!r}."
+            )
+
+    def _start(self, d: int) -> None:
+        super()._start(d)
+        self._since, self.n_refreshes_ = 0, 0
+
+    def _switch(self, points: Array, a: Array) -> Ints:
+        K = self._source.matrix(points, points)
+        blocks = int(self._own.blocks)
+        self._sketches = Sketches.draw(K, self._sketch(), self._most_features(), blocks, self._rng)
+        self._sketched = points
+        self._decompose()
+        # Where nothing is said, the hypothesis goes on as well as the new features can have it.
+        self._carry(K[:, self._sketches.sampled], K @ a)
+        return self._sketches.sampled
+
+    def _kind(self) -> type[Eigenpairs] | type[TruncatedSVD]:
+        return TruncatedSVD if self._own.decomposition == "tisvd" else Eigenpairs
+
+    def _decompose(self) -> None:
+        """Factors of Phi_pp from scratch, and the map."""
+        self._factors = self._kind().of(self._sketches.Phi_pp, self._features())
+        self._map()
+
+    def _map(self) -> None:
+        self._M = np.ascontiguousarray(sketch_map(self._sketches.Phi_pm, self._factors.root).T)
+
+    def _carry(self, K: Array, f: Array) -> None:
+        """Let w give the values `f (t,)` at the points with kernel values `K (t, m)` to the landmarks, at best."""
+        self._w = np.asarray(np.linalg.lstsq(K @ self._M.T, f, rcond=None)[0], np.float64)
+
+    def _refresh(self, x: Array) -> None:
+        """Insert the point `x (1, d)` in the sketches and make the map anew."""
+        psi, kappa = self._source.matrix(x, self._sketched)[0], float(self._source.diagonal(x)[0])
+        self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
+        self._sketched = np.vstack([self._sketched, x])
+        self._since, self.n_refreshes_ = 0, self.n_refreshes_ + 1
+        if self._own.decomposition == "exact":
+            self._decompose()
+        else:
+            self._factors = self._factors.update(s, v, kappa)
+            self._map()
+
+    def _second_stage(self, block: "Block", start: int, p: Array) -> None:
+        t = start
+        while t < len(p):
+            stop = len(p)
+            if self._own.refresh_every is not None:
+                stop = min(stop, t + int(self._own.refresh_every) - self._since)
+            self._run(block, t, stop, p)
+            self._since += stop - t
+            t = stop
+            if self._since == self._own.refresh_every:
+                self._renew(self._source.original(block.X[t - 1][:, None]))
+
+    @abstractmethod
+    def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
+        """Learn the rows from `start` to `stop` with the map as it is."""
+
+    @abstractmethod
+    def _renew(self, x: Array) -> None:
+        """Refresh with the point `x (1, d)`, and say what becomes of w."""
+
+    def _state(self) -> dict[str, object]:
+        state = {**super()._state(), "since": self._since, "refreshes": self.n_refreshes_}
+        if self.switched_at_ is not None:
+            state |= {"sketched": self._sketched, "factors": vars(self._factors), "sketches": vars(self._sketches)}
+        return state
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._since, self.n_refreshes_ = state["since"], state["refreshes"]
+        if self.switched_at_ is not None:
+            self._sketched, self._factors = state["sketched"], self._kind()(**state["factors"])
+            self._sketches = Sketches(**state["sketches"])
+
+
+@dataclass(kw_only=True, eq=False)
+class SkeGD(_Sketched):
+    """Gradient descent on sketched features (Zhang and Liao 2019), in the form that FORKS is compared with.
+
+    As `FORKS`, but with first-order steps, w moves by -step l' z(x), and without the reset: after a refresh w is the
+    least-squares fit, on all sketched points, of the old hypothesis by the new features.
+
+    Args and attributes: see `FORKS`.
+    """
+
+    def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
+        from bkbopt.learners._loops_features import landmark_descent
+
+        loss, step = self._loss.code, float(self._own.step)
+        landmark_descent(block, self._support, self._M, self._w, loss, step, start, stop, p)
+
+    def _renew(self, x: Array) -> None:
+        old = self.weights_
+        self._refresh(x)
+        K = self._source.matrix(self._sketched, self.support_)
+        self._carry(K, K @ old)
+
+
+@dataclass(kw_only=True, eq=False)
+class FORKS(_Sketched):
+    """Fast second-order online kernel learning by incremental sketching (Zhang et al. 2024).
+
+    1. Kernel gradient descent until 2 B terms are there.
+    2. Sketches of their kernel matrix give a map to k features; online Newton steps on them, with
+       A = alpha I + curvature sum l'^2 z z^T and predictions clipped to -clip, clip.
+    3. After every `refresh_every` rounds the last point enters the sketches; the map is renewed, A = alpha I, w = 0, so
+       that the next prediction is zero. It says nothing, and should not be counted as right.
+
+    Args:
+        loss: "squared_hinge", "logistic" or "squared" (with curvature, hence logarithmic regret), "hinge" or
+            "absolute".
+        budget: B.
+        rank: number of features k; None for B/10.
+        step: the learning rate of the first stage, positive.
+        sketch: size s_p of the sparse-sign sketch, a multiple of `blocks`; None for B.
+        sample: number s_m of landmarks; None for s_p/5, but at least k.
+        blocks: number D of non-zero signs in a row of the sketch.
+        refresh_every: rounds between refreshes; the paper has 0.3 times the length of the stream. None for none.
+        decomposition: how the leading eigenpairs follow the sketch: "eigen", by a symmetric update of rank two;
+            "tisvd", the paper's, in which negative eigenvalues count as positive ones; "exact", from scratch.
+        alpha: the ridge of A, positive.
+        curvature: weight of the outer products in A; the paper has 0.5 for all losses.
+        clip: bound C of the predictions; None for 1 with labels, and for none with numbers.
+        seed: of the sketches.
+        kernel, lengthscale: see `ExpansionLearner`.
+
+    Attributes:
+        switched_at_: the number of rows learnt in the first stage; None while it lasts.
+        n_refreshes_: how often the map was renewed.
+        dictionary_size_, support_, weights_: the terms of the first stage, then the landmarks (see `ExpansionLearner`).
+        feature_map_: the features of the second stage.
+    """
+
+    alpha: float = 0.01
+    curvature: float = 0.5
+    clip: float | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        check_number("alpha", self.alpha, 0.0, "a positive ridge", strict=True)
+        check_number("curvature", self.curvature, 0.0, "a weight >= 0")
+        if self.clip is not None:
+            check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
+
+    def _bound(self) -> float:
+        if self._own.clip is not None:
+            return float(self._own.clip)
+        return 1.0 if self._loss.task == "classification" else np.inf
+
+    def _switch(self, points: Array, a: Array) -> Ints:
+        chosen = super()._switch(points, a)
+        self._inverse = np.eye(len(self._w)) / float(self._own.alpha)
+        return chosen
+
+    def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
+        from bkbopt.learners._loops_features import landmark_newton
+
+        loss, weight, M = self._loss.code, float(self._own.curvature), self._M
+        bound, inverse = self._bound(), self._inverse
+        landmark_newton(block, self._support, M, self._w, inverse, loss, weight, bound, start, stop, p)
+
+    def _renew(self, x: Array) -> None:
+        self._refresh(x)
+        self._w = np.zeros(self._features())
+        self._inverse = np.eye(self._features()) / float(self._own.alpha)
+
+    def _state(self) -> dict[str, object]:
+        state = super()._state()
+        return state if self.switched_at_ is None else {**state, "inverse": self._inverse.copy()}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        if self.switched_at_ is not None:
+            self._inverse = state["inverse"]

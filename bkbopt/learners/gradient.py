@@ -1,0 +1,105 @@
+"""Gradient descent on explicit features: random Fourier features, and Nystrom features of the first B terms."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bkbopt.checks import check_count
+from bkbopt.errors import ArgumentError
+from bkbopt.features.fourier import RandomFourier
+from bkbopt.kernels import ARDKernel, rbf
+from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.budgeted import check_step
+from bkbopt.learners.gram import ForeignGram
+from bkbopt.learners.losses import Array
+from bkbopt.learners.stages import Ints, TwoStageLearner
+
+if TYPE_CHECKING:
+    from bkbopt.learners._loops_kernel import Block
+
+__all__ = ["FOGD", "NOGD"]
+
+
+@dataclass(kw_only=True, eq=False)
+class FOGD(OnlineLearner):
+    """Online gradient descent on random Fourier features (Lu, Hoi, Wang, Zhao and Liu 2016).
+
+    After the prediction w.z, w moves by -step l' z. The features are normalised, z.z = k(x, x); programs that leave out
+    the factor 1/sqrt(D) have D times this step.
+
+    Args:
+        loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
+        frequencies: D; there are 2 D features.
+        step: the learning rate, positive.
+        kernel: None for the Gaussian of `lengthscale`, or an `ARDKernel` on numbers.
+        lengthscale: of the Gaussian, in units of the features.
+        seed: of the frequencies.
+    """
+
+    loss: str = "hinge"
+    frequencies: int = 200
+    step: float = 0.2
+    kernel: object = None
+    lengthscale: float = 1.0
+    seed: int | None = 0
+
+    def _start(self, d: int) -> None:
+        D = check_count("frequencies", self._own.frequencies)
+        check_step(self._own.step)
+        kernel = self._gram.kernel if isinstance(self._gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
+        if not isinstance(kernel, ARDKernel):
+            raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
+        features = RandomFourier.from_kernel(kernel, D, self._rng)
+        # The loops count in whole turns and run along the frequencies.
+        self._omega = np.ascontiguousarray(features.omega.numpy().T / (2.0 * math.pi))
+        self._height, self._w = features.outputscale, np.zeros(2 * D)
+
+    def _stream(self, X: Array, y: Array) -> Array:
+        from bkbopt.learners._loops_features import fourier_descent
+
+        p = np.empty(len(X))
+        fourier_descent(X, y, self._omega, self._height, self._w, self._loss.code, float(self._own.step), p)
+        return p
+
+    def _raw(self, X: Array) -> Array:
+        from bkbopt.learners._loops_features import fourier_predictions
+
+        p = np.empty(len(X))
+        fourier_predictions(X, self._omega, self._height, self._w, p)
+        return p
+
+    def _state(self) -> dict[str, object]:
+        return {"omega": self._omega.copy(), "w": self._w.copy()}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._omega, self._w = state["omega"], state["w"]
+
+
+@dataclass(kw_only=True, eq=False)
+class NOGD(TwoStageLearner):
+    """Online gradient descent on Nystrom features (Lu, Hoi, Wang, Zhao and Liu 2016).
+
+    Kernel gradient descent until there are B terms, K their kernel matrix with leading eigenpairs V, Lam; then gradient
+    descent on z(x) = Lam^-1/2 V^T k(terms, x), starting from the first stage's hypothesis, w = Lam^1/2 V^T a, which is
+    its best approximation of rank k on the terms.
+
+    Args and attributes: see `TwoStageLearner`.
+    """
+
+    def _switch(self, points: Array, a: Array) -> Ints:
+        lam, V = np.linalg.eigh(self._source.matrix(points, points))
+        lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
+        # What is smaller is rounding, and its inverse root would blow it up.
+        large = lam > len(V) * np.finfo(float).eps * lam[0]
+        root, V = np.sqrt(lam[large]), V[:, large]
+        self._M = np.ascontiguousarray(V.T / root[:, None])
+        self._w = root * (V.T @ a)
+        return np.arange(len(a))
+
+    def _second_stage(self, block: "Block", start: int, p: Array) -> None:
+        from bkbopt.learners._loops_features import landmark_descent
+
+        loss, step = self._loss.code, float(self._own.step)
+        landmark_descent(block, self._support, self._M, self._w, loss, step, start, len(p), p)

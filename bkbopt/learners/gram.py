@@ -1,0 +1,139 @@
+"""Kernel matrices of numpy arrays, for the learners: the Gaussian of one lengthscale, or any kernel of the package.
+
+| symbol | shape    | units     | meaning                                            |
+| ------ | -------- | --------- | -------------------------------------------------- |
+| A, B   | (n, d)   | as given  | points                                             |
+| K      | (n1, n2) | y squared | k(A, B)                                            |
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.checks import check_number
+from bkbopt.errors import ArgumentError
+from bkbopt.kernels import ARDKernel, Kernel, as_kernel
+from bkbopt.learners.losses import Array
+
+__all__ = ["ForeignGram", "GaussianGram", "Gram", "GramKernel", "as_gram", "kernel_from_state", "kernel_to_state"]
+
+
+class Gram(Protocol):
+    """What the learners need of a kernel."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it cannot fail: the code of others may return anything."""
+        ...
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        """The matrix k(A, B) `(n1, n2)`, C-contiguous."""
+        ...
+
+    def diag(self, A: Array) -> Array:
+        """The prior variances k(x, x) `(n,)`."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianGram:
+    """exp(-|x - x'|^2 / (2 lengthscale^2)); compiled loops may compute it from `lengthscale` themselves."""
+
+    lengthscale: float
+    ours = True
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        """See `Gram`."""
+        # One matrix product and three passes in place. Distances are clamped: rounding leaves -1e-16.
+        K = A @ B.T
+        K *= 2.0
+        K -= np.einsum("ij,ij->i", A, A)[:, None]
+        K -= np.einsum("ij,ij->i", B, B)
+        np.minimum(K, 0.0, out=K)
+        K *= 0.5 / self.lengthscale**2
+        return np.exp(K, out=K)
+
+    def diag(self, A: Array) -> Array:
+        """See `Gram`."""
+        return np.ones(len(A))
+
+
+@dataclass(frozen=True)
+class ForeignGram:
+    """A kernel on tensors, called on blocks of rows."""
+
+    kernel: Kernel
+
+    @property
+    def ours(self) -> bool:
+        """See `Gram`."""
+        return isinstance(self.kernel, ARDKernel)
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        """See `Gram`."""
+        with torch.no_grad():
+            return np.ascontiguousarray(self.kernel(torch.from_numpy(A), torch.from_numpy(B)).numpy())
+
+    def diag(self, A: Array) -> Array:
+        """See `Gram`."""
+        with torch.no_grad():
+            return np.array(self.kernel.diag(torch.from_numpy(A)).numpy())
+
+
+@dataclass(frozen=True)
+class GramKernel:
+    """A `Gram` as a `bkbopt.kernels.Kernel`: on tensors, without gradients."""
+
+    gram: Gram
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return torch.from_numpy(self.gram(X1.numpy(), X2.numpy()))
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return torch.from_numpy(self.gram.diag(X.numpy()))
+
+
+def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | ForeignGram:
+    """The Gaussian of that `lengthscale` for None, else `kernel` (see `bkbopt.kernels.as_kernel`), for `d` features.
+
+    Raises:
+        ArgumentError: the lengthscale is not positive and finite, or the kernel is for another number of features.
+        ArgumentTypeError: the kernel or the lengthscale has a wrong type.
+    """
+    if kernel is None:
+        what = "a positive finite length, in units of the features"
+        return GaussianGram(check_number("lengthscale", lengthscale, 0.0, what, strict=True))
+    if isinstance(kernel, ARDKernel):
+        columns = len(kernel.log_lengthscale) + len(kernel.categorical)
+        if columns != d:
+            raise ArgumentError(f"kernel: expected one for {d} features, got one for {columns}.")
+    return ForeignGram(as_kernel(kernel))
+
+
+def kernel_to_state(kernel: object) -> object:
+    """The argument `kernel` for a state file: an `ARDKernel` whole, of others nothing but that there was one."""
+    if isinstance(kernel, ARDKernel):
+        return kernel.state_dict()
+    return None if kernel is None else {"form": None}
+
+
+def kernel_from_state(state: Any, given: object) -> object:
+    """The inverse of `kernel_to_state`; `given` is the kernel of the caller, needed where it is not ours.
+
+    Raises:
+        ArgumentError: such a kernel was saved and none is given.
+    """
+    if state is None:
+        return None
+    if state["form"] is None:
+        if given is None:
+            raise ArgumentError(
+                "kernel: this state was saved with a kernel of yours; pass kernel= with the same kernel to load."
+            )
+        return given
+    return ARDKernel.from_state(state)

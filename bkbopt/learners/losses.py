@@ -1,0 +1,164 @@
+"""Losses of one prediction, with the constants that online Newton methods need.
+
+| symbol   | meaning                                                                                              |
+| -------- | ---------------------------------------------------------------------------------------------------- |
+| y        | target; for margin losses one of -1, +1                                                              |
+| p        | prediction, m = y p the margin                                                                       |
+| C        | bound on abs(p), and on abs(y) for regression                                                        |
+| slope    | the derivative of the loss in p (a subgradient at a kink)                                            |
+| sigma    | directional curvature: l(b) >= l(a) + l'(a)(b - a) + (sigma/2) (l'(a)(b - a))^2 for abs(a), abs(b) <= C |
+
+Calandriello et al. 2017 (KONS), Assumption 2. Hinge and absolute loss are piecewise linear: their sigma is an honest
+zero, and logarithmic regret is not to be had with them.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt.errors import ArgumentError
+
+__all__ = ["LOSSES", "Array", "Loss", "Task", "get_loss"]
+
+Array = npt.NDArray[np.float64]
+Task = Literal["classification", "regression"]
+_Pointwise = Callable[[Array, Array], Array]
+_Constant = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss with its constants.
+
+    Args:
+        name: what users write, `loss="squared_hinge"` say.
+        task: whether targets are labels or numbers.
+        code: the number by which compiled loops know it (see `_loops_losses.py`).
+        value: (y, p) -> the loss, elementwise, arrays of one shape.
+        slope: (y, p) -> its derivative in p, elementwise.
+        lipschitz: C -> the largest absolute slope for abs(p) <= C.
+        curvature: C -> sigma of the module's table, 0.0 where there is none.
+    """
+
+    name: str
+    task: Task
+    code: int
+    value: _Pointwise
+    slope: _Pointwise
+    lipschitz: _Constant
+    curvature: _Constant
+
+    def step_weight(self, C: float, t: int) -> float:
+        """eta_t of online Newton steps: sigma, or 1/(L C sqrt t) where sigma is zero (t = 1, 2, ...)."""
+        sigma = self.curvature(C)
+        return sigma if sigma > 0.0 else 1.0 / (self.lipschitz(C) * C * math.sqrt(t))
+
+
+def _squared(y: Array, p: Array) -> Array:
+    return (y - p) ** 2
+
+
+def _squared_slope(y: Array, p: Array) -> Array:
+    return 2.0 * (p - y)
+
+
+def _logistic(y: Array, p: Array) -> Array:
+    return np.logaddexp(0.0, -y * p)
+
+
+def _logistic_slope(y: Array, p: Array) -> Array:
+    # 1/(1 + e^m) without overflow.
+    return -y * np.exp(-np.logaddexp(0.0, y * p))
+
+
+def _hinge(y: Array, p: Array) -> Array:
+    return np.maximum(0.0, 1.0 - y * p)
+
+
+def _hinge_slope(y: Array, p: Array) -> Array:
+    return np.where(y * p < 1.0, -y, 0.0)
+
+
+def _squared_hinge(y: Array, p: Array) -> Array:
+    return np.maximum(0.0, 1.0 - y * p) ** 2
+
+
+def _squared_hinge_slope(y: Array, p: Array) -> Array:
+    return -2.0 * y * np.maximum(0.0, 1.0 - y * p)
+
+
+def _absolute(y: Array, p: Array) -> Array:
+    return np.abs(y - p)
+
+
+def _absolute_slope(y: Array, p: Array) -> Array:
+    return np.sign(p - y)
+
+
+def _one(_: float) -> float:
+    return 1.0
+
+
+def _zero(_: float) -> float:
+    return 0.0
+
+
+def _squared_lipschitz(C: float) -> float:
+    return 4.0 * C
+
+
+def _squared_curvature(C: float) -> float:
+    return 1.0 / (8.0 * C * C)
+
+
+def _squared_hinge_lipschitz(C: float) -> float:
+    return 2.0 * (1.0 + C)
+
+
+def _squared_hinge_curvature(C: float) -> float:
+    if C <= 1.0:
+        return 1.0 / (2.0 * (1.0 + C) ** 2)
+    # Past the margin the loss is flat, which costs curvature.
+    return (3.0 * C - 1.0) / (8.0 * C * C * (1.0 + C))
+
+
+def _logistic_curvature(C: float) -> float:
+    # Attained locally at m = -C; exponentially small, so keep C below about 5.
+    return math.exp(-C)
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss("squared", "regression", 0, _squared, _squared_slope, _squared_lipschitz, _squared_curvature),
+        Loss("logistic", "classification", 1, _logistic, _logistic_slope, _one, _logistic_curvature),
+        Loss("hinge", "classification", 2, _hinge, _hinge_slope, _one, _zero),
+        Loss(
+            "squared_hinge",
+            "classification",
+            3,
+            _squared_hinge,
+            _squared_hinge_slope,
+            _squared_hinge_lipschitz,
+            _squared_hinge_curvature,
+        ),
+        Loss("absolute", "regression", 4, _absolute, _absolute_slope, _one, _zero),
+    )
+}
+"""The losses by name."""
+
+
+def get_loss(name: object) -> Loss:
+    """The loss called `name`.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    loss = LOSSES.get(name) if isinstance(name, str) else None
+    if loss is None:
+        raise ArgumentError(f"loss: expected one of {', '.join(LOSSES)}, got {name!r}.")
+    return loss

@@ -1,0 +1,135 @@
+"""Nystrom features whose inducing points grow while a stream is learnt.
+
+| symbol | shape  | units     | meaning                                                                    |
+| ------ | ------ | --------- | -------------------------------------------------------------------------- |
+| S      | (m, d) | as X      | inducing points, in the order in which KORS accepted them                  |
+| W      | (m, r) | 1/y       | W^T k(S, S) W = I_r, upper triangular; points within the span have no column |
+| Z      | (t, r) | y         | features of all rows learnt, z(x) = W^T k_S(x)                             |
+"""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from bkbopt.dictionaries.kors import KORS
+from bkbopt.learners.gram import Gram
+from bkbopt.learners.growing import GrowingRows
+from bkbopt.learners.losses import Array
+from bkbopt.learners.ridge import Ridge
+
+__all__ = ["GrowingNystrom", "grown_root"]
+
+#: A point whose residual is a smaller part of its prior variance lies within the span: the direction would be rounding.
+_WITHIN = 1e-10
+
+
+def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
+    """The root of one more point, and the length of its new direction (0: it lies within the span, no column is added).
+
+    Args:
+        W: root so far, `(m, r)`.
+        z: features of the point, `(r,)`.
+        prior: k(x, x) of the point.
+    """
+    m, r = W.shape
+    left = prior - float(z @ z)
+    grows = left > _WITHIN * prior
+    out = np.zeros((m + 1, r + grows))
+    out[:m, :r] = W
+    if not grows:
+        return out, 0.0
+    # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left).
+    root = left**0.5
+    out[:m, r], out[m, r] = -(W @ z) / root, 1.0 / root
+    return out, root
+
+
+class GrowingNystrom:
+    """Features, their sampler, and the rows learnt; see the module's table.
+
+    Args:
+        gram: the kernel.
+        d: number of columns of X.
+        kors: the sampler, empty.
+    """
+
+    def __init__(self, gram: Gram, d: int, kors: KORS) -> None:
+        self.gram, self.kors = gram, kors
+        self.S, self.W = GrowingRows(d), np.zeros((0, 0))
+        self.X, self.y = GrowingRows(d), GrowingRows()
+        self._Z = np.zeros((16, 16))
+
+    @property
+    def Z(self) -> Array:
+        """Features of all rows learnt, a view."""
+        return self._Z[: self.X.n, : self.W.shape[1]]
+
+    def offer(self, X: Array, uniforms: Array) -> tuple[Array, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Feed a block to KORS: its kernel values with S and itself `(b, m + b)`, and which rows it accepted."""
+        K = self.gram(X, np.concatenate([self.S.rows, X]))
+        self._places = list(range(self.S.n))
+        accepted = self.kors.select(K, self.gram.diag(X), uniforms)
+        self._first = self.S.n
+        return K, accepted
+
+    def would_accept(self, X: Array, uniforms: Array) -> bool:
+        """Whether `offer` would accept the one row `X (1, d)`; nothing is changed."""
+        K = self.gram(X, np.concatenate([self.S.rows, X]))
+        return bool(copy.deepcopy(self.kors).select(K, self.gram.diag(X), uniforms)[0])
+
+    def features(self, X: Array) -> Array:
+        """Z `(n, r)` of the rows `X (n, d)`."""
+        return self.gram(X, self.S.rows) @ self.W
+
+    def learn(self, X: Array, K: Array, y: Array) -> Array:
+        """Keep the rows: their features `(n, r)`. `K` are their rows of what `offer` returned."""
+        Z = K[:, self._places] @ self.W
+        n, r = self.X.n + len(X), Z.shape[1]
+        self._reserve(n, r)
+        self._Z[self.X.n : n, :r] = Z
+        self.X.append(X)
+        self.y.append(y)
+        return Z
+
+    def grow(self, x: Array, k: Array, t: int, ridge: Ridge) -> None:
+        """Let row `t` of the block, `x (d,)` with kernel values `k (m + b,)`, be an inducing point."""
+        prior = k[self._first + t]
+        z = k[self._places] @ self.W
+        self._places.append(self._first + t)
+        self.S.append(x[None])
+        r = self.W.shape[1]
+        self.W, root = grown_root(self.W, z, float(prior))
+        if root > 0.0:
+            column = (self.gram(self.X.rows, x[None])[:, 0] - self._Z[: self.X.n, :r] @ z) / root
+            self._reserve(self.X.n, r + 1)
+            ridge.grow(self._Z[: self.X.n, :r].T @ column, float(column @ column), float(column @ self.y.rows))
+            self._Z[: self.X.n, r] = column
+
+    def _reserve(self, n: int, r: int) -> None:
+        """Make room for that many rows and features."""
+        rows, columns = self._Z.shape
+        if n > rows or r > columns:
+            store = np.zeros(
+                (max(n, 2 * rows) if n > rows else rows, max(r, 3 * columns // 2) if r > columns else columns)
+            )
+            store[: self.X.n, :columns] = self._Z[: self.X.n]
+            self._Z = store
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file."""
+        return {
+            "S": self.S.rows,
+            "W": self.W,
+            "X": self.X.rows,
+            "y": self.y.rows,
+            "Z": np.ascontiguousarray(self.Z),
+            "kors": self.kors.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`."""
+        for grown, name in ((self.S, "S"), (self.X, "X"), (self.y, "y")):
+            grown.append(state[name])
+        self.W, self._Z = state["W"], state["Z"]
+        self.kors.load_state_dict(state["kors"])

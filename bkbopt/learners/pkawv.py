@@ -1,0 +1,206 @@
+"""PKAWV: ridge regression and its forward variant on projections of the kernel's space (Jezequel et al. 2019).
+
+| symbol | shape  | units     | meaning                                                               |
+| ------ | ------ | --------- | --------------------------------------------------------------------- |
+| Z      | (n, r) | y         | features of the rows: Taylor, Nystrom on a fixed or a growing set     |
+| S      | (m, d) | as X      | inducing points                                                       |
+| W      | (m, r) | 1/y       | root with W^T k(S, S) W = I, z(x) = W^T k_S(x)                        |
+
+Features that are known beforehand make the whole stream one regression, learnt in blocks of matrix products. With
+KORS the set of inducing points grows: a new one adds one direction to the features, orthogonal to those there, and the
+old ones stay. The new column of all rows so far, which the second algorithm of the paper needs as well, is computed
+from the rows, which are kept.
+"""
+
+import copy
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from bkbopt.checks import check_count, check_number
+from bkbopt.dictionaries.kors import KORS
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.features.base import FeatureMap
+from bkbopt.features.nystrom import Nystrom
+from bkbopt.features.taylor import Taylor
+from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.gram import Gram, GramKernel
+from bkbopt.learners.losses import Array
+from bkbopt.learners.nystrom import GrowingNystrom
+from bkbopt.learners.ridge import Ridge, one_thread
+from bkbopt.learners.rows import as_rows
+
+__all__ = ["PKAWV"]
+
+_BLOCK = 256
+
+
+@dataclass(kw_only=True, eq=False)
+class PKAWV(OnlineLearner):
+    """The forward forecaster on projected features: Kernel-AWV's guarantee at a cost that does not grow with the rows.
+
+    O(r^2) time a row for r features. With the exact features of all rows the predictions are those of `KernelAWV`.
+
+    Args:
+        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable. Taylor features are
+            for the Gaussian only.
+        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lam: ridge, y squared over the squared norm of f.
+        features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
+            `(m, d)` of inducing points, drawn beforehand by `bkbopt.dictionaries.draw_kors` say; or a `FeatureMap`.
+        degree: M of the Taylor features; their number is (M + d) choose d.
+        forward: whether predictions are the forward ones; if not they are those of ridge regression.
+        mu: ridge of KORS, y squared; the smaller, the more inducing points.
+        beta: oversampling of KORS.
+        eps: accuracy of KORS.
+        max_features: Taylor bases with more features are refused, and KORS stops at as many inducing points.
+        seed: of KORS.
+
+    Attributes:
+        regret_: sum of squared errors so far, less the least value of sum_s (y_s - z_s.w)^2 + lam |w|^2 over all w.
+        regret_bound_: with the forward forecaster on features that do not grow, what `regret_` cannot exceed:
+            max y^2 log det(I + Z^T Z / lam).
+    """
+
+    kernel: Any = None
+    lengthscale: float = 1.0
+    lam: float = 1.0
+    features: Any = "taylor"
+    degree: int = 2
+    forward: bool = True
+    mu: float = 1.0
+    beta: float = 1.0
+    eps: float = 0.5
+    max_features: int = 10_000
+    seed: int | None = 0
+
+    def _start(self, d: int) -> None:
+        self._lam = check_number("lam", self.lam, 0.0, "a positive finite ridge", strict=True)
+        limit = check_count("max_features", self.max_features)
+        self._map: FeatureMap | None = None
+        self._growing: GrowingNystrom | None = None
+        self._forward = bool(self.forward)
+        self._square, self._largest = 0.0, 0.0
+        if isinstance(self.features, str) and self.features == "nystrom":
+            self._growing = GrowingNystrom(self._gram, d, KORS(self.mu, self.beta, self.eps, limit))
+        else:
+            self._map = _feature_map(self, self._gram, d, limit)
+        self._ridge = Ridge(self._lam, 0 if self._map is None else self._map.size)
+
+    @property
+    def dictionary_size_(self) -> int:
+        """Number of features r; with KORS, of inducing points."""
+        return self._ridge.r if self._growing is None else self._growing.kors.m
+
+    @property
+    def logdet_(self) -> float:
+        """log det(I + Z^T Z / lam)."""
+        return self._ridge.logdet
+
+    @property
+    def regularised_minimum_(self) -> float:
+        """The least value of sum_s (y_s - z_s.w)^2 + lam |w|^2 over all w, y squared."""
+        return self._ridge.minimum
+
+    @property
+    def regret_(self) -> float:
+        """See the class."""
+        return self._square - self._ridge.minimum
+
+    @property
+    def regret_bound_(self) -> float:
+        """See the class; infinite where it does not hold."""
+        holds = self._forward and self._growing is None
+        return self._largest**2 * self._ridge.logdet if holds else float("inf")
+
+    def _stream(self, X: Array, y: Array) -> Array:
+        out = np.empty(len(X))
+        with one_thread(len(X), self._ridge.r):
+            learn = self._growing_block if self._growing is not None else self._block
+            # As many rows as features balance the work for the rows with that for a new factor.
+            step = _BLOCK if self._growing is not None else min(max(self._ridge.r, 128), 512)
+            for a in range(0, len(X), step):
+                out[a : a + step] = learn(X[a : a + step], y[a : a + step])
+        self._square += float(np.sum((out - y) ** 2))
+        self._largest = max(self._largest, float(np.abs(y).max()))
+        return out
+
+    def _block(self, X: Array, y: Array) -> Array:
+        return self._ridge.learn(self._features(X), y, forward=self._forward)
+
+    def _growing_block(self, X: Array, y: Array) -> Array:
+        """An accepted row enters the inducing points before it is predicted (Algorithm 2), and begins a new run."""
+        growing = self._growing
+        assert growing is not None
+        out = np.empty(len(X))
+        K, accepted = growing.offer(X, self._rng.random(len(X)))
+        starts = [0, *np.flatnonzero(accepted).tolist(), len(X)]
+        for k, (a, e) in enumerate(itertools.pairwise(starts)):
+            if k > 0:
+                growing.grow(X[a], K[a], a, self._ridge)
+            if e > a:
+                Z = growing.learn(X[a:e], K[a:e], y[a:e])
+                out[a:e] = self._ridge.learn(Z, y[a:e], forward=self._forward)
+        return out
+
+    def _features(self, X: Array) -> Array:
+        if self._growing is not None:
+            return self._growing.features(X)
+        assert self._map is not None
+        with torch.no_grad():
+            return self._map(torch.from_numpy(X)).numpy()
+
+    def _raw(self, X: Array) -> Array:
+        out = np.empty(len(X))
+        for a in range(0, len(X), _BLOCK):
+            Z = self._features(X[a : a + _BLOCK])
+            p = Z @ self._ridge.w
+            out[a : a + _BLOCK] = p / (1.0 + self._ridge.leverage(Z)) if self._forward else p
+        return out
+
+    def _next(self, X: Array) -> Array:
+        growing = self._growing
+        if growing is None or not growing.would_accept(X, copy.deepcopy(self._rng).random(1)):
+            return self._raw(X)
+        # The row would enter the inducing points first. This is as rare as their number is small.
+        return copy.deepcopy(self)._stream(X, np.zeros(1))
+
+    def _state(self) -> dict[str, object]:
+        growing = None if self._growing is None else self._growing.state_dict()
+        return {
+            "ridge": self._ridge.state_dict(),
+            "growing": growing,
+            "square": self._square,
+            "largest": self._largest,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._ridge.load_state_dict(state["ridge"])
+        if self._growing is not None:
+            self._growing.load_state_dict(state["growing"])
+        self._square, self._largest = state["square"], state["largest"]
+
+
+def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap:
+    """The map that `features` asks for, if it is not one that grows."""
+    features = learner.features
+    if isinstance(features, str):
+        if features != "taylor":
+            raise ArgumentError(
+                f"features: expected 'taylor', 'nystrom', inducing points or a FeatureMap, got {features!r}."
+            )
+        if learner.kernel is not None:
+            raise ArgumentError(
+                "features: expected 'nystrom' or inducing points with a kernel of yours, got 'taylor', which is for "
+                "the Gaussian (kernel=None)."
+            )
+        lengthscale = check_number("lengthscale", learner.lengthscale, 0.0, "a positive finite length", strict=True)
+        return Taylor(d, check_count("degree", learner.degree, 0), lengthscale, limit)
+    if isinstance(features, FeatureMap):
+        return features
+    if features is None:
+        raise ArgumentTypeError("features: expected 'taylor', 'nystrom', inducing points or a FeatureMap, got None.")
+    return Nystrom.from_points(GramKernel(kernel), torch.from_numpy(as_rows(features, None, d, "features")))

@@ -1,0 +1,159 @@
+"""PROS-N-KONS: online Newton steps on Nystrom features whose dictionary grows (Calandriello et al. 2017, NIPS).
+
+| symbol | shape  | units     | meaning                                                                  |
+| ------ | ------ | --------- | ------------------------------------------------------------------------ |
+| S      | (m, d) | as X      | dictionary, rows accepted by KORS                                        |
+| W      | (m, r) | 1/y       | W^T k(S, S) W = I_r, z(x) = W^T k_S(x)                                   |
+| A      | (r, r) | -         | alpha I + sum of eta g^2 z z^T in this epoch; its inverse is kept        |
+| u      | (r,)   | -         | iterate before projection                                                |
+| g      | -      | -         | slope of the loss at the prediction z.u clipped to [-C, C]               |
+
+The row that KORS accepts is predicted and learnt with the old features; then a new epoch begins with A = alpha I and
+u = 0, so that its first prediction is zero. A new point adds one Gram-Schmidt direction to the features and leaves the
+others alone. Without restarts the hypothesis therefore carries over as it is: u gets a zero, A a row of alpha I.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bkbopt.checks import check_number
+from bkbopt.dictionaries.kors import KORS
+from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.growing import GrowingRows
+from bkbopt.learners.losses import Array
+from bkbopt.learners.nystrom import grown_root
+
+__all__ = ["ProsNKONS"]
+
+_BLOCK = 256
+
+
+@dataclass(kw_only=True, eq=False)
+class ProsNKONS(OnlineLearner):
+    """Second-order learning at O(m^2) a row with a dictionary of the size of the effective dimension.
+
+    Regret, up to constants: J (alpha |w|^2 + d_eff log T / sigma) + T gamma eps / alpha, for J restarts.
+
+    Args:
+        loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
+        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
+        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
+        alpha: ridge A_0 = alpha I.
+        eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
+            1 / (L C sqrt t).
+        gamma: ridge of KORS, y squared.
+        beta: oversampling of KORS.
+        eps: accuracy of KORS.
+        max_dictionary: KORS stops at as many points; None for no limit.
+        restart: whether a new point resets A and u, which the regret bound asks for.
+        squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
+        seed: of the coins, one a row.
+
+    Attributes:
+        n_restarts_: number of times that the dictionary grew.
+    """
+
+    loss: str = "squared_hinge"
+    kernel: Any = None
+    lengthscale: float = 1.0
+    C: float = 1.0
+    alpha: float = 1.0
+    eta: float | None = None
+    gamma: float = 1.0
+    beta: float = 1.0
+    eps: float = 0.5
+    max_dictionary: int | None = None
+    restart: bool = True
+    squared_weights: bool = False
+    seed: int | None = 0
+
+    n_restarts_ = 0
+
+    def _start(self, d: int) -> None:
+        self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
+        self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
+        self._sigma = self._loss.curvature(self._C)
+        if self.eta is not None:
+            self._sigma = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
+        check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
+        self._kors = KORS(self.gamma, self.beta, self.eps, self.max_dictionary, bool(self.squared_weights))
+        self._restart = bool(self.restart)
+        self._S, self._W, self._t = GrowingRows(d), np.zeros((0, 0)), 0
+        self._A, self._u = np.zeros((0, 0)), np.zeros(0)
+        self.n_restarts_ = 0
+
+    @property
+    def dictionary_size_(self) -> int:
+        """Number of points m in the dictionary."""
+        return self._S.n
+
+    def _stream(self, X: Array, y: Array) -> Array:
+        out = np.empty(len(X))
+        for a in range(0, len(X), _BLOCK):
+            self._block(X[a : a + _BLOCK], y[a : a + _BLOCK], out[a : a + _BLOCK])
+        return out
+
+    def _block(self, X: Array, y: Array, out: Array) -> None:
+        from bkbopt.learners import _loops_prosnkons as loops
+
+        K, diagonal = self._gram(X, self._S.rows), self._gram.diag(X)
+        uniforms, t = self._rng.random(len(X)), 0
+        while t < len(X):
+            kors = self._kors
+            if kors.m == len(kors.p):
+                kors.reserve(2 * kors.m)
+            full = kors.limit is not None and kors.m >= kors.limit
+            sampler = loops.Sampler(kors.L, kors.p, kors.m, full, kors.alpha, kors.beta, kors.eps, kors.power)
+            epoch = loops.Epoch(
+                np.ascontiguousarray(self._W.T),
+                self._A,
+                self._u,
+                self._loss.code,
+                self._C,
+                self._sigma,
+                self._loss.lipschitz(self._C),
+            )
+            t, accepted = loops.rounds(K, diagonal, y, uniforms, t, self._t, sampler, epoch, out)
+            if accepted:
+                self._grow(X[t - 1], K[t - 1], float(diagonal[t - 1]))
+                K = np.concatenate([K, self._gram(X, X[t - 1 : t])], axis=1)
+        self._t += len(X)
+
+    def _grow(self, x: Array, k: Array, prior: float) -> None:
+        """Add `x (d,)` with kernel values `k (m,)` to the dictionary, and begin a new epoch."""
+        self._kors.m += 1
+        self._S.append(x[None])
+        r = len(self._u)
+        self._W, _ = grown_root(self._W, k @ self._W, prior)
+        A, u = np.eye(self._W.shape[1]) / self._alpha, np.zeros(self._W.shape[1])
+        if not self._restart:
+            A[:r, :r], u[:r] = self._A, self._u
+        self._A, self._u = A, u
+        self.n_restarts_ += 1
+
+    def _raw(self, X: Array) -> Array:
+        out = np.empty(len(X))
+        w = self._W @ self._u
+        for a in range(0, len(X), _BLOCK):
+            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], self._S.rows) @ w
+        return np.clip(out, -self._C, self._C)
+
+    def _state(self) -> dict[str, object]:
+        return {
+            "kors": self._kors.state_dict(),
+            "S": self._S.rows,
+            "W": self._W,
+            "A": self._A,
+            "u": self._u,
+            "restarts": self.n_restarts_,
+            "rounds": self._t,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._kors.load_state_dict(state["kors"])
+        self._S.append(state["S"])
+        self._W, self._A, self._u = state["W"], state["A"], state["u"]
+        self.n_restarts_, self._t = state["restarts"], state["rounds"]

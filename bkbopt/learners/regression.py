@@ -1,0 +1,147 @@
+"""Kernel ridge regression, online and exact, and its forward variant, Kernel-AWV (Jezequel et al. 2019).
+
+| symbol | shape  | units     | meaning                                                             |
+| ------ | ------ | --------- | ------------------------------------------------------------------- |
+| K      | (t, t) | y squared | kernel matrix of the rows learnt                                    |
+| L      | (t, t) | y         | Cholesky factor of K + lam I                                        |
+| e      | (t,)   | -         | L^-1 y, the innovations                                             |
+| V      | (t, b) | y         | L^-1 k(X, new rows)                                                 |
+| p      | (b,)   | y         | prediction of ridge regression                                      |
+| h      | (b,)   | -         | k(x, x) less its projection on the rows learnt, over lam (leverage) |
+
+A block of rows is one bordering of L: row t of the new corner of L holds what row t has to know about the rows
+before it in the block, so that all predictions are those of one row after the other.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bkbopt.checks import check_number
+from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.growing import GrowingCholesky, GrowingRows, lower_factor, lower_solve
+from bkbopt.learners.losses import Array
+
+__all__ = ["KernelAWV", "OnlineKRR"]
+
+_BLOCK = 256
+
+
+@dataclass(kw_only=True, eq=False)
+class OnlineKRR(OnlineLearner):
+    """Online kernel ridge regression: min over f of sum_s (y_s - f(x_s))^2 + lam |f|^2 after every row.
+
+    O(t^2) time a row and memory in all: for streams of some thousand rows, and to compare others with.
+
+    Args:
+        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
+        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lam: ridge, y squared over the squared norm of f.
+    """
+
+    kernel: Any = None
+    lengthscale: float = 1.0
+    lam: float = 1.0
+    _forward: ClassVar[bool] = False
+
+    def _start(self, d: int) -> None:
+        self._lam = check_number("lam", self.lam, 0.0, "a positive finite ridge", strict=True)
+        self._X, self._y, self._e, self._square = GrowingRows(d), GrowingRows(), GrowingRows(), 0.0
+        self._cholesky = GrowingCholesky()
+        self._cache: dict[str, Array] = {}
+
+    @property
+    def dictionary_size_(self) -> int:
+        """Number of rows that predictions need: all."""
+        return self._X.n
+
+    @property
+    def logdet_(self) -> float:
+        """log det(I + K / lam)."""
+        return 2.0 * float(np.log(np.diag(self._cholesky.factor)).sum()) - self._X.n * float(np.log(self._lam))
+
+    @property
+    def regularised_minimum_(self) -> float:
+        """The least value of sum_s (y_s - f(x_s))^2 + lam |f|^2 over all f, y squared."""
+        return self._lam * float(self._e.rows @ self._e.rows)
+
+    @property
+    def regret_(self) -> float:
+        """Sum of squared errors of the predictions so far, less `regularised_minimum_`."""
+        return self._square - self.regularised_minimum_
+
+    @property
+    def regret_bound_(self) -> float:
+        """For Kernel-AWV, what `regret_` cannot exceed: max y^2 log det(I + K / lam); for ridge regression infinite."""
+        if not self._forward:
+            return float("inf")
+        return float(np.max(self._y.rows**2, initial=0.0)) * self.logdet_
+
+    def _stream(self, X: Array, y: Array) -> Array:
+        out = np.empty(len(X))
+        for a in range(0, len(X), _BLOCK):
+            out[a : a + _BLOCK] = self._block(X[a : a + _BLOCK], y[a : a + _BLOCK])
+        self._square += float(np.sum((out - y) ** 2))
+        return out
+
+    def _block(self, X: Array, y: Array) -> Array:
+        V = self._cholesky.solve(self._gram(self._X.rows, X))
+        S = self._gram(X, X)
+        S[np.diag_indices_from(S)] = self._gram.diag(X) + self._lam
+        L = lower_factor(S - V.T @ V)
+        before = V.T @ self._e.rows
+        e = lower_solve(L, y - before)
+        p = before + np.tril(L, -1) @ e
+        self._cholesky.append(V, L)
+        for grown, rows in ((self._X, X), (self._y, y), (self._e, e)):
+            grown.append(rows)
+        self._cache.clear()
+        # L_tt^2 = lam (1 + h_t); the forward prediction is p / (1 + h) (Eq. 3 with f(x_t)^2 added).
+        return p * self._lam / np.diag(L) ** 2 if self._forward else p
+
+    def _raw(self, X: Array) -> Array:
+        if "dual" not in self._cache:
+            self._cache["dual"] = self._cholesky.solve_transposed(self._e.rows)
+        out = np.empty(len(X))
+        for a in range(0, len(X), _BLOCK):
+            K = self._gram(self._X.rows, X[a : a + _BLOCK])
+            p = K.T @ self._cache["dual"]
+            if self._forward:
+                V = self._cholesky.solve(K)
+                h = np.maximum(self._gram.diag(X[a : a + _BLOCK]) - np.einsum("ij,ij->j", V, V), 0.0) / self._lam
+                p = p / (1.0 + h)
+            out[a : a + _BLOCK] = p
+        return out
+
+    def _state(self) -> dict[str, object]:
+        return {
+            "X": self._X.rows,
+            "y": self._y.rows,
+            "e": self._e.rows,
+            "factor": np.ascontiguousarray(self._cholesky.factor),
+            "square": self._square,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for grown, name in ((self._X, "X"), (self._y, "y"), (self._e, "e")):
+            grown.append(state[name])
+        self._cholesky.factor = state["factor"]
+        self._square = state["square"]
+
+
+@dataclass(kw_only=True, eq=False)
+class KernelAWV(OnlineKRR):
+    """The kernel Azoury-Vovk-Warmuth forecaster: ridge regression that counts the new row as if its target were 0.
+
+    The prediction for x is that of min over f of sum_s (y_s - f(x_s))^2 + f(x)^2 + lam |f|^2. Whatever the targets,
+    its regret is at most max y^2 log det(I + K / lam), which the attributes `regret_` and `regret_bound_` show
+    (Jezequel et al. 2019, Proposition 1 and section 2). No bound on the targets has to be known.
+
+    Args:
+        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
+        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lam: ridge, y squared over the squared norm of f.
+    """
+
+    _forward: ClassVar[bool] = True

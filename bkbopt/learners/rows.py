@@ -1,0 +1,209 @@
+"""The border of the learners: rows and targets as users have them, checked, to float64 arrays.
+
+| symbol | shape  | meaning                                            |
+| ------ | ------ | -------------------------------------------------- |
+| X      | (n, d) | rows of features, n >= 1, d >= 1, finite           |
+| y      | (n,)   | targets: finite numbers, or labels                 |
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.learners.interop import warn_of_column
+from bkbopt.learners.losses import Array
+
+__all__ = ["as_labels", "as_numbers", "as_row", "as_rows", "merged_classes", "names_of"]
+
+Names = tuple[str, ...]
+
+
+def names_of(X: object) -> Names | None:
+    """The names of the features of a dict or data frame; None where the features have no names."""
+    if isinstance(X, Mapping):
+        names = list(X)
+    else:
+        columns = getattr(X, "columns", None)
+        names = [] if columns is None else list(columns)
+    return tuple(names) if names and all(isinstance(name, str) for name in names) else None
+
+
+def as_rows(X: Any, names: Names | None, d: int | None, owner: str) -> Array:
+    """`X` as `(n, d)`, C-contiguous float64; not a copy where it is that already.
+
+    Args:
+        X: array, tensor, nested list or data frame.
+        names: the features' names in order, if they have any.
+        d: the number of features, if it is known.
+        owner: the learner's name, for messages.
+
+    Raises:
+        ArgumentError: not two-dimensional, no rows, another number of features, other names, or not finite.
+        ArgumentTypeError: not real numbers.
+    """
+    given = names_of(X)
+    if given is not None and names is not None and given != names:
+        _check_names(given, names)
+        X = X[list(names)]
+    A = _as_float(X)
+    if A.ndim != 2:
+        raise ArgumentError(
+            f"X: expected 2D array of shape (n, d), got {A.ndim}D array of shape {A.shape}. Reshape your data with "
+            "X.reshape(1, -1) if it is one row, or X.reshape(-1, 1) if it is one feature."
+        )
+    if not A.shape[1]:
+        raise ArgumentError(f"X: found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required.")
+    if d is not None and A.shape[1] != d:
+        raise ArgumentError(f"X has {A.shape[1]} features, but {owner} is expecting {d} features as input.")
+    if not len(A):
+        raise ArgumentError(f"X: found array with 0 sample(s) (shape={A.shape}) while a minimum of 1 is required.")
+    return _finite(A)
+
+
+def as_row(x: Any, names: Names | None, d: int | None, owner: str) -> Array:
+    """One row, an array `(d,)` or a dict of features, as `(1, d)`; the errors are those of `as_rows`."""
+    if isinstance(x, Mapping):
+        given = names_of(x)
+        if given is None:
+            raise ArgumentTypeError(f"x: expected a dict from names of features to numbers, got {x!r}.")
+        if names is None and d is not None:
+            raise ArgumentError(f"x: expected an array, as {owner} has learnt from arrays so far, got a dict.")
+        if names is not None:
+            _check_names(given, names)
+        x = [x[name] for name in names or given]
+    A = _as_float(x)
+    if A.ndim != 1:
+        raise ArgumentError(f"x: expected one row of shape (d,), got shape {A.shape}; use partial_fit for many rows.")
+    return as_rows(A[None], None, d, owner)
+
+
+def as_numbers(y: Any, n: int, what: str) -> Array:
+    """Targets of a regression `(n,)`; `what` names the loss, for messages.
+
+    Raises:
+        ArgumentError: not one a row, or not finite.
+        ArgumentTypeError: labels, not numbers.
+    """
+    y = _one_a_row(y, n)
+    try:
+        kind = y.dtype.kind
+        A = y.astype(np.float64) if kind in "iufO" else None
+    except (TypeError, ValueError):
+        A = None
+    if A is None:
+        raise ArgumentTypeError(
+            f"y: expected real numbers for the {what} loss, got values of dtype {y.dtype}; for labels use a learner "
+            "with a loss for classification (hinge, squared_hinge, logistic)."
+        )
+    bad = ~np.isfinite(A)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ArgumentError(f"y: expected finite values, got {A[i]} (NaN or infinity) at position {i}; drop such rows.")
+    return A
+
+
+def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
+    """Labels `(n,)`, of any type that can be sorted.
+
+    Raises:
+        ArgumentError: not one a row, missing values, or numbers that are no labels (not whole).
+    """
+    A = _one_a_row(y, n)
+    if A.dtype.kind == "f":
+        if not np.isfinite(A).all():
+            raise ArgumentError("y: expected labels, got NaN or infinity among them; drop such rows.")
+        if (np.floor(A) != A).any():
+            raise ArgumentError("y: Unknown label type: expected labels of two classes, got continuous numbers.")
+    elif A.dtype.kind == "O" and any(v is None or (isinstance(v, float) and math.isnan(v)) for v in A):
+        raise ArgumentError("y: expected labels, got None or NaN among them; drop such rows.")
+    elif A.dtype.kind not in "biuUO":
+        raise ArgumentTypeError(f"y: expected labels (strings, whole numbers, booleans), got dtype {A.dtype}.")
+    return A
+
+
+def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The sorted classes: those `known` and those of new `labels`, two at most.
+
+    Raises:
+        ArgumentError: more than two, or strings among numbers.
+    """
+    parts = [part for part in (known, labels) if part is not None]
+    text = [part.dtype.kind == "U" for part in parts if part.dtype.kind != "O"]
+    try:
+        merged = np.unique(np.concatenate(parts)) if all(text) or not any(text) else None
+    except TypeError:
+        merged = None
+    if merged is None:
+        raise ArgumentError(f"y: expected labels that can be compared, got numbers and strings together: {parts}.")
+    if len(merged) <= 2:
+        return merged
+    if known is not None and len(known) == 2:
+        new = sorted(set(merged.tolist()) - set(known.tolist()))
+        raise ArgumentError(f"y: expected one of the two labels {known.tolist()}, got {new} too; nothing was learnt.")
+    raise ArgumentError(
+        "y: Only binary classification is supported. The type of the target is multiclass, with "
+        f"{len(merged)} labels; for continuous numbers (Unknown label type) use a loss for regression."
+    )
+
+
+def _one_a_row(y: Any, n: int) -> npt.NDArray[Any]:
+    if y is None:
+        raise ArgumentError("y: requires y to be passed, but the target y is None.")
+    try:
+        A = np.asarray(y)
+    except ValueError:
+        raise ArgumentError("y should be a 1d array, got rows of different lengths.") from None
+    if A.ndim == 2 and A.shape[1] == 1:
+        warn_of_column()
+        A = A[:, 0]
+    if A.shape != (n,):
+        raise ArgumentError(f"y should be a 1d array of shape ({n},), one target a row, got shape {A.shape}.")
+    if A.dtype.kind == "c":
+        raise ArgumentError("y: expected real numbers or labels. Complex data not supported.")
+    return A
+
+
+def _check_names(given: Names, names: Names) -> None:
+    if set(given) != set(names):
+        missing, new = sorted(set(names) - set(given)), sorted(set(given) - set(names))
+        raise ArgumentError(f"x: expected the features of the first row, but {missing} are missing and {new} are new.")
+
+
+def _as_float(X: Any) -> Array:
+    if hasattr(X, "detach"):  # a tensor
+        X = X.detach().cpu().numpy()
+    if not isinstance(X, np.ndarray | Sequence) and hasattr(X, "tocsr"):
+        raise ArgumentTypeError("X: expected a dense array, got a sparse matrix; pass X.toarray().")
+    try:
+        A = np.asarray(X)
+        if A.dtype.kind == "c":
+            raise ArgumentError("X: expected real numbers. Complex data not supported.")
+        if A.dtype.kind not in "biufOUS":
+            raise ArgumentTypeError(f"X: expected real numbers, got dtype {A.dtype}.")
+        # Tensors do not share memory that is read-only; such arrays are copied.
+        return np.require(A, np.float64, ["C", "W"])
+    except TypeError as error:
+        if isinstance(error, ArgumentTypeError):
+            raise
+        raise ArgumentTypeError(f"X: expected real numbers; {error}.") from error
+    except ValueError as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError(f"X: expected numbers in rows of equal length; {error}.") from error
+
+
+def _finite(A: Array) -> Array:
+    # A sum is finite only where all terms are; it is the cheaper question.
+    if np.isfinite(A.sum()):
+        return A
+    bad = ~np.isfinite(A).all(1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ArgumentError(
+            f"X: expected finite values, got NaN or infinity in row {row}: {A[row].tolist()}; drop or impute such rows."
+        )
+    return A

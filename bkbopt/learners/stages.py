@@ -1,0 +1,155 @@
+"""Learners in two stages: gradient descent until B terms are there, then a linear learner on features made of them.
+
+| symbol    | shape  | units | meaning                                                                  |
+| --------- | ------ | ----- | ------------------------------------------------------------------------ |
+| landmarks | (m, d) | as X  | points of the first stage, kept in the learner's `Support`               |
+| M         | (k, m) | 1/y   | z(x) = M k(landmarks, x)                                                 |
+| w         | (k,)   | y     | f(x) = w.z(x), an expansion with weights M^T w                           |
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bkbopt.checks import check_count
+from bkbopt.errors import ArgumentError, NotReadyError
+from bkbopt.features.sketched import SketchedFeatures
+from bkbopt.kernels import rbf
+from bkbopt.learners.budgeted import check_step
+from bkbopt.learners.expansion import ExpansionLearner, new_support
+from bkbopt.learners.gram import ForeignGram
+from bkbopt.learners.losses import Array
+
+if TYPE_CHECKING:
+    from bkbopt.learners._loops_kernel import Block
+
+__all__ = ["Ints", "TwoStageLearner"]
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(kw_only=True, eq=False)
+class TwoStageLearner(ExpansionLearner):
+    """Base class: the first stage, the switch, and features of landmarks.
+
+    Args:
+        loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
+        budget: B.
+        rank: number of features k; None for B/10.
+        step: the learning rate of gradient descent, positive.
+        kernel, lengthscale: see `ExpansionLearner`.
+
+    Attributes:
+        switched_at_: the number of rows learnt in the first stage; None while it lasts.
+        dictionary_size_, support_, weights_: the terms of the first stage, then the landmarks (see `ExpansionLearner`).
+    """
+
+    loss: str = "hinge"
+    budget: int = 100
+    rank: int | None = None
+    step: float = 0.2
+
+    def _check(self) -> None:
+        check_count("budget", self.budget)
+        check_step(self.step)
+        if self.rank is not None and check_count("rank", self.rank) > self._most_features():
+            raise ArgumentError(f"rank: expected at most {self._most_features()} features, got {self.rank}.")
+
+    def _most_features(self) -> int:
+        return self._room()
+
+    def _features(self) -> int:
+        wanted = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
+        return min(wanted, self._most_features())
+
+    def _room(self) -> int:
+        return int(self._own.budget)
+
+    def _start(self, d: int) -> None:
+        super()._start(d)
+        self._M: Array = np.empty((0, 0))
+        self._w: Array = np.empty(0)
+        self.switched_at_: int | None = None
+
+    @abstractmethod
+    def _switch(self, points: Array, a: Array) -> Ints:
+        """Make `_M` and `_w` from the first stage's terms, `points (B, d)` with weights `a (B,)`.
+
+        Returns which of the points are the landmarks, positions `(m,)`.
+        """
+
+    @abstractmethod
+    def _second_stage(self, block: "Block", start: int, p: Array) -> None:
+        """Learn the rows from `start` on."""
+
+    def _rounds(self, block: "Block", p: Array) -> None:
+        from bkbopt.learners._loops_budgeted import kogd
+
+        t = 0
+        if self.switched_at_ is None:
+            room, loss, step = self._room(), self._loss.code, float(self._own.step)
+            t = kogd(block, self._support, self._t, 0, loss, step, 0.0, 0, room, p)
+            if self.dictionary_size_ == room:
+                chosen = self._switch(self.support_, self.weights_)
+                self._keep(chosen)
+                self.switched_at_ = self._t + t
+        if t < len(block.X):
+            self._second_stage(block, t, p)
+
+    def _keep(self, chosen: Ints) -> None:
+        """Keep these terms of the support as landmarks."""
+        old, new = self._support, new_support(len(self._support.points), len(chosen))
+        for a, b in zip(old[:-1], new[:-1], strict=True):
+            b[...] = a[..., chosen]
+        new.size[0] = len(chosen)
+        self._support = new
+
+    def _bound(self) -> float:
+        """Predictions of the second stage are clipped to -bound, bound."""
+        return np.inf
+
+    def _raw(self, X: Array) -> Array:
+        if self.switched_at_ is None:
+            return super()._raw(X)
+        from bkbopt.learners._loops_features import landmark_predictions
+
+        p = np.empty(len(X))
+        for a in range(0, len(X), self._source.rows):
+            rows = slice(a, a + self._source.rows)
+            block = self._source.block(X[rows], p[rows], self._points())
+            landmark_predictions(block, self._support, self._M, self._w, self._bound(), p[rows])
+        return p
+
+    @property
+    def weights_(self) -> Array:
+        """See the class."""
+        return super().weights_ if self.switched_at_ is None else self._M.T @ self._w
+
+    @property
+    def feature_map_(self) -> SketchedFeatures:
+        """The second stage's features as a `bkbopt.features` map.
+
+        Raises:
+            NotReadyError: the first stage lasts still.
+        """
+        if getattr(self, "switched_at_", None) is None:
+            raise NotReadyError(
+                "feature_map_: expected a learner in its second stage, got one in its first; learn more."
+            )
+        d, gram = self.n_features_in_, self._gram
+        kernel = gram.kernel if isinstance(gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
+        return SketchedFeatures(kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
+
+    def _state(self) -> dict[str, object]:
+        own = {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}
+        return {**super()._state(), **own}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        self._M, self._w, self.switched_at_ = state["M"], state["w"], state["switched_at"]
+        if self.switched_at_ is not None:
+            self._keep(np.arange(self._M.shape[1]))

@@ -1,0 +1,152 @@
+"""KONS against the online Newton step written out in the feature space of a polynomial kernel."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError
+from bkbopt.learners import KONS, LOSSES, SketchedKONS, get_loss
+
+RNG = np.random.default_rng(1)
+N = 300
+X = RNG.uniform(-1.0, 1.0, (N, 3))
+F = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+NUMBERS = F + 0.1 * RNG.standard_normal(N)
+LABELS = np.where(F + 0.2 * RNG.standard_normal(N) > 0.0, 1.0, -1.0)
+
+
+def polynomial(A: Tensor, B: Tensor) -> Tensor:
+    return (1.0 + A @ B.T) ** 2
+
+
+def features(X: np.ndarray) -> np.ndarray:
+    """z with z.z' = (1 + x.x')^2."""
+    pairs = [(i, j) for i in range(3) for j in range(i)]
+    return np.column_stack(
+        [np.ones(len(X)), 2**0.5 * X, X**2, *(2**0.5 * X[:, i] * X[:, j] for i, j in pairs)],
+    )
+
+
+def targets(loss: str) -> np.ndarray:
+    return NUMBERS if get_loss(loss).task == "regression" else LABELS
+
+
+def explicit(
+    loss: str, C: float, eta: float | None, entered: np.ndarray | None = None, alpha: float = 1.0
+) -> np.ndarray:
+    """The online Newton step with dense matrices; rows that did not enter leave A as it is."""
+    Z, y, rule = features(X), targets(loss), get_loss(loss)
+    A, u, out = alpha * np.eye(Z.shape[1]), np.zeros(Z.shape[1]), np.empty(N)
+    for t, z in enumerate(Z):
+        v = np.linalg.solve(A, z)
+        out[t] = np.clip(z @ u, -C, C)
+        g = float(rule.slope(y[t : t + 1], out[t : t + 1])[0])
+        w = u - (z @ u - out[t]) / (z @ v) * v
+        if entered is None or entered[t]:
+            A = A + (eta or rule.step_weight(C, t + 1)) * g * g * np.outer(z, z)
+        u = w - np.linalg.solve(A, g * z)
+    return out
+
+
+@pytest.mark.parametrize("eta", [None, 0.3])
+@pytest.mark.parametrize("C", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, eta: float | None) -> None:
+    model = KONS(loss=loss, kernel=polynomial, C=C, eta=eta)
+    predictions = model.progressive(X, targets(loss), decision=True)
+    # 3e-13 was seen; 1e-8 is asked for.
+    np.testing.assert_allclose(predictions, explicit(loss, C, eta), atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sketched_with_probability_one_is_kons(loss: str) -> None:
+    y = targets(loss)
+    sketched = SketchedKONS(loss=loss, gamma=1.0).progressive(X, y, decision=True)
+    np.testing.assert_array_equal(sketched, KONS(loss=loss).progressive(X, y, decision=True))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sketched_predictions_are_those_of_a_newton_step_without_the_rows_left_out(loss: str) -> None:
+    model = SketchedKONS(loss=loss, kernel=polynomial, gamma=0.2, beta=0.5)
+    predictions = model.progressive(X, targets(loss), decision=True)
+    entered = np.zeros(N, dtype=bool)
+    entered[model._J.rows] = True
+    assert 0.1 * N < model.dictionary_size_ < 0.6 * N
+    np.testing.assert_allclose(predictions, explicit(loss, 1.0, None, entered), atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("learner", [KONS, SketchedKONS])
+def test_batches_of_any_size_predict_what_the_stream_does(learner: type[KONS], loss: str) -> None:
+    y = targets(loss)
+    whole = learner(loss=loss).progressive(X, y, decision=True)
+    model = learner(loss=loss)
+    parts = [
+        model.progressive(X[a:b], y[a:b], decision=True, classes=[-1.0, 1.0] if y is LABELS else None)
+        for a, b in pairwise([0, 1, 2, 9, 140, 141, N])
+    ]
+    np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-11)
+
+
+def test_gamma_bounds_the_size_of_the_sketch_from_below() -> None:
+    sizes = [
+        SketchedKONS(gamma=g, beta=0.01, seed=s).fit(X, LABELS).dictionary_size_ for g in (0.1, 0.5) for s in range(5)
+    ]
+    slopes = KONS().fit(X, LABELS).dictionary_size_
+    assert 0.05 * slopes < np.mean(sizes[:5]) < 0.2 * slopes
+    assert 0.4 * slopes < np.mean(sizes[5:]) < 0.65 * slopes
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("gamma", [1.0, 0.2])
+@pytest.mark.parametrize("seed", range(3))
+def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    C, rule = 1.0, get_loss(loss)
+    Z = features(X)
+    w = rng.standard_normal(Z.shape[1])
+    w *= 0.95 * C / np.abs(Z @ w).max()
+    best = Z @ w
+    y = np.clip(best + 0.2 * rng.standard_normal(N), -C, C) if rule.task == "regression" else np.sign(best)
+    model = SketchedKONS(loss=loss, kernel=polynomial, C=C, gamma=gamma, beta=0.2)
+    predictions = model.progressive(X, y, decision=True)
+    regret = float(np.sum(rule.value(y, predictions) - rule.value(y, best)))
+    assert regret <= model.regret_bound(float(np.linalg.norm(w)))
+
+
+def test_bound_is_that_of_the_paper_with_explicit_matrices() -> None:
+    model, rule = KONS(loss="absolute", kernel=polynomial), get_loss("absolute")
+    g = rule.slope(NUMBERS, model.progressive(X, NUMBERS))
+    A, newton, excess = np.eye(10), 0.0, 0.0
+    for t, (z, slope) in enumerate(zip(features(X), g, strict=True)):
+        eta = rule.step_weight(1.0, t + 1)
+        A += eta * slope**2 * np.outer(z, z)
+        newton += slope**2 * z @ np.linalg.solve(A, z)
+        excess += eta * slope**2
+    assert model.regret_bound(3.0) == pytest.approx(0.5 * (9.0 + newton + 4.0 * excess), rel=1e-10)
+
+
+def test_regret_at_one_point_with_targets_that_disagree_is_logarithmic() -> None:
+    n = 400
+    x, y = np.ones((n, 1)), np.where(np.arange(n) % 3 == 0, -1.0, 1.0)
+    predictions = KONS(loss="squared").progressive(x, y)
+    regret = np.sum((predictions - y) ** 2) - np.sum((y - y.mean()) ** 2)
+    assert regret <= 8.0 * np.log(n)
+
+
+def test_zero_row_of_a_linear_kernel_is_survived() -> None:
+    points = np.vstack([np.zeros((3, 2)), X[:40, :2], np.zeros((2, 2))])
+    model = KONS(loss="squared", kernel=lambda A, B: A @ B.T)
+    predictions = model.progressive(points, np.ones(45))
+    assert np.isfinite(predictions).all()
+    assert predictions[0] == predictions[-1] == 0.0
+
+
+@pytest.mark.parametrize(
+    "bad", [{"C": 0.0}, {"alpha": -1.0}, {"eta": 0.0}, {"gamma": 1.5}, {"gamma": -0.1}, {"eps": 1.0}]
+)
+def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(bad))):
+        SketchedKONS(**bad).fit(X, LABELS)  # type: ignore[arg-type]

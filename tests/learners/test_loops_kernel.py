@@ -1,0 +1,91 @@
+"""The compiled kernel rows against numpy."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from bkbopt.errors import MissingPackageError
+from bkbopt.kernels import matern52, rbf
+from bkbopt.learners import _loops_kernel as loops
+from bkbopt.learners.budgeted import RBP
+from bkbopt.learners.expansion import KernelSource, new_support, restored_support, support_state
+from bkbopt.learners.forks import FORKS
+from bkbopt.learners.gradient import FOGD
+from bkbopt.learners.gram import as_gram
+from bkbopt.learners.losses import Array
+
+
+def points(n: int, d: int = 3, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def test_exponential_is_numpys_to_the_last_places() -> None:
+    x = -np.concatenate([np.random.default_rng(0).uniform(0.0, 708.0, 20_000), [0.0, 708.0], 10.0 ** np.arange(-20, 2)])
+    ours = np.array([loops.exp_of_negative(v) for v in x])
+    # Two units in the last place.
+    np.testing.assert_allclose(ours, np.exp(x), rtol=4.5e-16)
+    assert loops.exp_of_negative(0.0) == 1.0
+
+
+@pytest.mark.parametrize("x", [-709.0, -1e300, -np.inf])
+def test_exponential_has_a_floor(x: float) -> None:
+    assert loops.exp_of_negative(x) == loops.exp_of_negative(-708.0) > 0.0
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 65])
+def test_rows_are_the_gaussian_whatever_their_length(n: int) -> None:
+    A, B = points(5), points(n, seed=1)
+    out = np.empty((5, n))
+    loops.gaussian_matrix(np.ascontiguousarray(B.T), A, 1.7, out)
+    expected = 1.7 * np.exp(-((A[:, None] - B[None]) ** 2).sum(-1))
+    np.testing.assert_allclose(out, expected, rtol=1e-14)
+    for row, x in zip(out, A, strict=True):
+        alone = np.empty(n)
+        loops.gaussian_row(np.ascontiguousarray(B.T), n, x, 1.7, alone)
+        np.testing.assert_array_equal(alone, row)
+
+
+@pytest.mark.parametrize("kernel", [None, rbf(3, [0.5, 1.0, 2.0], outputscale=0.3), matern52(3, 0.7)])
+def test_sources_agree_with_their_kernel(kernel: object) -> None:
+    gram = as_gram(kernel, 0.7, 3)
+    source = KernelSource.of(gram, 3)
+    A, B = points(6), points(9, seed=1)
+    # The kernels' own distances come from products, with rounding of 1e-16 |x|^2 / l^2.
+    np.testing.assert_allclose(source.matrix(A, B), gram(A, B), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(source.diagonal(A), gram.diag(A), rtol=1e-15)
+    block = source.block(A, np.zeros(6), np.empty((3, 0)))
+    np.testing.assert_allclose(source.original(block.X.T), A, rtol=1e-15)
+
+
+@pytest.mark.parametrize("kernel", [None, matern52(3, 0.7)])
+def test_terms_keep_their_kernel_values_through_moves(kernel: object) -> None:
+    gram = as_gram(kernel, 0.7, 3)
+    source = KernelSource.of(gram, 3)
+    support = new_support(3, 10)
+    first = source.block(points(5), np.zeros(5), np.empty((3, 0)))
+    for t in range(5):
+        assert loops.append(first, t, support, float(t), 100) == t
+    loops.remove(support, 1)  # the last term moves there
+    kept = [0, 4, 2, 3]
+    np.testing.assert_array_equal(support.born[:4], 100 + np.array(kept))
+    np.testing.assert_array_equal(support.weights[:4], kept)
+    support = restored_support(support_state(support), 10)
+    X = points(3, seed=2)
+    second = source.block(X, np.zeros(3), support.points[:, :4])
+    loops.put(second, 0, support, 2, 7.0, 200)
+    now = np.vstack([points(5)[[0, 4]], X[:1], points(5)[3:4]])
+    k = np.empty(10)
+    loops.kernel_row(second, 1, support, k)
+    np.testing.assert_allclose(k[:4], gram(X[1:2], now)[0], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(support.diagonal[:4], 1.0, rtol=1e-15)
+
+
+def test_missing_compiler_is_named_with_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("bkbopt._compiled", "bkbopt.learners._"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    for learner in (RBP(), FORKS(), FOGD()):
+        with pytest.raises(MissingPackageError, match=r"numba: .* install the extra bkbopt\[learners\]"):
+            learner.learn_one(np.zeros(3), 1)
+        assert set(vars(learner)) == set(learner.get_params())
