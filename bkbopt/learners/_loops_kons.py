@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from bkbopt._compiled import compiled
 from bkbopt.dictionaries._loops_kors import add_row, residual
-from bkbopt.learners._loops_losses import loss_slope
+from bkbopt.learners._loops_losses import loss_slope, step_weight
 
 __all__ = ["Corner", "Kors", "Sketch", "newton_rounds"]
 
@@ -97,7 +97,7 @@ def newton_rounds(
         yhat = min(max(ybar, -C), C)
         out[t] = yhat
         g = loss_slope(code, y[t], yhat)
-        eta = sigma if sigma > 0.0 else 1.0 / (lipschitz * C * math.sqrt(first + t + 1.0))
+        eta = step_weight(sigma, lipschitz, C, first + t + 1)
         weight = eta * g * g
         enters = gamma >= 1.0 or coin(kors, t, g * math.sqrt(eta), alpha, beta, eps, gamma, k, v_kors)
         # Below that, alpha / weight would swamp the factor, and the row changes nothing.
@@ -106,8 +106,7 @@ def newton_rounds(
         if r > 0.0 and ybar != yhat:
             c -= (ybar - yhat) * alpha / r
         sketch.c[t] = c
-        leverage = r / (r * weight + alpha) if enters else r / alpha
-        sketch.bound[0] += g * g * leverage
+        sketch.bound[0] += g * g * (r / (r * weight + alpha) if enters else r / alpha)
         sketch.bound[1] += g * g * max((eta if enters else 0.0) - curvature, 0.0)
         for j in range(m):
             sketch.y_w[j] += c * v[j]

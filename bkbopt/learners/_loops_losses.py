@@ -4,7 +4,7 @@ import math
 
 from bkbopt._compiled import compiled
 
-__all__ = ["loss_slope", "loss_value"]
+__all__ = ["loss_slope", "loss_value", "step_weight"]
 
 
 @compiled
@@ -40,3 +40,9 @@ def loss_slope(code: int, y: float, p: float) -> float:
     if p > y:
         return 1.0
     return -1.0 if p < y else 0.0
+
+
+@compiled
+def step_weight(sigma: float, lipschitz: float, C: float, t: int) -> float:
+    """Weight of squared slopes in round t = 1, 2, ...: sigma, or where it is zero 1 / (L C sqrt t)."""
+    return sigma if sigma > 0.0 else 1.0 / (lipschitz * C * math.sqrt(t))

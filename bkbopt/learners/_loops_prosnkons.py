@@ -1,6 +1,5 @@
 """The rounds of PROS-N-KONS, compiled; symbols are those of `prosnkons.py`."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy.typing as npt
 
 from bkbopt._compiled import compiled, fast
 from bkbopt.dictionaries._loops_kors import add_row, residual
-from bkbopt.learners._loops_losses import loss_slope
+from bkbopt.learners._loops_losses import loss_slope, step_weight
 
 __all__ = ["Epoch", "Sampler", "rounds"]
 
@@ -97,10 +96,7 @@ def rounds(
         out[t] = yhat
         if q > 0.0:
             g = loss_slope(epoch.code, y[t], yhat)
-            eta = epoch.sigma
-            if eta <= 0.0:
-                eta = 1.0 / (epoch.lipschitz * epoch.C * math.sqrt(first + t + 1.0))
-            weight = eta * g * g
+            weight = step_weight(epoch.sigma, epoch.lipschitz, epoch.C, first + t + 1) * g * g
             add(epoch.u, -((ybar - yhat) / q + g / (1.0 + weight * q)), v)
             if weight > 0.0:
                 factor = -weight / (1.0 + weight * q)

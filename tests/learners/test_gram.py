@@ -1,0 +1,70 @@
+"""Kernel matrices of numpy arrays against the package's kernels."""
+
+import numpy as np
+import pytest
+import torch
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.kernels import matern52, rbf
+from bkbopt.learners.gram import GramKernel, as_gram, kernel_from_state, kernel_to_state
+
+A = np.random.default_rng(0).standard_normal((7, 3))
+B = np.random.default_rng(1).standard_normal((5, 3))
+
+
+def test_gaussian_is_that_of_the_package() -> None:
+    ours = as_gram(None, 0.7, 3)
+    expected = rbf(3, 0.7)(torch.from_numpy(A), torch.from_numpy(B)).numpy()
+    np.testing.assert_allclose(ours(A, B), expected, atol=1e-15)
+    np.testing.assert_array_equal(ours.diag(A), np.ones(7))
+    assert ours(A, B[:0]).shape == (7, 0)
+
+
+def test_gaussian_of_a_point_with_itself_is_one_far_from_zero_too() -> None:
+    far = A + 1e6
+    # The product form of distances loses digits there, but no value exceeds one.
+    assert as_gram(None, 1.0, 3)(far, far).max() <= 1.0
+
+
+def test_kernels_of_the_package_and_functions_serve() -> None:
+    kernel = matern52(3, 0.7, 2.0)
+    K = kernel(torch.from_numpy(A), torch.from_numpy(B)).numpy()
+    for given in (kernel, kernel.__call__):
+        gram = as_gram(given, 1.0, 3)
+        np.testing.assert_allclose(gram(A, B), K, atol=1e-14)
+        np.testing.assert_allclose(gram.diag(A), 2.0, atol=1e-14)
+        assert gram(A, B).flags.c_contiguous
+    assert as_gram(kernel, 1.0, 3).ours
+    assert not as_gram(kernel.__call__, 1.0, 3).ours
+
+
+def test_gram_is_a_kernel_on_tensors() -> None:
+    kernel = GramKernel(as_gram(None, 0.7, 3))
+    torch.testing.assert_close(
+        kernel(torch.from_numpy(A), torch.from_numpy(B)), rbf(3, 0.7)(*map(torch.from_numpy, (A, B)))
+    )
+    torch.testing.assert_close(kernel.diag(torch.from_numpy(A)), torch.ones(7, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("lengthscale", [0.0, -1.0, float("inf")])
+def test_lengthscale_must_be_positive(lengthscale: float) -> None:
+    with pytest.raises(ArgumentError, match="lengthscale: expected a positive finite length"):
+        as_gram(None, lengthscale, 3)
+
+
+def test_what_is_no_kernel_is_refused() -> None:
+    with pytest.raises(ArgumentTypeError, match="kernel: expected a kernel of bkbopt"):
+        as_gram("rbf", 1.0, 3)
+
+
+def test_state_holds_kernels_of_the_package_only() -> None:
+    kernel = matern52(3, [0.1, 0.2], 3.0, categorical=[1])
+    restored = kernel_from_state(kernel_to_state(kernel), None)
+    assert restored.form == kernel.form  # type: ignore[attr-defined]
+    assert restored.categorical == (1,)  # type: ignore[attr-defined]
+    X = torch.from_numpy(np.round(A))
+    torch.testing.assert_close(restored(X, X), kernel(X, X), rtol=0.0, atol=0.0)  # type: ignore[operator]
+    assert kernel_from_state(kernel_to_state(None), None) is None
+    with pytest.raises(ArgumentError, match="pass kernel="):
+        kernel_from_state(kernel_to_state(abs), None)
+    assert kernel_from_state(kernel_to_state(abs), abs) is abs
