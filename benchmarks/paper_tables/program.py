@@ -12,10 +12,12 @@ Mistakes are counted in two ways. "mistakes %" are those of all rounds, where a 
 program" is how the authors' program counts: for NOGD, SkeGD and FORKS only the rounds after the first stage, divided by
 all rounds; for PROS-N-KONS a prediction of zero is the label -1. "apart" is the second less the printed figure.
 "one width" is the count of the program where each learner takes the width that FORKS has: the paper does not say
-whether widths were chosen for each learner. Rows named "program" differ from the text of the paper as the authors'
-program does: FORKS and SkeGD are refreshed after so many rounds with a loss, not rounds; FORKS weighs slopes by 0.2 and
-has a ridge of 0.05 (its step of 0.2, divided out); PROS-N-KONS samples with squared weights; and FOGD's features are not normalised, so that its step is 2 B
-times the step. Times are seconds of processor time of one thread, checks of the input included and compilation not.
+whether widths were chosen for each learner.
+
+Rows named "program" differ from the text of the paper as the authors' program does. FORKS and SkeGD are refreshed after
+so many rounds with a loss, not rounds; FORKS weighs slopes by 0.2 and has a ridge of 0.05 (its step of 0.2, divided
+out); PROS-N-KONS samples with squared weights; FOGD's features are not normalised, so that its step is 2 B times the
+step. Times are seconds of processor time of one thread, checks of the input included and compilation not.
 
 Each run is kept as a file of `--out`; a program that was stopped goes on, and nothing is computed twice.
 """
