@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.paper_tables.printed import TABLES
 from benchmarks.paper_tables.programs import ProgramFORKS, ProgramSkeGD
 from benchmarks.paper_tables.runs import Kept, margins, mean_sd, settings_of
-from benchmarks.paper_tables.sets import Data, adversarial, available, load, permuted
+from benchmarks.paper_tables.sets import Array, Data, adversarial, available, load, permuted
 from benchmarks.report import Clock, print_table
 from bkbopt import learners as bl
 from bkbopt.learners import OnlineLearner
@@ -184,6 +184,12 @@ def _row(stream: Stream, name: str, width: float, runs: list[Any], alike: list[A
     return name, width, *counts, paper, apart, one_width, *seconds, round(float(np.mean(columns["m"])))
 
 
+def _constant_row(y: Array) -> tuple[object, ...]:
+    """What one and the same label for all rows would get wrong: figures near it show that nothing was learnt."""
+    share = 100.0 * float(np.mean(y > 0.0))
+    return "the commoner label", None, f"{min(share, 100.0 - share):.3f}", *[None] * (len(HEADER) - 3)
+
+
 def print_streams(
     table: str,
     folder: Path,
@@ -200,14 +206,15 @@ def print_streams(
     for stream in streams:
         data = load(folder, stream.source)
         tuning = stream.draw(data, None)
-        learners, lines = makers(stream, len(tuning[1])), []
+        rows = stream.draw(data, 0)
+        learners, lines = makers(stream, len(tuning[1])), [_constant_row(rows[1])]
         one_width = width_of(stream, tuning, "FORKS", kept)
         for name, make in learners.items():
             margins(make(1.0, 0), tuning[0][:600], tuning[1][:600])  # compiles
             width = width_of(stream, tuning, name, kept)
             runs, alike = (_kept_runs(stream, data, name, w, range(seeds), kept) for w in (width, one_width))
             lines.append(_row(stream, name, width, runs, alike))
-        n, d = stream.draw(data, 0)[0].shape
+        n, d = rows[0].shape
         title = f"FORKS, {table}, {stream.name}: {n:,} rounds, d = {d}, B = {stream.budget}, {seeds} permutation(s)"
         print_table(title, HEADER, lines, NOTES[table])
     if missing or not streams:

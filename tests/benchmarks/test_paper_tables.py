@@ -214,3 +214,9 @@ def test_two_losses_keep_within_the_bound_of_kons() -> None:
 def test_regret_keeps_within_both_bounds() -> None:
     found = kons.regret(waves(200), 1.0)
     assert found["regret"] <= found["proposition"] <= found["theorem"]
+
+
+def test_the_commoner_label_is_wrong_as_often_as_the_other_comes() -> None:
+    row = streams._constant_row(np.array([1.0, -1.0, -1.0, -1.0]))
+    assert row[2] == "25.000"
+    assert len(row) == len(streams.HEADER)
