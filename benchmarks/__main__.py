@@ -1,8 +1,8 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
-The full comparisons `quality` and `optuna-quality` take many hours, most of them in the other optimisers; their results
-are kept in folders of out/, so that they can be stopped and continued. `optuna-speed` and `botorch-speed` take half an
-hour each.
+The full comparisons `quality` and `optuna-quality` take many hours, most of them in the other optimisers, and `papers`
+takes one; their results are kept in folders of out/, so that they can be stopped and continued. `optuna-speed` and
+`botorch-speed` take half an hour each.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from benchmarks import (
     pool_speed,
     sample_efficiency,
 )
+from benchmarks.paper_tables import program as paper_tables
 
 __all__ = ["PROGRAMS", "main"]
 
@@ -28,6 +29,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "pool": lambda quick: pool_speed.main(["--quick"] if quick else []),
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
     "learners": lambda quick: learners_speed.main(["--quick"] if quick else []),
+    "papers": lambda quick: paper_tables.main(["--quick"] if quick else []),
     "quality": lambda quick: sample_efficiency.main(["--quick"] if quick else []),
     "optuna-speed": lambda quick: optuna_speed.main(["--quick"] if quick else []),
     "botorch-speed": lambda quick: botorch_speed.main(["--quick"] if quick else []),
