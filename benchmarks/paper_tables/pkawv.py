@@ -27,7 +27,7 @@ Makers = dict[str, Callable[[], OnlineLearner]]
 CHECKPOINTS = (1_000, 10_000, 50_000)
 #: Exact ridge regression needs t^2 numbers.
 EXACT_ROWS = 10_000
-#: Our set, the figure, kernel width, and how it comes into [-1, 1], which the paper does not say. Where zeros become -1,
+#: Our set, figure, kernel width, and how it comes into [-1, 1], which the paper does not say. Where zeros become -1,
 #: as in the binary columns of ijcnn1, all points are so far from the origin that Taylor features vanish.
 FIGURES: tuple[tuple[str, str, float, Callable[[Data], Data]], ...] = (
     ("codrna", "2", 1.0, scaled),
