@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="2 permutations, 1,000 rows, three widths")
     parser.add_argument("--seeds", type=int, help="number of permutations (default: 20)")
     parser.add_argument("--rows", type=int, help="rows of a stream at most")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a learner of figures 2 and 4 (paper: 300)")
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds a learner of figures 2 and 4 (paper: 300)")
     parser.add_argument("--out", type=Path, default=Path("out/paper_tables"))
     options = parser.parse_args(arguments)
     seeds = options.seeds or (2 if options.quick else 20)

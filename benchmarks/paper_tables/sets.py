@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LIBSVM_NAMES", "Array", "Data", "adversarial", "available", "load", "permuted", "scaled"]
+__all__ = ["LIBSVM_NAMES", "Array", "Data", "adversarial", "available", "load", "permuted", "scaled", "shrunk"]
 
 Array = npt.NDArray[np.float64]
 Data = tuple[Array, Array]
@@ -81,6 +81,16 @@ def scaled(data: Data) -> Data:
         low, high = A.min(axis=0), A.max(axis=0)
         width = np.where(high > low, high - low, 1.0)
         return np.where(high > low, 2.0 * (A - low) / width - 1.0, 0.0)
+
+    return unit(data[0]), unit(data[1])
+
+
+def shrunk(data: Data) -> Data:
+    """Each column, and the targets, over the largest absolute value: within [-1, 1], and zeros stay."""
+
+    def unit(A: Array) -> Array:
+        largest = np.abs(A).max(axis=0)
+        return A / np.where(largest > 0.0, largest, 1.0)
 
     return unit(data[0]), unit(data[1])
 

@@ -91,6 +91,12 @@ def test_scaled_columns_reach_both_ends_and_constant_ones_are_zero() -> None:
     np.testing.assert_array_equal(y, [-1.0, 0.0, 1.0])
 
 
+def test_shrunk_columns_keep_their_zeros() -> None:
+    X, y = sets.shrunk((np.array([[0.0, -4.0, 0.0], [2.0, 2.0, 0.0]]), np.array([5.0, 10.0])))
+    np.testing.assert_array_equal(X, [[0.0, -1.0, 0.0], [1.0, 0.5, 0.0]])
+    np.testing.assert_array_equal(y, [0.5, 1.0])
+
+
 def test_adversarial_blocks_repeat_a_row_and_turn_every_other_label() -> None:
     data = waves()
     X, y = sets.adversarial(data, 0, repeats=10, blocks=40)
