@@ -1,18 +1,20 @@
 """Online learners as surrogates beside BKB, at equal trials and at equal time.
 
 Run it as `python -m benchmarks.online_surrogates [--quick] [--surrogates ...] [--problems ...] [--seeds 5]`. All meet
-the same boxes and the same noise at trial i of a seed, a tenth of the function's interquartile range (IQR); Ackley is on
-the box of `sample_efficiency`. Regret is noise-free, in IQR.
+the same boxes and the same noise at trial i of a seed, a tenth of the function's interquartile range (IQR); Ackley is
+on the box of `sample_efficiency`. Regret is noise-free, in IQR.
 
 - simple: of the point recommended at the end; mean: of the average trial;
 - at equal time: simple regret of the point recommended when the time was up that the fastest surrogate took for all
   its trials on that problem and seed (to the last checkpoint before, every tenth trial), and how many trials that was.
 
-A run is one thread and one process after the other: times are of a quiet machine only if it is one.
+A run has one thread, and times are those of the processor, in asking and telling: others' work does not count.
 """
 
 import argparse
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,19 +40,25 @@ def run_surrogate(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
     space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
     opt = bo.Optimizer(space, seed=seed, n_startup_trials=N_STARTUP, surrogate=name)
     asked: list[bo.Trial] = []
+    seconds: list[float] = []
 
     def point(params: dict[str, float]) -> Array:
         return np.array([params[key] for key in space], dtype=np.float64)
 
     def ask() -> Array:
+        start = time.process_time()
         asked.append(opt.ask())
+        seconds.append(time.process_time() - start)
         return point(asked[-1].params)
 
     def tell(x: Array, y: float) -> None:
+        start = time.process_time()
         opt.tell(asked[-1], y)
+        seconds[-1] += time.process_time() - start
 
     with limited_threads(1):
-        return run_loop(name, problem, n_trials, seed, Loop(ask, tell, lambda: point(opt.recommend().params)))
+        run = run_loop(name, problem, n_trials, seed, Loop(ask, tell, lambda: point(opt.recommend().params)))
+    return replace(run, seconds_per_trial=np.array(seconds))
 
 
 def measure(names: Sequence[str], problem: Problem, n_trials: int, seeds: int) -> list[tuple[object, ...]]:

@@ -53,6 +53,7 @@ class Online(SurrogateBase):
 
     After a refit of the hyper-parameters, or when a value exceeds all before by so much that the unit changes, the
     learner begins anew and is given the mean of each point as often as the point was evaluated, in random order.
+    Before their budget of 100 terms is full, "forks", "skegd", "nogd" and "bogd" are plain gradient descent, "kogd".
     Pending points widen the span for as long as they are pending, so that their variance really falls.
 
     Args:
