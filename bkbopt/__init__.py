@@ -5,7 +5,7 @@ from bkbopt.domains import Pool
 from bkbopt.optimizer import Optimizer
 from bkbopt.run import minimize
 from bkbopt.space import Categorical, Float, Int, Space
-from bkbopt.surrogates import BKB, ExactGP, FourierGP
+from bkbopt.surrogates import BKB, ExactGP, FourierGP, Online
 from bkbopt.theory import theory
 from bkbopt.trials import Trial
 
@@ -18,6 +18,7 @@ __all__ = [
     "Float",
     "FourierGP",
     "Int",
+    "Online",
     "Optimizer",
     "Pool",
     "Space",

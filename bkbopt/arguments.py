@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
@@ -11,13 +11,15 @@ from bkbopt.domains import BoxDomain, Pool, PoolDomain
 from bkbopt.domains.base import Params
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.space import Space
-from bkbopt.surrogates import BKB, ExactGP, Surrogate
+from bkbopt.surrogates import Online, Surrogate, surrogate_named
 from bkbopt.surrogates.checks import as_values, check_count
+from bkbopt.surrogates.recipes import is_learner
 from bkbopt.trials import Trial
 
-__all__ = ["as_domain", "as_surrogate", "checked_seed", "checked_value", "trial_id"]
+if TYPE_CHECKING:
+    from bkbopt.learners import OnlineLearner
 
-SURROGATES: dict[str, Callable[[], Surrogate]] = {"bkb": BKB, "exact": ExactGP}
+__all__ = ["as_domain", "as_surrogate", "checked_seed", "checked_value", "trial_id"]
 
 
 def as_domain(
@@ -39,12 +41,12 @@ def as_domain(
     )
 
 
-def as_surrogate(given: str | Surrogate | None) -> Surrogate:
-    """A surrogate of our own from a name, an instance without data (copied), or None."""
+def as_surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
+    """A surrogate of our own from a name, an instance without data (copied), a learner without data, or None."""
     if given is None or isinstance(given, str):
-        if given is not None and given not in SURROGATES:
-            raise ArgumentError(f"surrogate: expected one of {tuple(SURROGATES)} or an instance, got {given!r}.")
-        return SURROGATES[given or "bkb"]()
+        return surrogate_named("bkb" if given is None else given)
+    if is_learner(given):
+        return Online(learner=given)
     # isinstance of a protocol would read its properties, which are not ready before the first observation.
     if isinstance(given, type) or not hasattr(type(given), "hallucinate"):
         raise ArgumentTypeError(f"surrogate: expected a name or an instance such as bo.BKB(), got {given!r}.")

@@ -29,6 +29,8 @@ from bkbopt.trials import Trial, TrialLog
 if TYPE_CHECKING:
     import pandas
 
+    from bkbopt.learners import OnlineLearner
+
 __all__ = ["Optimizer"]
 
 
@@ -41,7 +43,8 @@ class Optimizer:
         direction: "minimize" or "maximize".
         seed: of everything random; None draws one.
         n_startup_trials: values to gather by a quasi-random design before the model takes over.
-        surrogate: "bkb" (default), "exact", or an instance without data, which is copied.
+        surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
+            `bkbopt.Online`), or an instance without data, which is copied: a surrogate or a learner.
         acquisition: "ucb", "logei" or "thompson".
         beta: width of the confidence: None (a practical default), a number of standard deviations, or a schedule of
             `bkbopt.confidence`.
@@ -75,7 +78,7 @@ class Optimizer:
         direction: str = "minimize",
         seed: int | None = None,
         n_startup_trials: int = 10,
-        surrogate: str | Surrogate | None = None,
+        surrogate: "str | Surrogate | OnlineLearner | None" = None,
         acquisition: str = "ucb",
         beta: float | Confidence | None = None,
         fit: bool = True,

@@ -12,7 +12,7 @@ from bkbopt.errors import ArgumentError, BkbError, StateFileError
 from bkbopt.modelling import restored_kernel
 from bkbopt.reports import Diagnostics
 from bkbopt.space import Space
-from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
+from bkbopt.surrogates import BKB, ExactGP, FourierGP, Online, Surrogate
 from bkbopt.trials import TrialLog
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["load", "save"]
 
 KIND = "optimizer"
-SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP)}
+SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP, Online)}
 SCHEDULES: dict[str, Any] = {
     c.__name__: c
     for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)

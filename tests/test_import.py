@@ -39,6 +39,12 @@ def test_import_pulls_in_no_optional_or_slow_package() -> None:
     assert run_python(code).strip() == "[]"
 
 
+def test_import_leaves_the_learners_alone() -> None:
+    # Their names are known; their classes are imported when a surrogate is made of one.
+    code = "import sys, bkbopt; print([m for m in sys.modules if m.startswith('bkbopt.learners') or m == 'numba'])"
+    assert run_python(code).strip() == "[]"
+
+
 def test_learners_import_no_compiler_before_they_learn() -> None:
     code = f"import sys, bkbopt.learners; print(sorted(set(sys.modules) & {{'numba', *{NOT_AT_IMPORT!r}}}))"
     assert run_python(code).strip() == "[]"

@@ -16,7 +16,14 @@ BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
 MIXED = {"x": (0.0, 1.0), "n": bo.Int(1, 5), "kind": ["a", "b", "c"], "k": 7}
 BOX_POINT = {"x": 0.4, "y": 0.1}
 POOL = np.random.default_rng(0).random((80, 2))
-SURROGATES = {"bkb": bo.BKB, "exact": bo.ExactGP, "fourier": lambda: bo.FourierGP(n_frequencies=40)}
+SURROGATES = {
+    "bkb": bo.BKB,
+    "exact": bo.ExactGP,
+    "fourier": lambda: bo.FourierGP(n_frequencies=40),
+    "pkawv": lambda: bo.Online(learner="pkawv"),
+    "prosnkons": lambda: bo.Online(learner="prosnkons"),
+    "forks": lambda: bo.Online(learner="forks", settings={"budget": 4}),
+}
 
 
 def bowl(p: Any) -> float:

@@ -5,6 +5,7 @@ from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPer
 from bkbopt.learners.forks import FORKS, SkeGD
 from bkbopt.learners.gradient import FOGD, NOGD
 from bkbopt.learners.kons import KONS, SketchedKONS
+from bkbopt.learners.linear_bandits import CBRAP, SOFUL, FeatureBandit
 from bkbopt.learners.losses import LOSSES, Loss, get_loss
 from bkbopt.learners.pkawv import PKAWV
 from bkbopt.learners.prosnkons import ProsNKONS
@@ -13,6 +14,7 @@ from bkbopt.learners.regression import KernelAWV, OnlineKRR
 __all__ = [
     "BOGD",
     "BPAS",
+    "CBRAP",
     "FOGD",
     "FORKS",
     "KOGD",
@@ -21,6 +23,8 @@ __all__ = [
     "NOGD",
     "PKAWV",
     "RBP",
+    "SOFUL",
+    "FeatureBandit",
     "Forgetron",
     "KernelAWV",
     "KernelPerceptron",

@@ -23,6 +23,7 @@ from bkbopt import storage
 from bkbopt.checks import check_count
 from bkbopt.errors import ArgumentError, BkbError, StateFileError
 from bkbopt.learners.gram import Gram, as_gram, kernel_from_state, kernel_to_state
+from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.interop import not_ready, tags
 from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, merged_classes, names_of
@@ -89,6 +90,14 @@ class OnlineLearner(ABC):
     def _next(self, X: Array) -> Array:
         """What `_stream` would predict for the one row `X (1, d)`; differs from `_raw` where x itself changes it."""
         return self._raw(X)
+
+    def hypothesis(self) -> Hypothesis:
+        """What was learnt, before predictions are clipped or shrunk, in copies; raw units, so labels are -1 and +1.
+
+        Raises:
+            ArgumentError: it is no expansion in the kernel, as with features that the kernel only resembles.
+        """
+        raise ArgumentError(f"learner: expected one whose hypothesis is an expansion in its kernel, got {self!r}.")
 
     # -- scikit-learn's ways ------------------------------------------------------------------------------------------
 
@@ -210,6 +219,10 @@ class OnlineLearner(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write parameters and all that was learnt to the file `path`; see `bkbopt.storage.save`."""
+        storage.save(path, self.state_dict(), kind=KIND)
+
+    def state_dict(self) -> dict[str, object]:
+        """Parameters and all that was learnt, as `bkbopt.storage` can write it."""
         state: dict[str, object] = {"class": type(self).__name__, "params": _params_state(self), "learnt": None}
         if self._dim is not None:
             state["learnt"] = {
@@ -222,7 +235,7 @@ class OnlineLearner(ABC):
                 "rng": self._rng.bit_generator.state if hasattr(self, "_rng") else None,
                 "state": self._state(),
             }
-        storage.save(path, state, kind=KIND)
+        return state
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: object = None) -> Self:
@@ -238,7 +251,7 @@ class OnlineLearner(ABC):
         """
         saved: Any = storage.load(path, kind=KIND)
         try:
-            return cls._rebuilt(saved, kernel)
+            return cls.from_state(saved, kernel)
         except BkbError:
             raise
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -247,7 +260,8 @@ class OnlineLearner(ABC):
             ) from error
 
     @classmethod
-    def _rebuilt(cls, saved: dict[str, Any], kernel: object) -> Self:
+    def from_state(cls, saved: dict[str, Any], kernel: object = None) -> Self:
+        """The inverse of `state_dict`; the errors are those of `load`."""
         kinds = {c.__name__: c for c in _concrete(cls)}
         if saved["class"] not in kinds:
             raise StateFileError(f"path: expected the state of a {cls.__name__}, got that of a {saved['class']}.")

@@ -21,6 +21,7 @@ import numpy as np
 from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.gram import ForeignGram, GaussianGram, Gram
+from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
 if TYPE_CHECKING:
@@ -210,6 +211,10 @@ class ExpansionLearner(OnlineLearner):
     def weights_(self) -> Array:
         """See the class."""
         return self._support.weights[: self._support.size[0]].copy()
+
+    def hypothesis(self) -> Hypothesis:
+        """The terms; in a second stage within the span of the features."""
+        return Hypothesis(self.support_.copy(), self.weights_)
 
     def _state(self) -> dict[str, object]:
         return {"t": self._t, "support": support_state(self._support)}

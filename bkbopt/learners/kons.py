@@ -28,6 +28,7 @@ from bkbopt.dictionaries.kors import KORS
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
+from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
 __all__ = ["KONS", "SketchedKONS"]
@@ -176,14 +177,22 @@ class KONS(OnlineLearner):
             self._rng.random((b, 2)) if sampled else np.zeros((b, 2)),
         )
 
-    def _raw(self, X: Array) -> Array:
+    def _dual(self) -> Array:
+        """Weights `(t,)` of the rows in the iterate."""
         if "dual" not in self._cache:
             dual = self._c.rows.copy()
             dual[self._J.rows] -= self._cholesky.solve_transposed(self._y_w.rows)
-            self._cache["dual"] = dual
+            self._cache["dual"] = dual / self._alpha
+        return self._cache["dual"]
+
+    def hypothesis(self) -> Hypothesis:
+        """The iterate before its predictions are clipped."""
+        return Hypothesis(self._X.rows.copy(), self._dual().copy())
+
+    def _raw(self, X: Array) -> Array:
         out = np.empty(len(X))
         for a in range(0, len(X), _BLOCK):
-            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], self._X.rows) @ self._cache["dual"] / self._alpha
+            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], self._X.rows) @ self._dual()
         return np.clip(out, -self._C, self._C)
 
     _GROWN = ("_X", "_c", "_J", "_y_w", "_picked", "_scale")

@@ -28,6 +28,7 @@ from bkbopt.features.nystrom import Nystrom
 from bkbopt.features.taylor import Taylor
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.gram import Gram, GramKernel
+from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 from bkbopt.learners.nystrom import GrowingNystrom
 from bkbopt.learners.ridge import Ridge, one_thread
@@ -145,6 +146,14 @@ class PKAWV(OnlineLearner):
                 Z = growing.learn(X[a:e], K[a:e], y[a:e])
                 out[a:e] = self._ridge.learn(Z, y[a:e], forward=self._forward)
         return out
+
+    def hypothesis(self) -> Hypothesis:
+        """That of ridge regression, which forward predictions shrink; with inducing points only."""
+        if self._growing is not None:
+            return Hypothesis(self._growing.S.rows.copy(), self._growing.W @ self._ridge.w)
+        if isinstance(self._map, Nystrom) and isinstance(self._map.kernel, GramKernel):
+            return Hypothesis(self._map.S.numpy().copy(), self._map.W.numpy() @ self._ridge.w)
+        return super().hypothesis()
 
     def _features(self, X: Array) -> Array:
         if self._growing is not None:

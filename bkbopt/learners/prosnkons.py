@@ -22,6 +22,7 @@ from bkbopt.checks import check_number
 from bkbopt.dictionaries.kors import KORS
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingRows
+from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 from bkbopt.learners.nystrom import grown_root
 
@@ -133,6 +134,10 @@ class ProsNKONS(OnlineLearner):
             A[:r, :r], u[:r] = self._A, self._u
         self._A, self._u = A, u
         self.n_restarts_ += 1
+
+    def hypothesis(self) -> Hypothesis:
+        """The iterate before its predictions are clipped."""
+        return Hypothesis(self._S.rows.copy(), self._W @ self._u)
 
     def _raw(self, X: Array) -> Array:
         out = np.empty(len(X))

@@ -21,6 +21,7 @@ import numpy as np
 from bkbopt.checks import check_number
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows, lower_factor, lower_solve
+from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
 __all__ = ["KernelAWV", "OnlineKRR"]
@@ -100,13 +101,21 @@ class OnlineKRR(OnlineLearner):
         # L_tt^2 = lam (1 + h_t); the forward prediction is p / (1 + h) (Eq. 3 with f(x_t)^2 added).
         return p * self._lam / np.diag(L) ** 2 if self._forward else p
 
-    def _raw(self, X: Array) -> Array:
+    def _dual(self) -> Array:
+        """Weights `(t,)` of the rows in the ridge regression."""
         if "dual" not in self._cache:
             self._cache["dual"] = self._cholesky.solve_transposed(self._e.rows)
+        return self._cache["dual"]
+
+    def hypothesis(self) -> Hypothesis:
+        """That of ridge regression, which forward predictions shrink."""
+        return Hypothesis(self._X.rows.copy(), self._dual().copy())
+
+    def _raw(self, X: Array) -> Array:
         out = np.empty(len(X))
         for a in range(0, len(X), _BLOCK):
             K = self._gram(self._X.rows, X[a : a + _BLOCK])
-            p = K.T @ self._cache["dual"]
+            p = K.T @ self._dual()
             if self._forward:
                 V = self._cholesky.solve(K)
                 h = np.maximum(self._gram.diag(X[a : a + _BLOCK]) - np.einsum("ij,ij->j", V, V), 0.0) / self._lam

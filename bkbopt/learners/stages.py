@@ -22,6 +22,7 @@ from bkbopt.kernels import rbf
 from bkbopt.learners.budgeted import check_step
 from bkbopt.learners.expansion import ExpansionLearner, new_support
 from bkbopt.learners.gram import ForeignGram
+from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
 if TYPE_CHECKING:
@@ -128,6 +129,11 @@ class TwoStageLearner(ExpansionLearner):
     def weights_(self) -> Array:
         """See the class."""
         return super().weights_ if self.switched_at_ is None else self._M.T @ self._w
+
+    def hypothesis(self) -> Hypothesis:
+        """See `ExpansionLearner`."""
+        basis = None if self.switched_at_ is None else self._M.T.copy()
+        return Hypothesis(self.support_.copy(), self.weights_, basis)
 
     @property
     def feature_map_(self) -> SketchedFeatures:

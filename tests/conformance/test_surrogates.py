@@ -10,13 +10,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt import BKB, ExactGP, FourierGP
+from bkbopt import BKB, ExactGP, FourierGP, Online
 from bkbopt.data import Observations
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError, NotReadyError
 from bkbopt.kernels import CallableKernel, matern52
 from bkbopt.surrogates import Model, Surrogate
+from bkbopt.surrogates.recipes import RECIPES
 
 Factory = Callable[..., Surrogate]
+
+#: Sketches so small that these data reach the second stage of FORKS.
+SMALL = {"budget": 5, "sketch": 10, "sample": 8, "rank": 5}
 
 #: Called as factory(kernel, noise, **more); both may be None.
 FACTORIES: dict[str, Factory] = {
@@ -28,6 +32,8 @@ FACTORIES: dict[str, Factory] = {
     "BKB, uniform": lambda *a, **k: BKB(*a, dictionary="uniform", max_inducing=12, **k),
     "BKB, SoR": lambda *a, **k: BKB(*a, variance="sor", **k),
     "FourierGP": lambda *a, **k: FourierGP(*a, n_frequencies=25, **k),
+    **{name: lambda *a, _name=name, **k: Online(*a, learner=_name, **k) for name in RECIPES},
+    "forks, second stage": lambda *a, **k: Online(*a, learner="forks", settings=SMALL, **k),
 }
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05
 NONE = torch.zeros(0, 2, dtype=torch.float64)
@@ -359,8 +365,9 @@ def test_hard_data_leave_finite_means_and_variances_that_are_not_negative(
     model = gp.hallucinate(torch.as_tensor(X[:3]), torch.as_tensor(X[:1]), float(y.min()))
     for v in model(torch.as_tensor(XS)):
         assert bool(torch.isfinite(v).all())
-    # The mean of many repeats is theirs where the noise permits.
-    if name in ("equal points", "one point") and noise <= 1e-6:
+    # The mean of many repeats is theirs where the noise permits. A learner that goes once through its stream does not
+    # average; the exact ones keep a row for every repeat, and a matrix of equal rows is singular at such a noise.
+    if name in ("equal points", "one point") and noise <= 1e-6 and getattr(gp, "learner", "pkawv") == "pkawv":
         assert float(gp.fitted()[0]) == pytest.approx(y.mean(), rel=1e-5, abs=1e-6)
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt import BKB, ExactGP, FourierGP
+from bkbopt import BKB, ExactGP, FourierGP, Online
 from bkbopt.kernels import matern52
 from bkbopt.surrogates import Model, Surrogate
 
@@ -18,6 +18,7 @@ MAKERS = {
     "bkb": lambda: BKB(KERNEL, NOISE),
     "bkb, small": lambda: BKB(KERNEL, NOISE, max_inducing=10),
     "fourier": lambda: FourierGP(KERNEL, NOISE, n_frequencies=40),
+    "krr": lambda: Online(KERNEL, NOISE, learner="krr"),
 }
 
 

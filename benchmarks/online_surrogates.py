@@ -1,0 +1,111 @@
+"""Online learners as surrogates beside BKB, at equal trials and at equal time.
+
+Run it as `python -m benchmarks.online_surrogates [--quick] [--surrogates ...] [--problems ...] [--seeds 5]`. All meet
+the same boxes and the same noise at trial i of a seed, a tenth of the function's interquartile range (IQR); Ackley is
+on the box of `sample_efficiency`. Regret is noise-free, in IQR.
+
+- simple: of the point recommended at the end; mean: of the average trial;
+- at equal time: simple regret of the point recommended when the time was up that the fastest surrogate took for all
+  its trials on that problem and seed (to the last checkpoint before, every tenth trial), and how many trials that was.
+
+A run has one thread, and times are those of the processor, in asking and telling: others' work does not count.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+import bkbopt as bo
+from benchmarks.comparison import with_error
+from benchmarks.functions import Array, Problem
+from benchmarks.peers import Loop, Run, run_loop
+from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.sample_efficiency import problem_named
+from benchmarks.samplers import N_STARTUP
+from bkbopt.surrogates import NAMES
+
+__all__ = ["TRIALS", "main", "measure", "run_surrogate"]
+
+#: Trials on each problem.
+TRIALS = {"branin": 60, "hartmann6": 80, "ackley10": 80}
+ORDER = ("bkb", "pkawv", "krr", "kons", "sketched-kons", "prosnkons", "forks", "skegd", "nogd", "kogd", "bogd")
+QUICK = ("bkb", "pkawv", "prosnkons", "forks")
+
+
+def run_surrogate(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
+    """One run of the optimizer with the surrogate of that name, on one thread."""
+    space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
+    opt = bo.Optimizer(space, seed=seed, n_startup_trials=N_STARTUP, surrogate=name)
+    asked: list[bo.Trial] = []
+    seconds: list[float] = []
+
+    def point(params: dict[str, float]) -> Array:
+        return np.array([params[key] for key in space], dtype=np.float64)
+
+    def ask() -> Array:
+        start = time.process_time()
+        asked.append(opt.ask())
+        seconds.append(time.process_time() - start)
+        return point(asked[-1].params)
+
+    def tell(x: Array, y: float) -> None:
+        start = time.process_time()
+        opt.tell(asked[-1], y)
+        seconds[-1] += time.process_time() - start
+
+    with limited_threads(1):
+        run = run_loop(name, problem, n_trials, seed, Loop(ask, tell, lambda: point(opt.recommend().params)))
+    return replace(run, seconds_per_trial=np.array(seconds))
+
+
+def measure(names: Sequence[str], problem: Problem, n_trials: int, seeds: int) -> list[tuple[object, ...]]:
+    """A row for each surrogate: name, simple and mean regret, seconds, and both at equal time."""
+    runs = {name: [run_surrogate(name, problem, n_trials, seed) for seed in range(seeds)] for name in names}
+    rows = []
+    for name, mine in runs.items():
+        simple, mean, early, done = [], [], [], []
+        for seed, run in enumerate(mine):
+            regret = (problem.value(run.recommended) - problem.minimum) / problem.iqr
+            simple.append(float(regret[-1]))
+            mean.append(float((run.f_true.mean() - problem.minimum) / problem.iqr))
+            time_up = min(float(other[seed].seconds_per_trial.sum()) for other in runs.values())
+            spent = np.cumsum(run.seconds_per_trial)[run.checkpoints - 1]
+            at = max(int(np.sum(spent <= time_up)) - 1, 0)
+            early.append(float(regret[at]))
+            done.append(int(run.checkpoints[at]))
+        seconds = float(np.median([run.seconds_per_trial.sum() for run in mine]))
+        row = (name, with_error(simple), with_error(mean), 1e3 * seconds / n_trials, with_error(early), np.median(done))
+        rows.append((*row[:-1], float(row[-1])))
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run everything and print a table for each problem."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="2 seeds, 30 trials, four surrogates, one problem")
+    parser.add_argument("--surrogates", nargs="+", choices=NAMES)
+    parser.add_argument("--problems", nargs="+", choices=list(TRIALS))
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--trials", type=int, help="on every problem, in place of the numbers of each")
+    options = parser.parse_args(arguments)
+    names = options.surrogates or (QUICK if options.quick else ORDER)
+    problems = options.problems or (["branin"] if options.quick else list(TRIALS))
+    seeds, trials = options.seeds or (2 if options.quick else 5), options.trials or (30 if options.quick else None)
+    print(f"{conditions(1)}; {seeds} seeds; noise sd = a tenth of the IQR", flush=True)
+    # The loops of the learners are compiled once a process, which is no part of a run.
+    for name in names:
+        run_surrogate(name, problem_named("branin"), N_STARTUP + 2, 0)
+    for title in problems:
+        problem, n = problem_named(title), trials or TRIALS[title]
+        print_table(
+            f"{problem.name}, d = {problem.dim}, {n} trials: regret / IQR, mean +- standard error",
+            ("surrogate", "simple", "mean", "ms/trial", "simple at equal time", "trials then"),
+            measure(names, problem, n, seeds),
+        )
+
+
+if __name__ == "__main__":
+    main()
