@@ -108,8 +108,10 @@ def newton_rounds(
         sketch.c[t] = c
         sketch.bound[0] += g * g * (r / (r * weight + alpha) if enters else r / alpha)
         sketch.bound[1] += g * g * max((eta if enters else 0.0) - curvature, 0.0)
+        # Two loops: a sum next to a store is added up in an order that hangs on the addresses.
         for j in range(m):
             sketch.y_w[j] += c * v[j]
+        for j in range(m):
             inner += c * v[j] * v[j]
         if enters:
             inner += c * corner.P[t, t]

@@ -20,9 +20,11 @@ def ridge_rows(A: Floats, R: Floats, w: Floats, b: Floats, Z: Floats, y: Floats,
     x = np.empty(r)
     for t in range(Z.shape[0]):
         z = Z[t]
+        # A sum has a loop of its own: next to a store the compiler adds up in an order that hangs on the addresses.
         p = 0.0
         for i in range(r):
             p += z[i] * w[i]
+        for i in range(r):
             v[i] = z[i]
             x[i] = z[i]
         h = solve_transposed(R, v)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bkbopt.learners import PKAWV
 from bkbopt.learners.ridge import Ridge
 
 RNG = np.random.default_rng(0)
@@ -77,3 +78,15 @@ def test_tiny_ridge_is_survived_where_features_repeat_each_other(lam: float) -> 
     fitted = flat @ np.linalg.lstsq(flat, Y, rcond=1e-12)[0]
     # What lam leaves undetermined does not show in the fit, but rounding of A / lam does.
     np.testing.assert_allclose(flat @ ridge.w, fitted, atol=1e-4)
+
+
+def test_where_arrays_lie_in_memory_changes_nothing() -> None:
+    # Compilers add up in another order where arrays are near each other, if a loop lets them.
+    rng = np.random.default_rng(8)
+    X = rng.uniform(-1.0, 1.0, (240, 3))
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    kept, results = [], set()
+    for _ in range(30):
+        kept.append([bytearray(size) for size in rng.integers(1, 3000, size=20).tolist()])
+        results.add(PKAWV(features="nystrom").partial_fit(X[:1], y[:1]).progressive(X[1:], y[1:]).tobytes())
+    assert len(results) == 1
