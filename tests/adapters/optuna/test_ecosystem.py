@@ -97,9 +97,11 @@ def test_fixed_distributions_give_what_suggest_gives() -> None:
 
 def test_threads_of_optimize_work_on_one_study() -> None:
     study = new_study()
-    study.optimize(objective, n_trials=20, n_jobs=4)
-    assert [trial.state for trial in study.trials] == [TrialState.COMPLETE] * 20
-    assert study.best_value < 0.5
+    # How far twenty trials come hangs on how the threads interleave: one run in some dozens ended at 0.6.
+    study.optimize(objective, n_trials=40, n_jobs=4)
+    assert [trial.state for trial in study.trials] == [TrialState.COMPLETE] * 40
+    assert len(study.sampler.diagnostics) >= 30
+    assert study.best_value < 0.1
 
 
 def test_callbacks_and_stop_work() -> None:
