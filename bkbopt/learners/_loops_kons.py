@@ -108,9 +108,7 @@ def newton_rounds(
         sketch.c[t] = c
         sketch.bound[0] += g * g * (r / (r * weight + alpha) if enters else r / alpha)
         sketch.bound[1] += g * g * max((eta if enters else 0.0) - curvature, 0.0)
-        # Two loops: a sum next to a store is added up in an order that hangs on the addresses.
-        for j in range(m):
-            sketch.y_w[j] += c * v[j]
+        sketch.y_w[:m] += c * v[:m]  # not in the sum's loop: see ridge_rows
         for j in range(m):
             inner += c * v[j] * v[j]
         if enters:
