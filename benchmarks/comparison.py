@@ -4,11 +4,12 @@ Files of our own optimisers carry a digest of the package's source, so that resu
 never mixed in.
 """
 
+import ast
 import hashlib
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,22 @@ import numpy as np
 
 import bkbopt
 
-__all__ = ["OURS", "Job", "keep", "records_of", "run_all", "source_digest", "standard_error", "with_error"]
+__all__ = [
+    "NOT_SEARCH",
+    "OURS",
+    "Job",
+    "keep",
+    "records_of",
+    "run_all",
+    "source_digest",
+    "standard_error",
+    "with_error",
+]
 
 #: Optimisers whose results belong to one version of the package.
 OURS = ("bkbopt", "bkb")
+#: Parts of the package that a search with the default surrogate does not load.
+NOT_SEARCH = ("learners", "plots", "cli.py", "adapters/botorch", "_compiled.py")
 
 
 @dataclass(frozen=True)
@@ -44,13 +57,26 @@ class Job:
         return out / f"{peer}_{self.title}_{self.n_trials}_{self.seed}.json"
 
 
-def source_digest() -> str:
-    """A short digest of the package's source."""
+def source_digest(without: Collection[str] = ()) -> str:
+    """A short digest of the package's code; comments, docstrings and layout do not count.
+
+    Args:
+        without: parts of the package (paths below its folder) that the runs do not load, such as `NOT_SEARCH`.
+    """
     root, digest = Path(bkbopt.__file__).parent, hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+        name = path.relative_to(root)
+        if not any(name.is_relative_to(part) for part in without):
+            digest.update(str(name).encode())
+            digest.update(ast.dump(_without_docstrings(ast.parse(path.read_text()))).encode())
     return digest.hexdigest()[:10]
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return tree
 
 
 def keep(record: Mapping[str, object], path: Path) -> None:

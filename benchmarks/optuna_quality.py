@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import optuna
 
-from benchmarks.comparison import Job, keep, records_of, run_all, source_digest, standard_error, with_error
+from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error, with_error
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.samplers import SAMPLERS, quiet_optuna, recommended
 from benchmarks.tasks import TASKS, Task
@@ -207,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else TASKS)
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
-    digest = source_digest()
+    digest = source_digest(NOT_SEARCH)
     if not options.tables_only:
         run_all(jobs, run_job, options.out, digest, options.jobs)
     print_results(jobs, options.out, digest)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import comparison
-from benchmarks.comparison import keep, records_of, run_all, source_digest, with_error
+from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
 from benchmarks.functions import PROBLEMS, Problem
 from benchmarks.peers import PEERS, run_peer
 from benchmarks.report import conditions, print_table
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for problem in options.problems
     ]
     print(f"{conditions(1)}; {options.jobs} process(es); noise sd = a tenth of the IQR")
-    digest = source_digest()
+    digest = source_digest(NOT_SEARCH)
     if not options.tables_only:
         run_all(jobs, run_job, options.out, digest, options.jobs)
     print_results(jobs, options.out, digest)

@@ -4,6 +4,7 @@ import copy
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 
 import bkbopt as bo
 from bkbopt import proposing
+from bkbopt.acquisition import UCB
 from bkbopt.errors import ArgumentTypeError
 from bkbopt.maximize.box import LEAP
 from bkbopt.modelling import Modelling
@@ -266,3 +268,37 @@ def test_modelling_without_leaps_needs_no_box() -> None:
     )
     assert domain.describe(x)[1] is not None
     assert report["regret_bound"] >= 0.0
+
+
+def test_leap_goes_to_no_point_that_is_most_like_a_failed_one() -> None:
+    opt = told(FLOATS)
+    kernel, known = opt._modelling.surrogate.kernel, opt._modelling.surrogate.observations.X
+    failed = torch.as_tensor(np.random.default_rng(1).random((30, 3)))
+    with torch.no_grad():
+        leaps = torch.stack([proposal(opt, DUE[0], seed, failed=failed[:1]) for seed in range(40)])
+        careful = torch.stack([proposal(opt, DUE[0], seed, failed=failed) for seed in range(40)])
+
+    def beside_failures(X: torch.Tensor) -> int:
+        return int((kernel(X, failed).amax(1) >= kernel(X, known).amax(1)).sum())
+
+    assert beside_failures(leaps) > 4
+    assert beside_failures(careful[[moved(opt, x) == 1 for x in careful]]) == 0
+
+
+def test_no_leaps_along_a_line() -> None:
+    opt = told({"x": (0.0, 1.0)})
+    assert all(torch.equal(proposal(opt, DUE[0], seed), proposal(opt, DUE[0] + 1, seed)) for seed in range(3))
+
+
+def test_global_step_stands_in_where_no_leap_may_be_taken() -> None:
+    opt = told(FLOATS)
+    model, good = opt._modelling.surrogate.model, opt._modelling.best_points(1)
+    no_point = torch.empty(0, 3, dtype=torch.float64)
+
+    def leapt(usable: Callable[[torch.Tensor], torch.Tensor]) -> bool:
+        rng = np.random.default_rng(0)
+        with torch.no_grad():
+            return proposing.choose(model, opt.domain, UCB(1.0), UCB(1.0), good, rng, no_point, usable)[1]
+
+    assert leapt(lambda X: torch.ones(len(X), dtype=torch.bool))
+    assert not leapt(lambda X: torch.zeros(len(X), dtype=torch.bool))

@@ -130,13 +130,24 @@ class BoxDomain:
         return self._any(rng, busy)
 
     def leap(
-        self, model: Model, acquisition: Acquisition, center: Tensor, rng: np.random.Generator, pending: Tensor
+        self,
+        model: Model,
+        acquisition: Acquisition,
+        center: Tensor,
+        rng: np.random.Generator,
+        pending: Tensor,
+        usable: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor | None:
         """The best of a few random points `(d,)` that differ from `center (d,)` in one column; None if none is open.
 
-        They are few on purpose: of many, an acquisition takes one that hardly differs from the centre.
+        They are few on purpose: of many, an acquisition takes one that hardly differs from the centre. On a line, where
+        a random point is all that a leap could be, there are none: a search sees the line whole.
         """
+        if self.dim == 1:
+            return None
         X = self._canonical(self._box.leaps(center, N_LEAPS, rng))
+        if usable is not None:
+            X = X[usable(X)]
         busy = set(row_keys(torch.cat([pending, center[None]])))
         for i in torch.argsort(acquisition(*model(X)), descending=True, stable=True):
             if self._open(X[i], busy):

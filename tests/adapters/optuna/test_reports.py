@@ -24,7 +24,8 @@ def objective(trial: optuna.Trial) -> float:
 
 def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise() -> None:
     regrets = []
-    for seed in range(3):
+    # The mean difference is a fifth of a study's own scatter: of three studies it says little, of ten enough.
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         study = new_study("maximize", seed=seed)
 
