@@ -15,12 +15,14 @@ as it ignores them otherwise. GPSampler needs several gigabytes for it and is in
 """
 
 import argparse
+import json
 import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,6 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, help="warm steps of a process (default 9)")
     parser.add_argument("--repeats", type=int, help="processes a measurement, whose medians are shown (default 3)")
     parser.add_argument("--running", type=int, help="running trials of the last part; 0 leaves it out")
+    parser.add_argument("--json", type=Path, help="also keep the costs of the growing studies in this file")
     options = parser.parse_args(arguments)
     sizes = options.sizes or (SIZES[:2] if options.quick else SIZES)
     steps = options.steps or (3 if options.quick else 9)
@@ -262,9 +265,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return in_fresh_processes(repeats, sampler, space_name, finished, n_running, steps, options.threads)
 
     print(f"{conditions(options.threads)}, optuna {optuna.__version__}; {repeats} process(es) each, {steps} warm steps")
+    rows = []
     for space_name in options.spaces:
         costs = costs_by_size(space_name, options.samplers, sizes, run)
         print_costs(space_name, options.samplers, sizes, costs)
+        rows += [{"space": space_name, "sampler": s, "finished": n, **asdict(c)} for (s, n), c in costs.items()]
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(rows))
     if running:
         print_running(["bkb", "tpe_liar", *(["gp_sampler"] if options.full else [])], running, run)
     print(conditions(options.threads))
