@@ -4,7 +4,7 @@
 | ------- | ------- | --------- | ------------------------------------------------------------------ |
 | X1, X2  | (n, d)  | encoded   | points                                                             |
 | K       | (n1,n2) | y squared | k(X1, X2)                                                          |
-| theta   | (p,)    | log or raw| unconstrained hyper-parameters                                     |
+| theta   | (p,)    | log, raw  | unconstrained hyper-parameters                                     |
 
 A kernel is immutable: fitting makes a new one with `with_theta`, so a feature map that holds a kernel stays valid.
 A GPyTorch kernel costs about half a millisecond a call before any arithmetic; the default one costs some tens of

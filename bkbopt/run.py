@@ -48,7 +48,7 @@ def minimize(
         options: passed to `Optimizer`.
 
     Returns:
-        The optimizer: `.recommend()`, `.best_trial`, `.trials_dataframe()`.
+        The optimizer, to be asked for `Optimizer.recommend`, `Optimizer.best_trial` or `Optimizer.trials_dataframe`.
 
     Raises:
         ArgumentError: a number is out of range, nothing ends the run, or what `Optimizer` and `tell` refuse.

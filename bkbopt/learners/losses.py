@@ -131,6 +131,7 @@ def _logistic_curvature(C: float) -> float:
     return math.exp(-C)
 
 
+#: The losses by their names.
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (

@@ -11,6 +11,7 @@ from bkbopt.surrogates.recipes import RECIPES
 __all__ = ["NAMES", "surrogate_named"]
 
 _OWN = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP}
+#: The names that the optimizer accepts.
 NAMES = (*_OWN, *RECIPES)
 
 
