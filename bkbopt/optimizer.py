@@ -23,7 +23,7 @@ from bkbopt.modelling import Modelling
 from bkbopt.proposing import N_GOOD, lower_bound, propose
 from bkbopt.reports import Diagnostics, Recommendation, RegretCertificate
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.checks import as_values, check_count
+from bkbopt.surrogates.checks import as_values, check_choice, check_count
 from bkbopt.trials import Trial, TrialLog
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Optimizer:
         >>> opt = bo.Optimizer({"x": bo.Float(-1.0, 2.0)}, seed=0)
         >>> for _ in range(12):
         ...     trial = opt.ask()
-        ...     opt.tell(trial, (trial.params["x"] - 0.5) ** 2)
+        ...     told = opt.tell(trial, (trial.params["x"] - 0.5) ** 2)
         >>> abs(opt.recommend().params["x"] - 0.5) < 0.2
         True
     """
@@ -86,16 +86,11 @@ class Optimizer:
         feasible: Callable[[Params], bool] | None = None,
         leaps: bool = True,
     ) -> None:
-        for name, value, allowed in (
-            ("direction", direction, ("minimize", "maximize")),
-            ("acquisition", acquisition, ACQUISITIONS),
-            ("duplicates", duplicates, ("allow", "avoid")),
-        ):
-            if value not in allowed:
-                raise ArgumentError(f"{name}: expected one of {allowed}, got {value!r}.")
+        self.direction = check_choice("direction", direction, ("minimize", "maximize"))
+        self.acquisition = check_choice("acquisition", acquisition, ACQUISITIONS)
+        self.duplicates = check_choice("duplicates", duplicates, ("allow", "avoid"))
         if feasible is not None and not callable(feasible):
             raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
-        self.direction, self.acquisition, self.duplicates = direction, acquisition, duplicates
         if not isinstance(leaps, bool):
             raise ArgumentTypeError(f"leaps: expected True or False, got {leaps!r}.")
         self.leaps = leaps

@@ -48,6 +48,14 @@ class Space:
 
     Points come in two forms: as parameters (a dict of values for each point) and encoded (rows of `X (n, d)`).
     `encode` and `decode` go from one to the other. Results lie on the device of the input.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> space = bo.Space.parse({"rate": bo.Float(1e-4, 1e-1, log=True), "kind": ["a", "b", "c"], "seed": 0})
+        >>> space.encode([{"rate": 1e-3, "kind": "c"}])
+        tensor([[0.3333, 2.0000]], dtype=torch.float64)
+        >>> space.decode(space.encode([{"rate": 1e-3, "kind": "c"}]))
+        [{'rate': 0.0010000000000000002, 'kind': 'c', 'seed': 0}]
     """
 
     items: tuple[tuple[str, Parameter], ...]

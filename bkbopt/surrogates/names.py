@@ -20,6 +20,11 @@ def surrogate_named(name: str) -> Surrogate:
 
     Raises:
         ArgumentError: there is none of that name.
+
+    Example:
+        >>> from bkbopt.surrogates import surrogate_named
+        >>> type(surrogate_named("exact")).__name__
+        'ExactGP'
     """
     if name not in NAMES:
         raise ArgumentError(f"surrogate: expected one of {', '.join(NAMES)}, or an instance, got {name!r}.")
