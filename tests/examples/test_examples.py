@@ -150,4 +150,4 @@ def test_parallel_runs_report_time_and_cost(way: str, tmp_path: Path) -> None:
     assert found is not None
     assert 0 <= int(found[1]) <= 120
     assert 10 <= int(found[2]) <= 250
-    assert float(found[3]) > 8.0  # what the best rule costs is 8.18
+    assert 7.0 < float(found[3]) < 100.0  # the square-root rule for orders gives more than 7 without any chance
