@@ -36,7 +36,15 @@ MACHINERY = {
 #: Names without an example of their own.
 NO_EXAMPLE = {
     "constants": {"ACQUISITIONS", "LOSSES", "NAMES"},
-    "protocols": {"Acquisition", "Confidence", "FeatureMap", "FittableKernel", "Kernel", "Surrogate"},
+    "protocols and base classes": {
+        "Acquisition",
+        "Confidence",
+        "FeatureMap",
+        "FittableKernel",
+        "Kernel",
+        "OnlineLearner",
+        "Surrogate",
+    },
     "records that only the package makes": {
         "Diagnostics",
         "Draw",
@@ -94,15 +102,18 @@ def test_every_entry_of_the_reference_is_public() -> None:
     assert {name for name, value in ENTRIES.items() if id(value) not in values} == set()
 
 
-def test_list_of_names_without_example_is_short_and_true() -> None:
-    exempt = set().union(*NO_EXAMPLE.values())
-    with_example = {n.rpartition(".")[2] for n, value in PUBLIC.items() if ">>> " in (value.__doc__ or "")}
-    assert exempt <= {name.rpartition(".")[2] for name in PUBLIC}
-    assert exempt & with_example == set()
-    assert len(exempt) < len(with_example) / 3
+def has_example(name: str) -> bool:
+    """Whether the docstring has one, or that of the package shows the name at work."""
+    module, _, export = name.rpartition(".")
+    lines = (importlib.import_module(module).__doc__ or "").splitlines()
+    return ">>> " in (PUBLIC[name].__doc__ or "") or any(f"{export}(" in line for line in lines if ">>> " in line)
 
 
-def test_every_other_public_name_has_an_example() -> None:
+def test_every_public_name_has_an_example_or_is_listed() -> None:
     exempt = set().union(*NO_EXAMPLE.values())
-    without = {name for name, value in PUBLIC.items() if ">>> " not in (value.__doc__ or "")}
-    assert {name for name in without if name.rpartition(".")[2] not in exempt} == set()
+    assert {name.rpartition(".")[2] for name in PUBLIC if not has_example(name)} == exempt
+
+
+def test_list_of_names_without_example_is_short() -> None:
+    exempt = set().union(*NO_EXAMPLE.values())
+    assert len(exempt) < len(PUBLIC) / 4
