@@ -95,7 +95,7 @@ class CallableKernel:
     """A plain callable `(A, B) -> K`, on points or, with `objects`, on anything a pool may hold.
 
     With `objects` the "points" that surrogates see are row numbers `(n, 1)` into that list, and the callable receives
-    lists of objects.
+    lists of objects. `KernelError` where what it returns has the wrong shape, is not real or not finite.
 
     Example:
         >>> import torch

@@ -129,6 +129,9 @@ class Theorem2:
             with 1 + log(1 + kappa2 t / lam) in place of log(kappa2 t) and sqrt(eps / (1 - eps)) in place of
             1 / sqrt(1 - eps). "running" takes the running sum of log(1 + 3 leverage), tighter still (epsilon = 1/2).
 
+    Raises:
+        ArgumentError: delta or epsilon is no probability, an unknown form, or "running" with epsilon above 1/2.
+
     Example:
         >>> from bkbopt.confidence import Progress, Theorem2
         >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
@@ -173,6 +176,9 @@ class Theorem2:
 class Srinivas:
     """GP-UCB on a finite pool, Bayesian: beta^2 = 2 log(A t^2 pi^2 / (6 delta)) (Srinivas et al. 2010, Theorem 1).
 
+    Raises:
+        ArgumentError: delta is not strictly between 0 and 1.
+
     Example:
         >>> from bkbopt.confidence import Progress, Srinivas
         >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
@@ -198,6 +204,9 @@ class Chowdhury:
 
     The paper has lam = 1 + 2 / T, and no division; without it the width would depend on the unit of y. gamma, the
     information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2.
+
+    Raises:
+        ArgumentError: delta is not strictly between 0 and 1.
 
     Example:
         >>> from bkbopt.confidence import Chowdhury, Progress
@@ -251,6 +260,9 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
         delta: probability that the dictionary is ever inaccurate.
         epsilon: accuracy in (0, 1).
 
+    Raises:
+        ArgumentError: delta or epsilon is not strictly between 0 and 1.
+
     Example:
         >>> from bkbopt.confidence import theorem1_qbar
         >>> round(theorem1_qbar(horizon=1000, delta=0.1, epsilon=0.5))
@@ -264,6 +276,10 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
 
 def as_confidence(beta: object) -> Confidence:
     """A schedule from None (the practical default), a number >= 0, or a schedule.
+
+    Raises:
+        ArgumentError: a number that is negative or not finite.
+        ArgumentTypeError: neither a number nor a schedule.
 
     Example:
         >>> from bkbopt.confidence import as_confidence

@@ -84,6 +84,9 @@ class ARDKernel:
         form: "matern52", "matern32", "matern12" or "rbf".
         prior_loc: mean of the normal prior on `log_lengthscale`.
 
+    Raises:
+        ArgumentError: an unknown form.
+
     Example:
         >>> import torch
         >>> from bkbopt.kernels import matern52

@@ -243,7 +243,7 @@ class Optimizer:
 
     @property
     def best_trial(self) -> Trial:
-        """The trial with the best value told. Under noise it flatters: see `recommend`."""
+        """The trial with the best value told (`NotReadyError` before). Under noise it flatters: see `recommend`."""
         best = self._log.best(largest=self.direction == "maximize")
         if best is None:
             raise NotReadyError("best_trial: expected at least one value, got none; call tell first.")
@@ -251,7 +251,10 @@ class Optimizer:
 
     @property
     def surrogate(self) -> Surrogate:
-        """The surrogate, on encoded points and scaled values; a trained copy if the model is not in use yet."""
+        """The surrogate, on encoded points and scaled values; a trained copy if the model is not in use yet.
+
+        `NotReadyError` before the first value.
+        """
         return self._trained().surrogate
 
     def _trained(self) -> Modelling:
@@ -270,7 +273,7 @@ class Optimizer:
         """The evaluated point with the best posterior mean, with its uncertainty: the answer under noise.
 
         Over a pool it is an arm that is still there; only if every evaluated arm has gone, the best of those, and its
-        index is None.
+        index is None. `NotReadyError` before the first value.
         """
         modelling = self._trained()
         with torch.no_grad():
@@ -286,6 +289,10 @@ class Optimizer:
         """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
 
         With `fit=True` very bad values were winsorised for the model: far from the optimum the mean is too good.
+
+        Raises:
+            NotReadyError: no value was told yet.
+            ArgumentError: parameters outside of the space.
         """
         return self._predict_encoded(self.domain.encode([params] if isinstance(params, Mapping) else list(params)))
 
@@ -300,7 +307,8 @@ class Optimizer:
     def regret_certificate(self) -> RegretCertificate:
         """Largest UCB minus largest LCB: what is left to gain over the point named, if the model and beta hold.
 
-        Over a pool the largest UCB is exact; over a box it is the largest that a search finds.
+        Over a pool the largest UCB is exact; over a box it is the largest that a search finds. `NotReadyError` before
+        the first value.
         """
         modelling = self._trained()
         with torch.no_grad():

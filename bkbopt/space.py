@@ -191,7 +191,11 @@ class Space:
         return _like(U, out)
 
     def sample(self, n: int, generator: np.random.Generator) -> Tensor:
-        """Draw `n` independent random points `(n, d)`, distributed as `from_unit` says."""
+        """Draw `n` independent random points `(n, d)`, distributed as `from_unit` says.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: `n` is negative, or no whole number.
+        """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
             raise ArgumentTypeError(f"n: expected a whole number, got {shown(n)}")
         if n < 0:

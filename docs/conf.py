@@ -22,7 +22,7 @@ suppress_warnings = ["ref.python"]
 add_module_names = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
-autodoc_default_options = {"members": True}
+autodoc_default_options = {"members": True, "special-members": "__call__"}
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 napoleon_numpy_docstring = False
@@ -46,12 +46,13 @@ def _table(rows: list[str]) -> list[str]:
     width = rows[0].count("|") - 2  # bars within a cell have no space on one of their sides
     lined = [row.strip().strip("|").split(" | ", width) for row in rows if not RULE.match(row)]
     lines = [f"   {' ' if j else '*'} - {_escaped(cell.strip())}" for row in lined for j, cell in enumerate(row)]
-    return ["", ".. list-table::", "   :header-rows: 1", "", *lines, ""]
+    return ["", ".. list-table::", "   :header-rows: 1", "   :widths: auto", "", *lines, ""]
 
 
 def _as_restructured(_app: Any, what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     """Change the lines of a docstring in place: tables, bars and underscores, and formulas indented in a module's."""
-    out: list[str] = []
+    # Words before a colon in the first line of a property or a constant would be taken for its type: an empty comment.
+    out = ["..", ""] if what in ("attribute", "data", "property") else []
     rows: list[str] = []
     for line in [*lines, ""]:
         if ROW.match(line):

@@ -146,6 +146,9 @@ class SOFUL(LinearBandit):
         rho_: sum of what was shrunk.
         radius_: of the ellipsoid, in units of the norm of V; with probability 1 - delta it holds in all rounds.
 
+    Raises:
+        ArgumentError: an argument is out of range.
+
     Example:
         >>> from bkbopt.learners import SOFUL
         >>> bandit = SOFUL(sketch=2, noise_sd=0.1)
@@ -247,6 +250,9 @@ class FeatureBandit(LinearBandit):
         width: "ucb" adds so many posterior standard deviations, "thompson" draws with so many.
         policy, seed: see `LinearBandit`.
 
+    Raises:
+        ArgumentError: an argument is out of range.
+
     Example:
         >>> from bkbopt.features import QuadratureFourier
         >>> from bkbopt.kernels import rbf
@@ -301,6 +307,9 @@ class CBRAP(FeatureBandit):
         lam: ridge, positive.
         width: the exploration parameter, in units where theta's variance is I.
         policy, seed: see `LinearBandit`; the seed is also that of P.
+
+    Raises:
+        ArgumentError: an argument is out of range.
 
     Example:
         >>> from bkbopt.learners import CBRAP

@@ -25,6 +25,10 @@ class FourierGP(SurrogateBase):
         seed: of the frequencies.
         device: torch device of all tensors.
 
+    Raises:
+        ArgumentError: the noise or the number of frequencies is out of range, or the kernel is no numeric `ARDKernel`.
+        ArgumentTypeError: an option has the wrong type.
+
     The rank is finite and the residual zero, so the variance goes to zero everywhere once there are more observations
     than features: variance starvation. Use `BKB` for anything but a comparison.
 
