@@ -11,7 +11,7 @@ STAMP := .venv/.stamp
 DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 
 .DEFAULT_GOAL := help
-.PHONY: help env check test example bench clean
+.PHONY: help env check docs test example bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -29,8 +29,12 @@ check: $(STAMP) ## ruff, mypy --strict and the import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# From scratch, since pages that are up to date would keep their warnings to themselves.
+docs: $(STAMP) ## build the reference and the guides to out/docs; a warning is an error
+	$(BIN)/python -m sphinx -q -E -W --keep-going -d out/doctrees docs out/docs
+
 # One BLAS thread a test process: two pools of threads on the same cores slow each other down many times over.
-test: check ## make check, then the tests
+test: check docs ## make check and make docs, then the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 example: $(STAMP) ## tune a real model, screen a real pool, and tune with Optuna

@@ -41,7 +41,16 @@ class _Dense(torch.nn.Module):
 
 @dataclass(frozen=True)
 class GPyTorchKernel:
-    """Any GPyTorch kernel, without batch dimensions, as an immutable kernel of ours; its priors are respected."""
+    """Any GPyTorch kernel, without batch dimensions, as an immutable kernel of ours; its priors are respected.
+
+    Example:
+        >>> import gpytorch
+        >>> import torch
+        >>> from bkbopt.kernels import GPyTorchKernel
+        >>> kernel = GPyTorchKernel.wrap(gpytorch.kernels.MaternKernel(nu=1.5, ard_num_dims=2))
+        >>> kernel.theta.shape, kernel(torch.zeros(1, 2).double(), torch.zeros(3, 2).double()).shape
+        (torch.Size([2]), torch.Size([1, 3]))
+    """
 
     module: _Dense
     theta: Tensor
@@ -86,7 +95,19 @@ class CallableKernel:
     """A plain callable `(A, B) -> K`, on points or, with `objects`, on anything a pool may hold.
 
     With `objects` the "points" that surrogates see are row numbers `(n, 1)` into that list, and the callable receives
-    lists of objects.
+    lists of objects. `KernelError` where what it returns has the wrong shape, is not real or not finite.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import CallableKernel
+        >>> def same_length(A, B):
+        ...     return [[float(len(a) == len(b)) for b in B] for a in A]
+        >>> kernel = CallableKernel(same_length, objects=["ab", "cd", "efg"])
+        >>> rows = torch.arange(3.0)[:, None]
+        >>> kernel(rows, rows)
+        tensor([[1., 1., 0.],
+                [1., 1., 0.],
+                [0., 0., 1.]])
     """
 
     function: Callable[[Any, Any], Any]

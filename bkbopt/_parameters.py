@@ -47,6 +47,11 @@ class Float:
         ArgumentTypeError: a bound or step is no real number (a bool is none), or `log` is no bool.
         ArgumentError: bounds reversed, not finite or too far apart for doubles; `log` with low <= 0 or with a step;
             a step that is not positive, larger than the range, or too fine for doubles of that size.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> bo.Float(0.0, 1.0, step=0.3)
+        Float(low=0.0, high=0.9, log=False, step=0.3)
     """
 
     low: float
@@ -145,6 +150,11 @@ class Int:
         ArgumentTypeError: a bound or step is no number (a bool is none), or `log` is no bool.
         ArgumentError: a bound or step that is not whole; bounds reversed or too far apart for doubles; `log` with
             low < 1 or with a step other than 1; a step that is not positive, or larger than the range.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> bo.Int(1, 10, step=4).high
+        9
     """
 
     low: int
@@ -212,6 +222,11 @@ class Categorical:
     Raises:
         ArgumentTypeError: `choices` is no collection (a string and a mapping count as none).
         ArgumentError: no choices, or the same one twice.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> bo.Categorical(["relu", "tanh"]).n_values
+        2
     """
 
     choices: Sequence[Any]

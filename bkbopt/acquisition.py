@@ -34,7 +34,14 @@ class Acquisition(Protocol):
 
 @dataclass(frozen=True)
 class UCB:
-    """Upper confidence bound mean + beta * stddev (Srinivas et al. 2010)."""
+    """Upper confidence bound mean + beta * stddev (Srinivas et al. 2010).
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.acquisition import UCB
+        >>> UCB(beta=2.0)(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.01]))
+        tensor([2.0000, 1.2000])
+    """
 
     beta: float
 
@@ -45,7 +52,14 @@ class UCB:
 
 @dataclass(frozen=True)
 class LogEI:
-    """Logarithm of the expected improvement over `incumbent`, stable far below it (Ament et al. 2023)."""
+    """Logarithm of the expected improvement over `incumbent`, stable far below it (Ament et al. 2023).
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.acquisition import LogEI
+        >>> LogEI(incumbent=1.0)(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.01]))
+        tensor([-2.4851, -3.2215])
+    """
 
     incumbent: float
 
@@ -57,7 +71,15 @@ class LogEI:
 
 @dataclass(frozen=True)
 class Thompson:
-    """Marker: a joint posterior sample is drawn over the candidates, and its largest value wins."""
+    """Marker: a joint posterior sample is drawn over the candidates, and its largest value wins.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> opt = bo.Optimizer([[0.1], [0.5], [0.9]], acquisition="thompson", n_startup_trials=2, seed=0)
+        >>> told = opt.tell([{"x0": 0.1}, {"x0": 0.9}], [1.0, 0.2])
+        >>> opt.ask().index
+        2
+    """
 
 
 def _log_h(e: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Checks of numbers that come as arguments."""
+"""Checks of numbers and names that come as arguments."""
 
 import math
 
@@ -6,7 +6,14 @@ import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_count", "check_number"]
+__all__ = ["check_choice", "check_count", "check_number"]
+
+
+def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    """`value`, which must be one of `allowed`; `ArgumentError` otherwise."""
+    if value not in allowed:
+        raise ArgumentError(f"{name}: expected one of {allowed}, got {value!r}.")
+    return value
 
 
 def check_number(name: str, value: object, low: float, what: str, *, strict: bool = False) -> float:

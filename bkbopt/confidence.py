@@ -48,6 +48,12 @@ class Progress:
         log_growth: a bound of logdet(I + K / lam), such as the running sum of log(1 + 3 leverage) at each evaluation.
         batch: hallucinated evaluations in flight.
         batch_leverage: sum of their leverages.
+
+    Example:
+        >>> from bkbopt.confidence import Practical, Progress
+        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> round(Practical()(now), 3)
+        1.354
     """
 
     t: int
@@ -72,7 +78,14 @@ class Confidence(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """The same beta at every step."""
+    """The same beta at every step.
+
+    Example:
+        >>> from bkbopt.confidence import Constant, Progress
+        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> round(Constant(2.0)(now), 2)
+        2.0
+    """
 
     beta: float
 
@@ -86,6 +99,12 @@ class Practical:
     """The default: beta = scale * sqrt(log(1 + d_eff)), between `low` and `high`.
 
     It has the shape of the theorems (wider while more is being learnt) without their constants, and no guarantee.
+
+    Example:
+        >>> from bkbopt.confidence import Practical, Progress
+        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> round(Practical(high=3.0)(now), 2)
+        1.35
     """
 
     scale: float = 0.75
@@ -109,6 +128,15 @@ class Theorem2:
         form: "printed" is the theorem's formula; it drops a term that matters while kappa2 t < 3.5. "safe" mends that,
             with 1 + log(1 + kappa2 t / lam) in place of log(kappa2 t) and sqrt(eps / (1 - eps)) in place of
             1 / sqrt(1 - eps). "running" takes the running sum of log(1 + 3 leverage), tighter still (epsilon = 1/2).
+
+    Raises:
+        ArgumentError: delta or epsilon is no probability, an unknown form, or "running" with epsilon above 1/2.
+
+    Example:
+        >>> from bkbopt.confidence import Progress, Theorem2
+        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> round(Theorem2(norm_bound=2.0, noise_sd=0.1)(now), 2)
+        32.68
     """
 
     norm_bound: float = 1.0
@@ -146,7 +174,17 @@ class Theorem2:
 
 @dataclass(frozen=True)
 class Srinivas:
-    """GP-UCB on a finite pool, Bayesian: beta^2 = 2 log(A t^2 pi^2 / (6 delta)) (Srinivas et al. 2010, Theorem 1)."""
+    """GP-UCB on a finite pool, Bayesian: beta^2 = 2 log(A t^2 pi^2 / (6 delta)) (Srinivas et al. 2010, Theorem 1).
+
+    Raises:
+        ArgumentError: delta is not strictly between 0 and 1.
+
+    Example:
+        >>> from bkbopt.confidence import Progress, Srinivas
+        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> round(Srinivas(delta=0.05)(now), 2)
+        6.48
+    """
 
     delta: float = 0.1
 
@@ -166,6 +204,15 @@ class Chowdhury:
 
     The paper has lam = 1 + 2 / T, and no division; without it the width would depend on the unit of y. gamma, the
     information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2.
+
+    Raises:
+        ArgumentError: delta is not strictly between 0 and 1.
+
+    Example:
+        >>> from bkbopt.confidence import Chowdhury, Progress
+        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> round(Chowdhury(norm_bound=2.0, noise_sd=0.1)(now), 2)
+        18.71
     """
 
     norm_bound: float = 1.0
@@ -189,6 +236,12 @@ class Batch:
     """The batch variant: another schedule times sqrt(1 + leverages of what is in flight), at most sqrt(C).
 
     Frozen means lag behind a variance that hallucination shrinks; the inflation makes up for it (BBKB's global rule).
+
+    Example:
+        >>> from bkbopt.confidence import Batch, Constant, Progress
+        >>> four = Progress(200, 3, 1000, 0.01, 1.0, effective_dimension=25.0, batch=4, batch_leverage=0.44)
+        >>> round(Batch(Constant(2.0))(four), 2)
+        2.4
     """
 
     inner: Confidence
@@ -206,6 +259,14 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
         horizon: T, evaluations planned.
         delta: probability that the dictionary is ever inaccurate.
         epsilon: accuracy in (0, 1).
+
+    Raises:
+        ArgumentError: delta or epsilon is not strictly between 0 and 1.
+
+    Example:
+        >>> from bkbopt.confidence import theorem1_qbar
+        >>> round(theorem1_qbar(horizon=1000, delta=0.1, epsilon=0.5))
+        763
     """
     _check_probability("delta", delta)
     _check_probability("epsilon", epsilon)
@@ -214,7 +275,17 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
 
 
 def as_confidence(beta: object) -> Confidence:
-    """A schedule from None (the practical default), a number >= 0, or a schedule."""
+    """A schedule from None (the practical default), a number >= 0, or a schedule.
+
+    Raises:
+        ArgumentError: a number that is negative or not finite.
+        ArgumentTypeError: neither a number nor a schedule.
+
+    Example:
+        >>> from bkbopt.confidence import as_confidence
+        >>> as_confidence(2), as_confidence(None)
+        (Constant(beta=2.0), Practical(scale=0.75, low=1.0, high=2.0))
+    """
     if beta is None:
         return Practical()
     if isinstance(beta, Confidence) and not isinstance(beta, type):

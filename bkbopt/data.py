@@ -17,7 +17,15 @@ __all__ = ["Observations", "row_keys"]
 
 
 def row_keys(X: Tensor) -> list[bytes]:
-    """A hashable key for each row of `X (n, d)`; equal rows (0.0 and -0.0 alike) have equal keys."""
+    """A hashable key for each row of `X (n, d)`; equal rows (0.0 and -0.0 alike) have equal keys.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.data import row_keys
+        >>> keys = row_keys(torch.tensor([[0.0, 1.0], [-0.0, 1.0], [0.5, 1.0]]))
+        >>> keys[0] == keys[1], keys[0] == keys[2]
+        (True, False)
+    """
     A = (X.detach().cpu() + 0.0).numpy()
     return [row.tobytes() for row in A]
 
@@ -28,6 +36,15 @@ class Observations:
     Args:
         dim: number of columns d.
         device: where the tensors live.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.data import Observations
+        >>> seen = Observations(dim=1)
+        >>> seen.add(torch.tensor([[0.1], [0.7], [0.1]]), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+        tensor([0, 1, 0])
+        >>> len(seen), seen.n, seen.s
+        (2, tensor([2., 1.], dtype=torch.float64), tensor([4., 2.], dtype=torch.float64))
     """
 
     def __init__(self, dim: int, device: torch.device | None = None) -> None:

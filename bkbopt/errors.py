@@ -20,7 +20,19 @@ __all__ = [
 
 
 class BkbError(Exception):
-    """Base class of every error that bkbopt raises on purpose."""
+    """Base class of every error that bkbopt raises on purpose.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+        >>> try:
+        ...     opt.tell({"x": 2.0}, 0.1)
+        ... except bo.errors.BkbError as error:
+        ...     print(isinstance(error, ValueError), error)
+        True parameter 'x' in row 0: expected a number in [0.0, 1.0], got 2.0
+        >>> len(opt.trials)
+        0
+    """
 
 
 class ArgumentError(BkbError, ValueError):

@@ -4,7 +4,7 @@
 | ------- | ------- | --------- | ------------------------------------------------------------------ |
 | X1, X2  | (n, d)  | encoded   | points                                                             |
 | K       | (n1,n2) | y squared | k(X1, X2)                                                          |
-| theta   | (p,)    | log or raw| unconstrained hyper-parameters                                     |
+| theta   | (p,)    | log, raw  | unconstrained hyper-parameters                                     |
 
 A kernel is immutable: fitting makes a new one with `with_theta`, so a feature map that holds a kernel stays valid.
 A GPyTorch kernel costs about half a millisecond a call before any arithmetic; the default one costs some tens of
@@ -83,6 +83,18 @@ class ARDKernel:
         categorical: indices of the categorical columns, which hold integer codes.
         form: "matern52", "matern32", "matern12" or "rbf".
         prior_loc: mean of the normal prior on `log_lengthscale`.
+
+    Raises:
+        ArgumentError: an unknown form.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import matern52
+        >>> kernel = matern52(2, lengthscale=[0.5, 2.0])
+        >>> kernel.lengthscale, kernel.form
+        (tensor([0.5000, 2.0000], dtype=torch.float64), 'matern52')
+        >>> kernel(torch.zeros(1, 2).double(), torch.eye(2).double())  # a lengthscale of 2 sees less of a step of 1
+        tensor([[0.1387, 0.8286]], dtype=torch.float64)
     """
 
     log_lengthscale: Tensor
@@ -217,6 +229,15 @@ def matern52(
 
     Raises:
         ArgumentError: a scale is not positive and finite, or the number of lengthscales does not fit.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import matern52
+        >>> X = torch.tensor([[0.0, 1.0], [0.5, 1.0], [0.5, 0.0]], dtype=torch.float64)
+        >>> matern52(2, lengthscale=0.5, categorical=[1])(X, X)
+        tensor([[1.0000, 0.5240, 0.1928],
+                [0.5240, 1.0000, 0.3679],
+                [0.1928, 0.3679, 1.0000]], dtype=torch.float64)
     """
     return _ard("matern52", dim, lengthscale, outputscale, categorical)
 
@@ -227,7 +248,16 @@ def rbf(
     outputscale: float = 1.0,
     categorical: Sequence[int] = (),
 ) -> ARDKernel:
-    """ARD Gaussian kernel exp(-r^2 / 2); the arguments are those of `matern52`."""
+    """ARD Gaussian kernel exp(-r^2 / 2); the arguments are those of `matern52`.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+        >>> rbf(1, lengthscale=1.0, outputscale=4.0)(X, X)
+        tensor([[4.0000, 2.4261],
+                [2.4261, 4.0000]], dtype=torch.float64)
+    """
     return _ard("rbf", dim, lengthscale, outputscale, categorical)
 
 
@@ -260,7 +290,17 @@ def _ard(
 
 @dataclass(frozen=True)
 class ScaledKernel:
-    """A kernel without hyper-parameters of its own times a fitted outputscale."""
+    """A kernel without hyper-parameters of its own times a fitted outputscale.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import ScaledKernel, as_kernel
+        >>> linear = as_kernel(lambda A, B: A @ B.T)
+        >>> X = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+        >>> ScaledKernel(linear, torch.tensor(10.0).log())(X, X)
+        tensor([[10., 20.],
+                [20., 40.]], dtype=torch.float64)
+    """
 
     base: Kernel
     log_outputscale: Tensor
@@ -292,6 +332,11 @@ def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel
 
     Raises:
         ArgumentTypeError: `kernel` is none of these.
+
+    Example:
+        >>> from bkbopt.kernels import as_kernel
+        >>> type(as_kernel(lambda A, B: A @ B.T)).__name__
+        'CallableKernel'
     """
     if objects is None and isinstance(kernel, ARDKernel | GPyTorchKernel | CallableKernel | ScaledKernel):
         return kernel
@@ -310,6 +355,13 @@ def gram(kernel: Kernel, X: Tensor) -> Tensor:
 
     Raises:
         KernelError: a prior variance is negative or not finite.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import gram, rbf
+        >>> gram(rbf(1, lengthscale=1.0), torch.tensor([[0.0], [1.0]], dtype=torch.float64))
+        tensor([[1.0000, 0.6065],
+                [0.6065, 1.0000]], dtype=torch.float64)
     """
     K = kernel(X, X)
     K = 0.5 * (K + K.mT)

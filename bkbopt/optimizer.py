@@ -23,7 +23,7 @@ from bkbopt.modelling import Modelling
 from bkbopt.proposing import N_GOOD, lower_bound, propose
 from bkbopt.reports import Diagnostics, Recommendation, RegretCertificate
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.checks import as_values, check_count
+from bkbopt.surrogates.checks import as_values, check_choice, check_count
 from bkbopt.trials import Trial, TrialLog
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Optimizer:
         >>> opt = bo.Optimizer({"x": bo.Float(-1.0, 2.0)}, seed=0)
         >>> for _ in range(12):
         ...     trial = opt.ask()
-        ...     opt.tell(trial, (trial.params["x"] - 0.5) ** 2)
+        ...     told = opt.tell(trial, (trial.params["x"] - 0.5) ** 2)
         >>> abs(opt.recommend().params["x"] - 0.5) < 0.2
         True
     """
@@ -86,16 +86,11 @@ class Optimizer:
         feasible: Callable[[Params], bool] | None = None,
         leaps: bool = True,
     ) -> None:
-        for name, value, allowed in (
-            ("direction", direction, ("minimize", "maximize")),
-            ("acquisition", acquisition, ACQUISITIONS),
-            ("duplicates", duplicates, ("allow", "avoid")),
-        ):
-            if value not in allowed:
-                raise ArgumentError(f"{name}: expected one of {allowed}, got {value!r}.")
+        self.direction = check_choice("direction", direction, ("minimize", "maximize"))
+        self.acquisition = check_choice("acquisition", acquisition, ACQUISITIONS)
+        self.duplicates = check_choice("duplicates", duplicates, ("allow", "avoid"))
         if feasible is not None and not callable(feasible):
             raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
-        self.direction, self.acquisition, self.duplicates = direction, acquisition, duplicates
         if not isinstance(leaps, bool):
             raise ArgumentTypeError(f"leaps: expected True or False, got {leaps!r}.")
         self.leaps = leaps
@@ -248,7 +243,7 @@ class Optimizer:
 
     @property
     def best_trial(self) -> Trial:
-        """The trial with the best value told. Under noise it flatters: see `recommend`."""
+        """The trial with the best value told (`NotReadyError` before). Under noise it flatters: see `recommend`."""
         best = self._log.best(largest=self.direction == "maximize")
         if best is None:
             raise NotReadyError("best_trial: expected at least one value, got none; call tell first.")
@@ -256,7 +251,10 @@ class Optimizer:
 
     @property
     def surrogate(self) -> Surrogate:
-        """The surrogate, on encoded points and scaled values; a trained copy if the model is not in use yet."""
+        """The surrogate, on encoded points and scaled values; a trained copy if the model is not in use yet.
+
+        `NotReadyError` before the first value.
+        """
         return self._trained().surrogate
 
     def _trained(self) -> Modelling:
@@ -275,7 +273,7 @@ class Optimizer:
         """The evaluated point with the best posterior mean, with its uncertainty: the answer under noise.
 
         Over a pool it is an arm that is still there; only if every evaluated arm has gone, the best of those, and its
-        index is None.
+        index is None. `NotReadyError` before the first value.
         """
         modelling = self._trained()
         with torch.no_grad():
@@ -291,6 +289,10 @@ class Optimizer:
         """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
 
         With `fit=True` very bad values were winsorised for the model: far from the optimum the mean is too good.
+
+        Raises:
+            NotReadyError: no value was told yet.
+            ArgumentError: parameters outside of the space.
         """
         return self._predict_encoded(self.domain.encode([params] if isinstance(params, Mapping) else list(params)))
 
@@ -305,7 +307,8 @@ class Optimizer:
     def regret_certificate(self) -> RegretCertificate:
         """Largest UCB minus largest LCB: what is left to gain over the point named, if the model and beta hold.
 
-        Over a pool the largest UCB is exact; over a box it is the largest that a search finds.
+        Over a pool the largest UCB is exact; over a box it is the largest that a search finds. `NotReadyError` before
+        the first value.
         """
         modelling = self._trained()
         with torch.no_grad():

@@ -48,11 +48,17 @@ def minimize(
         options: passed to `Optimizer`.
 
     Returns:
-        The optimizer: `.recommend()`, `.best_trial`, `.trials_dataframe()`.
+        The optimizer, to be asked for `Optimizer.recommend`, `Optimizer.best_trial` or `Optimizer.trials_dataframe`.
 
     Raises:
         ArgumentError: a number is out of range, nothing ends the run, or what `Optimizer` and `tell` refuse.
         ArgumentTypeError: an argument has the wrong type.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> opt = bo.minimize(lambda params: (params["x"] - 0.3) ** 2, {"x": (0.0, 1.0)}, n_trials=15, seed=0)
+        >>> abs(opt.recommend().params["x"] - 0.3) < 0.05
+        True
     """
     if not callable(f):
         raise ArgumentTypeError(f"f: expected a callable (params) -> float, got {type(f).__name__}.")

@@ -48,6 +48,14 @@ class Space:
 
     Points come in two forms: as parameters (a dict of values for each point) and encoded (rows of `X (n, d)`).
     `encode` and `decode` go from one to the other. Results lie on the device of the input.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> space = bo.Space.parse({"rate": bo.Float(1e-4, 1e-1, log=True), "kind": ["a", "b", "c"], "seed": 0})
+        >>> space.encode([{"rate": 1e-3, "kind": "c"}])
+        tensor([[0.3333, 2.0000]], dtype=torch.float64)
+        >>> space.decode(space.encode([{"rate": 1e-3, "kind": "c"}]))
+        [{'rate': 0.0010000000000000002, 'kind': 'c', 'seed': 0}]
     """
 
     items: tuple[tuple[str, Parameter], ...]
@@ -183,7 +191,11 @@ class Space:
         return _like(U, out)
 
     def sample(self, n: int, generator: np.random.Generator) -> Tensor:
-        """Draw `n` independent random points `(n, d)`, distributed as `from_unit` says."""
+        """Draw `n` independent random points `(n, d)`, distributed as `from_unit` says.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: `n` is negative, or no whole number.
+        """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
             raise ArgumentTypeError(f"n: expected a whole number, got {shown(n)}")
         if n < 0:

@@ -45,6 +45,17 @@ def theory(
     Returns:
         An `Optimizer` with Algorithm 1's schedule (a new dictionary at every step, qbar of Theorem 1), the first point
         at random, and the theorem's radius. The regret bound then holds with probability 1 - delta.
+
+    Example:
+        >>> import numpy as np
+        >>> import bkbopt as bo
+        >>> arms = np.linspace(0.0, 1.0, 20)[:, None]
+        >>> opt = bo.theory(arms, kernel=bo.kernels.rbf(1, 0.2), noise=0.01, norm_bound=2.0, horizon=50, seed=0)
+        >>> for _ in range(3):
+        ...     trial = opt.ask()
+        ...     told = opt.tell(trial, (trial.params["x0"] - 0.3) ** 2)
+        >>> opt.diagnostics[-1].beta > 2.0
+        True
     """
     lam = check_number("noise", noise, 0.0, "a positive finite variance (y squared)", strict=True)
     norm_bound = check_number("norm_bound", norm_bound, 0.0, "a number >= 0")

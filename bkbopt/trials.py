@@ -30,6 +30,15 @@ class Trial:
         value: the value told, in the user's units and direction, or None.
         asked_at: when it was proposed (or told, for past data).
         told_at: when its value came.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+        >>> trial = opt.ask()
+        >>> trial.id, trial.state, trial.value
+        (0, 'RUNNING', None)
+        >>> opt.tell(trial, 0.25).value, opt.trials[0].state
+        (0.25, 'COMPLETE')
     """
 
     id: int

@@ -45,6 +45,14 @@ class KORS:
 
     Raises:
         ArgumentError: an argument out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> from bkbopt.dictionaries import KORS
+        >>> sampler = KORS(alpha=0.1)
+        >>> twice = np.ones((2, 2))  # kernel values of a point and its repeat
+        >>> sampler.select(twice, np.ones(2), np.array([0.99, 0.99]))
+        array([ True, False])
     """
 
     alpha: float = 1.0
@@ -141,6 +149,16 @@ def draw_kors(kernel: Kernel, X: Tensor, sampler: KORS, rng: np.random.Generator
         X: the stream.
         sampler: an empty one; it is changed.
         rng: source of one uniform number a row.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> from bkbopt.dictionaries import KORS, draw_kors
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.linspace(0.0, 1.0, 500, dtype=torch.float64)[:, None]
+        >>> draw = draw_kors(rbf(1, lengthscale=0.3), X, KORS(alpha=0.1), np.random.default_rng(0))
+        >>> len(draw.rows) < 50
+        True
     """
     rows: list[int] = []
     for a in range(0, len(X), _BLOCK):

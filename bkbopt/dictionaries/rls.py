@@ -42,6 +42,15 @@ def draw_rls(
         qbar: oversampling; at least 1.
         budget: largest size of the dictionary, or None.
         rng: source of the u coins.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> from bkbopt.dictionaries import draw_rls
+        >>> leverage = torch.tensor([1.0, 0.5, 1e-6], dtype=torch.float64)
+        >>> rng = np.random.default_rng(0)
+        >>> draw_rls(lambda scale: leverage / scale, n=torch.ones(3), qbar=2.0, budget=None, rng=rng).rows
+        tensor([0, 1])
     """
     scale = 1.0
     p = _probabilities(leverage_at(scale), n, qbar)
@@ -67,7 +76,14 @@ def draw_rls(
 
 
 def draw_uniform(u: int, size: int, rng: np.random.Generator) -> Draw:
-    """`size` of `u` points, uniformly without replacement: the heuristic that RLS sampling is compared with."""
+    """`size` of `u` points, uniformly without replacement: the heuristic that RLS sampling is compared with.
+
+    Example:
+        >>> import numpy as np
+        >>> from bkbopt.dictionaries import draw_uniform
+        >>> len(draw_uniform(u=100, size=10, rng=np.random.default_rng(0)).rows)
+        10
+    """
     rows = np.sort(rng.choice(u, size=min(size, u), replace=False))
     return Draw(torch.as_tensor(rows, dtype=torch.int64), 1.0)
 

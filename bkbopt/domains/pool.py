@@ -36,6 +36,11 @@ class Pool:
 
     Args:
         arms: an array or tensor (A, d), a data frame, or a list of anything that the surrogate's kernel understands.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> bo.Optimizer(bo.Pool([(0.1, 2.0), (0.7, 1.5), (0.4, 0.9)]), seed=0).ask().params
+        {'x0': 0.7, 'x1': 1.5}
     """
 
     arms: Any

@@ -47,6 +47,16 @@ class WithoutResidual:
 
     This is the variance starvation that BKB's paper warns of (Calandriello et al. 2019, section 3.1); it is here to be
     compared with.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.features import Nystrom, WithoutResidual
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+        >>> honest = Nystrom.from_points(rbf(1, lengthscale=0.5), X[:1])
+        >>> starved = WithoutResidual(honest)
+        >>> honest.residual(X, honest(X)), starved.residual(X, starved(X))
+        (tensor([0.0000, 0.9817], dtype=torch.float64), tensor([0., 0.], dtype=torch.float64))
     """
 
     features: FeatureMap

@@ -27,7 +27,17 @@ DEGREES = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}
 
 @dataclass(frozen=True)
 class RandomFourier:
-    """2 D random Fourier features of a stationary kernel; see the module's table."""
+    """2 D random Fourier features of a stationary kernel; see the module's table.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> from bkbopt.features import RandomFourier
+        >>> from bkbopt.kernels import rbf
+        >>> features = RandomFourier.from_kernel(rbf(2), n_frequencies=50, rng=np.random.default_rng(0))
+        >>> features(torch.zeros(3, 2, dtype=torch.float64)).shape
+        torch.Size([3, 100])
+    """
 
     omega: Tensor
     outputscale: float

@@ -22,7 +22,18 @@ __all__ = ["Nystrom"]
 
 @dataclass(frozen=True)
 class Nystrom:
-    """Features of a dictionary `S (m, d)` under a root `W (m, r)`; see the module's table."""
+    """Features of a dictionary `S (m, d)` under a root `W (m, r)`; see the module's table.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.features import Nystrom
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.linspace(0.0, 1.0, 50, dtype=torch.float64)[:, None]
+        >>> features = Nystrom.from_points(rbf(1, lengthscale=0.5), X[::10])
+        >>> Z = features(X)
+        >>> Z.shape, float(features.residual(X, Z).max()) < 0.01
+        (torch.Size([50, 5]), True)
+    """
 
     kernel: Kernel
     S: Tensor

@@ -200,7 +200,18 @@ def sketch_map(Phi_pm: Array, root: Array) -> Array:
 
 @dataclass(frozen=True)
 class SketchedFeatures:
-    """z(x) = M^T k(sampled, x) as a `FeatureMap`; `sampled (s_m, d)`, `M (s_m, k)`."""
+    """z(x) = M^T k(sampled, x) as a `FeatureMap`; `sampled (s_m, d)`, `M (s_m, k)`.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.features import Nystrom, SketchedFeatures
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.linspace(0.0, 1.0, 40, dtype=torch.float64)[:, None]
+        >>> exact = Nystrom.from_points(rbf(1, lengthscale=0.5), X[::8])  # a root in place of sketches
+        >>> features = SketchedFeatures(exact.kernel, exact.S, exact.W)
+        >>> torch.equal(features(X), exact(X))
+        True
+    """
 
     kernel: Kernel
     sampled: Tensor

@@ -40,6 +40,14 @@ class Taylor:
 
     Raises:
         ArgumentError: an argument out of range, or more features than `max_size` (nothing was allocated).
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.features import Taylor
+        >>> features = Taylor(dim=2, degree=4)
+        >>> X = torch.tensor([[0.0, 0.0], [0.5, 0.5]], dtype=torch.float64)
+        >>> features.size, features.residual(X, features(X)) < 1e-3
+        (15, tensor([True, True]))
     """
 
     dim: int

@@ -29,6 +29,12 @@ class KernelPerceptron(ExpansionLearner):
 
     The number of terms, and with it the cost of a round, grows with the number of mistakes. Args and attributes: see
     `ExpansionLearner`.
+
+    Example:
+        >>> from bkbopt.learners import KernelPerceptron
+        >>> learner = KernelPerceptron(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 2)
     """
 
     loss = "hinge"
@@ -59,6 +65,12 @@ class KOGD(ExpansionLearner):
         ridge: the regulariser, with step ridge < 1.
         window: how many rounds a term lives; None for ever, and then a round costs as much as there are terms.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.
+
+    Example:
+        >>> from bkbopt.learners import KOGD
+        >>> learner = KOGD(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 4)
     """
 
     loss: str = "hinge"
@@ -146,6 +158,12 @@ class RBP(_Budgeted):
         budget: B.
         seed: of the draws, one a round.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.
+
+    Example:
+        >>> from bkbopt.learners import RBP
+        >>> learner = RBP(budget=2, lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 2)
     """
 
     loss = "hinge"
@@ -168,6 +186,12 @@ class Forgetron(_Budgeted):
     Args:
         budget: B.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.
+
+    Example:
+        >>> from bkbopt.learners import Forgetron
+        >>> learner = Forgetron(budget=50, lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 2)
     """
 
     loss = "hinge"
@@ -204,6 +228,12 @@ class BPAS(_Budgeted):
         budget: B.
         C: the largest step.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.
+
+    Example:
+        >>> from bkbopt.learners import BPAS
+        >>> learner = BPAS(budget=2, lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 2)
     """
 
     loss = "hinge"
@@ -231,6 +261,12 @@ class Projectron(ExpansionLearner):
             what lies in the span up to rounding.
         budget: the largest number of terms; None for none. With eta > 0 a bounded kernel needs no budget.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.
+
+    Example:
+        >>> from bkbopt.learners import Projectron
+        >>> learner = Projectron(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 2)
     """
 
     loss = "hinge"
@@ -287,6 +323,12 @@ class ProjectronPP(Projectron):
     With 0 < y f_t < 1, l = 1 - y f_t and D the distance of x_t from the span of the terms, l > D / eta moves f by
     min(l / |P x_t|^2, 2 (l - D / eta) / |P x_t|^2, 1) y times the projection P x_t. Args and attributes: see
     `Projectron`.
+
+    Example:
+        >>> from bkbopt.learners import ProjectronPP
+        >>> learner = ProjectronPP(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 2)
     """
 
     _margin = True
@@ -309,6 +351,12 @@ class BOGD(_Budgeted):
         removal: "uniform", p_i = 1/B; or "weighted", p_i = (1 - c_i / sum c) / (B - 1), c_i = |a_i| sqrt(k(s_i, s_i)).
         seed: of the draws, one a round.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.
+
+    Example:
+        >>> from bkbopt.learners import BOGD
+        >>> learner = BOGD(budget=4, lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 4)
     """
 
     loss: str = "hinge"

@@ -153,6 +153,15 @@ class SkeGD(_Sketched):
     least-squares fit, on all sketched points, of the old hypothesis by the new features.
 
     Args and attributes: see `FORKS`.
+
+    Example:
+        >>> import numpy as np
+        >>> from bkbopt.learners import SkeGD
+        >>> X = np.random.default_rng(0).standard_normal((600, 2))
+        >>> y = np.where(X[:, 0] * X[:, 1] > 0.0, "same", "other")
+        >>> wrong = SkeGD(budget=30, rank=15, seed=0).progressive(X, y) != y
+        >>> bool(wrong[300:].sum() < wrong[:300].sum())
+        True
     """
 
     def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
@@ -201,6 +210,15 @@ class FORKS(_Sketched):
         n_refreshes_: how often the map was renewed.
         dictionary_size_, support_, weights_: the terms of the first stage, then the landmarks (see `ExpansionLearner`).
         feature_map_: the features of the second stage.
+
+    Example:
+        >>> import numpy as np
+        >>> from bkbopt.learners import FORKS
+        >>> X = np.random.default_rng(0).standard_normal((600, 2))
+        >>> y = np.where(X[:, 0] * X[:, 1] > 0.0, "same", "other")
+        >>> wrong = FORKS(budget=30, rank=15, seed=0).progressive(X, y) != y
+        >>> bool(wrong[300:].sum() < wrong[:300].sum())
+        True
     """
 
     alpha: float = 0.01

@@ -36,6 +36,12 @@ class FOGD(OnlineLearner):
         kernel: None for the Gaussian of `lengthscale`, or an `ARDKernel` on numbers.
         lengthscale: of the Gaussian, in units of the features.
         seed: of the frequencies.
+
+    Example:
+        >>> from bkbopt.learners import FOGD
+        >>> learner = FOGD(frequencies=20, lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.n_rounds_
+        (array([-1,  1]), 4)
     """
 
     loss: str = "hinge"
@@ -86,6 +92,12 @@ class NOGD(TwoStageLearner):
     its best approximation of rank k on the terms.
 
     Args and attributes: see `TwoStageLearner`.
+
+    Example:
+        >>> from bkbopt.learners import NOGD
+        >>> learner = NOGD(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 4)
     """
 
     def _switch(self, points: Array, a: Array) -> Ints:

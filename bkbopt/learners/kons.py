@@ -50,6 +50,12 @@ class KONS(OnlineLearner):
         alpha: ridge A_0 = alpha I.
         eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
             1 / (L C sqrt t).
+
+    Example:
+        >>> from bkbopt.learners import KONS
+        >>> learner = KONS(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1,  1]), 2)
     """
 
     loss: str = "squared_hinge"
@@ -229,6 +235,12 @@ class SketchedKONS(KONS):
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         seed: of the coins, two a row.
+
+    Example:
+        >>> from bkbopt.learners import SketchedKONS
+        >>> learner = SketchedKONS(lengthscale=0.2, gamma=0.5).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.n_rounds_
+        (array([-1,  1]), 4)
     """
 
     gamma: float = 0.1

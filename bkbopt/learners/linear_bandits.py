@@ -145,6 +145,17 @@ class SOFUL(LinearBandit):
     Attributes:
         rho_: sum of what was shrunk.
         radius_: of the ellipsoid, in units of the norm of V; with probability 1 - delta it holds in all rounds.
+
+    Raises:
+        ArgumentError: an argument is out of range.
+
+    Example:
+        >>> from bkbopt.learners import SOFUL
+        >>> bandit = SOFUL(sketch=2, noise_sd=0.1)
+        >>> for value in (1.0, 0.9, 1.1):
+        ...     bandit.learn_one([1.0, 0.0, 0.0], value)
+        >>> bandit.select([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+        0
     """
 
     def __init__(
@@ -238,6 +249,19 @@ class FeatureBandit(LinearBandit):
         lam: noise variance = ridge, y squared.
         width: "ucb" adds so many posterior standard deviations, "thompson" draws with so many.
         policy, seed: see `LinearBandit`.
+
+    Raises:
+        ArgumentError: an argument is out of range.
+
+    Example:
+        >>> from bkbopt.features import QuadratureFourier
+        >>> from bkbopt.kernels import rbf
+        >>> from bkbopt.learners import FeatureBandit
+        >>> bandit = FeatureBandit(QuadratureFourier.from_kernel(rbf(1, lengthscale=0.2), order=20), lam=0.01)
+        >>> for x, value in ([0.1], 0.5), ([0.5], 1.0), ([0.9], 0.2):
+        ...     bandit.learn_one(x, value)
+        >>> bandit.select([[0.1], [0.5], [0.9]])
+        1
     """
 
     def __init__(
@@ -283,6 +307,18 @@ class CBRAP(FeatureBandit):
         lam: ridge, positive.
         width: the exploration parameter, in units where theta's variance is I.
         policy, seed: see `LinearBandit`; the seed is also that of P.
+
+    Raises:
+        ArgumentError: an argument is out of range.
+
+    Example:
+        >>> from bkbopt.learners import CBRAP
+        >>> bandit = CBRAP(projection=10, lam=0.01)
+        >>> for value in (1.0, 0.9, 1.1):
+        ...     bandit.learn_one([1.0, 0.0, 0.0], value)
+        >>> estimate, width = bandit.bounds([[1.0, 0.0, 0.0]])
+        >>> round(float(estimate[0]), 1)
+        1.0
     """
 
     def __init__(

@@ -157,6 +157,12 @@ def get_loss(name: object) -> Loss:
 
     Raises:
         ArgumentError: there is none.
+
+    Example:
+        >>> from bkbopt.learners import get_loss
+        >>> loss = get_loss("squared")
+        >>> loss.value(1.0, 0.5), loss.slope(1.0, 0.5), loss.lipschitz(1.0)
+        (0.25, -1.0, 4.0)
     """
     loss = LOSSES.get(name) if isinstance(name, str) else None
     if loss is None:

@@ -64,6 +64,15 @@ class PKAWV(OnlineLearner):
         regret_: sum of squared errors so far, less the least value of sum_s (y_s - z_s.w)^2 + lam |w|^2 over all w.
         regret_bound_: with the forward forecaster on features that do not grow, what `regret_` cannot exceed:
             max y^2 log det(I + Z^T Z / lam).
+
+    Example:
+        >>> import numpy as np
+        >>> from bkbopt.learners import PKAWV
+        >>> X = np.random.default_rng(0).random((200, 1))
+        >>> y = np.sin(3.0 * X[:, 0])
+        >>> learner = PKAWV(lengthscale=0.3, lam=0.01, features="nystrom", mu=0.01).partial_fit(X, y)
+        >>> round(float(learner.predict([[0.5]])[0]), 1)
+        1.0
     """
 
     kernel: Any = None

@@ -55,6 +55,12 @@ class ProsNKONS(OnlineLearner):
 
     Attributes:
         n_restarts_: number of times that the dictionary grew.
+
+    Example:
+        >>> from bkbopt.learners import ProsNKONS
+        >>> learner = ProsNKONS(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
+        >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
+        (array([-1, -1]), 4)
     """
 
     loss: str = "squared_hinge"

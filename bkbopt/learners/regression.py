@@ -39,6 +39,15 @@ class OnlineKRR(OnlineLearner):
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
         lengthscale: of the Gaussian, in units of the features; unused with another kernel.
         lam: ridge, y squared over the squared norm of f.
+
+    Example:
+        >>> import numpy as np
+        >>> from bkbopt.learners import OnlineKRR
+        >>> X = np.random.default_rng(0).random((200, 1))
+        >>> y = np.sin(6.0 * X[:, 0])
+        >>> errors = np.abs(OnlineKRR(lengthscale=0.3, lam=0.01).progressive(X, y) - y)
+        >>> bool(errors[100:].max() < 0.1)
+        True
     """
 
     kernel: Any = None
@@ -151,6 +160,14 @@ class KernelAWV(OnlineKRR):
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
         lengthscale: of the Gaussian, in units of the features; unused with another kernel.
         lam: ridge, y squared over the squared norm of f.
+
+    Example:
+        >>> import numpy as np
+        >>> from bkbopt.learners import KernelAWV
+        >>> X = np.random.default_rng(0).random((200, 1))
+        >>> learner = KernelAWV(lengthscale=0.3, lam=0.01).partial_fit(X, np.sin(6.0 * X[:, 0]))
+        >>> learner.regret_ < learner.regret_bound_
+        True
     """
 
     _forward: ClassVar[bool] = True

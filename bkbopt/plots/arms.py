@@ -44,6 +44,14 @@ def pool_ucb(
         ArgumentError: a space instead of a pool, a column that is not there or not numeric, coordinates of the wrong
             number, a beta that is negative.
         NotReadyError: there are no values yet.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.Optimizer([[0.1, 2.0], [0.7, 1.5], [0.4, 0.9]], direction="maximize", seed=0)
+        >>> told = opt.tell([{"x0": 0.1, "x1": 2.0}, {"x0": 0.4, "x1": 0.9}], [1.0, 3.0])
+        >>> plots.pool_ucb(opt, "x0", "x1").get_ylabel()
+        'x1'
     """
     domain = as_optimizer(opt).domain
     if not isinstance(domain, PoolDomain):

@@ -28,6 +28,13 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type.
         NotReadyError: no ask has used the model yet.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=14, seed=0)
+        >>> plots.complexity(opt).get_xlabel()
+        'values told'
     """
     used = [d for d in as_optimizer(opt).diagnostics if d.m is not None and d.effective_dimension is not None]
     if not used:
@@ -60,6 +67,11 @@ def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "A
         ArgumentTypeError: `times` is neither, or `ax` has the wrong type.
         ArgumentError: seconds that are not positive and finite.
         NotReadyError: nothing was asked yet.
+
+    Example:
+        >>> from bkbopt import plots
+        >>> plots.ask_time([0.02, 0.03, 0.02, 0.4, 0.03]).get_yscale()
+        'log'
     """
     if isinstance(times, Optimizer):
         t = np.array([d.t for d in times.diagnostics], dtype=float)

@@ -61,6 +61,13 @@ def calibration(
         ArgumentTypeError: `opt` or `ax` has the wrong type, or values that are no numbers.
         ArgumentError: test points outside of the space, values that do not fit to them, only one of both, folds < 2.
         NotReadyError: too few values told.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> plots.calibration(opt, folds=4).get_xlabel()
+        'central interval (%)'
     """
     opt, folds = as_optimizer(opt), check_count("folds", folds, 2)
     if (test is None) != (values is None):

@@ -48,6 +48,14 @@ def partial_dependence(
         ArgumentTypeError: `opt` or `ax` has the wrong type.
         ArgumentError: no such parameter, one that is fixed, the same twice, or a pool of objects.
         NotReadyError: there are no values yet.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+        >>> told = opt.tell([{"x": 0.1, "y": 0.2}, {"x": 0.4, "y": 0.9}, {"x": 0.9, "y": 0.4}], [0.3, 0.1, 0.8])
+        >>> plots.partial_dependence(opt, "x", n_samples=16).get_xlabel()
+        'x'
     """
     opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
     told(opt)
@@ -82,6 +90,14 @@ def pairwise_dependence(
 
     Raises:
         ArgumentTypeError, ArgumentError, NotReadyError: as `partial_dependence`.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+        >>> told = opt.tell([{"x": 0.1, "y": 0.2}, {"x": 0.4, "y": 0.9}, {"x": 0.9, "y": 0.4}], [0.3, 0.1, 0.8])
+        >>> plots.pairwise_dependence(opt, n_samples=16).shape
+        (2, 2)
     """
     opt = as_optimizer(opt)
     told(opt)

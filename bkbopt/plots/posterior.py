@@ -49,6 +49,14 @@ def posterior_slice(
         ArgumentTypeError: `opt`, `ax` or `at` has the wrong type.
         ArgumentError: no such parameter, or one that is fixed; a pool of objects; `at` outside of the space.
         NotReadyError: there are no values yet.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+        >>> told = opt.tell([{"x": 0.1}, {"x": 0.4}, {"x": 0.9}], [0.3, 0.1, 0.8])
+        >>> plots.posterior_slice(opt, value_name="loss").get_ylabel()
+        'loss'
     """
     opt, width = as_optimizer(opt), check_number("width", width, 0.0, "a number of standard deviations >= 0")
     dimension = dimension_of(opt, "x", x, n)
@@ -105,6 +113,14 @@ def posterior_contour(
 
     Raises:
         ArgumentTypeError, ArgumentError, NotReadyError: as `posterior_slice`; also `x` and `y` the same.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+        >>> told = opt.tell([{"x": 0.1, "y": 0.2}, {"x": 0.4, "y": 0.9}, {"x": 0.9, "y": 0.4}], [0.3, 0.1, 0.8])
+        >>> plots.posterior_contour(opt, "x", "y", what="std", n=10).get_xlabel()
+        'x'
     """
     opt = as_optimizer(opt)
     if what not in ("mean", "std"):

@@ -84,6 +84,12 @@ def convergence(
         ArgumentTypeError: `runs` has none of these forms.
         ArgumentError: no runs, values that are infinite, directions that contradict each other, an unknown band.
         NotReadyError: an optimizer without values.
+
+    Example:
+        >>> from bkbopt import plots
+        >>> ax = plots.convergence({"ours": [[3.0, 1.0, 2.0], [2.0, 2.5, 0.5]], "theirs": [3.0, 2.5, 2.0]})
+        >>> ax.get_ylabel()
+        'best value so far'
     """
     _check_band(band)
     ax = axes_of(ax)
@@ -136,6 +142,12 @@ def regret(
     Raises:
         ArgumentError, ArgumentTypeError, NotReadyError: as `convergence`; also an optimum that is not finite, and an
             unknown kind.
+
+    Example:
+        >>> from bkbopt import plots
+        >>> ax = plots.regret([[3.0, 1.0, 2.0], [2.0, 2.5, 0.5]], optimum=0.25, kind="cumulative")
+        >>> ax.get_ylabel()
+        'cumulative regret in value'
     """
     if kind not in KINDS:
         raise ArgumentError(f"kind: expected one of {KINDS}, got {kind!r}.")

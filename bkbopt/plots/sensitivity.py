@@ -60,6 +60,14 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
         ArgumentTypeError: `opt` is no optimizer.
         ArgumentError: a pool of objects, or nothing varies.
         NotReadyError: there are no values yet.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> shares = plots.variance_shares(opt, n=256)
+        >>> shares["y"].total > shares["x"].total
+        True
     """
     opt, n = as_optimizer(opt), check_count("n", n, 2)
     told(opt)
@@ -98,6 +106,13 @@ def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "A
 
     Raises:
         ArgumentTypeError, ArgumentError, NotReadyError: as `variance_shares`.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> [label.get_text() for label in plots.importance(opt).get_yticklabels()]
+        ['x', 'y']
     """
     shares = variance_shares(opt, n=n)
     return draw_shares(axes_of(ax, height=1.8 + 0.4 * len(shares)), shares)

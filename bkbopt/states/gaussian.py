@@ -30,7 +30,17 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class GaussianState:
-    """The posterior of the weights; see the module's table of symbols."""
+    """The posterior of the weights; see the module's table of symbols.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.states import GaussianState
+        >>> Z = torch.eye(2, dtype=torch.float64)  # features of two points
+        >>> n, s = torch.tensor([[1.0, 3.0], [1.0, 6.0]], dtype=torch.float64)  # evaluations and their sums
+        >>> state = GaussianState.from_data(Z, n, s, lam=1.0)
+        >>> state.w, state.leverage(Z)
+        (tensor([0.5000, 1.5000], dtype=torch.float64), tensor([0.5000, 0.2500], dtype=torch.float64))
+    """
 
     lam: float
     V: Tensor

@@ -47,7 +47,7 @@ class Surrogate(Protocol):
 
     @property
     def model(self) -> Model:
-        """The posterior given what was observed, frozen."""
+        """The posterior given what was observed, frozen; `NotReadyError` before the first observation."""
         ...
 
     def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
@@ -182,6 +182,11 @@ class SurrogateBase(ABC):
         """The posterior at the points `X (n, d)`: `.mean` (y), `.variance` (y squared), `.leverage`, `.sample`.
 
         Differentiable in `X` where it is a tensor that requires gradients.
+
+        Raises:
+            NotReadyError: nothing was observed yet.
+            ArgumentError: another number of columns, or values that are not finite.
+            ArgumentTypeError: not real numbers.
         """
         return self.model.posterior(as_points(X, self.observations.dim or None, self.device))
 

@@ -36,7 +36,7 @@ from bkbopt.kernels import Kernel, gram
 from bkbopt.linalg import small_work, threads_for
 from bkbopt.states import GaussianState
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.checks import check_count, check_number, check_projection
+from bkbopt.surrogates.checks import check_choice, check_count, check_number, check_projection
 from bkbopt.surrogates.leverages import Leverages
 from bkbopt.surrogates.model import Model
 
@@ -83,6 +83,13 @@ class BKB(SurrogateBase):
     Raises:
         ArgumentError: an option is out of range.
         ArgumentTypeError: an option has the wrong type.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> model = bo.BKB(noise=0.01)
+        >>> model.observe([[0.1], [0.5], [0.5]], [1.0, 2.0, 2.2])
+        >>> model.posterior([[0.5], [9.0]]).variance
+        tensor([0.0050, 1.0000], dtype=torch.float64)
     """
 
     _OPTIONS = ("qbar", "schedule", "max_inducing", "leverage_budget", "dictionary", "variance")
@@ -101,13 +108,9 @@ class BKB(SurrogateBase):
         seed: int = 0,
         device: torch.device | str | None = None,
     ) -> None:
-        for name, value, allowed in (
-            ("schedule", schedule, ("delayed", "every")),
-            ("dictionary", dictionary, ("rls", "uniform")),
-            ("variance", variance, ("dtc", "sor")),
-        ):
-            if value not in allowed:
-                raise ArgumentError(f"{name}: expected one of {allowed}, got {value!r}.")
+        self.schedule = check_choice("schedule", schedule, ("delayed", "every"))
+        self.dictionary = check_choice("dictionary", dictionary, ("rls", "uniform"))
+        self.variance = check_choice("variance", variance, ("dtc", "sor"))
         super().__init__(kernel, noise, seed, device)
         self.qbar = check_number("qbar", qbar, 1.0, "a number >= 1")
         self.leverage_budget = check_number("leverage_budget", leverage_budget, 1.0, "a number > 1", strict=True)
@@ -115,7 +118,7 @@ class BKB(SurrogateBase):
             max_inducing = check_count("max_inducing", max_inducing, 1, "a whole number >= 1, or None")
         if dictionary == "uniform" and max_inducing is None:
             raise ArgumentError('max_inducing: expected a number with dictionary="uniform", got None.')
-        self.schedule, self.max_inducing, self.dictionary, self.variance = schedule, max_inducing, dictionary, variance
+        self.max_inducing = max_inducing
         self.n_draws = 0
         self.log_growth = 0.0
         self._features: Nystrom | None = None

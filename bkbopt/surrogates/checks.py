@@ -6,13 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.checks import check_count, check_number
+from bkbopt.checks import check_choice, check_count, check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 
 __all__ = [
     "DEFAULT_NOISE",
     "as_points",
     "as_values",
+    "check_choice",
     "check_count",
     "check_noise",
     "check_number",

@@ -41,6 +41,13 @@ class ExactGP(SurrogateBase):
     Raises:
         ArgumentError: the noise is not positive and finite.
         ArgumentTypeError: the kernel is none of the above.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> model = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.3), noise=0.01)
+        >>> model.observe([[0.1], [0.5], [0.5]], [1.0, 2.0, 2.2])
+        >>> model.posterior([[0.5], [0.3]]).mean
+        tensor([2.0899, 1.7524], dtype=torch.float64)
     """
 
     def __init__(

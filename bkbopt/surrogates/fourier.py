@@ -25,8 +25,22 @@ class FourierGP(SurrogateBase):
         seed: of the frequencies.
         device: torch device of all tensors.
 
+    Raises:
+        ArgumentError: the noise or the number of frequencies is out of range, or the kernel is no numeric `ARDKernel`.
+        ArgumentTypeError: an option has the wrong type.
+
     The rank is finite and the residual zero, so the variance goes to zero everywhere once there are more observations
     than features: variance starvation. Use `BKB` for anything but a comparison.
+
+    Example:
+        >>> import numpy as np
+        >>> import bkbopt as bo
+        >>> X = np.linspace(0.0, 10.0, 200)[:, None]
+        >>> for model in (bo.FourierGP(noise=0.01, n_frequencies=3), bo.ExactGP(noise=0.01)):
+        ...     model.observe(X, np.sin(X[:, 0]))
+        ...     print(model.posterior([[15.0]]).variance)  # five lengthscales away from all data, and more
+        tensor([0.0015], dtype=torch.float64)
+        tensor([1.0000], dtype=torch.float64)
     """
 
     _OPTIONS = ("n_frequencies", "seed")

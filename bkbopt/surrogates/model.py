@@ -40,6 +40,16 @@ class Posterior:
         X: the points, (n, d).
         mean: posterior mean (n,), units of y.
         variance: posterior variance of the noise-free value (n,), y squared, never negative.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> model = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.3), noise=0.01)
+        >>> model.observe([[0.1], [0.5]], [1.0, 2.0])
+        >>> posterior = model.posterior([[0.1], [0.3]])
+        >>> posterior.stddev, posterior.leverage
+        (tensor([0.0994, 0.3125], dtype=torch.float64), tensor([0.9881, 9.7636], dtype=torch.float64))
+        >>> posterior.sample(100, seed=0).shape
+        torch.Size([100, 2])
     """
 
     model: "Model"
@@ -104,6 +114,15 @@ class Model:
 
     `epoch` names a run of models that share one feature map and along which V only grows, so that variances only
     shrink: what the lazy maximiser over a pool relies on. `V (r, r)` is the matrix behind `root`, where there is one.
+
+    Example:
+        >>> import torch
+        >>> import bkbopt as bo
+        >>> surrogate = bo.BKB(noise=0.01)
+        >>> surrogate.observe([[0.1], [0.5]], [1.0, 2.0])
+        >>> mean, variance = surrogate.model(torch.tensor([[0.5]], dtype=torch.float64))
+        >>> mean, variance
+        (tensor([1.9773], dtype=torch.float64), tensor([0.0098], dtype=torch.float64))
     """
 
     features: FeatureMap

@@ -11,6 +11,7 @@ from bkbopt.surrogates.recipes import RECIPES
 __all__ = ["NAMES", "surrogate_named"]
 
 _OWN = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP}
+#: The names that the optimizer accepts.
 NAMES = (*_OWN, *RECIPES)
 
 
@@ -19,6 +20,11 @@ def surrogate_named(name: str) -> Surrogate:
 
     Raises:
         ArgumentError: there is none of that name.
+
+    Example:
+        >>> from bkbopt.surrogates import surrogate_named
+        >>> type(surrogate_named("exact")).__name__
+        'ExactGP'
     """
     if name not in NAMES:
         raise ArgumentError(f"surrogate: expected one of {', '.join(NAMES)}, or an instance, got {name!r}.")

@@ -68,6 +68,13 @@ class Online(SurrogateBase):
     Raises:
         ArgumentError: an unknown learner or parameter, a learner of labels or one with data.
         ArgumentTypeError: an option has the wrong type.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> model = bo.Online(learner="pkawv", noise=0.01)
+        >>> model.observe([[0.1], [0.5], [0.5]], [1.0, 2.0, 2.2])
+        >>> model.posterior([[0.5], [9.0]]).variance
+        tensor([0.0050, 1.0000], dtype=torch.float64)
     """
 
     _OPTIONS = ("learner", "settings")

@@ -136,3 +136,18 @@ def test_botorch_model_reports_every_round_and_the_answer_without_noise(tmp_path
     assert number_after("inducing points for", out) == 68
     assert number_after("random points:", out) > 60.0
     assert "2/2" in done.stderr
+
+
+@pytest.mark.parametrize("way", ["executor", "dask", "optuna"])
+def test_parallel_runs_report_time_and_cost(way: str, tmp_path: Path) -> None:
+    if way == "dask":
+        pytest.importorskip("distributed")
+    done = run(f"parallel_{way}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    # Workers on one storage may each be in the middle of a trial when the last one that was wanted ends.
+    assert re.search(r"^1[45] trials of 0.02 s each on 2 workers took \d+\.\d s$", done.stdout, re.MULTILINE)
+    found = re.search(r"^reorder at (\d+), order (\d+): (\d+\.\d\d) a day$", done.stdout, re.MULTILINE)
+    assert found is not None
+    assert 0 <= int(found[1]) <= 120
+    assert 10 <= int(found[2]) <= 250
+    assert 7.0 < float(found[3]) < 100.0  # the square-root rule for orders gives more than 7 without any chance

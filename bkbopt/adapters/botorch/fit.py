@@ -40,6 +40,14 @@ def fit_bkb_model(model: SingleTaskGP, **kwargs: Any) -> SingleTaskGP:
 
     Raises:
         ModelFittingError: no finite hyper-parameters were found; the model is as it was.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.adapters.botorch import BKBModel, fit_bkb_model
+        >>> X = torch.linspace(0.0, 1.0, 20, dtype=torch.float64)[:, None]
+        >>> model = fit_bkb_model(BKBModel(X, torch.sin(6.0 * X)))
+        >>> bool(model.likelihood.noise < 0.01)
+        True
     """
     fit_likelihood(BKBMarginalLogLikelihood(model.likelihood, model), **kwargs)
     model.eval()

@@ -47,6 +47,16 @@ class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc
 
     Raises:
         ArgumentError: `max_points` is below 1 (a ValueError).
+
+    Example:
+        >>> import torch
+        >>> from botorch.fit import fit_gpytorch_mll
+        >>> from bkbopt.adapters.botorch import BKBMarginalLogLikelihood, BKBModel
+        >>> X = torch.linspace(0.0, 1.0, 20, dtype=torch.float64)[:, None]
+        >>> model = BKBModel(X, torch.sin(6.0 * X))
+        >>> fitted = fit_gpytorch_mll(BKBMarginalLogLikelihood(model.likelihood, model))
+        >>> bool(model.likelihood.noise < 0.01)
+        True
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
 from bkbopt.reports import Diagnostics, Recommendation
 from bkbopt.surrogates import BKB
-from bkbopt.surrogates.checks import check_count
+from bkbopt.surrogates.checks import check_choice, check_count
 
 __all__ = ["BKBSampler"]
 
@@ -96,8 +96,7 @@ class BKBSampler(BaseSampler):
         acquisition: str = "ucb",
         kernel: object = None,
     ) -> None:
-        if acquisition not in ACQUISITIONS:
-            raise ArgumentError(f"acquisition: expected one of {ACQUISITIONS}, got {acquisition!r}.")
+        check_choice("acquisition", acquisition, ACQUISITIONS)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise ArgumentTypeError(
                 f"independent_sampler: expected a sampler of Optuna or None, got {type(independent_sampler).__name__}."
