@@ -24,7 +24,7 @@ from bkbopt.proposing import leap_is_due, propose
 MIXED = {"x": (0.0, 1.0), "rate": bo.Float(1e-3, 1.0, log=True), "n": bo.Int(1, 40), "kind": ["a", "b", "c"]}
 FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
 #: The steps up to 200 that are leaps.
-DUE = [t for t in range(200) if leap_is_due(t)]
+DUE = [t for t in range(200) if leap_is_due(t, False)]
 
 
 def value(params: Any) -> float:
@@ -59,12 +59,27 @@ def moved(opt: bo.Optimizer, x: torch.Tensor) -> int:
     return int((x != opt._modelling.best_points(1)[0]).sum())
 
 
-def test_leaps_are_due_about_two_root_t_times_and_none_at_first() -> None:
-    steps = [t for t in range(10_001) if leap_is_due(t)]
-    assert steps[0] > proposing.FIRST_LEAP
+@pytest.mark.parametrize("choices", [False, True])
+def test_leaps_are_due_about_three_root_t_times_and_none_at_first(choices: bool) -> None:
+    steps = [t for t in range(10_001) if leap_is_due(t, choices)]
+    first = proposing.FIRST_LEAP_OF_CHOICES if choices else proposing.FIRST_LEAP
+    assert steps[0] > first
     for t in (200, 1_000, 10_000):
-        expected = proposing.LEAPS * (t**0.5 - proposing.FIRST_LEAP**0.5)
+        expected = proposing.LEAPS * (t**0.5 - first**0.5)
         assert abs(sum(s <= t for s in steps) - expected) <= 1.0
+
+
+def test_spaces_with_short_grids_or_categories_have_early_leaps() -> None:
+    early = next(t for t in range(200) if leap_is_due(t, True))
+    assert early < DUE[0]
+    for more, leaps in (
+        ({}, False),
+        ({"k": bo.Int(1, 5)}, True),
+        ({"k": ["a", "b"]}, True),
+        ({"k": bo.Int(1, 99)}, False),
+    ):
+        opt = told({**FLOATS, **more})
+        assert (moved(opt, proposal(opt, early)) == 1) == leaps
 
 
 @pytest.mark.parametrize("space", [FLOATS, MIXED], ids=["floats", "mixed"])
@@ -111,7 +126,7 @@ def test_leap_is_feasible_and_neither_pending_nor_failed() -> None:
 def test_step_of_a_leap_is_global_where_there_are_no_leaps(options: dict[str, Any]) -> None:
     opt = told(FLOATS)
     assert torch.equal(proposal(opt, DUE[0], **options), proposal(opt, DUE[0] + 1, **options))
-    assert not leap_is_due(DUE[0] + 1)
+    assert not leap_is_due(DUE[0] + 1, False)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +217,7 @@ def test_saved_optimizer_leaps_as_the_one_that_went_on(tmp_path: Path) -> None:
     assert other.leaps is True
     leapt = 0
     for _ in range(8):
-        leapt += leap_is_due(len(opt.trials))
+        leapt += leap_is_due(len(opt.trials), True)
         a, b = opt.ask(), other.ask()
         assert a.params == b.params
         opt.tell(a, value(a.params))

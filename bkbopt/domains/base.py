@@ -38,6 +38,11 @@ class Domain(Protocol):
         """Whether a point can be met twice by chance, so that `duplicates` has a meaning."""
         ...
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether a column has few values: categories, or a short grid."""
+        ...
+
     def encode(self, params: Sequence[Params]) -> Tensor:
         """Encoded points `(n, d)`; refuses what does not belong to the domain."""
         ...

@@ -69,6 +69,11 @@ class BoxDomain:
         """See `Domain`."""
         return self.space.is_discrete
 
+    @property
+    def has_choices(self) -> bool:
+        """See `Domain`."""
+        return self._grid is not None or self._box.has_choices
+
     def encode(self, params: Sequence[Params]) -> Tensor:
         """See `Domain`."""
         return self._padded(self.space.encode(params))

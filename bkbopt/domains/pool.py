@@ -160,6 +160,11 @@ class PoolDomain:
         """See `Domain`."""
         return True
 
+    @property
+    def has_choices(self) -> bool:
+        """See `Domain`."""
+        return True
+
     def encode(self, params: Sequence[Params]) -> Tensor:
         """See `Domain`. A dict may also be {"index": row of the pool}."""
         rows = [self._encode_one(i, p) for i, p in enumerate(params)]

@@ -59,6 +59,11 @@ class BoxMaximizer:
         self._relaxed = [j for j in space.numeric if (n := space.columns[j].n_values) is None or n > RELAX_ABOVE]
         self._base: Tensor | None = None
 
+    @property
+    def has_choices(self) -> bool:
+        """Whether a column has few values."""
+        return len(self._relaxed) < self.space.dim
+
     def ranked(
         self,
         model: Model,

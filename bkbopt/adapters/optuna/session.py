@@ -273,7 +273,8 @@ class Session:
             tried = torch.cat([busy, embedding.project(fork.known[self._members(fork, branch)])])
             # Once everything was tried, only what is running is left out.
             busy = tried if len(torch.unique(tried, dim=0)) < embedding.space.cardinality else busy
-        may_leap = len(good) > 0 and len(fork.models) == 1 and self.acquisition != "thompson" and leap_is_due(step)
+        may_leap = len(good) > 0 and len(fork.models) == 1 and self.acquisition != "thompson"
+        may_leap = may_leap and leap_is_due(step, domain.has_choices)
         acquisition: Acquisition | Thompson
         leap: Acquisition
         with torch.no_grad():

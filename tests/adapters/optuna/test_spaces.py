@@ -285,6 +285,6 @@ def test_steps_that_are_leaps_change_one_parameter_of_the_best_trial() -> None:
         assert trial.number == number
         same = sum(trial.params[name] == pytest.approx(best[name], abs=1e-9) for name in space)
         leaps += same == 2
-        assert (same == 2) == leap_is_due(number)
+        assert (same == 2) == leap_is_due(number, False)
         study.tell(trial, sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(trial.params.values())))
     assert leaps >= 2
