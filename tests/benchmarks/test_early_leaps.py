@@ -1,0 +1,29 @@
+"""The comparison of early with late leaps changes what it says, and prints its tables."""
+
+import pytest
+
+from benchmarks import early_leaps
+from bkbopt import proposing
+
+
+def test_the_best_point_has_no_loss_and_every_other_value_costs() -> None:
+    assert early_leaps.loss({"x": 1.0, "n": 3, "kind": "a"}) == 0.0
+    for other in ({"x": 1.0, "n": 2, "kind": "a"}, {"x": 1.0, "n": 3, "kind": "b"}):
+        assert early_leaps.loss(other) > early_leaps.MISSED
+
+
+def test_the_first_leap_is_moved_and_moved_back() -> None:
+    before = proposing.FIRST_LEAP, proposing.FIRST_LEAP_OF_CHOICES
+    with early_leaps.first_leap_at(20):
+        assert next(t for t in range(30) if proposing.leap_is_due(t, False)) > 20
+        assert next(t for t in range(30) if proposing.leap_is_due(t, True)) > 20
+    assert before == (proposing.FIRST_LEAP, proposing.FIRST_LEAP_OF_CHOICES)
+
+
+def test_every_table_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_leaps, "FLOATS", ("branin",))
+    monkeypatch.setitem(early_leaps.TRIALS, "branin", 15)
+    early_leaps.main(["--studies", "1", "--noisy", "2", "--pairs", "2"])
+    out = capsys.readouterr().out
+    for title in ("few values, no noise: of 1 studies", "few values, noise sd 0.5", "floats: regret / IQR, 2 pairs"):
+        assert title in out
