@@ -28,7 +28,7 @@ from bkbopt.features import FeatureMap, Nystrom
 from bkbopt.kernels import Kernel
 from bkbopt.linalg import eigh, safe_cholesky
 
-__all__ = ["Model", "Posterior", "Predictor"]
+__all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,17 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True)
-class _Collapsed:
-    """mean = k_S(x) . a, variance = k(x, x) - |C^T k_S(x)|^2."""
+class Collapsed:
+    """The posterior of Nystrom features without the features.
+
+    mean(x) = k_S(x) . a and cov(x, x') = k(x, x') - k_S(x)^T C C^T k_S(x'), where C C^T = W (I - lam V^-1) W^T.
+
+    Attributes:
+        kernel: the kernel.
+        S: inducing points, (m, d).
+        a: weights of the mean, W w, (m,).
+        C: root of what the observations explain, (m, r).
+    """
 
     kernel: Kernel
     S: Tensor
@@ -103,6 +112,7 @@ class _Collapsed:
     C: Tensor
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
         K = self.kernel(X, self.S)
         P = K @ self.C
         return K @ self.a, (self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()).clamp_min(0.0)
@@ -110,7 +120,7 @@ class _Collapsed:
 
 @dataclass(frozen=True)
 class Model:
-    """A frozen posterior; see the module's table. Leading dimensions of features and state are independent models.
+    """A frozen posterior; see the module's table.
 
     `epoch` names a run of models that share one feature map and along which V only grows, so that variances only
     shrink: what the lazy maximiser over a pool relies on. `V (r, r)` is the matrix behind `root`, where there is one.
@@ -135,17 +145,13 @@ class Model:
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
         Z = self.features(X)
-        P = Z @ self.root.mT
-        return self._mean(Z), self.features.residual(X, Z) + self.lam * (P * P).sum(-1)
-
-    def _mean(self, Z: Tensor) -> Tensor:
-        return Z @ self.w if self.w.ndim == 1 else (Z @ self.w[..., None])[..., 0]
+        P = Z @ self.root.T
+        return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
 
     def collapse(self) -> Predictor:
         """A predictor of mean and variance that costs one matrix product instead of two, for scans of many points.
 
-        With Z = K_S W the variance is k(x, x) - |C^T k_S(x)|^2, C C^T = W (I - lam V^-1) W^T, and the mean is
-        k_S(x) . W w. Its rounding error is relative to k(x, x), not to the variance.
+        Of Nystrom features it is a `Collapsed`. Its rounding error is relative to k(x, x), not to the variance.
         """
         features = self.features
         if not isinstance(features, Nystrom):
@@ -154,23 +160,13 @@ class Model:
         if len(self.root):
             e, Q = eigh(self.root.T @ self.root)
             C = C @ (Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt())
-        return _Collapsed(features.kernel, features.S, features.W @ self.w, C)
+        return Collapsed(features.kernel, features.S, features.W @ self.w, C)
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""
-        return self.joint(X)[1]
-
-    def joint(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean `(n,)` and joint covariance `(n, n)` of the points `X (n, d)`."""
         Z = self.features(X)
-        P = Z @ self.root.mT
-        return self._mean(Z), self.features.residual_covariance(X, Z) + self.lam * (P @ P.mT)
-
-    def cross_covariance(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """Posterior covariance `(n1, n2)` of the points `X1 (n1, d)` with the points `X2 (n2, d)`, y squared."""
-        Z1, Z2 = self.features(X1), self.features(X2)
-        explained = self.lam * (Z1 @ self.root.mT) @ (Z2 @ self.root.mT).mT
-        return self.features.residual_cross(X1, Z1, X2, Z2) + explained
+        P = Z @ self.root.T
+        return self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)
 
     def posterior(self, X: Tensor) -> Posterior:
         """The posterior at the points `X (n, d)`."""

@@ -1,109 +1,165 @@
-"""The joint covariance of many points, of which most callers want the diagonal only.
+"""The joint covariance of points, of which nothing is computed until somebody asks for a part of it.
 
 | symbol | shape       | units     | meaning                                                          |
 | ------ | ----------- | --------- | ---------------------------------------------------------------- |
 | X      | (..., q, d) | model's   | points                                                           |
-| P      | (..., q, k) | y         | root of what the features leave uncertain                        |
-| Q      | (..., q, r) | y         | features, and what the points conditioned on explain             |
+| S      | (..., m, d) | model's   | inducing points                                                  |
+| K      | (..., q, m) | y squared | k(X, S)                                                          |
+| C      | (..., m, r) | 1/y       | see `bkbopt.surrogates.model.Collapsed`                          |
+| A      | (..., q, p) | y         | root of what the points conditioned on explain                   |
 
-    cov(x, x') = k(x, x') + P(x) . P(x') - Q(x) . Q(x')
+    cov(x, x') = k(x, x') - k(x, S) C C^T k(S, x') - A(x) . A(x')
+
+The whole matrix and its diagonal take the product K C. A few rows do not: ((k(x, S) C) C^T) k(S, X) never multiplies
+the other points by C. The noisy acquisition functions ask for the rows of the new points only, at every step, and join
+them with a hundred others. Both ways have the same rounding error, which is that of k(x, x').
 
 GPyTorch's own lazy kernel would do for one model. Of a batch of models it takes one by indexing the kernel, and in that
 `active_dims` and batch dimensions of size one go wrong.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, cast
 
-import torch
-from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
 from gpytorch.kernels import Kernel as Module
 from linear_operator.operators import LinearOperator, to_linear_operator
-from torch import Tensor
+from torch import Size, Tensor, empty
 
-__all__ = ["JointCovariance", "part_of", "some_of"]
+from bkbopt.kernels import gram
+
+__all__ = ["JointCovariance", "ModuleKernel"]
 
 _ALL = slice(None, None, None)
 
 
-def part_of(module: Module, index: tuple[int | slice, ...]) -> Module:
-    """A copy of the GPyTorch kernel for a part of its batch; only the last entries of `index` may concern it."""
-    part = copy.deepcopy(module)
-    for kernel in part.modules():
-        sizes = getattr(kernel, "_batch_shape", ())  # of its own parameters, where `batch_shape` is of its parts too
-        if len(sizes):
-            own = tuple(
-                i if size > 1 else (0 if isinstance(i, int) else _ALL)
-                for i, size in zip(index[-len(sizes) :], sizes, strict=True)
-            )
-            for parameter in kernel.parameters(recurse=False):
-                parameter.data = parameter.data[own]
-            kernel.batch_shape = torch.empty(sizes, device="meta")[own].shape
-    return part
+@dataclass(frozen=True)
+class ModuleKernel:
+    """A GPyTorch kernel, batch dimensions included, as a kernel of ours; a copy in float64 without gradients."""
+
+    module: Module
+
+    @classmethod
+    def frozen(cls, module: Module) -> "ModuleKernel":
+        """The kernel with the hyper-parameters of now."""
+        return cls(copy.deepcopy(module).double().eval().requires_grad_(False))
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """K `(..., n1, n2)`; against unbatched `X2` all batches are one product."""
+        if X1.ndim > 2 and X2.ndim == 2 and not len(self.module.batch_shape):
+            K = self(X1.reshape(-1, X1.shape[-1]), X2)
+            return K.reshape(*X1.shape[:-1], len(X2))
+        return cast(Tensor, self.module(X1, X2).to_dense())
+
+    def diag(self, X: Tensor) -> Tensor:
+        """k(x, x) `(..., n)`."""
+        return cast(Tensor, self.module(X, diag=True))
+
+    def part(self, index: tuple[int | slice, ...]) -> "ModuleKernel":
+        """For a part of the batch; only the last entries of `index` may concern the kernel."""
+        if not len(self.module.batch_shape):
+            return self
+        part = copy.deepcopy(self.module)
+        for kernel in part.modules():
+            # Of its own parameters, where `batch_shape` is of its parts too.
+            sizes = cast(Size, getattr(kernel, "_batch_shape", Size()))
+            if len(sizes):
+                own = _own(index, sizes)
+                for parameter in kernel.parameters(recurse=False):
+                    parameter.data = parameter.data[own]
+                kernel.batch_shape = empty(sizes, device="meta")[own].shape
+        return ModuleKernel(part)
 
 
-def some_of(distribution: MultivariateNormal, dim: int, outputs: Sequence[int]) -> MultivariateNormal:
-    """The joint distribution of those of several independent outputs, which are dimension `dim` of its batch."""
-    mean, covariance, before = distribution.mean, distribution.lazy_covariance_matrix, [_ALL] * dim
-    parts = [MultivariateNormal(mean.select(dim, i), covariance[(*before, i)]) for i in outputs]
-    return parts[0] if len(parts) == 1 else MultitaskMultivariateNormal.from_independent_mvns(parts)
+def _own(index: tuple[int | slice, ...], sizes: Size) -> tuple[int | slice, ...]:
+    """The last entries of an index into a whole batch, for something whose dimensions of size one stand for many."""
+    ends = zip(index[len(index) - len(sizes) :], sizes, strict=True)
+    return tuple(i if size > 1 else (0 if isinstance(i, int) else _ALL) for i, size in ends)
 
 
 class JointCovariance(LinearOperator):  # type: ignore[misc]  # linear_operator has no types
-    """See the module's table; leading dimensions of `X`, `P` and `Q` are alike, and those of `kernel` the last of them.
+    """See the module's table.
 
+    Leading dimensions of `X`, `K` and `A` are, or may be broadcast to, `batch`; those of `C` and `kernel` are its last.
     Computed in float64, and given in the dtype of `X`.
     """
 
-    def __init__(self, X: Tensor, P: Tensor, Q: Tensor, kernel: Module) -> None:
-        super().__init__(X, P, Q, kernel=kernel)
-        self.X, self.P, self.Q, self.kernel = X, P, Q, kernel
+    def __init__(self, X: Tensor, K: Tensor, A: Tensor, C: Tensor, *, kernel: ModuleKernel, batch: Size) -> None:
+        super().__init__(X, K, A, C, kernel=kernel, batch=batch)
+        self.X, self.K, self.A, self.C, self.kernel, self.batch = X, K, A, C, kernel, batch
 
-    def _size(self) -> torch.Size:
-        return torch.Size((*self.X.shape[:-1], self.X.shape[-2]))
+    def _size(self) -> Size:
+        q = self.X.shape[-2]
+        return Size((*self.batch, q, q))
 
     def _transpose_nonbatch(self) -> Self:
         return self
 
+    @cached_property
+    def _explained(self) -> Tensor:
+        return self.K @ self.C
+
+    def _shaped(self, entries: Tensor, dims: int) -> Tensor:
+        """Entries with `dims` dimensions besides the batch, as they are given."""
+        return entries.expand(*self.batch, *entries.shape[entries.ndim - dims :]).to(self.X.dtype)
+
     def _diagonal(self) -> Tensor:
-        prior = self.kernel(self.X.double(), diag=True)
-        return cast(Tensor, (prior + self.P.square().sum(-1) - self.Q.square().sum(-1)).to(self.X.dtype))
+        variance = self.kernel.diag(self.X.double()) - self._explained.square().sum(-1)
+        return self._shaped(variance - self.A.square().sum(-1), 1)
 
     @cached_property
     def _dense(self) -> Tensor:
-        prior = self.kernel(self.X.double()).to_dense()
-        return cast(Tensor, (prior + self.P @ self.P.mT - self.Q @ self.Q.mT).to(self.X.dtype))
+        P = self._explained
+        return self._shaped(gram(self.kernel, self.X.double()) - P @ P.mT - self.A @ self.A.mT, 2)
 
     def to_dense(self) -> Tensor:
         """The matrix `(..., q, q)`."""
         return self._dense
 
+    def _block(self, rows: Any, columns: Any) -> Tensor:
+        (x, k, a), (y, K, A) = ([T[..., i, :] for T in (self.X.double(), self.K, self.A)] for i in (rows, columns))
+        if 2 * k.shape[-2] < self.K.shape[-2]:
+            explained = ((k @ self.C) @ self.C.mT) @ K.mT
+        else:
+            P = self._explained
+            explained = P[..., rows, :] @ P[..., columns, :].mT
+        return self._shaped(self.kernel(x, y) - explained - a @ A.mT, 2)
+
     def _matmul(self, rhs: Tensor) -> Tensor:
         return self._dense @ rhs
 
-    def _expand_batch(self, batch_shape: torch.Size) -> Self:
-        X, P, Q = (T.expand(*batch_shape, *T.shape[-2:]) for T in (self.X, self.P, self.Q))
-        return type(self)(X, P, Q, kernel=self.kernel)
-
-    def _unsqueeze_batch(self, dim: int) -> LinearOperator:
-        # The kernel's own batch dimensions cannot be moved.
-        if len(self.kernel.batch_shape):
-            return to_linear_operator(self._dense.unsqueeze(dim))
-        return super()._unsqueeze_batch(dim)
-
-    def _permute_batch(self, *dims: int) -> LinearOperator:
-        if len(self.kernel.batch_shape):
-            return to_linear_operator(self._dense.permute(*dims, -2, -1))
-        return super()._permute_batch(*dims)
-
     def _getitem(self, row_index: Any, col_index: Any, *batch_indices: Any) -> LinearOperator:
-        index = tuple(batch_indices)
-        plain = all(isinstance(i, int | slice) for i in (row_index, col_index, *index))
-        if not (plain and row_index == _ALL and col_index == _ALL):
-            return to_linear_operator(self._dense[(*index, row_index, col_index)])
-        return type(self)(self.X[index], self.P[index], self.Q[index], kernel=part_of(self.kernel, index))
+        if not all(isinstance(i, int | slice) for i in batch_indices):
+            return to_linear_operator(self._dense[(*batch_indices, row_index, col_index)])
+        part = self if all(i == _ALL for i in batch_indices) else self._part(batch_indices)
+        if isinstance(row_index, slice) and isinstance(col_index, slice) and row_index == col_index == _ALL:
+            return part
+        return to_linear_operator(part._block(row_index, col_index))
 
     def _get_indices(self, row_index: Any, col_index: Any, *batch_indices: Any) -> Tensor:
         return self._dense[(*batch_indices, row_index, col_index)]
+
+    def _part(self, index: tuple[int | slice, ...]) -> Self:
+        C = self.C[_own(index, self.C.shape[:-2])]
+        return self._moved(lambda T: T[index], C, self.kernel.part(index))
+
+    def _moved(self, move: Callable[[Tensor], Tensor], C: Tensor, kernel: ModuleKernel) -> Self:
+        X, K, A = (move(T.expand(*self.batch, *T.shape[-2:])) for T in (self.X, self.K, self.A))
+        return type(self)(X, K, A, C, kernel=kernel, batch=X.shape[:-2])
+
+    def _expand_batch(self, batch_shape: Size) -> Self:
+        return type(self)(self.X, self.K, self.A, self.C, kernel=self.kernel, batch=Size(batch_shape))
+
+    def _rearranged(self, move: Callable[[Tensor], Tensor]) -> LinearOperator:
+        # Batch dimensions that are a kernel's own cannot be moved.
+        if self.C.ndim > 2 or len(self.kernel.module.batch_shape):
+            return to_linear_operator(move(self._dense))
+        return self._moved(move, self.C, self.kernel)
+
+    def _unsqueeze_batch(self, dim: int) -> LinearOperator:
+        return self._rearranged(lambda T: T.unsqueeze(dim))
+
+    def _permute_batch(self, *dims: int) -> LinearOperator:
+        return self._rearranged(lambda T: T.permute(*dims, -2, -1))

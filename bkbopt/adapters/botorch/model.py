@@ -5,15 +5,12 @@ code. What is replaced is the prediction in evaluation mode, conditioning and fa
 form, and fitting, which must not touch an n x n matrix.
 """
 
-import copy
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self, cast
 
 import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.exceptions.errors import InputDataError, UnsupportedError
-from botorch.models import SingleTaskGP
 from botorch.models.transforms.input import InputTransform
 from botorch.models.transforms.outcome import OutcomeTransform
 from botorch.models.utils import add_output_dim, gpt_posterior_settings, multioutput_to_batch_mode_transform
@@ -25,7 +22,6 @@ from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import FixedNoiseGaussianLikelihood, Likelihood
 from gpytorch.means import Mean
 from gpytorch.mlls import MarginalLogLikelihood
-from gpytorch.models import ExactGP
 from gpytorch.module import Module
 from gpytorch.settings import prior_mode
 from torch import Tensor
@@ -40,15 +36,16 @@ from bkbopt.adapters.botorch.checks import (
     check_targets,
     check_training_data,
 )
-from bkbopt.adapters.botorch.covariance import some_of
 from bkbopt.adapters.botorch.fit import fit_likelihood
+from bkbopt.adapters.botorch.outcomes import posterior_of
 from bkbopt.adapters.botorch.prediction import Options, Prediction, learn
+from bkbopt.adapters.botorch.training_data import SharedDataGP
 from bkbopt.surrogates.checks import check_count, check_number
 
 __all__ = ["BKBModel"]
 
 
-class BKBModel(SingleTaskGP):
+class BKBModel(SharedDataGP):
     """BKB as a BoTorch model, for thousands of noisy observations; a drop-in for `SingleTaskGP`.
 
     With at most `max_inducing` different training points the posterior is the exact one. With more, inducing points
@@ -78,8 +75,6 @@ class BKBModel(SingleTaskGP):
         ArgumentError: `qbar`, `max_inducing` or `seed` is out of range (a ValueError).
     """
 
-    prediction_strategy: Prediction | None
-
     def __init__(
         self,
         train_X: Tensor,
@@ -102,11 +97,6 @@ class BKBModel(SingleTaskGP):
         check_likelihood(likelihood)
         self._options = Options(qbar, max_inducing, seed)
         self._dim = train_X.shape[-1]
-        #: Inputs, original inputs and targets that the model was conditioned on, next to its training data.
-        self._given: tuple[Tensor, Tensor, Tensor] | None = None
-        self._inputs: tuple[Tensor] = (train_X,)
-        self._targets = train_Y
-        self._original: Tensor | None = None
         super().__init__(
             train_X, train_Y, train_Yvar, likelihood, covar_module, mean_module, outcome_transform, input_transform
         )
@@ -155,23 +145,15 @@ class BKBModel(SingleTaskGP):
         m = self._num_outputs
         if output_indices is not None and not all(-m <= i < m for i in output_indices):
             raise InputDataError(f"output_indices: expected indices of the {m} outputs, got {list(output_indices)}.")
-        if output_indices is None or m == 1:
-            return super().posterior(X, None, observation_noise, posterior_transform)
-        posterior = self._posterior_of([i % m for i in output_indices], X, observation_noise)
-        return posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=X)
-
-    def _posterior_of(
-        self, outputs: list[int], X: Tensor, observation_noise: bool | Tensor
-    ) -> GPyTorchPosterior | TransformedPosterior:
-        """Of some of several outputs; `SingleTaskGP` can neither take one alone nor untransform them."""
+        outputs = None if output_indices is None or m == 1 else [i % m for i in output_indices]
         self.eval()
+        points = self.transform_inputs(X)
         with gpt_posterior_settings():
-            X, dim = add_output_dim(self.transform_inputs(X), self._input_batch_shape)
-            posterior = GPyTorchPosterior(some_of(self._apply_noise(X, self(X), observation_noise), dim, outputs))
-        if not hasattr(self, "outcome_transform"):
-            return posterior
-        transform = cast(OutcomeTransform, self.outcome_transform).subset_output(outputs)
-        return cast(GPyTorchPosterior | TransformedPosterior, transform.untransform_posterior(posterior, X=X))
+            if m > 1:
+                points, _ = add_output_dim(points, self._input_batch_shape)
+            distribution = self._apply_noise(points, self(points), observation_noise)
+        posterior = posterior_of(distribution, points, m, outputs, getattr(self, "outcome_transform", None))
+        return posterior if posterior_transform is None else posterior_transform(posterior=posterior, X=points)
 
     def _apply_noise(
         self, X: Tensor, mvn: MultivariateNormal, observation_noise: bool | Tensor = False
@@ -204,7 +186,7 @@ class BKBModel(SingleTaskGP):
     def inducing_points(self) -> Tensor:
         """Inducing points `(batch_shape) x (m) x n_inducing x d`, after the input transform."""
         self.eval()
-        return self.prediction.inducing
+        return self.prediction.S
 
     # -- conditioning --------------------------------------------------------------------------------------------
 
@@ -260,10 +242,7 @@ class BKBModel(SingleTaskGP):
             new.likelihood = self.likelihood.get_fantasy_likelihood(noise=noise.expand(*own, noise.shape[-1]))
         conditioned = self.prediction.conditioned(X, targets - self.mean_module(X), noise.expand(targets.shape))
         new.prediction_strategy = replace(conditioned, theta=new._theta())
-        new._given = (X, original, targets)
-        if self._given is not None:
-            old = self._given
-            new._given = _joined(old[0], X, -2), _joined(old[1], original, -2), _joined(old[2], targets, -1)
+        new._give(X, original, targets)
         new._aug_batch_shape, new._input_batch_shape = batch, batch[: -1 if self._num_outputs > 1 else None]
         return new
 
@@ -277,124 +256,9 @@ class BKBModel(SingleTaskGP):
         new.prediction_strategy = None
         return new
 
-    def _twin(self) -> Self:
-        """A copy whose parameters are its own, on the same data, which may be large."""
-        return copy.deepcopy(self, {id(tensor): tensor for tensor in self._data()})
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A copy; data that are part of a graph, as those of fantasies, cannot be copied and are shared."""
-        memo.update({id(tensor): tensor for tensor in self._data() if not tensor.is_leaf})
-        new = memo[id(self)] = type(self).__new__(type(self))
-        new.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return new
-
-    def _data(self) -> list[Tensor]:
-        tensors = (*self._inputs, self._targets, self._original, *(self._given or ()))
-        return [tensor for tensor in tensors if tensor is not None]
-
-    # -- training data -------------------------------------------------------------------------------------------
-    # Thousands of fantasies share one set of data, which is joined with theirs only when somebody asks.
-
-    def set_train_data(
-        self, inputs: Tensor | Iterable[Tensor] | None = None, targets: Tensor | None = None, strict: bool = True
-    ) -> None:
-        """Replace the training data, as GPyTorch has it; what the model was conditioned on is among them.
-
-        Args:
-            inputs: as `train_inputs`, so after the input transform in evaluation mode.
-            targets: as `train_targets`, so after the outcome transform.
-            strict: refuse another shape or dtype than that of the data so far.
-
-        Raises:
-            InputDataError: NaN or infinity.
-            RuntimeError: another shape or dtype, where `strict`.
-        """
-        if inputs is not None:
-            (X,) = inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-            check_finite("inputs", X, "points")
-        if targets is not None:
-            check_finite("targets", targets[..., None], "values")
-        before = self._given, self._inputs, self._targets, self._original, self.prediction_strategy
-        try:
-            super().set_train_data(inputs, targets, strict)
-        except RuntimeError:
-            self._given, self._inputs, self._targets, self._original, self.prediction_strategy = before
-            raise
-
-    @property
-    def train_inputs(self) -> tuple[Tensor]:
-        """Training inputs `(batch_shape) x (m) x n x d`, with those that the model was conditioned on."""
-        if self._given is None:
-            return self._inputs
-        X = _joined(self._inputs[0], self._given[0], -2)
-        return (X.expand(*self._aug_batch_shape, *X.shape[-2:]),)
-
-    @train_inputs.setter
-    def train_inputs(self, value: tuple[Tensor]) -> None:
-        self._join()
-        self._inputs, self.prediction_strategy = value, None
-
-    @property
-    def train_targets(self) -> Tensor:
-        """Training targets `(batch_shape) x (m) x n`, with those that the model was conditioned on."""
-        if self._given is None:
-            return self._targets
-        targets = _joined(self._targets, self._given[2], -1)
-        return targets.expand(*self._aug_batch_shape, targets.shape[-1])
-
-    @train_targets.setter
-    def train_targets(self, value: Tensor) -> None:
-        self._join()
-        self._targets, self.prediction_strategy = value, None
-
-    @property
-    def _original_train_inputs(self) -> Tensor | None:
-        if self._given is None or self._original is None:
-            return self._original
-        return _joined(self._original, self._given[1], -2).detach()
-
-    @_original_train_inputs.setter
-    def _original_train_inputs(self, value: Tensor | None) -> None:
-        self._join()
-        self._original = value
-
-    def _join(self) -> None:
-        inputs, targets, original = self.train_inputs, self.train_targets, self._original_train_inputs
-        self._given = None
-        self._inputs, self._targets, self._original = inputs, targets, original
-
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """As `SingleTaskGP.load_state_dict`; in evaluation mode the training inputs are transformed anew."""
-        training = self.training
-        self.train()
-        try:
-            super().load_state_dict(*args, **kwargs)
-        finally:
-            if not training:
-                self.eval()
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        # BoTorch calls `to` on fantasy models that are where they should be: those have to keep what they know, and
-        # must not join their data, as GPyTorch's form of this would.
-        before = self._data()
-        self._inputs = (fn(self._inputs[0]),)
-        self._targets = fn(self._targets)
-        self._original = None if self._original is None else fn(self._original)
-        if self._given is not None:
-            self._given = (fn(self._given[0]), fn(self._given[1]), fn(self._given[2]))
-        if any(old is not new for old, new in zip(before, self._data(), strict=True)):
-            self.prediction_strategy = None
-        return cast(Self, super(ExactGP, self)._apply(fn))  # type: ignore[no-untyped-call]
-
     # -- fitting -------------------------------------------------------------------------------------------------
 
     def custom_fit(self, mll: MarginalLogLikelihood, **kwargs: Any) -> MarginalLogLikelihood:
         """What `fit_gpytorch_mll` calls for this model; see `fit_bkb_model`."""
         fit_likelihood(mll, **kwargs)
         return mll.eval()
-
-
-def _joined(old: Tensor, new: Tensor, dim: int) -> Tensor:
-    """Both along `dim`, -1 or -2, with their leading dimensions broadcast."""
-    batch = torch.broadcast_shapes(old.shape[:dim], new.shape[:dim])
-    return torch.cat([tensor.expand(*batch, *tensor.shape[dim:]) for tensor in (old, new)], dim)

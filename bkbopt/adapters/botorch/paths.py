@@ -4,17 +4,17 @@
 | ------ | ----------- | ------- | --------------------------------------------------------- |
 | S      | (..., m, d) | model's | inducing points                                           |
 | g      | (..., m)    | y       | a path of the prior at the inducing points, less its mean |
-| u      | (..., r)    | -       | a sample of the weights, mean w and covariance lam V^-1   |
+| v      | (..., m)    | 1/y     | a sample of the weights, mean a and covariance F F^T      |
 
-    f(x) = g(x) + z(x) . (u - W^T g(S)),   z(x) = W^T k_S(x)
+    f(x) = g(x) + k_S(x) . (v - W W^T g(S))
 
-The path's part outside the features, g(x) - z(x) . W^T g(S), has the covariance k(x, x') - z(x) . z(x'), which is the
-residual of the posterior: a path has BKB's mean and covariance exactly, where the prior's path is exact
-(Wilson et al. 2020, with the inducing points as the data).
+The path's part outside the features, g(x) - k_S(x) . W W^T g(S), has the covariance k(x, x') - |W^T k_S(x)|^2, which is
+the residual of the posterior: a path has BKB's mean and covariance exactly, where the prior's path is exact
+(Wilson et al. 2020, with the inducing points as the data). a, F and W are those of `Prediction`.
 """
 
 import copy
-from typing import Any, cast
+from typing import Any
 
 import torch
 from botorch.exceptions.errors import UnsupportedError
@@ -28,7 +28,6 @@ from botorch.utils.context_managers import delattr_ctx
 from torch import Size, Tensor
 
 from bkbopt.adapters.botorch.model import BKBModel
-from bkbopt.features import Nystrom
 
 __all__: list[str] = []
 
@@ -44,11 +43,10 @@ def _draw_paths(
         raise UnsupportedError("update_strategy: expected BoTorch's gaussian_update, which BKBModel has a form of.")
     model.eval()
     prediction = model.prediction
-    if prediction.X is not None:
+    if prediction.given is not None:
         model = model.absorbed()
         prediction = model.prediction
-    S, w, root = prediction.inducing, prediction.model.w, prediction.model.root * prediction.model.lam**0.5
-    W = cast(Nystrom, prediction.model.features).W
+    S, W, F = prediction.S, prediction.W, prediction.F
     if model.covar_module.batch_shape != S.shape[:-2]:
         # BoTorch draws one path of a kernel that all outputs share, where each needs its own.
         model = copy.copy(model)
@@ -58,9 +56,8 @@ def _draw_paths(
         dtype = model.train_targets.dtype
         points = S.to(dtype)
         g = (prior.forward(points) - model.mean_module(points)).double()
-        noise = torch.randn(*g.shape[:-1], root.shape[-1], dtype=root.dtype, device=root.device)
-        u = w + (root.mT @ noise[..., None])[..., 0]
-        weight: Tensor = (W @ (u[..., None] - W.mT @ g[..., None]))[..., 0]
+        noise = torch.randn(*g.shape[:-1], F.shape[-1], dtype=F.dtype, device=F.device)
+        weight: Tensor = prediction.a + (F @ noise[..., None] - W @ (W.mT @ g[..., None]))[..., 0]
     update = GeneralizedLinearPath(
         feature_map=KernelEvaluationMap(
             kernel=model.covar_module, points=points, input_transform=get_input_transform(model)

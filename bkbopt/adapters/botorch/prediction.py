@@ -5,37 +5,35 @@
 | X      | (..., q, d)    | model's   | points, after the input transforms                                   |
 | R      | (..., n)       | y         | targets less the prior mean, after the outcome transform             |
 | noise  | (..., n)       | y squared | noise variances; observation i counts lam / noise_i times            |
-| C      | (..., p, p)    | y squared | posterior covariance of the points conditioned on, plus their noise  |
+| D      | (..., p, p)    | y squared | posterior covariance of the points conditioned on, plus their noise  |
 | c(x)   | (..., q, p)    | y squared | posterior covariance of x with them                                  |
 
-The posterior is `bkbopt.surrogates.model.Model`, one a batch element, padded to one size and stacked: a feature that is
-zero everywhere changes nothing. Conditioning on further points is the conditioning of a Gaussian process, and exact:
+The posterior is `bkbopt.surrogates.model.Collapsed`, one a batch element, padded to one size and stacked: an inducing
+point that has the weight zero changes nothing. Conditioning on further points is the conditioning of a Gaussian
+process, and exact:
 
-    mean'(x) = mean(x) + c(x) C^-1 (R - mean),   cov'(x, x') = cov(x, x') - c(x) C^-1 c(x')^T
+    mean'(x) = mean(x) + c(x) D^-1 (R - mean),   cov'(x, x') = cov(x, x') - c(x) D^-1 c(x')^T
 """
 
-import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import torch
 from gpytorch.kernels import Kernel as Module
-from linear_operator.operators import LinearOperator, to_linear_operator
 from torch import Tensor
 
-from bkbopt.adapters.botorch.covariance import JointCovariance, part_of
+from bkbopt.adapters.botorch.covariance import JointCovariance, ModuleKernel
 from bkbopt.data import Observations
 from bkbopt.features import Nystrom
 from bkbopt.kernels import GPyTorchKernel
 from bkbopt.linalg import safe_cholesky
 from bkbopt.surrogates import BKB
-from bkbopt.surrogates.model import Model
+from bkbopt.surrogates.model import Collapsed
 
 __all__ = ["Options", "Prediction", "learn"]
 
-#: More points than this at once have a lazy covariance: most callers of many points want variances only.
-DENSE_UP_TO = 128
 #: Oversampling that draws every point.
 ALL = 1e300
 
@@ -50,95 +48,77 @@ class Options:
 
 
 @dataclass(frozen=True)
-class _ModuleKernel:
-    """A GPyTorch kernel, batch dimensions included, as a kernel of ours; a copy in float64 without gradients."""
+class Given:
+    """Points that a model was conditioned on.
 
-    module: Module
+    Attributes:
+        X: the points, (..., p, d).
+        R: targets less the prior mean, (..., p).
+        noise: noise variances, (..., p).
+        T: k(X, S) C C^T, (..., p, m), so that c(x) = k(x, X) - k(x, S) T^T.
+        L: lower Cholesky factor of D, (..., p, p).
+        alpha: D^-1 (R - mean), (..., p).
+    """
 
-    @classmethod
-    def frozen(cls, module: Module) -> "_ModuleKernel":
-        return cls(copy.deepcopy(module).double().eval().requires_grad_(False))
-
-    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """K `(..., n1, n2)`; against unbatched `X2` all batches are one product."""
-        if X1.ndim > 2 and X2.ndim == 2 and not len(self.module.batch_shape):
-            K = self(X1.reshape(-1, X1.shape[-1]), X2)
-            return K.reshape(*X1.shape[:-1], len(X2))
-        return cast(Tensor, self.module(X1, X2).to_dense())
-
-    def diag(self, X: Tensor) -> Tensor:
-        """k(x, x) `(..., n)`."""
-        return cast(Tensor, self.module(X, diag=True))
+    X: Tensor
+    R: Tensor
+    noise: Tensor
+    T: Tensor
+    L: Tensor
+    alpha: Tensor
 
 
 @dataclass(frozen=True)
 class Prediction:
     """Means and covariances of a model that has learnt its data, and of the points that it was conditioned on.
 
+    Leading dimensions are batches of models.
+
     Attributes:
-        model: of the training data; leading dimensions are batches of models.
-        theta: the hyper-parameters that it was made with.
-        X: points conditioned on, (..., p, d), or None.
-        L: lower Cholesky factor of C, (..., p, p).
-        alpha: C^-1 (R - mean), (..., p).
-        given: R and noise of the points conditioned on.
+        kernel: the kernel.
+        theta: the hyper-parameters that all this was made with.
+        S: inducing points, (..., m, d).
+        a: the mean is k(x, S) a, (..., m).
+        C: see `JointCovariance`, (..., m, r).
+        W: thin root of the inverse of k(S, S), (..., m, r).
+        F: root of what is uncertain of `a`, (..., m, r): C C^T = W W^T - F F^T.
+        given: what the model was conditioned on.
     """
 
-    model: Model
+    kernel: ModuleKernel
     theta: Tensor
-    X: Tensor | None = None
-    L: Tensor | None = None
-    alpha: Tensor | None = None
-    given: tuple[Tensor, Tensor] | None = None
+    S: Tensor
+    a: Tensor
+    C: Tensor
+    W: Tensor
+    F: Tensor
+    given: Given | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Prediction":
         """Itself: nothing in it changes."""
         return self
 
-    @property
-    def inducing(self) -> Tensor:
-        """Inducing points (..., m, d)."""
-        return cast(Nystrom, self.model.features).S
-
-    def __call__(self, X: Tensor) -> tuple[Tensor, LinearOperator]:
+    def __call__(self, X: Tensor) -> tuple[Tensor, JointCovariance]:
         """Mean less the prior mean `(..., q)` and joint covariance `(..., q, q)` of the points `X (..., q, d)`.
 
         Computed in float64, and given in the dtype of `X`. The covariance is never a mere tensor, of which GPyTorch
         would have a Cholesky factor at once: it may be singular.
         """
-        U, shapes = X.double(), [X.shape[:-2], self.inducing.shape[:-2]]
-        if self.alpha is not None:
-            shapes.append(self.alpha.shape[:-1])
+        shapes = [X.shape[:-2], self.S.shape[:-2]]
+        if self.given is not None:
+            shapes.append(self.given.alpha.shape[:-1])
         batch = torch.broadcast_shapes(*shapes)
-        if self.inducing.ndim > 2:
-            U = U.expand(*batch, *U.shape[-2:])
-        if U.shape[-2] > DENSE_UP_TO:
-            return self._many(U, X, batch)
-        mean, covariance = self.model.joint(U)
-        shift, A = self._correction(U)
-        mean, covariance = mean + shift, covariance - A @ A.mT
-        covariance = covariance.expand(*batch, *covariance.shape[-2:]).to(X.dtype)
-        return mean.expand(*batch, mean.shape[-1]).to(X.dtype), to_linear_operator(covariance)
-
-    def _many(self, U: Tensor, X: Tensor, batch: torch.Size) -> tuple[Tensor, LinearOperator]:
-        """The same with nothing of size q squared until somebody asks for it."""
-        features = cast(Nystrom, self.model.features)
-        kernel = cast(_ModuleKernel, features.kernel)
-        Z = features(U)
-        P = Z @ self.model.root.mT * self.model.lam**0.5
-        mean = (Z @ self.model.w[..., None])[..., 0]
-        shift, A = self._correction(U)
-        mean, Q = mean + shift, torch.cat(_alike(Z, A, keep=2), -1)
-        X, P, Q = (T.expand(*batch, *T.shape[-2:]) for T in (X, P, Q))
-        return mean.expand(*batch, mean.shape[-1]).to(X.dtype), JointCovariance(X, P, Q, kernel=kernel.module)
-
-    def _correction(self, U: Tensor) -> tuple[Tensor, Tensor]:
-        """What the points conditioned on add to the mean `(..., q)`, and a root `(..., q, p)` of what they explain."""
-        if self.X is None or self.L is None or self.alpha is None:
-            return U.new_zeros(U.shape[:-1]), U.new_zeros(*U.shape[:-1], 0)
-        c = self.model.cross_covariance(U, self.X)
-        A = torch.linalg.solve_triangular(self.L, c.mT, upper=False).mT
-        return (c @ self.alpha[..., None])[..., 0], A
+        if self.S.ndim > 2:
+            X = X.expand(*batch, *X.shape[-2:])
+        U = X.double()
+        K = self.kernel(U, self.S)
+        mean, A = _product(K, self.a), U.new_zeros(*U.shape[:-1], 0)
+        if self.given is not None:
+            c = self.kernel(U, self.given.X) - K @ self.given.T.mT
+            mean = mean + _product(c, self.given.alpha)
+            A = torch.linalg.solve_triangular(self.given.L, c.mT, upper=False).mT
+        mean = mean.expand(*batch, mean.shape[-1]).to(X.dtype)
+        return mean, JointCovariance(X, K, A, self.C, kernel=self.kernel, batch=batch)
 
     def conditioned(self, X: Tensor, R: Tensor, noise: Tensor) -> "Prediction":
         """The same conditioned on targets `R (..., q)` with variances `noise (..., q)` at `X (..., q, d)` as well.
@@ -146,16 +126,15 @@ class Prediction:
         Differentiable in all three.
         """
         X, R, noise = X.double(), R.double(), noise.double()
-        if self.X is not None and self.given is not None:
-            X = torch.cat(_alike(self.X, X, keep=2), -2)
-            R = torch.cat(_alike(self.given[0], R, keep=1), -1)
-            noise = torch.cat(_alike(self.given[1], noise, keep=1), -1)
-        if self.inducing.ndim > 2:
-            X = X.expand(*torch.broadcast_shapes(X.shape[:-2], self.inducing.shape[:-2]), *X.shape[-2:])
-        mean, C = self.model.joint(X)
-        L = safe_cholesky(C + torch.diag_embed(noise))
+        if self.given is not None:
+            X = torch.cat(_alike(self.given.X, X, keep=2), -2)
+            R = torch.cat(_alike(self.given.R, R, keep=1), -1)
+            noise = torch.cat(_alike(self.given.noise, noise, keep=1), -1)
+        mean, covariance = replace(self, given=None)(X)
+        L = safe_cholesky(covariance.to_dense() + torch.diag_embed(noise))
         alpha = torch.cholesky_solve((R - mean)[..., None], L)[..., 0]
-        return replace(self, X=X, L=L, alpha=alpha, given=(R, noise))
+        T = (covariance.K @ self.C) @ self.C.mT
+        return replace(self, given=Given(covariance.X, R, noise, T, L, alpha))
 
 
 def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, options: Options) -> Prediction:
@@ -170,52 +149,53 @@ def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, op
         options: of the dictionary.
     """
     batch = R.shape[:-1]
-    kernel = _ModuleKernel.frozen(module)
+    kernel = ModuleKernel.frozen(module)
     X, R, noise = (T.detach().double() for T in (X.expand(*batch, *X.shape[-2:]), R, noise.expand(R.shape)))
     with torch.no_grad():
-        models = [_learn_one(part_of(kernel.module, i), X[i], R[i], noise[i], options) for i in np.ndindex(*batch)]
-        return Prediction(_stacked(kernel, models, batch), theta)
+        parts = [_learn_one(kernel.part(i), X[i], R[i], noise[i], options) for i in np.ndindex(*batch)]
+    inducing, *rest = zip(*parts, strict=True)
+    m = max(len(S) for S in inducing)
+    inducing = tuple(S[torch.arange(m).clamp_max(len(S) - 1)] for S in inducing)  # the last one again, of no weight
+    stacks = [_stacked(tensors) for tensors in (inducing, *rest)]
+    S, a, C, W, F = (T.reshape(*batch, *T.shape[1:]) for T in stacks)
+    return Prediction(kernel, theta, S, a, C, W, F)
 
 
-def _learn_one(module: Module, X: Tensor, R: Tensor, noise: Tensor, options: Options) -> Model:
+def _learn_one(kernel: ModuleKernel, X: Tensor, R: Tensor, noise: Tensor, options: Options) -> tuple[Tensor, ...]:
+    """S, a, C, W and F of one model."""
     rate = 1.0 / noise
     lam = 1.0 / float(rate.mean())
     observations = Observations(X.shape[-1], X.device)
     observations.add(X, R, lam * rate)
-    kernel, most = GPyTorchKernel.wrap(module), options.max_inducing
+    own, most = GPyTorchKernel.wrap(kernel.module), options.max_inducing
     # Where all points fit into the dictionary, they are all taken: the posterior is then exact.
     whole = most is not None and len(observations) <= most
     surrogate = BKB(
-        kernel,
+        own,
         noise=lam,
         qbar=ALL if whole else options.qbar,
         max_inducing=None if whole else most,
         seed=options.seed,
         device=X.device,
     )
-    surrogate.rebuild(observations, kernel, lam)
-    return surrogate.model
+    surrogate.rebuild(observations, own, lam)
+    model = surrogate.model
+    collapsed, W = cast(Collapsed, model.collapse()), cast(Nystrom, model.features).W
+    return collapsed.S, collapsed.a, collapsed.C, W, W @ model.root.mT * lam**0.5
 
 
-def _stacked(kernel: _ModuleKernel, models: list[Model], batch: torch.Size) -> Model:
-    """One model with batch dimensions, of models that may differ in their numbers of inducing points and features."""
-    if not len(batch):
-        one = models[0]
-        S, W = cast(Nystrom, one.features).S, cast(Nystrom, one.features).W
-        return Model(Nystrom(kernel, S, W), one.w, one.root, one.lam)
-    parts = [cast(Nystrom, model.features) for model in models]
-    m, r = max(len(part.S) for part in parts), max(part.size for part in parts)
-    S = torch.stack([torch.cat([part.S, part.S[:1].expand(m - len(part.S), -1)]) for part in parts])
-    W = torch.stack([_padded(part.W, m, r) for part in parts])
-    w = torch.stack([torch.nn.functional.pad(model.w, (0, r - len(model.w))) for model in models])
-    # lam differs from element to element; it goes into the roots.
-    root = torch.stack([_padded(model.root * model.lam**0.5, r, r) for model in models])
-    shaped = [T.reshape(*batch, *T.shape[1:]) for T in (S, W, w, root)]
-    return Model(Nystrom(kernel, shaped[0], shaped[1]), shaped[2], shaped[3], 1.0)
+def _stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """Matrices or vectors of different sizes as one tensor, with zeros at their ends."""
+    sizes = [max(lengths) for lengths in zip(*(T.shape for T in tensors), strict=True)]
+    stack = tensors[0].new_zeros(len(tensors), *sizes)
+    for room, T in zip(stack, tensors, strict=True):
+        room[tuple(slice(length) for length in T.shape)] = T
+    return stack
 
 
-def _padded(A: Tensor, rows: int, columns: int) -> Tensor:
-    return torch.nn.functional.pad(A, (0, columns - A.shape[1], 0, rows - A.shape[0]))
+def _product(A: Tensor, x: Tensor) -> Tensor:
+    """A x `(..., q)` of `A (..., q, m)` and `x (..., m)`."""
+    return (A @ x[..., None])[..., 0]
 
 
 def _alike(A: Tensor, B: Tensor, keep: int) -> list[Tensor]:

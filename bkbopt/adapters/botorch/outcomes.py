@@ -1,0 +1,68 @@
+"""From the distribution of a model's outputs to a posterior in the units of `train_Y`, with nothing evaluated.
+
+BoTorch's own way multiplies the covariance by diagonal matrices from both sides, and puts several outputs together one
+by one. Of the result a few rows cannot be had without the whole.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from botorch.models.transforms.outcome import OutcomeTransform, Standardize
+from botorch.posteriors.gpytorch import GPyTorchPosterior
+from botorch.posteriors.transformed import TransformedPosterior
+from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
+from linear_operator.operators import BlockDiagLinearOperator, ConstantMulLinearOperator
+from torch import Tensor
+
+__all__ = ["posterior_of"]
+
+
+def posterior_of(
+    distribution: MultivariateNormal,
+    X: Tensor,
+    m: int,
+    outputs: Sequence[int] | None,
+    transform: OutcomeTransform | None,
+) -> GPyTorchPosterior | TransformedPosterior:
+    """The posterior of some outputs at `X`.
+
+    Args:
+        distribution: of q points; of m > 1 outputs, (..., m, q).
+        X: the points, as the outcome transform is to see them.
+        m: number of outputs.
+        outputs: those of m > 1 outputs that are wanted, None for all.
+        transform: the outcome transform of all of them.
+    """
+    linear = type(transform) is Standardize  # those derived from it scale every point in its own way
+    if linear:
+        distribution = _unstandardized(distribution, m, cast(Standardize, transform))
+    if m > 1:
+        distribution = _all_of(distribution) if outputs is None else _some_of(distribution, outputs)
+    posterior = GPyTorchPosterior(distribution)
+    if linear or transform is None:
+        return posterior
+    if outputs is not None:
+        transform = transform.subset_output(list(outputs))
+    return cast(GPyTorchPosterior | TransformedPosterior, transform.untransform_posterior(posterior, X=X))
+
+
+def _unstandardized(distribution: MultivariateNormal, m: int, transform: Standardize) -> MultivariateNormal:
+    mean = distribution.mean.mT if m > 1 else distribution.mean[..., None]
+    mean, variance = transform.untransform(mean, torch.ones_like(mean[..., :1, :]))
+    scale = cast(Tensor, variance)[..., 0, :] if m > 1 else cast(Tensor, variance)[..., 0, 0]
+    # Not `mul`, which takes a batch of constants into sums, where it gets their shapes wrong.
+    covariance = ConstantMulLinearOperator(distribution.lazy_covariance_matrix, scale)
+    return MultivariateNormal(mean.mT if m > 1 else mean[..., 0], covariance)
+
+
+def _all_of(distribution: MultivariateNormal) -> MultitaskMultivariateNormal:
+    """The joint distribution of independent outputs, which are the last dimension of its batch."""
+    covariance = BlockDiagLinearOperator(distribution.lazy_covariance_matrix)
+    return MultitaskMultivariateNormal(distribution.mean.mT, covariance, interleaved=False)
+
+
+def _some_of(distribution: MultivariateNormal, outputs: Sequence[int]) -> MultivariateNormal:
+    mean, covariance = distribution.mean, distribution.lazy_covariance_matrix
+    parts = [MultivariateNormal(mean[..., i, :], covariance[..., i, :, :]) for i in outputs]
+    return parts[0] if len(parts) == 1 else MultitaskMultivariateNormal.from_independent_mvns(parts)
