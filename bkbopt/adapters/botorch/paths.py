@@ -4,13 +4,14 @@
 | ------ | ----------- | ------- | --------------------------------------------------------- |
 | S      | (..., m, d) | model's | inducing points                                           |
 | g      | (..., m)    | y       | a path of the prior at the inducing points, less its mean |
-| v      | (..., m)    | 1/y     | a sample of the weights, mean a and covariance F F^T      |
+| u      | (..., r)    | -       | a sample of the features' weights, less their mean        |
 
-    f(x) = g(x) + k_S(x) . (v - W W^T g(S))
+    f(x) = g(x) + k_S(x) . (a + W (u - W^T g(S)))
 
-The path's part outside the features, g(x) - k_S(x) . W W^T g(S), has the covariance k(x, x') - |W^T k_S(x)|^2, which is
-the residual of the posterior: a path has BKB's mean and covariance exactly, where the prior's path is exact
-(Wilson et al. 2020, with the inducing points as the data). a, F and W are those of `Prediction`.
+The path's part outside the features, g(x) - k_S(x) . W W^T g(S), has the covariance k(x, x') - z(x) . z(x') with
+z(x) = W^T k_S(x), which is the residual of the posterior: a path has BKB's mean and covariance exactly, where the
+prior's path is exact (Wilson et al. 2020, with the inducing points as the data). a, W and the root of the covariance of
+u are those of `Prediction`.
 """
 
 import copy
@@ -46,7 +47,7 @@ def _draw_paths(
     if prediction.given is not None:
         model = model.absorbed()
         prediction = model.prediction
-    S, W, F = prediction.S, prediction.W, prediction.F
+    S, W, root = prediction.S, prediction.W, prediction.root
     if model.covar_module.batch_shape != S.shape[:-2]:
         # BoTorch draws one path of a kernel that all outputs share, where each needs its own.
         model = copy.copy(model)
@@ -56,8 +57,9 @@ def _draw_paths(
         dtype = model.train_targets.dtype
         points = S.to(dtype)
         g = (prior.forward(points) - model.mean_module(points)).double()
-        noise = torch.randn(*g.shape[:-1], F.shape[-1], dtype=F.dtype, device=F.device)
-        weight: Tensor = prediction.a + (F @ noise[..., None] - W @ (W.mT @ g[..., None]))[..., 0]
+        noise = torch.randn(*g.shape[:-1], root.shape[-1], dtype=root.dtype, device=root.device)
+        change = root.mT @ noise[..., None] - W.mT @ g[..., None]
+        weight: Tensor = prediction.a + (W @ change)[..., 0]
     update = GeneralizedLinearPath(
         feature_map=KernelEvaluationMap(
             kernel=model.covar_module, points=points, input_transform=get_input_transform(model)

@@ -81,7 +81,7 @@ class Prediction:
         a: the mean is k(x, S) a, (..., m).
         C: see `JointCovariance`, (..., m, r).
         W: thin root of the inverse of k(S, S), (..., m, r).
-        F: root of what is uncertain of `a`, (..., m, r): C C^T = W W^T - F F^T.
+        root: root of the covariance of the features' weights, (..., r, r): C C^T = W (I - root^T root) W^T.
         given: what the model was conditioned on.
     """
 
@@ -91,7 +91,7 @@ class Prediction:
     a: Tensor
     C: Tensor
     W: Tensor
-    F: Tensor
+    root: Tensor
     given: Given | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Prediction":
@@ -157,12 +157,12 @@ def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, op
     m = max(len(S) for S in inducing)
     inducing = tuple(S[torch.arange(m).clamp_max(len(S) - 1)] for S in inducing)  # the last one again, of no weight
     stacks = [_stacked(tensors) for tensors in (inducing, *rest)]
-    S, a, C, W, F = (T.reshape(*batch, *T.shape[1:]) for T in stacks)
-    return Prediction(kernel, theta, S, a, C, W, F)
+    S, a, C, W, root = (T.reshape(*batch, *T.shape[1:]) for T in stacks)
+    return Prediction(kernel, theta, S, a, C, W, root)
 
 
 def _learn_one(kernel: ModuleKernel, X: Tensor, R: Tensor, noise: Tensor, options: Options) -> tuple[Tensor, ...]:
-    """S, a, C, W and F of one model."""
+    """S, a, C, W and root of one model."""
     rate = 1.0 / noise
     lam = 1.0 / float(rate.mean())
     observations = Observations(X.shape[-1], X.device)
@@ -181,7 +181,7 @@ def _learn_one(kernel: ModuleKernel, X: Tensor, R: Tensor, noise: Tensor, option
     surrogate.rebuild(observations, own, lam)
     model = surrogate.model
     collapsed, W = cast(Collapsed, model.collapse()), cast(Nystrom, model.features).W
-    return collapsed.S, collapsed.a, collapsed.C, W, W @ model.root.mT * lam**0.5
+    return collapsed.S, collapsed.a, collapsed.C, W, model.root * lam**0.5
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:

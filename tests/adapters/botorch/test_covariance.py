@@ -128,11 +128,14 @@ def test_parts_of_a_batch_are_those_of_the_whole(name: str, m: int, data: Data, 
         torch.testing.assert_close(rows, whole[index][..., -2:, :], rtol=1e-13, atol=1e-13)
     picked = lazy(model, points)[torch.tensor([3, 0])]
     torch.testing.assert_close(picked.to_dense(), whole[[3, 0]], rtol=1e-13, atol=1e-13)
-    moved = lazy(model, points).unsqueeze(1), whole.unsqueeze(1)
-    torch.testing.assert_close(moved[0][..., -2:, :].to_dense(), moved[1][..., -2:, :], rtol=1e-13, atol=1e-13)
-    if m == 1:
-        turned = lazy(model, points).permute(1, 0, 2, 3)[..., -2:, :].to_dense()
-        torch.testing.assert_close(turned, whole.permute(1, 0, 2, 3)[..., -2:, :], rtol=1e-13, atol=1e-13)
+    order = [*range(1, whole.ndim - 2), 0, whole.ndim - 2, whole.ndim - 1]  # moves the outputs' dimension too
+    for moved, expected in (
+        (lazy(model, points).unsqueeze(1), whole.unsqueeze(1)),
+        (lazy(model, points).unsqueeze(-3), whole.unsqueeze(-3)),
+        (lazy(model, points).permute(order), whole.permute(order)),
+    ):
+        assert moved.shape == expected.shape
+        torch.testing.assert_close(moved[..., -2:, :].to_dense(), expected[..., -2:, :], rtol=1e-13, atol=1e-13)
 
 
 def test_rows_are_as_precise_where_there_is_hardly_any_noise(data: Data, pair: Pair) -> None:
