@@ -63,7 +63,8 @@ def test_a_model_over_the_limit_is_left_out_at_larger_sizes(
         return Measured(seconds, seconds, seconds, -0.5 if name == "exact" else -0.4, 0.1, seconds, seconds, 1.0), True
 
     monkeypatch.setattr(botorch_speed, "within_limit", instead)
-    botorch_speed.main(["--sizes", "50", "100", "200", "--models", "BKB 300", "exact", "--threads", "1"])
+    options = ["--sizes", "50", "100", "200", "--models", "BKB 300", "exact", "--threads", "1", "--turns", "1"]
+    botorch_speed.main(options)
     assert asked == [("BKB 300", 50), ("exact", 50), ("BKB 300", 100), ("exact", 100), ("BKB 300", 200)]
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["BKB", "300", "50", "100", "100", "20", "-", "-"] in lines  # times, NLPD, growth
@@ -71,9 +72,54 @@ def test_a_model_over_the_limit_is_left_out_at_larger_sizes(
     assert ["exact", "99", "-", "-", "-", "-", "-", "-", "-", "-", "-"] in lines
 
 
+def test_models_take_turns_while_they_have_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[str, int]] = []
+    clock = [0.0]
+    # The exact model is ten times slower than BKB, and both are slower from turn to turn, as on a machine that is used.
+    cost = {"BKB 300": 6.0, "exact": 60.0}
+
+    def instead(name: str, n: int, threads: int, limit: float, *rest: int) -> tuple[Measured, bool]:
+        turn = rest[-1]
+        asked.append((name, turn))
+        seconds = cost[name] * (turn + 1)
+        clock[0] += min(seconds, limit)
+        third = seconds / 3.0
+        return Measured(third, third, third, -0.5, 0.1, third, third, 1.0), seconds <= limit
+
+    monkeypatch.setattr(botorch_speed, "within_limit", instead)
+    monkeypatch.setattr(botorch_speed.time, "monotonic", lambda: clock[0])
+    botorch_speed.main(["--sizes", "50", "--models", "BKB 300", "exact", "--limit", "200"])
+    # After 60 and 120 seconds the exact model has 20 left.
+    assert asked == [("BKB 300", 0), ("exact", 0), ("BKB 300", 1), ("exact", 1), ("BKB 300", 2)]
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["BKB", "300", *["4"] * 5, "12", "12", "-0.5", "0.1", "1"] in lines  # the median of 6, 12 and 18
+    assert ["exact", *["30"] * 5, "90", "90", "-0.5", "0.1", "1"] in lines
+    # Of the two turns that both have, not of the medians, which would be 7.5.
+    assert ["BKB", "300", "50", "10", "10", "0", "-", "-"] in lines
+
+
+def test_a_turn_has_data_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def recorded(n: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        seeds.append(seed)
+        return make_data(n, seed)
+
+    monkeypatch.setattr(botorch_speed, "make_data", recorded)
+    found: list[dict[str, float]] = []
+    for turn in (0, 1, 1):
+        found.append({})
+        measure("BKB 300", 30, 1, found[-1].__setitem__, restarts=1, raw_samples=4, turn=turn)
+    assert len(set(seeds[:8])) == 7  # those of use before are the same
+    assert seeds[4:8] == seeds[8:]
+    assert found[0]["rmse"] != found[1]["rmse"] == found[2]["rmse"]
+
+
 def test_a_measurement_runs_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--sizes", "30", "--models", "BKB 300", "--threads", "1", "--restarts", "1", "--raw-samples", "4"]
-    botorch_speed.main(options)
+    botorch_speed.main([*options, "--turns", "1"])
     (row,) = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  BKB 300  ")][:1]
     assert "-" not in row
     assert len(row) == 2 + 10
