@@ -15,6 +15,7 @@ process, and exact:
     mean'(x) = mean(x) + c(x) D^-1 (R - mean),   cov'(x, x') = cov(x, x') - c(x) D^-1 c(x')^T
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -30,6 +31,7 @@ from bkbopt.features import Nystrom
 from bkbopt.kernels import GPyTorchKernel
 from bkbopt.linalg import safe_cholesky
 from bkbopt.surrogates import BKB
+from bkbopt.surrogates.bkb import DRAW_FRACTION
 from bkbopt.surrogates.model import Collapsed
 
 __all__ = ["Options", "Prediction", "learn"]
@@ -174,7 +176,8 @@ def _learn_one(kernel: ModuleKernel, X: Tensor, R: Tensor, noise: Tensor, option
         own,
         noise=lam,
         qbar=ALL if whole else options.qbar,
-        max_inducing=None if whole else most,
+        # A draw leaves room for points that are appended later: here there are none, and it is given back.
+        max_inducing=None if whole or most is None else math.ceil(most / DRAW_FRACTION),
         seed=options.seed,
         device=X.device,
     )

@@ -4,6 +4,7 @@ Every process that shares the storage reads it there, and counts it as pending. 
 Optuna's internal values (numbers; categories by index), cut into chunks that fit a relational database's column.
 """
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -50,10 +51,16 @@ def _published(attributes: Mapping[str, Any]) -> dict[str, float]:
         pieces.append(piece)
     if piece is None:
         return {}  # none yet, or its end is still missing
+    return dict(_parsed("".join(pieces)))
+
+
+# Every suggestion reads those of all running trials, most of which it has read before.
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[tuple[str, float], ...]:
     try:
-        values = json.loads("".join(pieces))
+        values = json.loads(text)
     except json.JSONDecodeError:
-        return {}  # caught while a second proposal replaces the first
+        return ()  # caught while a second proposal replaces the first
     if not isinstance(values, dict):
-        return {}
-    return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}
+        return ()
+    return tuple((key, float(value)) for key, value in values.items() if isinstance(value, int | float))

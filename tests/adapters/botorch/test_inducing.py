@@ -114,6 +114,15 @@ def test_all_points_fit_or_are_drawn(data: Data) -> None:
     assert several.inducing_points.shape[2] <= 10
 
 
+@pytest.mark.parametrize("most", [1, 7, 30, 60])
+def test_the_number_of_inducing_points_is_used_in_full_where_the_data_ask_for_more(most: int, data: Data) -> None:
+    X, Y, _ = data(400, D)
+    sizes = [BKBModel(X, Y, max_inducing=most, qbar=1e6, seed=seed).inducing_points.shape[-2] for seed in range(5)]
+    assert max(sizes) == most
+    # A draw is random, and may fall short of what it aims at: by the square root of it, at most, in these.
+    assert min(sizes) >= most - most**0.5
+
+
 def test_the_draw_depends_on_the_seed_and_on_nothing_else(data: Data) -> None:
     X, Y, _ = data(100, D)
     points = torch.rand(5, D, dtype=F64)
