@@ -271,7 +271,7 @@ class BKBSampler(BaseSampler):
     def _met(self, study: Study, trial: FrozenTrial, values: Mapping[str, float], known: Any) -> list[dict[str, float]]:
         """Proposals of other processes that appeared meanwhile at the same point."""
         fresh = [proposed_values(t) for t in _trials(study, TrialState.RUNNING) if t.number != trial.number]
-        return [other for other in fresh if other not in known and _same_point(other, values)]
+        return [other for other in fresh if _same_point(other, values) and other not in known]
 
     def _log_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:
         complete = len(_trials(study, TrialState.COMPLETE))
