@@ -9,10 +9,9 @@ import numpy as np
 from bkbopt.checks import check_count
 from bkbopt.errors import ArgumentError
 from bkbopt.features.fourier import RandomFourier
-from bkbopt.kernels import ARDKernel, rbf
+from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import check_step
-from bkbopt.learners.gram import ForeignGram
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
 
@@ -48,7 +47,7 @@ class FOGD(OnlineLearner):
     def _start(self, d: int) -> None:
         D = check_count("frequencies", self._own.frequencies)
         check_step(self._own.step)
-        kernel = self._gram.kernel if isinstance(self._gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
+        kernel = self._gram.kernel
         if not isinstance(kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
         features = RandomFourier.from_kernel(kernel, D, self._rng)
@@ -89,7 +88,7 @@ class NOGD(TwoStageLearner):
     """
 
     def _switch(self, points: Array, a: Array) -> Ints:
-        lam, V = np.linalg.eigh(self._source.matrix(points, points))
+        lam, V = np.linalg.eigh(self._gram(points, points))
         lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
         # What is smaller is rounding, and its inverse root would blow it up.
         large = lam > len(V) * np.finfo(float).eps * lam[0]

@@ -120,7 +120,7 @@ class ProsNKONS(OnlineLearner):
             t, accepted = loops.rounds(K, diagonal, y, uniforms, t, self._t, sampler, epoch, out)
             if accepted:
                 self._grow(X[t - 1], K[t - 1], float(diagonal[t - 1]))
-                K = np.concatenate([K, self._gram(X, X[t - 1 : t])], axis=1)
+                K = np.concatenate([K, self._gram(X[t - 1 : t], X).T], axis=1)
         self._t += len(X)
 
     def _grow(self, x: Array, k: Array, prior: float) -> None:

@@ -18,10 +18,8 @@ import torch
 from bkbopt.checks import check_count
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.features.sketched import SketchedFeatures
-from bkbopt.kernels import rbf
 from bkbopt.learners.budgeted import check_step
 from bkbopt.learners.expansion import ExpansionLearner, new_support
-from bkbopt.learners.gram import ForeignGram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
@@ -146,9 +144,7 @@ class TwoStageLearner(ExpansionLearner):
             raise NotReadyError(
                 "feature_map_: expected a learner in its second stage, got one in its first; learn more."
             )
-        d, gram = self.n_features_in_, self._gram
-        kernel = gram.kernel if isinstance(gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
-        return SketchedFeatures(kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
+        return SketchedFeatures(self._gram.kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
 
     def _state(self) -> dict[str, object]:
         own = {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}

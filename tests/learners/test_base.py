@@ -573,11 +573,14 @@ def adversarial(kind: str, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
         rows = 1e6 * rows
     elif kind == "nearly equal":
         rows = 0.3 + 1e-9 * rows
+    elif kind == "squares overflow":
+        rows[::3] *= 1e200
     return rows, y
 
 
 @pytest.mark.parametrize(
-    "kind", ["noise", "one point, flipping labels", "repeats in runs", "drift", "far away", "nearly equal"]
+    "kind",
+    ["noise", "one point, flipping labels", "repeats in runs", "drift", "far away", "nearly equal", "squares overflow"],
 )
 def test_adversarial_streams_stay_finite(make: Factory, kind: str) -> None:
     rows, y = adversarial(kind)
@@ -586,3 +589,12 @@ def test_adversarial_streams_stay_finite(make: Factory, kind: str) -> None:
     assert np.isfinite(predictions).all()
     assert np.isfinite(model._raw(rows)).all()
     assert np.abs(predictions).max() < 1e3
+
+
+@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+def test_where_zero_lies_makes_no_difference(name: str) -> None:
+    # Multiples of 2^-10 keep all their digits when they are moved by 2^30, as time stamps may be; nor does dividing by
+    # sqrt(2) lengthscales round, since that is one.
+    rows, y, length = np.round(1024.0 * X) / 1024.0, targets(LEARNERS[name]), 0.7071067811865475
+    near, far = (margins(LEARNERS[name](lengthscale=length), rows + shift, y) for shift in (0.0, 2.0**30))
+    np.testing.assert_array_equal(far, near)
