@@ -61,8 +61,8 @@ class OnlineLearner(ABC):
     _loss: Loss
     _gram: Gram
     _rng: np.random.Generator
-    #: The label that is -1 inside, as a position in `classes_`. It is the first label seen, so that rows can be learnt
-    #: before the second label is known: margin losses do not change when labels and predictions change sign.
+    #: The label that is -1 inside, as a position in `classes_`: the first one of those that the first rows announced or
+    #: had. So rows can be learnt before the second label is known: margin losses do not change with the sign.
     _negative: int
 
     # -- what a subclass gives ----------------------------------------------------------------------------------------
@@ -162,8 +162,9 @@ class OnlineLearner(ABC):
     @property
     def decision_function(self) -> Any:
         """For classification: (X (n, d)) -> margins `(n,)`, positive where `classes_[1]` is predicted."""
-        if get_loss(self.loss).task != "classification":
-            raise AttributeError(f"decision_function: {type(self).__name__} with the {self.loss} loss is a regression.")
+        loss = get_loss(self.loss) if self._dim is None else self._loss
+        if loss.task != "classification":
+            raise AttributeError(f"decision_function: {type(self).__name__} with the {loss.name} loss is a regression.")
         return self._decision
 
     def _decision(self, X: object) -> Array:
@@ -322,22 +323,29 @@ class OnlineLearner(ABC):
             known, negative, target = self._encoded(labels, classes)
         else:
             target = as_numbers(y, len(X), loss.name)
-        before = vars(self).copy()
+        before = vars(self).copy() if self._dim is None else vars(self._twin()) if self._may_fail() else None
         try:
             if self._dim is None:
                 self._begin(X.shape[1], names)
-            elif hasattr(self, "_gram") and not self._gram.ours:
-                # The kernel of others may fail half-way.
-                before = copy.deepcopy(before)
             raw = self._chunks(X, target, progress)
-        except BkbError:
-            vars(self).clear()
-            vars(self).update(before)
+        except BaseException:  # what others wrote raises anything, and a user may interrupt
+            if before is not None:
+                vars(self).clear()
+                vars(self).update(before)
             raise
         if labels is not None:
             self.classes_, self._negative = known, negative
         self.n_rounds_ += len(X)
         return raw
+
+    def _may_fail(self) -> bool:
+        """Whether learning runs code of others, which may fail half-way."""
+        return hasattr(self, "_gram") and not self._gram.ours
+
+    def _twin(self) -> Self:
+        """A copy that learns on its own; what does not change, parameters and kernel, is shared."""
+        fixed = (*self.get_params().values(), getattr(self, "_gram", None))
+        return copy.deepcopy(self, {id(value): value for value in fixed})
 
     def _chunks(self, X: Array, y: Array, progress: bool) -> Array:
         if not progress:
@@ -355,7 +363,7 @@ class OnlineLearner(ABC):
     def _encoded(self, labels: npt.NDArray[Any], classes: object) -> tuple[npt.NDArray[Any], int, Array]:
         """The classes with those of `labels`, the position of the one that is -1 inside, and the labels as -1, +1."""
         old = getattr(self, "classes_", None)
-        known = old if classes is None else merged_classes(old, np.asarray(classes))
+        known = old if classes is None else merged_classes(old, np.asarray(classes), "classes")
         if known is None or len(known) < 2 or not np.isin(labels, known).all():
             known = merged_classes(known, labels)
         negative = 0 if old is None else int(np.flatnonzero(known == old[self._negative])[0])

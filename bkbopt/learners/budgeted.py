@@ -13,6 +13,7 @@ import numpy as np
 from bkbopt.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.expansion import ExpansionLearner
+from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
 
 if TYPE_CHECKING:
@@ -98,7 +99,10 @@ class KOGD(ExpansionLearner):
 
         Raises:
             ArgumentError: `norm` is negative, or there is a ridge or a window, for which this does not hold.
+            NotReadyError: nothing was learnt yet.
         """
+        if self._dim is None:
+            raise not_ready(type(self).__name__)
         radius = check_number("norm", norm, 0.0, "a norm >= 0")
         if self._own.ridge or self._own.window is not None:
             raise ArgumentError("ridge, window: expected neither, since this bound is for plain gradient descent.")

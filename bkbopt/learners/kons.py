@@ -29,6 +29,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
 from bkbopt.learners.hypothesis import Hypothesis
+from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
 
 __all__ = ["KONS", "SketchedKONS"]
@@ -95,7 +96,14 @@ class KONS(OnlineLearner):
 
         (alpha |f|^2 + sum_s g_s^2 phi_s^T A_s^-1 phi_s + 4 C^2 sum_s (eta_s - sigma)^+ g_s^2) / 2, which is
         Proposition 1 of the paper without the spare factor of two. For regression targets have to keep within [-C, C].
+
+        Raises:
+            ArgumentError: `norm` is negative.
+            NotReadyError: nothing was learnt yet.
         """
+        if self._dim is None:
+            raise not_ready(type(self).__name__)
+        norm = check_number("norm", norm, 0.0, "a norm >= 0")
         newton, excess = self._bound
         return 0.5 * float(self._alpha * norm**2 + newton + 4.0 * self._C**2 * excess)
 
@@ -207,7 +215,7 @@ class KONS(OnlineLearner):
             getattr(self, name).append(state[name])
         self._cholesky.factor = state["factor"]
         self._sampler.load_state_dict(state["sampler"])
-        self._bound = state["bound"]
+        self._bound = np.array(state["bound"])
 
 
 @dataclass(kw_only=True, eq=False)

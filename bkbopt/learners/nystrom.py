@@ -131,5 +131,5 @@ class GrowingNystrom:
         """The inverse of `state_dict`."""
         for grown, name in ((self.S, "S"), (self.X, "X"), (self.y, "y")):
             grown.append(state[name])
-        self.W, self._Z = state["W"], state["Z"]
+        self.W, self._Z = np.array(state["W"]), np.array(state["Z"])
         self.kors.load_state_dict(state["kors"])

@@ -160,5 +160,5 @@ class ProsNKONS(OnlineLearner):
     def _restore(self, state: dict[str, Any]) -> None:
         self._kors.load_state_dict(state["kors"])
         self._S.append(state["S"])
-        self._W, self._A, self._u = state["W"], state["A"], state["u"]
+        self._W, self._A, self._u = (np.array(state[name]) for name in ("W", "A", "u"))
         self.n_restarts_, self._t = state["restarts"], state["rounds"]

@@ -364,6 +364,24 @@ def test_column_of_targets_is_taken_with_a_warning() -> None:
     np.testing.assert_array_equal(model.predict(X), KernelAWV().fit(X, NUMBERS).predict(X))
 
 
+def test_infinities_that_cancel_are_refused_without_a_warning() -> None:
+    with pytest.raises(ArgumentError, match="NaN or infinity in row 1"):
+        KONS().fit([[0.0, 0.0], [np.inf, -np.inf]], ["no", "yes"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_tensors_of_any_real_type_are_rows_and_targets(dtype: torch.dtype) -> None:
+    rows = torch.from_numpy(X > 0.0).to(dtype)
+    y = torch.from_numpy(NUMBERS).requires_grad_()
+    ours = KernelAWV().fit(rows, y).predict(rows)
+    np.testing.assert_array_equal(ours, KernelAWV().fit((X > 0.0).astype(float), NUMBERS).predict(X > 0.0))
+
+
+def test_three_classes_announced_are_refused_by_their_name() -> None:
+    with pytest.raises(ArgumentError, match=r"^classes: Only binary classification"):
+        KONS().partial_fit(X, LABELS, classes=["no", "yes", "maybe"])
+
+
 def test_sparse_rows_are_refused() -> None:
     from scipy.sparse import csr_array
 
@@ -474,6 +492,35 @@ def test_kernel_that_fails_half_way_leaves_all_as_it_was(name: str) -> None:
     np.testing.assert_array_equal(margins(model, X, y), margins(state, X, y))
 
 
+class Interrupted(Breaking):
+    """A kernel during whose n-th call the user presses a key, and that cannot be copied, as those with locks cannot."""
+
+    def __call__(self, A: Tensor, B: Tensor) -> Tensor:
+        self.left[0] -= 1
+        if self.left[0] <= 0:
+            raise KeyboardInterrupt
+        return gaussian(A, B)
+
+    def __deepcopy__(self, memo: object) -> "Interrupted":
+        raise TypeError("cannot be copied")
+
+
+@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+def test_errors_of_the_kernels_own_leave_all_as_it_was(name: str) -> None:
+    y, kernel = targets(LEARNERS[name]), Interrupted(10**9)
+    model = LEARNERS[name](kernel=kernel).partial_fit(X[:100], y[:100])
+    before, fresh = model.predict(X), LEARNERS[name](kernel=kernel)
+    rows, labels = np.tile(X, (8, 1)), np.tile(y, 8)
+    for learner in (model, fresh):
+        kernel.left[0] = 4
+        with pytest.raises(KeyboardInterrupt):
+            learner.partial_fit(rows, labels)
+    kernel.left[0] = 10**9
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.kernel is kernel
+    assert set(vars(fresh)) == set(fresh.get_params())
+
+
 # -- parameters, copies and files ------------------------------------------------------------------------------------
 
 
@@ -523,6 +570,21 @@ def test_copies_and_pickles_go_their_own_way(make: Factory, tmp_path: Path) -> N
         np.testing.assert_array_equal(other.predict(X), model.predict(X))
         other.partial_fit(X, y)
         assert file_of(model, tmp_path) == before
+
+
+def test_states_in_memory_are_copies(make: Factory) -> None:
+    model, y = told(make, 100), targets(make)
+    before = model.predict(X)
+    OnlineLearner.from_state(model.state_dict()).partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_decision_function_is_that_of_the_loss_that_was_learnt() -> None:
+    model = KONS().fit(X, LABELS)
+    before = model.decision_function(X)
+    model.set_params(loss="squared")
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert not hasattr(model.fit(X, NUMBERS), "decision_function")
 
 
 def test_names_and_labels_are_saved(tmp_path: Path) -> None:
@@ -589,6 +651,13 @@ def test_adversarial_streams_stay_finite(make: Factory, kind: str) -> None:
     assert np.isfinite(predictions).all()
     assert np.isfinite(model._raw(rows)).all()
     assert np.abs(predictions).max() < 1e3
+    # Bounds hold on any stream. That of KONS is for all f, and f = 0 is the easiest to state.
+    if isinstance(model, OnlineKRR | PKAWV):
+        assert model.regret_ <= model.regret_bound_ + 1e-9 * len(y)
+    if isinstance(model, KONS):
+        loss = get_loss(model.loss)
+        regret = np.sum(loss.value(y, predictions) - loss.value(y, np.zeros(len(y))))
+        assert regret <= model.regret_bound(0.0) + 1e-9 * len(y)
 
 
 @pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))

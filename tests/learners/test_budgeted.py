@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import rbf
 from bkbopt.learners import _loops_budgeted as loops
 from bkbopt.learners.base import OnlineLearner
@@ -281,6 +281,8 @@ def test_regret_bound_is_reached_where_the_loss_is_linear() -> None:
     assert regret == pytest.approx(learner.regret_bound(norm), rel=1e-12)
     with pytest.raises(ArgumentError, match="norm: expected a norm >= 0"):
         learner.regret_bound(-1.0)
+    with pytest.raises(NotReadyError, match="KOGD: expected at least one learnt row first"):
+        KOGD().regret_bound(1.0)
 
 
 def test_regret_bound_is_for_plain_descent_only() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners import KONS, LOSSES, SketchedKONS, get_loss
 
 RNG = np.random.default_rng(1)
@@ -114,6 +114,13 @@ def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> Non
     predictions = model.progressive(X, y, decision=True)
     regret = float(np.sum(rule.value(y, predictions) - rule.value(y, best)))
     assert regret <= model.regret_bound(float(np.linalg.norm(w)))
+
+
+def test_bound_is_refused_before_the_first_row_and_for_what_is_no_norm() -> None:
+    with pytest.raises(NotReadyError, match="KONS: expected at least one learnt row first"):
+        KONS().regret_bound(1.0)
+    with pytest.raises(ArgumentError, match="norm: expected a norm >= 0, got -1"):
+        KONS().fit(X, LABELS).regret_bound(-1.0)
 
 
 def test_bound_is_that_of_the_paper_with_explicit_matrices() -> None:

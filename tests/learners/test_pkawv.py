@@ -182,6 +182,57 @@ def test_other_features_are_refused(bad: object) -> None:
         PKAWV(features=bad).fit(X, Y)
 
 
+class Failing:
+    """A map that returns something else from its n-th call on."""
+
+    size = 3
+
+    def __init__(self, then: object) -> None:
+        self.left, self.then = 10**9, then
+
+    def __call__(self, X: torch.Tensor) -> torch.Tensor:
+        self.left -= 1
+        if self.left > 0:
+            return X
+        if isinstance(self.then, Exception):
+            raise self.then
+        return X * self.then if isinstance(self.then, float) else X[:, :2]
+
+    def residual(self, X: torch.Tensor, Z: torch.Tensor) -> torch.Tensor:
+        return Z[:, 0]
+
+    residual_covariance = residual_cross = residual
+
+
+@pytest.mark.parametrize("then", [float("nan"), "columns", RuntimeError("its own")], ids=str)
+def test_map_of_the_user_that_fails_half_way_leaves_all_as_it_was(then: object) -> None:
+    features = Failing(then)
+    model = PKAWV(features=features).partial_fit(X[:10], Y[:10])
+    before = model.predict(X)
+    features.left = 3
+    with pytest.raises(RuntimeError if isinstance(then, Exception) else ArgumentError, match=r"its own|check the map"):
+        model.partial_fit(np.tile(X, (3, 1)), np.tile(Y, 3))
+    features.left = 10**9
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_rounds_ == 10
+    assert model.features is features
+    fresh = PKAWV(features=Failing(then))
+    fresh.features.left = 2
+    with pytest.raises((RuntimeError, ArgumentError)):
+        fresh.fit(X, Y)
+    assert set(vars(fresh)) == set(fresh.get_params())
+
+
+@pytest.mark.parametrize(
+    "features",
+    [Taylor(2, 2), Nystrom.from_points(rbf(5, 1.0), torch.zeros(1, 5, dtype=torch.float64))],
+    ids=["taylor", "nystrom"],
+)
+def test_map_of_other_rows_is_refused(features: object) -> None:
+    with pytest.raises(ArgumentError, match=r"features: expected a map|X: expected 2 columns"):
+        PKAWV(features=features).fit(X, Y)
+
+
 def test_no_features_are_refused() -> None:
     with pytest.raises(ArgumentTypeError, match="features: expected 'taylor'"):
         PKAWV(features=None).fit(X, Y)

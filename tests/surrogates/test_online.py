@@ -254,6 +254,36 @@ def test_what_makes_no_surrogate_is_refused(options: dict[str, Any], error: type
         Online(KERNEL, NOISE, **options)
 
 
+def test_parameters_that_the_learner_refuses_leave_the_surrogate_empty() -> None:
+    gp = Online(KERNEL, NOISE, learner="nogd", settings={"budget": -1})
+    with pytest.raises(ArgumentError, match="budget: expected a whole number >= 1, got -1"):
+        gp.observe(*data())
+    assert len(gp.observations) == 0
+
+
+def test_kernel_that_raises_an_error_of_its_own_leaves_all_as_it_was() -> None:
+    calls = [10**9]
+
+    def kernel(A: Any, B: Any) -> Any:
+        calls[0] -= 1
+        if calls[0] < 0:
+            raise ZeroDivisionError("the kernel's own")
+        return KERNEL(A, B)
+
+    gp = told("kons", kernel=kernel)
+    before = gp.posterior(XS).mean.clone()
+    for allowed in range(6):
+        calls[0] = allowed
+        with pytest.raises(ZeroDivisionError):
+            gp.observe(np.vstack([XS] * 5), np.ones(150))
+        calls[0] = 10**9
+        assert len(gp.observations) == 60
+        assert torch.equal(gp.posterior(XS).mean, before)
+    gp.observe(XS, np.ones(30))
+    assert gp._learner is not None
+    assert gp._learner.n_rounds_ == 90
+
+
 def test_recipes_name_all_learners_of_numbers_but_those_without_an_expansion() -> None:
     regressions = [name for name, loss in LOSSES.items() if loss.task == "regression"]
     assert regressions == ["squared", "absolute"]
@@ -268,5 +298,6 @@ def test_inducing_points_of_the_user_serve_as_well() -> None:
     S = np.random.default_rng(4).random((15, 2))
     gp = told("pkawv", settings={"features": S})
     assert len(gp.inducing) == 15
+    assert Online(learner=PKAWV(features=S)).settings == {"features": S}
     reference = told("pkawv", kernel=CallableKernel(KERNEL), settings={"features": S})
     np.testing.assert_allclose(gp.posterior(XS).mean, reference.posterior(XS).mean, rtol=0.0, atol=1e-9)
