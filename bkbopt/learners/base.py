@@ -10,6 +10,7 @@ A learner predicts a row, then sees its target and learns. All ways in lead to t
 one by one, in batches and as a whole stream give the same predictions.
 """
 
+import contextlib
 import copy
 import dataclasses
 import os
@@ -323,20 +324,22 @@ class OnlineLearner(ABC):
             known, negative, target = self._encoded(labels, classes)
         else:
             target = as_numbers(y, len(X), loss.name)
-        before = vars(self).copy() if self._dim is None else vars(self._twin()) if self._may_fail() else None
-        try:
+        with contextlib.ExitStack() as undo:  # after errors of any kind: what others wrote raises what it likes
             if self._dim is None:
+                undo.callback(self._become, vars(self).copy())
                 self._begin(X.shape[1], names)
+            elif self._may_fail():
+                undo.callback(self._become, vars(self._twin()))
             raw = self._chunks(X, target, progress)
-        except BaseException:  # what others wrote raises anything, and a user may interrupt
-            if before is not None:
-                vars(self).clear()
-                vars(self).update(before)
-            raise
+            undo.pop_all()
         if labels is not None:
             self.classes_, self._negative = known, negative
         self.n_rounds_ += len(X)
         return raw
+
+    def _become(self, attributes: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(attributes)
 
     def _may_fail(self) -> bool:
         """Whether learning runs code of others, which may fail half-way."""

@@ -147,17 +147,15 @@ class SurrogateBase(ABC):
         v = as_values(y, len(T), self.device)
         if not len(T):
             return
-        restore = self._checkpoint()
-        if self._kernel is None:
-            self._kernel = matern52(T.shape[1]).to(T.device)
-        if not self.observations.dim:
-            self.observations = Observations(T.shape[1], self.device)
-        try:
+        with contextlib.ExitStack() as undo:  # after errors of any kind: what others wrote raises what it likes
+            undo.callback(self._checkpoint())
+            if self._kernel is None:
+                self._kernel = matern52(T.shape[1]).to(T.device)
+            if not self.observations.dim:
+                self.observations = Observations(T.shape[1], self.device)
             with torch.no_grad(), contextlib.nullcontext() if len(T) > 64 else small_work():
                 self._learn(T, v)
-        except BaseException:  # what others wrote raises anything, and a user may interrupt
-            restore()
-            raise
+            undo.pop_all()
 
     def _checkpoint(self) -> Callable[[], None]:
         """A function that brings back the state of now: a kernel may prove unusable half-way through learning."""
