@@ -86,7 +86,8 @@ class PKAWV(OnlineLearner):
         self._forward = bool(self.forward)
         self._square, self._largest = 0.0, 0.0
         if isinstance(self.features, str) and self.features == "nystrom":
-            self._growing = GrowingNystrom(self._gram, d, KORS(self.mu, self.beta, self.eps, limit))
+            mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
+            self._growing = GrowingNystrom(self._gram, d, KORS(mu, self.beta, self.eps, limit))
         else:
             self._map = _feature_map(self, self._gram, d, limit)
         self._ridge = Ridge(self._lam, 0 if self._map is None else self._map.size)

@@ -171,6 +171,22 @@ def test_too_large_taylor_basis_is_refused_with_its_size() -> None:
     assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"lam": 0.0},
+        {"mu": -1.0},
+        {"beta": 0.0},
+        {"eps": 1.0},
+        {"max_features": 0},
+        {"degree": -1, "features": "taylor"},
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_their_names(bad: dict[str, float]) -> None:
+    with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
+        PKAWV(**{"features": "nystrom", **bad}).fit(X, Y)  # type: ignore[arg-type]
+
+
 def test_taylor_features_are_for_the_gaussian_only() -> None:
     with pytest.raises(ArgumentError, match="which is for the Gaussian"):
         PKAWV(kernel=matern52(3)).fit(X, Y)

@@ -115,8 +115,9 @@ def test_with_a_dictionary_that_spans_everything_it_is_kons_since_the_restart() 
 
 
 @pytest.mark.parametrize(
-    "bad", [{"C": 0.0}, {"alpha": 0.0}, {"gamma": 0.0}, {"beta": 0.0}, {"eps": 2.0}, {"eta": -1.0}]
+    "bad",
+    [{"C": 0.0}, {"alpha": 0.0}, {"gamma": 0.0}, {"beta": 0.0}, {"eps": 2.0}, {"eta": -1.0}, {"max_dictionary": 0}],
 )
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(bad))):
+    with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
         ProsNKONS(**bad).fit(X, LABELS)  # type: ignore[arg-type]
