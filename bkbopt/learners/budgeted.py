@@ -56,7 +56,7 @@ class KOGD(ExpansionLearner):
 
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
-        step: the learning rate, positive.
+        step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which f grows without end.
         ridge: the regulariser, with step ridge < 1.
         window: how many rounds a term lives; None for ever, and then a round costs as much as there are terms.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.

@@ -105,8 +105,8 @@ class ExpansionLearner(OnlineLearner):
     Attributes:
         dictionary_size_: number of terms.
         support_: the points of the terms `(n, d)`, in no particular order.
-        weights_: their weights `(n,)`, in units of y; for labels positive ones speak for the class that is not the
-            first one seen.
+        weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, so that positive ones
+            speak for `classes_[1]`.
     """
 
     kernel: object = None
@@ -180,11 +180,15 @@ class ExpansionLearner(OnlineLearner):
     @property
     def weights_(self) -> Array:
         """See the class."""
+        return self._sign * self._weights()
+
+    def _weights(self) -> Array:
+        """Weights `(n,)` of raw predictions, a copy."""
         return self._support.weights[: self._support.size[0]].copy()
 
     def hypothesis(self) -> Hypothesis:
         """The terms; in a second stage within the span of the features."""
-        return Hypothesis(self.support_.copy(), self.weights_)
+        return Hypothesis(self.support_.copy(), self._weights())
 
     def _state(self) -> dict[str, object]:
         return {"t": self._t, "support": support_state(self._support)}

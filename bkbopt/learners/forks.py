@@ -150,7 +150,8 @@ class SkeGD(_Sketched):
     """Gradient descent on sketched features (Zhang and Liao 2019), in the form that FORKS is compared with.
 
     As `FORKS`, but with first-order steps, w moves by -step l' z(x), and without the reset: after a refresh w is the
-    least-squares fit, on all sketched points, of the old hypothesis by the new features.
+    least-squares fit, on all sketched points, of the old hypothesis by the new features. Where step |z(x)|^2 exceeds
+    one, which sketched features can bring about, the step is 1 / |z(x)|^2.
 
     Args and attributes: see `FORKS`.
     """
@@ -162,7 +163,7 @@ class SkeGD(_Sketched):
         landmark_descent(block, self._support, self._M, self._w, loss, step, start, stop, p)
 
     def _renew(self, x: Array) -> None:
-        old = self.weights_
+        old = self._weights()
         self._refresh(x)
         K = self._gram(self._sketched, self.support_)
         self._carry(K, K @ old)

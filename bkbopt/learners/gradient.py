@@ -31,7 +31,7 @@ class FOGD(OnlineLearner):
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
         frequencies: D; there are 2 D features.
-        step: the learning rate, positive.
+        step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which w grows without end.
         kernel: None for the Gaussian of `lengthscale`, or an `ARDKernel` on numbers.
         lengthscale: of the Gaussian, in units of the features.
         seed: of the frequencies.
@@ -82,7 +82,7 @@ class NOGD(TwoStageLearner):
 
     Kernel gradient descent until there are B terms, K their kernel matrix with leading eigenpairs V, Lam; then gradient
     descent on z(x) = Lam^-1/2 V^T k(terms, x), starting from the first stage's hypothesis, w = Lam^1/2 V^T a, which is
-    its best approximation of rank k on the terms.
+    its best approximation of rank k on the terms. Steps beyond 1 / |z(x)|^2 are cut to that.
 
     Args and attributes: see `TwoStageLearner`.
     """

@@ -93,7 +93,7 @@ class TwoStageLearner(ExpansionLearner):
             room, loss, step = self._room(), self._loss.code, float(self._own.step)
             t = kogd(block, self._support, self._t, 0, loss, step, 0.0, 0, room, p)
             if self.dictionary_size_ == room:
-                chosen = self._switch(self.support_, self.weights_)
+                chosen = self._switch(self.support_, self._weights())
                 self._keep(chosen)
                 self.switched_at_ = self._t + t
         if t < len(block.X):
@@ -123,15 +123,13 @@ class TwoStageLearner(ExpansionLearner):
             landmark_predictions(block, self._support, self._M, self._w, self._bound(), p[rows])
         return p
 
-    @property
-    def weights_(self) -> Array:
-        """See the class."""
-        return super().weights_ if self.switched_at_ is None else self._M.T @ self._w
+    def _weights(self) -> Array:
+        return super()._weights() if self.switched_at_ is None else self._M.T @ self._w
 
     def hypothesis(self) -> Hypothesis:
         """See `ExpansionLearner`."""
         basis = None if self.switched_at_ is None else self._M.T.copy()
-        return Hypothesis(self.support_.copy(), self.weights_, basis)
+        return Hypothesis(self.support_.copy(), self._weights(), basis)
 
     @property
     def feature_map_(self) -> SketchedFeatures:

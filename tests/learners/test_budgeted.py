@@ -291,6 +291,24 @@ def test_regret_bound_is_for_plain_descent_only() -> None:
         KOGD(window=5).fit(X, y).regret_bound(1.0)
 
 
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("known", [True, False])
+def test_weights_are_those_of_the_decision_function(first: str, known: bool) -> None:
+    X, y = stream(60, repeats=False)
+    labels = np.where(y < 0.0, "a", "b")
+    order = np.argsort(labels != first, kind="stable")
+    learner = KOGD(lengthscale=LENGTH)
+    if known:
+        learner.fit(X[order], labels[order])
+    else:
+        for t in order:
+            learner.learn_one(X[t], labels[t])
+    K = np.array([[gauss(a, b) for b in learner.support_] for a in X])
+    np.testing.assert_allclose(K @ learner.weights_, learner.decision_function(X), rtol=0, atol=1e-13)
+    row_of = np.argmin(np.abs(learner.support_[:, None] - X).sum(-1), axis=1)
+    np.testing.assert_array_equal(np.sign(learner.weights_), y[row_of])
+
+
 def test_norma_forgets_what_its_window_has_passed() -> None:
     X, y = stream(100)
     learner = KOGD(loss="squared", window=7)
