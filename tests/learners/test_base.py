@@ -36,6 +36,7 @@ from bkbopt.learners import (
     SketchedKONS,
     get_loss,
 )
+from tests.learners.streams import surface
 
 Factory = Callable[..., OnlineLearner]
 
@@ -73,12 +74,9 @@ LEARNERS: dict[str, Factory] = {
 #: Learners without a `kernel` that may be anything: Taylor and Fourier features are those of one kernel.
 OWN_KERNEL = {"PKAWV", "PKAWV, ridge", "FOGD"}
 
-RNG = np.random.default_rng(8)
 N = 240
-X = RNG.uniform(-1.0, 1.0, (N, 3))
-F = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
-NUMBERS = F + 0.1 * RNG.standard_normal(N)
-LABELS = np.where(F + 0.2 * RNG.standard_normal(N) > 0.0, "yes", "no")
+X, NUMBERS, SIGNS = surface(N, seed=8)
+LABELS = np.where(SIGNS > 0.0, "yes", "no")
 
 
 @pytest.fixture(params=LEARNERS)

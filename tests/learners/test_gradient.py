@@ -10,23 +10,10 @@ from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import _loops_features as loops
 from bkbopt.learners.gradient import FOGD, NOGD
 from bkbopt.learners.losses import LOSSES, Array
-from bkbopt.learners.stages import TwoStageLearner
+from tests.learners.streams import margins, normal_rows
 
 LENGTH = 0.8
 STEP = 0.2
-
-
-def stream(n: int = 300) -> tuple[Array, Array]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
-    y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
-    y[0] = -1.0
-    return X, y
-
-
-def raw(learner: TwoStageLearner | FOGD, X: Array, y: Array) -> Array:
-    kind = {"decision": True} if LOSSES[learner.loss].task == "classification" else {}
-    return learner.progressive(X, y, **kind)
 
 
 def slope(loss: str, y: float, p: float) -> float:
@@ -46,9 +33,9 @@ def test_cosines_and_sines_are_numpys() -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kernel", [None, matern52(3, [0.5, 1.0, 2.0], outputscale=1.7)], ids=["gaussian", "matern"])
 def test_fogd_is_descent_on_its_features(loss: str, kernel: object) -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = FOGD(loss=loss, frequencies=40, step=STEP, kernel=kernel, lengthscale=LENGTH, seed=1)
-    p = raw(learner, X, y)
+    p = margins(learner, X, y)
     angles = 2.0 * np.pi * X @ learner._omega
     Z = np.hstack([np.cos(angles), np.sin(angles)]) * np.sqrt((1.0 if kernel is None else 1.7) / 40)
     w = np.zeros(80)
@@ -108,9 +95,9 @@ def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int) -> Array:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kernel", [None, rbf(3, LENGTH).__call__], ids=["computed", "called"])
 def test_nogd_is_descent_on_nystrom_features(loss: str, kernel: object) -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = NOGD(loss=loss, budget=30, rank=8, step=STEP, kernel=kernel, lengthscale=LENGTH)
-    p = raw(learner, X, y)
+    p = margins(learner, X, y)
     assert learner.switched_at_ is not None
     assert learner.switched_at_ < 150
     # The eighth eigenvalue is a tenth of the first: rounding grows little.
@@ -118,7 +105,7 @@ def test_nogd_is_descent_on_nystrom_features(loss: str, kernel: object) -> None:
 
 
 def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = NOGD(budget=20, rank=20, lengthscale=LENGTH)
     learner.partial_fit(X[:1], y[:1], classes=[-1, 1])
     t = 1
@@ -134,7 +121,7 @@ def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:
 
 
 def test_weights_and_features_tell_one_hypothesis() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = NOGD(budget=30, rank=8, lengthscale=LENGTH)
     with pytest.raises(NotReadyError, match="feature_map_: expected a learner in its second stage"):
         _ = learner.feature_map_

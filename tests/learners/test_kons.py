@@ -8,13 +8,10 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners import KONS, LOSSES, SketchedKONS, get_loss
+from tests.learners.streams import surface
 
-RNG = np.random.default_rng(1)
 N = 300
-X = RNG.uniform(-1.0, 1.0, (N, 3))
-F = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
-NUMBERS = F + 0.1 * RNG.standard_normal(N)
-LABELS = np.where(F + 0.2 * RNG.standard_normal(N) > 0.0, 1.0, -1.0)
+X, NUMBERS, LABELS = surface(N, seed=1)
 
 
 def polynomial(A: Tensor, B: Tensor) -> Tensor:

@@ -5,13 +5,10 @@ import pytest
 
 from bkbopt.errors import ArgumentError
 from bkbopt.learners import KONS, LOSSES, ProsNKONS, get_loss
+from tests.learners.streams import surface
 
-RNG = np.random.default_rng(2)
 N = 400
-X = RNG.uniform(-1.0, 1.0, (N, 3))
-F = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
-NUMBERS = F + 0.1 * RNG.standard_normal(N)
-LABELS = np.where(F + 0.2 * RNG.standard_normal(N) > 0.0, 1.0, -1.0)
+X, NUMBERS, LABELS = surface(N, seed=2)
 
 
 def targets(loss: str) -> np.ndarray:
