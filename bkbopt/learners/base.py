@@ -22,12 +22,13 @@ import numpy.typing as npt
 
 from bkbopt import storage
 from bkbopt.checks import check_count
-from bkbopt.errors import ArgumentError, BkbError, StateFileError
-from bkbopt.learners.gram import Gram, as_gram, kernel_from_state, kernel_to_state
+from bkbopt.errors import ArgumentError, StateFileError
+from bkbopt.learners.gram import Gram, as_gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.interop import not_ready, tags
 from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, merged_classes, names_of
+from bkbopt.learners.saving import params_from_state, params_to_state, reading
 
 __all__ = ["OnlineLearner"]
 
@@ -225,10 +226,11 @@ class OnlineLearner(ABC):
 
     def state_dict(self) -> dict[str, object]:
         """Parameters and all that was learnt, as `bkbopt.storage` can write it."""
-        state: dict[str, object] = {"class": type(self).__name__, "params": _params_state(self), "learnt": None}
+        params = params_to_state(self.get_params())
+        state: dict[str, object] = {"class": type(self).__name__, "params": params, "learnt": None}
         if self._dim is not None:
             state["learnt"] = {
-                "params": _params_state(self._own),
+                "params": params_to_state(self._own.get_params()),
                 "d": self.n_features_in_,
                 "rounds": self.n_rounds_,
                 "classes": self.classes_.tolist() if self._classifies else None,
@@ -240,35 +242,30 @@ class OnlineLearner(ABC):
         return state
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, kernel: object = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, kernel: object = None, features: object = None) -> Self:
         """The learner that `save` wrote; `OnlineLearner.load` reads any of them.
 
         Args:
             path: the file.
             kernel: the kernel, where the learner had one that is not of `bkbopt.kernels` (its code is not saved).
+            features: the feature map, where it had one that `bkbopt.features.saving` does not know.
 
         Raises:
             StateFileError: the file is damaged, or holds something else.
-            ArgumentError: a kernel is needed and was not given.
+            ArgumentError: a kernel or a map is needed and was not given.
         """
         saved: Any = storage.load(path, kind=KIND)
-        try:
-            return cls.from_state(saved, kernel)
-        except BkbError:
-            raise
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise StateFileError(
-                f"path: expected the state of a learner, got a file whose state does not fit together: {path}"
-            ) from error
+        with reading("learner", path):
+            return cls.from_state(saved, kernel, features)
 
     @classmethod
-    def from_state(cls, saved: dict[str, Any], kernel: object = None) -> Self:
+    def from_state(cls, saved: dict[str, Any], kernel: object = None, features: object = None) -> Self:
         """The inverse of `state_dict`; the errors are those of `load`."""
         kinds = {c.__name__: c for c in _concrete(cls)}
         if saved["class"] not in kinds:
             raise StateFileError(f"path: expected the state of a {cls.__name__}, got that of a {saved['class']}.")
         learnt = saved["learnt"]
-        learner = kinds[saved["class"]](**_params_from_state((learnt or saved)["params"], kernel))
+        learner = kinds[saved["class"]](**params_from_state((learnt or saved)["params"], kernel, features))
         if learnt is not None:
             learner._begin(learnt["d"], learnt["names"])
             if learnt["classes"] is not None:
@@ -277,7 +274,7 @@ class OnlineLearner(ABC):
             if learnt["rng"] is not None:
                 learner._rng.bit_generator.state = learnt["rng"]
             learner._restore(learnt["state"])
-            learner.set_params(**_params_from_state(saved["params"], kernel))
+            learner.set_params(**params_from_state(saved["params"], kernel, features))
         return learner
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -381,17 +378,6 @@ class OnlineLearner(ABC):
         if self._dim is None:
             raise not_ready(type(self).__name__)
         return self._raw(self._rows(X))
-
-
-def _params_state(learner: OnlineLearner) -> dict[str, object]:
-    """The parameters for a state file."""
-    params = learner.get_params()
-    return params | {"kernel": kernel_to_state(params["kernel"])} if "kernel" in params else params
-
-
-def _params_from_state(params: dict[str, Any], kernel: object) -> dict[str, Any]:
-    """The inverse of `_params_state`; `kernel` is the caller's."""
-    return params | {"kernel": kernel_from_state(params["kernel"], kernel)} if "kernel" in params else params
 
 
 def _concrete(cls: type[OnlineLearner]) -> list[type[Any]]:

@@ -34,3 +34,16 @@ def margins(learner: OnlineLearner, X: Array, y: Array) -> Array:
     """Progressive predictions before they become labels."""
     kind = {"decision": True} if get_loss(learner.loss).task == "classification" else {}
     return learner.progressive(X, y, **kind)
+
+
+ARMS_D = 8
+
+
+def arms_and_values(n: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Arms `(n, ARMS_D)` in the unit ball with a falling spectrum, noisy values, and theta with norm one."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal(ARMS_D)
+    theta /= np.linalg.norm(theta)
+    X = rng.standard_normal((n, ARMS_D)) * 0.5 ** np.arange(ARMS_D)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
+    return X, X @ theta + 0.1 * rng.standard_normal(n), theta

@@ -1,6 +1,7 @@
 """PKAWV against Kernel-AWV, the paper's literal second algorithm, and its regret bound."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.features import Nystrom, Taylor
+from bkbopt.features import Nystrom, RandomFourier, Taylor
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import PKAWV, KernelAWV, OnlineKRR
 
@@ -136,6 +137,20 @@ def test_a_feature_map_of_the_package_serves() -> None:
     features = Nystrom.from_points(kernel, torch.from_numpy(X[::5].copy()))
     ours = PKAWV(features=features, lam=0.3).progressive(X, Y)
     np.testing.assert_allclose(ours, PKAWV(features=X[::5], **OPTIONS).progressive(X, Y), atol=1e-10)
+
+
+def test_feature_maps_of_numbers_are_saved_and_others_are_asked_for(tmp_path: Path) -> None:
+    fourier = RandomFourier.from_kernel(rbf(3, 0.6), 20, np.random.default_rng(0))
+    nystrom = Nystrom.from_points(rbf(3, 0.6), torch.from_numpy(X[::5].copy()))
+    for features in (fourier, Taylor(3, 2), nystrom):
+        model = PKAWV(features=features, lam=0.3).fit(X, Y)
+        model.save(tmp_path / "learner")
+        if features is nystrom:
+            with pytest.raises(ArgumentError, match="pass features= with the same map to load"):
+                PKAWV.load(tmp_path / "learner")
+        loaded = PKAWV.load(tmp_path / "learner", features=nystrom)
+        assert type(loaded.features) is type(features)
+        np.testing.assert_array_equal(loaded.progressive(X, Y), model.progressive(X, Y))
 
 
 def test_inducing_points_of_another_kernel_serve() -> None:
