@@ -11,9 +11,9 @@ and a new function; the noise of a step is the same for all players:
 
 "2 sd" explores by two posterior standard deviations, "draw" by one draw of the posterior (Thompson sampling), and
 "theorem" by the confidence radius of the method's own theorem, with the bounds on theta and noise known. OFUL is SOFUL
-with a sketch of as many rows as dimensions; their ridge is one, that of all others the noise variance. "regret" is cumulative and noise-free, "last tenth" that of the last tenth
-of the steps as a part of what an arm at random costs, and "rho / lam" is what the sketch of SOFUL has lost: where it
-grows, so does its radius.
+with a sketch of as many rows as dimensions; their ridge is one, that of all others the noise variance. "regret" is
+cumulative and noise-free, "last tenth" that of the last tenth of the steps as a part of what an arm at random costs,
+and "rho / lam" is what the sketch of SOFUL has lost: where it grows, so does its radius.
 """
 
 import argparse

@@ -22,13 +22,13 @@ import numpy.typing as npt
 
 from bkbopt import storage
 from bkbopt.checks import check_count
-from bkbopt.errors import ArgumentError, StateFileError
+from bkbopt.errors import ArgumentError, StateFileError, reading_state
 from bkbopt.learners.gram import Gram, as_gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.interop import not_ready, tags
 from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, merged_classes, names_of
-from bkbopt.learners.saving import params_from_state, params_to_state, reading
+from bkbopt.learners.saving import params_from_state, params_to_state
 
 __all__ = ["OnlineLearner"]
 
@@ -255,7 +255,7 @@ class OnlineLearner(ABC):
             ArgumentError: a kernel or a map is needed and was not given.
         """
         saved: Any = storage.load(path, kind=KIND)
-        with reading("learner", path):
+        with reading_state("a learner", path):
             return cls.from_state(saved, kernel, features)
 
     @classmethod

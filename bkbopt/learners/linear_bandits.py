@@ -20,11 +20,11 @@ import numpy as np
 
 from bkbopt import storage
 from bkbopt.checks import check_count, check_number
-from bkbopt.errors import ArgumentError, StateFileError
+from bkbopt.errors import ArgumentError, StateFileError, reading_state
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
 from bkbopt.learners.rows import as_row, as_rows
-from bkbopt.learners.saving import params_from_state, params_to_state, reading
+from bkbopt.learners.saving import params_from_state, params_to_state
 
 __all__ = ["LinearBandit"]
 
@@ -120,7 +120,7 @@ class LinearBandit(ABC):
             ArgumentError: a feature map is needed and was not given.
         """
         saved: Any = storage.load(path, kind=KIND)
-        with reading("bandit", path):
+        with reading_state("a bandit", path):
             return cls.from_state(saved, features)
 
     @classmethod

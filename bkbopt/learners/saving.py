@@ -1,15 +1,12 @@
-"""Parameters of learners and bandits in state files, and what a file that does not fit together raises."""
+"""Parameters of learners and bandits in state files."""
 
-import contextlib
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from bkbopt.errors import BkbError, StateFileError
 from bkbopt.features.saving import map_from_state, map_to_state
 from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 
-__all__ = ["params_from_state", "params_to_state", "reading"]
+__all__ = ["params_from_state", "params_to_state"]
 
 
 def params_to_state(params: Mapping[str, object]) -> dict[str, object]:
@@ -34,20 +31,3 @@ def params_from_state(state: Mapping[str, Any], kernel: object, features: object
     if isinstance(params.get("features"), dict):
         params["features"] = map_from_state(params["features"]["map"], features)
     return params
-
-
-@contextlib.contextmanager
-def reading(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
-    """A block that makes `what` from the state in `path`.
-
-    Raises:
-        StateFileError: a part is missing or is not what it should be.
-    """
-    try:
-        yield
-    except BkbError:
-        raise
-    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise StateFileError(
-            f"path: expected the state of a {what}, got a file whose state does not fit together: {path}"
-        ) from error
