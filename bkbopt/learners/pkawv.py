@@ -58,6 +58,7 @@ class PKAWV(OnlineLearner):
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         max_features: Taylor bases with more features are refused, and KORS stops at as many inducing points.
+        squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
         seed: of KORS.
 
     Attributes:
@@ -76,6 +77,7 @@ class PKAWV(OnlineLearner):
     beta: float = 1.0
     eps: float = 0.5
     max_features: int = 10_000
+    squared_weights: bool = False
     seed: int | None = 0
 
     def _start(self, d: int) -> None:
@@ -87,7 +89,8 @@ class PKAWV(OnlineLearner):
         self._square, self._largest = 0.0, 0.0
         if isinstance(self.features, str) and self.features == "nystrom":
             mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
-            self._growing = GrowingNystrom(self._gram, d, KORS(mu, self.beta, self.eps, limit))
+            kors = KORS(mu, self.beta, self.eps, limit, bool(self.squared_weights))
+            self._growing = GrowingNystrom(self._gram, d, kors)
         else:
             self._map = _feature_map(self, self._gram, d, limit)
         self._ridge = Ridge(self._lam, 0 if self._map is None else self._map.size)

@@ -140,6 +140,22 @@ def test_scikit_learns_own_checks_pass(cls: type[OnlineLearner]) -> None:
     assert set(expected) == {r["check_name"] for r in results if r["status"] == "xfail"}
 
 
+#: Learners of either task that reach an R^2 of a half in one pass over the hundred or so rows of that check; gradient
+#: descent with a budget of as many terms, sketches of them and clipped Newton steps need more.
+QUICK_REGRESSORS = {KOGD, FOGD}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", [KONS, SketchedKONS, ProsNKONS, KOGD, BOGD, FOGD, NOGD, SkeGD, FORKS])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_own_checks_pass_for_regressions_too(cls: type[OnlineLearner]) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
+    results = check_estimator(cls(loss="squared"), on_fail=None, on_skip=None)  # type: ignore[call-arg]
+    failed = {r["check_name"] for r in results if r["status"] == "failed"}
+    assert failed == (set() if cls in QUICK_REGRESSORS else {"check_regressors_train"})
+
+
 def test_grid_search_and_pipelines_take_learners() -> None:
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
@@ -316,7 +332,7 @@ def test_bad_rows_are_refused_and_change_nothing(make: Factory, bad: str, tmp_pa
     model, y = told(make, 60), targets(make)
     before = file_of(model, tmp_path)
     for call in (model.predict, lambda rows: model.partial_fit(rows, y[: len(rows)])):
-        with pytest.raises((ArgumentError, ArgumentTypeError), match="X"):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^X(:| has)"):
             call(BAD_ROWS[bad])
     assert file_of(model, tmp_path) == before
 
@@ -339,7 +355,7 @@ def test_targets_that_do_not_fit_are_refused(make: Factory, tmp_path: Path) -> N
     model, y = told(make, 60), targets(make)
     before = file_of(model, tmp_path)
     for bad in (y[:5], np.stack([y, y], 1), None):
-        with pytest.raises(ArgumentError, match="y"):
+        with pytest.raises(ArgumentError, match=r"^y(:| should be)"):
             model.partial_fit(X, bad)
     assert file_of(model, tmp_path) == before
 
@@ -525,7 +541,7 @@ def test_errors_of_the_kernels_own_leave_all_as_it_was(name: str) -> None:
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), "one"])
 def test_lengthscale_out_of_range_is_refused_when_learning_begins(make: Factory, bad: object) -> None:
     model = make(lengthscale=bad)
-    with pytest.raises((ArgumentError, ArgumentTypeError), match="lengthscale"):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^lengthscale: expected a positive finite length"):
         model.fit(X, targets(make))
     assert set(vars(model)) == set(model.get_params())
 
@@ -537,7 +553,7 @@ def test_seed_decides_everything(name: str) -> None:
     np.testing.assert_array_equal(a, b)
     if name not in {"PKAWV", "PKAWV, ridge"}:  # those draw nothing
         assert (a != c).any()
-    with pytest.raises((ArgumentError, ArgumentTypeError), match="seed"):
+    with pytest.raises(ArgumentError, match=r"^seed: expected a whole number >= 0, got -1"):
         LEARNERS[name](seed=-1).fit(X, y)
 
 

@@ -120,15 +120,17 @@ def test_bound_is_refused_before_the_first_row_and_for_what_is_no_norm() -> None
         KONS().fit(X, LABELS).regret_bound(-1.0)
 
 
-def test_bound_is_that_of_the_paper_with_explicit_matrices() -> None:
-    model, rule = KONS(loss="absolute", kernel=polynomial), get_loss("absolute")
+@pytest.mark.parametrize(("loss", "eta"), [("absolute", None), ("squared", 0.3), ("squared", 0.05)])
+def test_bound_is_that_of_the_paper_with_explicit_matrices(loss: str, eta: float | None) -> None:
+    model, rule = KONS(loss=loss, kernel=polynomial, eta=eta), get_loss(loss)
     g = rule.slope(NUMBERS, model.progressive(X, NUMBERS))
     A, newton, excess = np.eye(10), 0.0, 0.0
     for t, (z, slope) in enumerate(zip(features(X), g, strict=True)):
-        eta = rule.step_weight(1.0, t + 1)
-        A += eta * slope**2 * np.outer(z, z)
+        weight = eta or rule.step_weight(1.0, t + 1)
+        A += weight * slope**2 * np.outer(z, z)
         newton += slope**2 * z @ np.linalg.solve(A, z)
-        excess += eta * slope**2
+        excess += max(weight - rule.curvature(1.0), 0.0) * slope**2
+    assert (excess > 0.0) == (eta != 0.05)
     assert model.regret_bound(3.0) == pytest.approx(0.5 * (9.0 + newton + 4.0 * excess), rel=1e-10)
 
 
