@@ -202,7 +202,8 @@ class BPAS(_Budgeted):
 
     A hinge loss l = max(0, 1 - y f_t) > 0 adds x_t with weight tau y, tau = min(C, l / k(x_t, x_t)), while there is
     room. Then x_t replaces the term r, with the weight a_r k(s_r, x_t) / k(x_t, x_t) + tau y, for which
-    |change of f|^2 / 2 + C (loss after) is smallest.
+    |change of f|^2 / 2 + C (loss after) is smallest. The loss after is the same for all, so that is the term with the
+    smallest a_r^2 (k(s_r, s_r) - k(s_r, x_t)^2 / k(x_t, x_t)).
 
     Args:
         budget: B.

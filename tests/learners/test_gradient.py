@@ -67,8 +67,8 @@ def test_fogd_refuses_kernels_without_a_known_spectrum() -> None:
         FOGD(frequencies=0).learn_one(np.zeros(2), 1)
 
 
-def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int) -> Array:
-    kernel = rbf(3, LENGTH)
+def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int, height: float = 1.0) -> Array:
+    kernel = rbf(3, LENGTH, height)
     K = kernel(torch.tensor(X), torch.tensor(X)).numpy()
     terms: list[int] = []
     a: list[float] = []
@@ -88,7 +88,7 @@ def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int) -> Array:
         else:
             z = M @ K[t, terms]
             p[t] = z @ w
-            w = w - STEP * slope(loss, y[t], p[t]) * z
+            w = w - min(STEP, 1.0 / (z @ z)) * slope(loss, y[t], p[t]) * z
     return p
 
 
@@ -102,6 +102,15 @@ def test_nogd_is_descent_on_nystrom_features(loss: str, kernel: object) -> None:
     assert learner.switched_at_ < 150
     # The eighth eigenvalue is a tenth of the first: rounding grows little.
     np.testing.assert_allclose(p, literal_nogd(X, y, loss, 30, 8), rtol=0, atol=1e-11)
+
+
+def test_steps_that_are_too_long_are_cut() -> None:
+    X, y = normal_rows(300)
+    learner = NOGD(loss="hinge", budget=30, rank=8, step=STEP, kernel=rbf(3, LENGTH, 20.0))
+    p = margins(learner, X, y)
+    Z = learner.feature_map_(torch.tensor(X))
+    assert float((STEP * (Z * Z).sum(1) > 1.0).double().mean()) > 0.5
+    np.testing.assert_allclose(p, literal_nogd(X, y, "hinge", 30, 8, 20.0), rtol=0, atol=1e-10)
 
 
 def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:

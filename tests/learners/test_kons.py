@@ -74,6 +74,36 @@ def test_sketched_predictions_are_those_of_a_newton_step_without_the_rows_left_o
     np.testing.assert_allclose(predictions, explicit(loss, 1.0, None, entered), atol=1e-11)
 
 
+def drawn(model: SketchedKONS, y: np.ndarray, predictions: np.ndarray) -> list[int]:
+    """Rows that enter A by Algorithm 3 with dense solves, from the coins and slopes of the learner."""
+    rule, coins = get_loss(model.loss), np.random.default_rng(model.seed).random((N, 2))
+    g = rule.slope(y, predictions)
+    scale = g * np.sqrt([rule.step_weight(model.C, t + 1) for t in range(N)])
+    K = (features(X) @ features(X).T) * np.outer(scale, scale)
+    sampled: list[int] = []
+    p: list[float] = []
+    entered = []
+    for t in range(N):
+        k = K[sampled, t]
+        c = K[t, t] - k @ np.linalg.solve(K[np.ix_(sampled, sampled)] + model.alpha * np.diag(p), k)
+        probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.alpha))
+        if coins[t, 0] < probability:
+            sampled.append(t)
+            p.append(probability)
+        if coins[t, 1] < max(probability, model.gamma) and scale[t] != 0.0:
+            entered.append(t)
+    return entered
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("gamma", [0.0, 0.2])
+def test_rows_enter_by_their_scores_and_by_chance(loss: str, gamma: float) -> None:
+    model = SketchedKONS(loss=loss, kernel=polynomial, gamma=gamma, beta=0.3, eps=0.7, alpha=0.4, seed=2)
+    predictions = model.progressive(X, targets(loss), decision=True)
+    assert model._J.rows.tolist() == drawn(model, targets(loss), predictions)
+    assert 5 < model.dictionary_size_ < 0.5 * N
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("learner", [KONS, SketchedKONS])
 def test_batches_of_any_size_predict_what_the_stream_does(learner: type[KONS], loss: str) -> None:

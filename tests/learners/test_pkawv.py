@@ -131,6 +131,13 @@ def test_attributes_are_those_of_the_features() -> None:
     assert model.dictionary_size_ == 10
 
 
+def test_bound_is_for_the_largest_target_of_all_batches() -> None:
+    model = PKAWV(**OPTIONS)
+    for y in (Y, 3.0 * Y, 0.1 * Y):
+        model.progressive(X, y)
+    assert model.regret_bound_ == pytest.approx(9.0 * np.max(Y**2) * model.logdet_, rel=1e-12)
+
+
 def test_growing_features_and_ridge_promise_no_regret_bound() -> None:
     assert PKAWV(features="nystrom").fit(X, Y).regret_bound_ == float("inf")
     assert PKAWV(forward=False).fit(X, Y).regret_bound_ == float("inf")

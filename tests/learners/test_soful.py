@@ -55,6 +55,24 @@ def test_sketched_radius_covers_and_is_no_larger_than_the_printed_one(sketch: in
         assert bandit.radius_ <= 0.1 * math.sqrt(inside * excess) + excess + 1e-12
 
 
+@pytest.mark.parametrize("sketch", [2, 4])
+def test_sketched_radius_is_that_of_dense_matrices(sketch: int) -> None:
+    X, y, _ = arms_and_values(100)
+    bandit = SOFUL(sketch, lam=0.5, norm=1.5, noise_sd=0.1, delta=0.05)
+    for x, v in zip(X, y, strict=True):
+        bandit.learn_one(x, v)
+    V = bandit._sketch.S.T @ bandit._sketch.S + 0.5 * np.eye(D)
+    logdet = np.linalg.slogdet((V + bandit.rho_ * np.eye(D)) / 0.5)[1]
+    excess = 1.0 + bandit.rho_ / 0.5
+    assert excess > 1.2
+    noise = 0.1 * math.sqrt(excess) * math.sqrt(logdet + 2.0 * math.log(20.0))
+    assert bandit.radius_ == pytest.approx(noise + 1.5 * math.sqrt(0.5) * excess, rel=1e-12)
+    # The two inequalities that it rests on.
+    full = X.T @ X + 0.5 * np.eye(D)
+    assert np.linalg.eigvalsh(excess * V - full)[0] >= -1e-10
+    assert np.linalg.eigvalsh(full - V)[0] >= -1e-10
+
+
 def test_soful_thompson_draws_have_the_covariance_of_the_ellipsoid() -> None:
     X, y, _ = arms_and_values(40)
     bandit = SOFUL(3, noise_sd=0.1, policy="thompson")
