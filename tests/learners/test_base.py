@@ -213,6 +213,10 @@ def test_batches_of_any_size_predict_what_the_stream_does(make: Factory) -> None
     classes = np.unique(y) if classifies(make) else None
     parts = [margins(model, X[a:b], y[a:b], classes=classes) for a, b in pairwise([0, 1, 2, 7, 20, 133, 134, N])]
     np.testing.assert_allclose(np.concatenate(parts), whole, atol=1e-10)
+    if isinstance(model, OnlineKRR | PKAWV):
+        at_once = told(make)
+        assert model.regret_ == pytest.approx(at_once.regret_, rel=1e-9)  # type: ignore[attr-defined]
+        assert model.regret_bound_ == pytest.approx(at_once.regret_bound_, rel=1e-9)  # type: ignore[attr-defined]
 
 
 def test_learning_without_predicting_leads_to_the_same_state(make: Factory) -> None:

@@ -60,9 +60,13 @@ def test_quadrature_features_give_the_gaussian_process_and_its_thompson_draws() 
 
 def test_many_rounds_add_up_to_no_more_than_rounding() -> None:
     X, y, _ = arms_and_values(1_100)
-    bandit = CBRAP(6, lam=1e-3)
+    bandit, fresh = CBRAP(6, lam=1e-3), []
     for x, v in zip(X, y, strict=True):
         bandit.learn_one(x, v)
+        # Triangular as it is made, and no longer after a rank-one step.
+        if torch.equal(bandit._ridge.root, bandit._ridge.root.tril()):
+            fresh.append(bandit.n_rounds_)
+    assert fresh == [512, 1024]
     Z = X @ bandit.P_.numpy().T
     A = Z.T @ Z + 1e-3 * np.eye(6)
     root = bandit._ridge.root.numpy()

@@ -88,6 +88,14 @@ def test_one_point_is_learnt_as_a_gaussian_process_learns_it() -> None:
         assert float(gp.fitted()[0]) == pytest.approx(3.0 * 2.0 / (2.0 + NOISE), rel=1e-12), name
 
 
+def test_one_point_is_learnt_by_a_newton_step_but_for_what_its_slope_adds() -> None:
+    gp = Online(KERNEL, NOISE, learner="kons")
+    gp.observe([[0.5, 0.5]], [3.0])
+    y, nu = 3.0 / 4.0, NOISE / 2.0
+    # u = 2 y phi / A with A = 2 (1 + nu) + eta (2 y)^2, and eta = 1/8.
+    assert float(gp.fitted()[0]) == pytest.approx(4.0 * 2.0 * y / (2.0 * (1.0 + nu) + 0.5 * y**2), rel=1e-12)
+
+
 # -- the variance ----------------------------------------------------------------------------------------------------
 
 
