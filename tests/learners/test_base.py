@@ -181,6 +181,11 @@ def test_score_is_accuracy_or_r_squared(make: Factory) -> None:
     assert model.score(X, y) == pytest.approx(direct, abs=1e-12)
 
 
+def test_score_of_equal_targets_is_all_or_nothing() -> None:
+    model = KernelAWV().fit(X, np.zeros(N))
+    assert (model.score(X, np.zeros(N)), model.score(X, np.ones(N))) == (1.0, 0.0)
+
+
 def test_regressions_have_no_decision_function() -> None:
     assert not hasattr(KernelAWV(), "decision_function")
     assert hasattr(KONS(), "decision_function")

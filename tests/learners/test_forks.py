@@ -242,16 +242,27 @@ def test_blocks_may_end_anywhere(kind: type[FORKS | SkeGD], rows: int, monkeypat
 
 @pytest.mark.parametrize("kind", [FORKS, SkeGD])
 @pytest.mark.parametrize("way", ["eigen", "tisvd", "exact"])
-def test_saved_learner_goes_on_alike_in_both_stages(kind: type[FORKS | SkeGD], way: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sizes", [{}, {"sample": 1, "rank": 1, "seed": 2}, {"sample": 7, "rank": 3}], ids=str)
+def test_saved_learner_goes_on_alike_in_both_stages(
+    kind: type[FORKS | SkeGD], way: str, sizes: dict[str, int], tmp_path: Path
+) -> None:
     X, y = normal_rows(300)
     for stop in (3, 60, 200):
-        learner = kind(budget=B, refresh_every=RHO, lengthscale=LENGTH, decomposition=way, seed=0)
+        options = {"budget": B, "refresh_every": RHO, "lengthscale": LENGTH, "decomposition": way, "seed": 0}
+        learner = kind(**{**options, **sizes})
         learner.partial_fit(X[:stop], y[:stop])
         learner.save(tmp_path / "state")
         again = kind.load(tmp_path / "state")
         np.testing.assert_array_equal(again.decision_function(X), learner.decision_function(X))
         np.testing.assert_array_equal(margins(again, X[stop:], y[stop:]), margins(learner, X[stop:], y[stop:]))
         assert (again.n_refreshes_, again.switched_at_) == (learner.n_refreshes_, learner.switched_at_)
+
+
+def test_defaults_follow_the_budget() -> None:
+    X, y = normal_rows(300)
+    for kind, budget, rank, sample in ((NOGD, 30, 3, 30), (SkeGD, 30, 3, 6), (FORKS, 5, 1, 1)):
+        learner = kind(budget=budget).fit(X, y)
+        assert learner._M.shape == (rank, sample)
 
 
 @pytest.mark.parametrize("kind", [RBP, Forgetron, BPAS, BOGD, Projectron, KOGD, FOGD, NOGD, SkeGD, FORKS])

@@ -76,6 +76,19 @@ def test_list_names_every_bandit() -> None:
     assert exported - {LinearBandit} == {type(make()) for make in BANDITS.values()}
 
 
+def test_choices_are_the_largest_upper_bound_or_the_largest_value_of_a_draw(
+    make: Callable[..., LinearBandit],
+) -> None:
+    X = arms_and_values(200, seed=1)[0][:, : dim(make)]
+    bandit = told(make, 8)
+    mean, width = bandit.bounds(X)
+    assert bandit.select(X) == int(np.argmax(mean + width)) != int(np.argmax(mean))
+    bandit, twin = (told(make, 8, policy="thompson") for _ in range(2))
+    chosen = [bandit.select(X) for _ in range(30)]
+    assert chosen == [int(np.argmax(twin._draw(X))) for _ in range(30)]
+    assert len(set(chosen)) > 3
+
+
 @pytest.mark.parametrize("policy", ["ucb", "thompson"])
 @pytest.mark.parametrize("n", [0, 1, 5, 30])
 def test_saved_bandit_goes_on_as_if_nothing_had_happened(

@@ -55,8 +55,9 @@ def test_a_feature_may_be_added_late() -> None:
     check(ridge, Z, Y)
 
 
-def test_a_feature_that_is_there_already_is_survived() -> None:
-    ridge = Ridge(1e-12, 1)
+@pytest.mark.parametrize("lam", [1e-12, 1e-20, 1e-30])
+def test_a_feature_that_is_there_already_is_survived(lam: float) -> None:
+    ridge = Ridge(lam, 1)
     ridge.learn(Z[:, :1], Y, forward=False)
     z = Z[:, 0]
     ridge.grow(np.array([z @ z]), float(z @ z), float(Y @ z))

@@ -212,6 +212,27 @@ def test_rebuild_counts_every_evaluation() -> None:
     np.testing.assert_allclose(gp.posterior(XS).variance, exact.posterior(XS).variance, rtol=0.0, atol=1e-9)
 
 
+def test_learners_begin_anew_with_the_points_in_another_order() -> None:
+    gp = told("kons")
+    rows = gp._learner._X.rows.copy()  # type: ignore[union-attr]
+    gp.rebuild(gp.observations, KERNEL, NOISE)
+    again = gp._learner._X.rows  # type: ignore[union-attr]
+    # In the order of search points of one region would come together.
+    assert not np.array_equal(again, rows)
+    np.testing.assert_array_equal(np.unique(again, axis=0), np.unique(rows, axis=0))
+
+
+@pytest.mark.parametrize("name", ["pkawv", "kons", "forks"])
+def test_every_hallucination_has_an_epoch_of_its_own(name: str) -> None:
+    gp, none = told(name), torch.zeros(0, 2, dtype=torch.float64)
+    # What one imagines the next may take back: bounds from the one are none for the other.
+    epochs = [gp.model.epoch]
+    for n in (3, 2, 1):
+        epochs.append(gp.hallucinate(torch.as_tensor(XS[:n]), none, 0.0).epoch)
+        epochs.append(gp.model.epoch)
+    assert len(set(epochs)) == len(epochs)
+
+
 def test_log_growth_bounds_the_information_gain_of_the_kernel() -> None:
     gp = told("bogd", settings={"budget": 4})
     K = KERNEL(*(torch.as_tensor(data()[0]),) * 2)
