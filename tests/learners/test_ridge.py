@@ -65,6 +65,20 @@ def test_a_feature_that_is_there_already_is_survived(lam: float) -> None:
     assert ridge.w.sum() == pytest.approx(float(Y @ z / (z @ z)), rel=1e-3)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_features_that_the_others_span_are_survived(seed: int) -> None:
+    # What is left of them is rounding, negative as often as not.
+    rng, ridge = np.random.default_rng(seed), Ridge(1e-20, 5)
+    old = Z[:, :5]
+    ridge.learn(old, Y, forward=False)
+    for _ in range(4):
+        z = old @ rng.standard_normal(old.shape[1])
+        ridge.grow(old.T @ z, float(z @ z), float(Y @ z))
+        old = np.column_stack([old, z])
+    assert np.isfinite(ridge.R).all()
+    assert np.isfinite(ridge.w).all()
+
+
 @pytest.mark.parametrize("lam", [1e-9, 1e-18, 1e-30])
 def test_tiny_ridge_is_survived_where_features_repeat_each_other(lam: float) -> None:
     """Five directions in nine features: A is singular but for lam."""
