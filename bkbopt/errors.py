@@ -5,6 +5,10 @@ A message names the argument, says what was expected and what came, and what to 
 of these leaves the object it was called on as it was.
 """
 
+import contextlib
+import os
+from collections.abc import Iterator
+
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
@@ -16,6 +20,7 @@ __all__ = [
     "StateFileError",
     "TrialStateError",
     "UnknownTrialError",
+    "reading_state",
 ]
 
 
@@ -73,3 +78,21 @@ class StateFileError(BkbError, ValueError):
 
 class MissingPackageError(BkbError, ImportError):
     """The call needs a package that is not installed; the message says which extra of bkbopt brings it."""
+
+
+@contextlib.contextmanager
+def reading_state(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """A block that makes `what`, "an optimizer" say, from the state that was loaded from `path`.
+
+    Raises:
+        StateFileError: a part is missing or is not what it should be.
+    """
+    try:
+        yield
+    except BkbError:
+        raise
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        # What code raises where a part is missing or is not what it should be.
+        raise StateFileError(
+            f"path: expected the state of {what}, got a file whose state does not fit together: {path}"
+        ) from error

@@ -94,15 +94,20 @@ def eigh(A: Tensor) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-def safe_cholesky(A: Tensor) -> Tensor:
+def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
     """Lower Cholesky factor of the symmetric matrix `A (m, m)`, with bounded jitter.
+
+    Args:
+        A: the matrix.
+        size: what jitter is a part of; None for the mean of the diagonal. A difference of larger matrices has their
+            rounding.
 
     Raises:
         KernelError: `A` is not finite, or not positive semi-definite beyond rounding.
     """
     if not bool(torch.isfinite(A).all()):
         raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
-    scale = A.diagonal(dim1=-2, dim2=-1).mean().abs()
+    scale = A.diagonal(dim1=-2, dim2=-1).mean().abs() if size is None else abs(size)
     for jitter in JITTERS:
         B = A if jitter == 0.0 else A + torch.eye(A.shape[-1], dtype=A.dtype, device=A.device) * (jitter * scale)
         L, info = torch.linalg.cholesky_ex(B)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bkbopt import confidence, storage
 from bkbopt.domains import BoxDomain, Pool
 from bkbopt.domains.base import Params
-from bkbopt.errors import ArgumentError, BkbError, StateFileError
+from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.modelling import restored_kernel
 from bkbopt.reports import Diagnostics
 from bkbopt.space import Space
@@ -65,15 +65,8 @@ def load(
 ) -> "Optimizer":
     """See `Optimizer.load`."""
     state: Any = storage.load(path, kind=KIND)
-    try:
+    with reading_state("an optimizer", path):
         return _rebuilt(cls, state, pool, surrogate, feasible)
-    except BkbError:
-        raise
-    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        # What the code below raises where a part is missing or is not what it should be.
-        raise StateFileError(
-            f"path: expected the state of an optimizer, got a file whose state does not fit together: {path}"
-        ) from error
 
 
 def _rebuilt(

@@ -206,15 +206,15 @@ def print_streams(
     for stream in streams:
         data = load(folder, stream.source)
         tuning = stream.draw(data, None)
-        rows = stream.draw(data, 0)
-        learners, lines = makers(stream, len(tuning[1])), [_constant_row(rows[1])]
+        X, y = stream.draw(data, 0)
+        learners, lines = makers(stream, len(tuning[1])), [_constant_row(y)]
         one_width = width_of(stream, tuning, "FORKS", kept)
         for name, make in learners.items():
             margins(make(1.0, 0), tuning[0][:600], tuning[1][:600])  # compiles
             width = width_of(stream, tuning, name, kept)
             runs, alike = (_kept_runs(stream, data, name, w, range(seeds), kept) for w in (width, one_width))
             lines.append(_row(stream, name, width, runs, alike))
-        n, d = rows[0].shape
+        n, d = X.shape
         title = f"FORKS, {table}, {stream.name}: {n:,} rounds, d = {d}, B = {stream.budget}, {seeds} permutation(s)"
         print_table(title, HEADER, lines, NOTES[table])
     if missing or not streams:

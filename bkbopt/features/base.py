@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
-__all__ = ["FeatureMap", "WithoutResidual"]
+__all__ = ["FeatureMap", "WithoutResidual", "ZeroResidual"]
 
 
 @runtime_checkable
@@ -41,8 +41,24 @@ class FeatureMap(Protocol):
         ...
 
 
+class ZeroResidual:
+    """The residual of features with |z(x)|^2 = k(x, x) wherever x lies, or for which this is declared."""
+
+    def residual(self, X: Tensor, Z: Tensor) -> Tensor:
+        """Zeros `(n,)`."""
+        return Z.new_zeros(Z.shape[0])
+
+    def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
+        """Zeros `(n, n)`."""
+        return Z.new_zeros(Z.shape[0], Z.shape[0])
+
+    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
+        """Zeros `(n1, n2)`."""
+        return Z1.new_zeros(Z1.shape[0], Z2.shape[0])
+
+
 @dataclass(frozen=True)
-class WithoutResidual:
+class WithoutResidual(ZeroResidual):
     """The same features, with what they cannot see declared to be nothing: subset of regressors.
 
     This is the variance starvation that BKB's paper warns of (Calandriello et al. 2019, section 3.1); it is here to be
@@ -69,15 +85,3 @@ class WithoutResidual:
     def __call__(self, X: Tensor) -> Tensor:
         """See `FeatureMap`."""
         return self.features(X)
-
-    def residual(self, X: Tensor, Z: Tensor) -> Tensor:
-        """Zeros `(n,)`."""
-        return Z.new_zeros(Z.shape[0])
-
-    def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
-        """Zeros `(n, n)`."""
-        return Z.new_zeros(Z.shape[0], Z.shape[0])
-
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """Zeros `(n1, n2)`."""
-        return Z1.new_zeros(Z1.shape[0], Z2.shape[0])

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
+from bkbopt.features.base import ZeroResidual
 from bkbopt.kernels import ARDKernel
 
 __all__ = ["RandomFourier"]
@@ -26,7 +27,7 @@ DEGREES = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}
 
 
 @dataclass(frozen=True)
-class RandomFourier:
+class RandomFourier(ZeroResidual):
     """2 D random Fourier features of a stationary kernel; see the module's table.
 
     Example:
@@ -71,15 +72,3 @@ class RandomFourier:
         """See `FeatureMap`."""
         P = X @ self.omega.T
         return torch.cat([torch.cos(P), torch.sin(P)], 1) * math.sqrt(self.outputscale / self.omega.shape[0])
-
-    def residual(self, X: Tensor, Z: Tensor) -> Tensor:
-        """Zeros `(n,)`: |z(x)|^2 is k(x, x) by construction, wherever x lies."""
-        return Z.new_zeros(Z.shape[0])
-
-    def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
-        """Zeros `(n, n)`."""
-        return Z.new_zeros(Z.shape[0], Z.shape[0])
-
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """Zeros `(n1, n2)`."""
-        return Z1.new_zeros(Z1.shape[0], Z2.shape[0])

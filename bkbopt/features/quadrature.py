@@ -25,13 +25,14 @@ from torch import Tensor
 
 from bkbopt.checks import check_count
 from bkbopt.errors import ArgumentError
+from bkbopt.features.base import ZeroResidual
 from bkbopt.kernels import ARDKernel
 
 __all__ = ["QuadratureFourier"]
 
 
 @dataclass(frozen=True)
-class QuadratureFourier:
+class QuadratureFourier(ZeroResidual):
     """Quadrature Fourier features; see the module's table. Made by `from_kernel`.
 
     Example:
@@ -70,7 +71,9 @@ class QuadratureFourier:
                 f"order: expected at most {max_size} features, but order {m} in {d} dimensions gives {m**d}; lower the "
                 "order, take random or Nystrom features, or raise the limit."
             )
-        t, a = np.polynomial.hermite.hermgauss(m)
+        from scipy.special import roots_hermite  # numpy's weights are NaN from about 380 nodes on
+
+        t, a = roots_hermite(m)
         t[np.abs(t) < 1e-12] = 0.0  # the middle node of odd orders
         nodes = np.stack(np.meshgrid(*[t] * d, indexing="ij"), -1).reshape(-1, d)
         q = np.prod(np.stack(np.meshgrid(*[a / math.sqrt(math.pi)] * d, indexing="ij"), -1).reshape(-1, d), 1)
@@ -92,8 +95,14 @@ class QuadratureFourier:
         return len(self.q_cosines) + len(self.q_sines)
 
     def error_bound(self, widths: float | Sequence[float] = 1.0) -> float:
-        """What |k(x, x') - z(x).z(x')| cannot exceed, y squared, where |x_j - x'_j| <= widths_j."""
+        """What |k(x, x') - z(x).z(x')| cannot exceed, y squared, where |x_j - x'_j| <= widths_j.
+
+        Raises:
+            ArgumentError: a width is negative or not a number.
+        """
         relative = torch.as_tensor(widths, dtype=torch.float64) / self.lengthscale.cpu()
+        if not bool((relative >= 0.0).all()):
+            raise ArgumentError(f"widths: expected numbers >= 0, in units of the columns, got {widths}.")
         log = math.lgamma(self.order + 1) - math.lgamma(2 * self.order + 1)
         return self.outputscale * float(torch.exp(log + 2 * self.order * relative.log()).sum())
 
@@ -102,15 +111,3 @@ class QuadratureFourier:
         even = torch.cos(X @ self.cosines.T) * self.q_cosines.sqrt()
         odd = torch.sin(X @ self.sines.T) * self.q_sines.sqrt()
         return torch.cat([even, odd], 1) * math.sqrt(self.outputscale)
-
-    def residual(self, X: Tensor, Z: Tensor) -> Tensor:
-        """Zeros `(n,)`."""
-        return Z.new_zeros(Z.shape[0])
-
-    def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
-        """Zeros `(n, n)`."""
-        return Z.new_zeros(Z.shape[0], Z.shape[0])
-
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """Zeros `(n1, n2)`."""
-        return Z1.new_zeros(Z1.shape[0], Z2.shape[0])

@@ -120,7 +120,8 @@ class Eigenpairs:
     def of(cls, Phi_pp: Array, k: int) -> "Eigenpairs":
         """From scratch, O(s_p^3)."""
         e, E = np.linalg.eigh(0.5 * (Phi_pp + Phi_pp.T))
-        return cls(E[:, : -k - 1 : -1], np.maximum(e[: -k - 1 : -1], 0.0))
+        # Contiguous, as a state file gives it back: products of other layouts round differently.
+        return cls(np.ascontiguousarray(E[:, : -k - 1 : -1]), np.maximum(e[: -k - 1 : -1], 0.0))
 
     def update(self, s: Array, v: Array, kappa: float) -> "Eigenpairs":
         """Those of E diag(e) E^T + s v^T + v s^T + kappa s s^T, cut to as many; O(s_p k^2 + k^3).
@@ -155,7 +156,7 @@ class TruncatedSVD:
     def of(cls, Phi: Array, k: int) -> "TruncatedSVD":
         """From scratch."""
         U, sigma, Vt = np.linalg.svd(Phi, full_matrices=False)
-        return cls(U[:, :k], sigma[:k], Vt[:k].T)
+        return cls(np.ascontiguousarray(U[:, :k]), sigma[:k], np.ascontiguousarray(Vt[:k].T))
 
     def change(self, left: Array, right: Array) -> "TruncatedSVD":
         """That of U diag(sigma) V^T + left right^T, cut to as many singular values, for good as in `Eigenpairs`.

@@ -27,6 +27,18 @@ from bkbopt.kernels import ARDKernel, gram, rbf
 
 __all__ = ["Taylor"]
 
+#: Of dimensions and degree, in estimates of the size and in messages.
+MOST = 10**9
+
+
+def _log_size(dim: int, degree: int) -> float:
+    """Logarithm of (degree + dim) choose dim."""
+    return math.lgamma(degree + dim + 1) - math.lgamma(degree + 1) - math.lgamma(dim + 1)
+
+
+def _text(number: int) -> str:
+    return str(number) if number <= MOST else f"above {MOST}"
+
 
 @dataclass(frozen=True)
 class Taylor:
@@ -56,16 +68,23 @@ class Taylor:
     max_size: int = 10_000
 
     def __post_init__(self) -> None:
-        """Check all arguments, the size first of all."""
-        check_count("dim", self.dim)
-        check_count("degree", self.degree, 0)
+        """Check all arguments, and the size before anything of it is made."""
+        object.__setattr__(self, "dim", check_count("dim", self.dim))
+        object.__setattr__(self, "degree", check_count("degree", self.degree, 0))
         check_number("lengthscale", self.lengthscale, 0.0, "a positive finite length", strict=True)
-        if self.size > self.max_size:
-            raise ArgumentError(
-                f"degree: expected a basis of at most {self.max_size} features, but degree {self.degree} in {self.dim} "
-                f"dimensions gives {self.size}, and a matrix of {8e-9 * self.size**2:.3g} GB; lower the degree, take "
-                "Nystrom features, or raise the limit."
-            )
+        # Numbers of thousands of digits can be neither printed nor made floats.
+        digits = _log_size(min(self.dim, MOST), min(self.degree, MOST)) / math.log(10.0)
+        if digits > 15.0:
+            size, memory = f"10^{digits:.0f} or more", f"10^{2.0 * digits - 8.0:.0f}"
+        elif self.size > self.max_size:
+            size, memory = f"{self.size}", f"{8e-9 * self.size**2:.3g}"
+        else:
+            return
+        raise ArgumentError(
+            f"degree: expected a basis of at most {self.max_size} features, but degree {_text(self.degree)} in "
+            f"{_text(self.dim)} dimensions gives {size}, and a matrix of {memory} GB; lower the degree, take Nystrom "
+            "features, or raise the limit."
+        )
 
     @property
     def size(self) -> int:
@@ -79,6 +98,8 @@ class Taylor:
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `FeatureMap`; O(n r)."""
+        if X.shape[1] != self.dim:
+            raise ArgumentError(f"X: expected {self.dim} columns, as many as the features have, got {X.shape[1]}.")
         U = X / self.lengthscale
         columns = [torch.exp(-0.5 * (U * U).sum(1, keepdim=True))]
         # A monomial of the next degree is a coordinate times one of this degree whose first coordinate comes no

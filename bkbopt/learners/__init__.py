@@ -2,14 +2,16 @@
 
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
+from bkbopt.learners.feature_bandits import CBRAP, FeatureBandit
 from bkbopt.learners.forks import FORKS, SkeGD
 from bkbopt.learners.gradient import FOGD, NOGD
 from bkbopt.learners.kons import KONS, SketchedKONS
-from bkbopt.learners.linear_bandits import CBRAP, SOFUL, FeatureBandit
+from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import LOSSES, Loss, get_loss
 from bkbopt.learners.pkawv import PKAWV
 from bkbopt.learners.prosnkons import ProsNKONS
 from bkbopt.learners.regression import KernelAWV, OnlineKRR
+from bkbopt.learners.soful import SOFUL
 
 __all__ = [
     "BOGD",
@@ -28,6 +30,7 @@ __all__ = [
     "Forgetron",
     "KernelAWV",
     "KernelPerceptron",
+    "LinearBandit",
     "Loss",
     "OnlineKRR",
     "OnlineLearner",

@@ -150,7 +150,11 @@ def shrinkage(size: float, margin: float, Q: float, mistakes: float) -> float:
 
 @compiled
 def bpas(block: Block, support: Support, first: int, budget: int, C: float, p: Floats) -> None:
-    """Budgeted passive-aggressive, the simple variant (Wang and Vucetic 2010): one term is replaced, and no other."""
+    """Budgeted passive-aggressive, the simple variant (Wang and Vucetic 2010): one term is replaced, and no other.
+
+    With the weight b_r below, f(x_t) is the same afterwards whichever term r goes, and so is the loss; the change of f
+    is smallest for the term of which the projection on k(x_t, .) leaves the least.
+    """
     k = np.empty(support.weights.shape[0])
     for t in range(block.X.shape[0]):
         kernel_row(block, t, support, k)
@@ -163,15 +167,12 @@ def bpas(block: Block, support: Support, first: int, budget: int, C: float, p: F
         if n < budget:
             append(block, t, support, tau * y, first)
             continue
-        best, chosen, weight = np.inf, 0, 0.0
+        best, chosen = np.inf, 0
         for r in range(n):
-            a = support.weights[r]
-            b = a * k[r] / kt + tau * y
-            distance = a * a * support.diagonal[r] + b * b * kt - 2.0 * a * b * k[r]
-            cost = 0.5 * distance + C * max(0.0, 1.0 - y * (p[t] - a * k[r] + b * kt))
-            if cost < best:
-                best, chosen, weight = cost, r, b
-        put(block, t, support, chosen, weight, first)
+            left = support.weights[r] ** 2 * (support.diagonal[r] - k[r] * k[r] / kt)
+            if left < best:
+                best, chosen = left, r
+        put(block, t, support, chosen, support.weights[chosen] * k[chosen] / kt + tau * y, first)
 
 
 @compiled

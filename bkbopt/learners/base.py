@@ -10,6 +10,7 @@ A learner predicts a row, then sees its target and learns. All ways in lead to t
 one by one, in batches and as a whole stream give the same predictions.
 """
 
+import contextlib
 import copy
 import dataclasses
 import os
@@ -21,12 +22,13 @@ import numpy.typing as npt
 
 from bkbopt import storage
 from bkbopt.checks import check_count
-from bkbopt.errors import ArgumentError, BkbError, StateFileError
-from bkbopt.learners.gram import Gram, as_gram, kernel_from_state, kernel_to_state
+from bkbopt.errors import ArgumentError, StateFileError, reading_state
+from bkbopt.learners.gram import Gram, as_gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.interop import not_ready, tags
 from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, merged_classes, names_of
+from bkbopt.learners.saving import params_from_state, params_to_state
 
 __all__ = ["OnlineLearner"]
 
@@ -61,8 +63,8 @@ class OnlineLearner(ABC):
     _loss: Loss
     _gram: Gram
     _rng: np.random.Generator
-    #: The label that is -1 inside, as a position in `classes_`. It is the first label seen, so that rows can be learnt
-    #: before the second label is known: margin losses do not change when labels and predictions change sign.
+    #: The label that is -1 inside, as a position in `classes_`: the first one of those that the first rows announced or
+    #: had. So rows can be learnt before the second label is known: margin losses do not change with the sign.
     _negative: int
 
     # -- what a subclass gives ----------------------------------------------------------------------------------------
@@ -162,8 +164,9 @@ class OnlineLearner(ABC):
     @property
     def decision_function(self) -> Any:
         """For classification: (X (n, d)) -> margins `(n,)`, positive where `classes_[1]` is predicted."""
-        if get_loss(self.loss).task != "classification":
-            raise AttributeError(f"decision_function: {type(self).__name__} with the {self.loss} loss is a regression.")
+        loss = get_loss(self.loss) if self._dim is None else self._loss
+        if loss.task != "classification":
+            raise AttributeError(f"decision_function: {type(self).__name__} with the {loss.name} loss is a regression.")
         return self._decision
 
     def _decision(self, X: object) -> Array:
@@ -223,10 +226,11 @@ class OnlineLearner(ABC):
 
     def state_dict(self) -> dict[str, object]:
         """Parameters and all that was learnt, as `bkbopt.storage` can write it."""
-        state: dict[str, object] = {"class": type(self).__name__, "params": _params_state(self), "learnt": None}
+        params = params_to_state(self.get_params())
+        state: dict[str, object] = {"class": type(self).__name__, "params": params, "learnt": None}
         if self._dim is not None:
             state["learnt"] = {
-                "params": _params_state(self._own),
+                "params": params_to_state(self._own.get_params()),
                 "d": self.n_features_in_,
                 "rounds": self.n_rounds_,
                 "classes": self.classes_.tolist() if self._classifies else None,
@@ -238,35 +242,30 @@ class OnlineLearner(ABC):
         return state
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, kernel: object = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, kernel: object = None, features: object = None) -> Self:
         """The learner that `save` wrote; `OnlineLearner.load` reads any of them.
 
         Args:
             path: the file.
             kernel: the kernel, where the learner had one that is not of `bkbopt.kernels` (its code is not saved).
+            features: the feature map, where it had one that `bkbopt.features.saving` does not know.
 
         Raises:
             StateFileError: the file is damaged, or holds something else.
-            ArgumentError: a kernel is needed and was not given.
+            ArgumentError: a kernel or a map is needed and was not given.
         """
         saved: Any = storage.load(path, kind=KIND)
-        try:
-            return cls.from_state(saved, kernel)
-        except BkbError:
-            raise
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise StateFileError(
-                f"path: expected the state of a learner, got a file whose state does not fit together: {path}"
-            ) from error
+        with reading_state("a learner", path):
+            return cls.from_state(saved, kernel, features)
 
     @classmethod
-    def from_state(cls, saved: dict[str, Any], kernel: object = None) -> Self:
+    def from_state(cls, saved: dict[str, Any], kernel: object = None, features: object = None) -> Self:
         """The inverse of `state_dict`; the errors are those of `load`."""
         kinds = {c.__name__: c for c in _concrete(cls)}
         if saved["class"] not in kinds:
             raise StateFileError(f"path: expected the state of a {cls.__name__}, got that of a {saved['class']}.")
         learnt = saved["learnt"]
-        learner = kinds[saved["class"]](**_params_from_state((learnt or saved)["params"], kernel))
+        learner = kinds[saved["class"]](**params_from_state((learnt or saved)["params"], kernel, features))
         if learnt is not None:
             learner._begin(learnt["d"], learnt["names"])
             if learnt["classes"] is not None:
@@ -275,7 +274,7 @@ class OnlineLearner(ABC):
             if learnt["rng"] is not None:
                 learner._rng.bit_generator.state = learnt["rng"]
             learner._restore(learnt["state"])
-            learner.set_params(**_params_from_state(saved["params"], kernel))
+            learner.set_params(**params_from_state(saved["params"], kernel, features))
         return learner
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -322,22 +321,31 @@ class OnlineLearner(ABC):
             known, negative, target = self._encoded(labels, classes)
         else:
             target = as_numbers(y, len(X), loss.name)
-        before = vars(self).copy()
-        try:
+        with contextlib.ExitStack() as undo:  # after errors of any kind: what others wrote raises what it likes
             if self._dim is None:
+                undo.callback(self._become, vars(self).copy())
                 self._begin(X.shape[1], names)
-            elif hasattr(self, "_gram") and not self._gram.ours:
-                # The kernel of others may fail half-way.
-                before = copy.deepcopy(before)
+            elif self._may_fail():
+                undo.callback(self._become, vars(self._twin()))
             raw = self._chunks(X, target, progress)
-        except BkbError:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+            undo.pop_all()
         if labels is not None:
             self.classes_, self._negative = known, negative
         self.n_rounds_ += len(X)
         return raw
+
+    def _become(self, attributes: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(attributes)
+
+    def _may_fail(self) -> bool:
+        """Whether learning runs code of others, which may fail half-way."""
+        return hasattr(self, "_gram") and not self._gram.ours
+
+    def _twin(self) -> Self:
+        """A copy that learns on its own; what does not change, parameters and kernel, is shared."""
+        fixed = (*self.get_params().values(), getattr(self, "_gram", None))
+        return copy.deepcopy(self, {id(value): value for value in fixed})
 
     def _chunks(self, X: Array, y: Array, progress: bool) -> Array:
         if not progress:
@@ -355,7 +363,7 @@ class OnlineLearner(ABC):
     def _encoded(self, labels: npt.NDArray[Any], classes: object) -> tuple[npt.NDArray[Any], int, Array]:
         """The classes with those of `labels`, the position of the one that is -1 inside, and the labels as -1, +1."""
         old = getattr(self, "classes_", None)
-        known = old if classes is None else merged_classes(old, np.asarray(classes))
+        known = old if classes is None else merged_classes(old, np.asarray(classes), "classes")
         if known is None or len(known) < 2 or not np.isin(labels, known).all():
             known = merged_classes(known, labels)
         negative = 0 if old is None else int(np.flatnonzero(known == old[self._negative])[0])
@@ -370,17 +378,6 @@ class OnlineLearner(ABC):
         if self._dim is None:
             raise not_ready(type(self).__name__)
         return self._raw(self._rows(X))
-
-
-def _params_state(learner: OnlineLearner) -> dict[str, object]:
-    """The parameters for a state file."""
-    params = learner.get_params()
-    return params | {"kernel": kernel_to_state(params["kernel"])} if "kernel" in params else params
-
-
-def _params_from_state(params: dict[str, Any], kernel: object) -> dict[str, Any]:
-    """The inverse of `_params_state`; `kernel` is the caller's."""
-    return params | {"kernel": kernel_from_state(params["kernel"], kernel)} if "kernel" in params else params
 
 
 def _concrete(cls: type[OnlineLearner]) -> list[type[Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 from bkbopt.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.expansion import ExpansionLearner
+from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class KOGD(ExpansionLearner):
 
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
-        step: the learning rate, positive.
+        step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which f grows without end.
         ridge: the regulariser, with step ridge < 1.
         window: how many rounds a term lives; None for ever, and then a round costs as much as there are terms.
         kernel, lengthscale: see `ExpansionLearner`, also for the attributes.
@@ -110,7 +111,10 @@ class KOGD(ExpansionLearner):
 
         Raises:
             ArgumentError: `norm` is negative, or there is a ridge or a window, for which this does not hold.
+            NotReadyError: nothing was learnt yet.
         """
+        if self._dim is None:
+            raise not_ready(type(self).__name__)
         radius = check_number("norm", norm, 0.0, "a norm >= 0")
         if self._own.ridge or self._own.window is not None:
             raise ArgumentError("ridge, window: expected neither, since this bound is for plain gradient descent.")
@@ -222,7 +226,8 @@ class BPAS(_Budgeted):
 
     A hinge loss l = max(0, 1 - y f_t) > 0 adds x_t with weight tau y, tau = min(C, l / k(x_t, x_t)), while there is
     room. Then x_t replaces the term r, with the weight a_r k(s_r, x_t) / k(x_t, x_t) + tau y, for which
-    |change of f|^2 / 2 + C (loss after) is smallest.
+    |change of f|^2 / 2 + C (loss after) is smallest. The loss after is the same for all, so that is the term with the
+    smallest a_r^2 (k(s_r, s_r) - k(s_r, x_t)^2 / k(x_t, x_t)).
 
     Args:
         budget: B.

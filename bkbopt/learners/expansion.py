@@ -4,13 +4,11 @@
 | ------- | ------ | --------- | --------------------------------------------------- |
 | X       | (b, d) | as given  | rows of a block of the stream                       |
 | s, a    | n      | as X, y   | support points and weights, in a `Support`          |
-| scale   | (d,)   | as X      | sqrt(2) lengthscales of a Gaussian kernel           |
 
 Gaussian kernels are computed inside of the compiled loops, which is faster than a matrix product for each block since
 support points change all the time; other kernels are called once a block, on the block against support and block.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.gram import ForeignGram, GaussianGram, Gram
+from bkbopt.learners.gram import GaussianGram, Gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
@@ -37,59 +34,32 @@ FOREIGN_ROWS = 128
 
 @dataclass(frozen=True)
 class KernelSource:
-    """Makes a `Block` of rows.
-
-    Args:
-        gram: the kernel.
-        scale: of a Gaussian kernel, else None.
-        height: the largest value of a Gaussian kernel.
-    """
+    """Makes a `Block` of rows for the kernel `gram`."""
 
     gram: Gram
-    scale: Array | None
-    height: float
 
-    @classmethod
-    def of(cls, gram: Gram, d: int) -> "KernelSource":
-        """For a kernel on `d` features."""
-        if isinstance(gram, GaussianGram):
-            return cls(gram, np.full(d, math.sqrt(2.0) * gram.lengthscale), 1.0)
-        kernel = gram.kernel if isinstance(gram, ForeignGram) else None
-        if isinstance(kernel, ARDKernel) and kernel.form == "rbf" and not kernel.categorical:
-            return cls(gram, math.sqrt(2.0) * kernel.lengthscale.numpy(), float(kernel.outputscale))
-        return cls(gram, None, 1.0)
+    @property
+    def gaussian(self) -> GaussianGram | None:
+        """The kernel where the loops compute it, else None."""
+        return self.gram if isinstance(self.gram, GaussianGram) else None
 
     @property
     def rows(self) -> int:
         """How many rows a block should have."""
-        return FOREIGN_ROWS if self.scale is None else GAUSSIAN_ROWS
+        return FOREIGN_ROWS if self.gaussian is None else GAUSSIAN_ROWS
 
     def block(self, X: Array, y: Array, points: Array) -> "Block":
         """The rows `X (b, d)` for the loops; `points (d, n)` are those of the support."""
         from bkbopt.learners._loops_kernel import Block
 
-        diagonal = self.diagonal(X)
-        if self.scale is not None:
-            return Block(X / self.scale, y, np.empty((len(X), 0)), diagonal, self.height)
+        diagonal, gaussian = self.gram.diag(X), self.gaussian
+        if gaussian is not None:
+            return Block(X / gaussian.scale, y, np.empty((len(X), 0)), diagonal, gaussian.height)
         return Block(X, y, self.gram(X, np.vstack([points.T, X])), diagonal, 1.0)
-
-    def matrix(self, A: Array, B: Array) -> Array:
-        """k(A, B) `(n1, n2)`, for a Gaussian by differences as in the loops: points that are far away do no harm."""
-        from bkbopt.learners._loops_kernel import gaussian_matrix
-
-        if self.scale is None:
-            return self.gram(A, B)
-        out = np.empty((len(A), len(B)))
-        gaussian_matrix(np.ascontiguousarray((B / self.scale).T), A / self.scale, self.height, out)
-        return out
-
-    def diagonal(self, X: Array) -> Array:
-        """k(x, x) `(n,)`."""
-        return self.gram.diag(X) if self.scale is None else np.full(len(X), self.height)
 
     def original(self, points: Array) -> Array:
         """Points `(d, n)` as the loops have them, as rows `(n, d)` in units of the features."""
-        return np.ascontiguousarray(points.T if self.scale is None else points.T * self.scale)
+        return np.ascontiguousarray(points.T if self.gaussian is None else points.T * self.gaussian.scale)
 
 
 def new_support(d: int, room: int) -> "Support":
@@ -135,8 +105,8 @@ class ExpansionLearner(OnlineLearner):
     Attributes:
         dictionary_size_: number of terms.
         support_: the points of the terms `(n, d)`, in no particular order.
-        weights_: their weights `(n,)`, in units of y; for labels positive ones speak for the class that is not the
-            first one seen.
+        weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, so that positive ones
+            speak for `classes_[1]`.
     """
 
     kernel: object = None
@@ -144,7 +114,7 @@ class ExpansionLearner(OnlineLearner):
 
     def _start(self, d: int) -> None:
         self._check()
-        source = KernelSource.of(self._gram, d)
+        source = KernelSource(self._gram)
         support = new_support(d, self._room())
         self._source, self._support, self._t = source, support, 0
 
@@ -210,11 +180,15 @@ class ExpansionLearner(OnlineLearner):
     @property
     def weights_(self) -> Array:
         """See the class."""
+        return self._sign * self._weights()
+
+    def _weights(self) -> Array:
+        """Weights `(n,)` of raw predictions, a copy."""
         return self._support.weights[: self._support.size[0]].copy()
 
     def hypothesis(self) -> Hypothesis:
         """The terms; in a second stage within the span of the features."""
-        return Hypothesis(self.support_.copy(), self.weights_)
+        return Hypothesis(self.support_.copy(), self._weights())
 
     def _state(self) -> dict[str, object]:
         return {"t": self._t, "support": support_state(self._support)}

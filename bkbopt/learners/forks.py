@@ -75,7 +75,7 @@ class _Sketched(TwoStageLearner):
         self._since, self.n_refreshes_ = 0, 0
 
     def _switch(self, points: Array, a: Array) -> Ints:
-        K = self._source.matrix(points, points)
+        K = self._gram(points, points)
         blocks = int(self._own.blocks)
         self._sketches = Sketches.draw(K, self._sketch(), self._most_features(), blocks, self._rng)
         self._sketched = points
@@ -101,7 +101,7 @@ class _Sketched(TwoStageLearner):
 
     def _refresh(self, x: Array) -> None:
         """Insert the point `x (1, d)` in the sketches and make the map anew."""
-        psi, kappa = self._source.matrix(x, self._sketched)[0], float(self._source.diagonal(x)[0])
+        psi, kappa = self._gram(x, self._sketched)[0], float(self._gram.diag(x)[0])
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
         self._since, self.n_refreshes_ = 0, self.n_refreshes_ + 1
@@ -150,7 +150,8 @@ class SkeGD(_Sketched):
     """Gradient descent on sketched features (Zhang and Liao 2019), in the form that FORKS is compared with.
 
     As `FORKS`, but with first-order steps, w moves by -step l' z(x), and without the reset: after a refresh w is the
-    least-squares fit, on all sketched points, of the old hypothesis by the new features.
+    least-squares fit, on all sketched points, of the old hypothesis by the new features. Where step |z(x)|^2 exceeds
+    one, which sketched features can bring about, the step is 1 / |z(x)|^2.
 
     Args and attributes: see `FORKS`.
 
@@ -171,9 +172,9 @@ class SkeGD(_Sketched):
         landmark_descent(block, self._support, self._M, self._w, loss, step, start, stop, p)
 
     def _renew(self, x: Array) -> None:
-        old = self.weights_
+        old = self._weights()
         self._refresh(x)
-        K = self._source.matrix(self._sketched, self.support_)
+        K = self._gram(self._sketched, self.support_)
         self._carry(K, K @ old)
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from bkbopt.checks import check_count
 from bkbopt.errors import ArgumentError
 from bkbopt.features.fourier import RandomFourier
-from bkbopt.kernels import ARDKernel, rbf
+from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import check_step
-from bkbopt.learners.gram import ForeignGram
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
 
@@ -32,7 +31,7 @@ class FOGD(OnlineLearner):
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
         frequencies: D; there are 2 D features.
-        step: the learning rate, positive.
+        step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which w grows without end.
         kernel: None for the Gaussian of `lengthscale`, or an `ARDKernel` on numbers.
         lengthscale: of the Gaussian, in units of the features.
         seed: of the frequencies.
@@ -54,7 +53,7 @@ class FOGD(OnlineLearner):
     def _start(self, d: int) -> None:
         D = check_count("frequencies", self._own.frequencies)
         check_step(self._own.step)
-        kernel = self._gram.kernel if isinstance(self._gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
+        kernel = self._gram.kernel
         if not isinstance(kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
         features = RandomFourier.from_kernel(kernel, D, self._rng)
@@ -89,7 +88,7 @@ class NOGD(TwoStageLearner):
 
     Kernel gradient descent until there are B terms, K their kernel matrix with leading eigenpairs V, Lam; then gradient
     descent on z(x) = Lam^-1/2 V^T k(terms, x), starting from the first stage's hypothesis, w = Lam^1/2 V^T a, which is
-    its best approximation of rank k on the terms.
+    its best approximation of rank k on the terms. Steps beyond 1 / |z(x)|^2 are cut to that.
 
     Args and attributes: see `TwoStageLearner`.
 
@@ -101,7 +100,7 @@ class NOGD(TwoStageLearner):
     """
 
     def _switch(self, points: Array, a: Array) -> Ints:
-        lam, V = np.linalg.eigh(self._source.matrix(points, points))
+        lam, V = np.linalg.eigh(self._gram(points, points))
         lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
         # What is smaller is rounding, and its inverse root would blow it up.
         large = lam > len(V) * np.finfo(float).eps * lam[0]

@@ -1,4 +1,4 @@
-"""Kernel matrices of numpy arrays, for the learners: the Gaussian of one lengthscale, or any kernel of the package.
+"""Kernel matrices of numpy arrays, for the learners: Gaussians, and any other kernel of the package.
 
 | symbol | shape    | units     | meaning                                            |
 | ------ | -------- | --------- | -------------------------------------------------- |
@@ -6,6 +6,7 @@
 | K      | (n1, n2) | y squared | k(A, B)                                            |
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from bkbopt.checks import check_number
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels import ARDKernel, Kernel, as_kernel
+from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
 from bkbopt.learners.losses import Array
 
 __all__ = ["ForeignGram", "GaussianGram", "Gram", "GramKernel", "as_gram", "kernel_from_state", "kernel_to_state"]
@@ -29,6 +30,11 @@ class Gram(Protocol):
         """Whether it cannot fail: the code of others may return anything."""
         ...
 
+    @property
+    def kernel(self) -> Kernel:
+        """The same on tensors."""
+        ...
+
     def __call__(self, A: Array, B: Array) -> Array:
         """The matrix k(A, B) `(n1, n2)`, C-contiguous."""
         ...
@@ -38,27 +44,35 @@ class Gram(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GaussianGram:
-    """exp(-|x - x'|^2 / (2 lengthscale^2)); compiled loops may compute it from `lengthscale` themselves."""
+    """height exp(-sum_j ((x_j - x'_j) / scale_j)^2); compiled loops may compute it themselves.
 
-    lengthscale: float
+    It is computed by differences. Squares and products would be faster where there are many features, but of points
+    far from zero (time stamps, say) nothing is left then.
+
+    Args:
+        scale: sqrt(2) lengthscales, `(d,)`, as X.
+        height: k(x, x).
+        kernel: the same as a kernel on tensors.
+    """
+
+    scale: Array
+    height: float
+    kernel: ARDKernel
     ours = True
 
     def __call__(self, A: Array, B: Array) -> Array:
         """See `Gram`."""
-        # One matrix product and three passes in place. Distances are clamped: rounding leaves -1e-16.
-        K = A @ B.T
-        K *= 2.0
-        K -= np.einsum("ij,ij->i", A, A)[:, None]
-        K -= np.einsum("ij,ij->i", B, B)
-        np.minimum(K, 0.0, out=K)
-        K *= 0.5 / self.lengthscale**2
-        return np.exp(K, out=K)
+        from bkbopt.learners._loops_kernel import gaussian_matrix
+
+        K = np.empty((len(A), len(B)))
+        gaussian_matrix(np.ascontiguousarray((B / self.scale).T), A / self.scale, self.height, K)
+        return K
 
     def diag(self, A: Array) -> Array:
         """See `Gram`."""
-        return np.ones(len(A))
+        return np.full(len(A), self.height)
 
 
 @dataclass(frozen=True)
@@ -107,11 +121,14 @@ def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | Forei
     """
     if kernel is None:
         what = "a positive finite length, in units of the features"
-        return GaussianGram(check_number("lengthscale", lengthscale, 0.0, what, strict=True))
+        length = check_number("lengthscale", lengthscale, 0.0, what, strict=True)
+        return GaussianGram(np.full(d, math.sqrt(2.0) * length), 1.0, rbf(d, length))
     if isinstance(kernel, ARDKernel):
         columns = len(kernel.log_lengthscale) + len(kernel.categorical)
         if columns != d:
             raise ArgumentError(f"kernel: expected one for {d} features, got one for {columns}.")
+        if kernel.form == "rbf" and not kernel.categorical:
+            return GaussianGram(math.sqrt(2.0) * kernel.lengthscale.cpu().numpy(), float(kernel.outputscale), kernel)
     return ForeignGram(as_kernel(kernel))
 
 

@@ -98,9 +98,17 @@ def lower_solve(L: Array, B: Array, *, transposed: bool = False) -> Array:
     return solve_triangular(L, B, lower=True, trans=1 if transposed else 0, check_finite=False)
 
 
-def lower_factor(S: Array) -> Array:
-    """Lower Cholesky factor of `S (b, b)`; `KernelError` where it is not positive semi-definite beyond rounding."""
+def lower_factor(S: Array, size: float | None = None) -> Array:
+    """Lower Cholesky factor of `S (b, b)`.
+
+    Args:
+        S: the matrix.
+        size: of the numbers that it is the difference of, and so of its rounding; None for its own diagonal.
+
+    Raises:
+        KernelError: it is not positive semi-definite beyond rounding.
+    """
     try:
         return np.asarray(np.linalg.cholesky(S), dtype=np.float64)
     except np.linalg.LinAlgError:
-        return safe_cholesky(torch.from_numpy(np.ascontiguousarray(S))).numpy()
+        return safe_cholesky(torch.from_numpy(np.ascontiguousarray(S)), size).numpy()

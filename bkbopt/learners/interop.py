@@ -23,7 +23,7 @@ def _not_fitted_class() -> type[NotReadyError]:
 def not_ready(name: str) -> NotReadyError:
     """The error for a prediction of the learner `name` before it has learnt anything."""
     kind = _not_fitted_class() if "sklearn" in sys.modules else NotReadyError
-    return kind(f"{name}: expected at least one learnt row before predictions; call fit, partial_fit or learn_one.")
+    return kind(f"{name}: expected at least one learnt row first; call fit, partial_fit or learn_one.")
 
 
 def warn_of_column() -> None:

@@ -26,10 +26,10 @@ import numpy as np
 from bkbopt.checks import check_number
 from bkbopt.dictionaries.kors import KORS
 from bkbopt.errors import ArgumentError
-from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
-from bkbopt.learners.hypothesis import Hypothesis
+from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
+from bkbopt.learners.newton import NewtonLearner
 
 __all__ = ["KONS", "SketchedKONS"]
 
@@ -37,19 +37,14 @@ _BLOCK = 128
 
 
 @dataclass(kw_only=True, eq=False)
-class KONS(OnlineLearner):
+class KONS(NewtonLearner):
     """Kernel online Newton step: regret that grows with d_eff log T for losses with curvature.
 
-    O(t^2) time and memory a row, as the exact method must.
+    O(t^2) time and memory a row, as the exact method must. Args: see `NewtonLearner`.
 
-    Args:
-        loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
-        C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
-        alpha: ridge A_0 = alpha I.
-        eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
-            1 / (L C sqrt t).
+    Attributes:
+        dictionary_size_: number of rows in A.
+        support_size_: number of rows that predictions need: all.
 
     Example:
         >>> from bkbopt.learners import KONS
@@ -58,19 +53,8 @@ class KONS(OnlineLearner):
         (array([-1,  1]), 2)
     """
 
-    loss: str = "squared_hinge"
-    kernel: Any = None
-    lengthscale: float = 1.0
-    C: float = 1.0
-    alpha: float = 1.0
-    eta: float | None = None
-
     def _start(self, d: int) -> None:
-        self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
-        self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
-        self._sigma = self._loss.curvature(self._C)
-        if self.eta is not None:
-            self._sigma = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
+        super()._start(d)
         self._sampler = self._new_sampler()
         self._X, self._c = GrowingRows(d), GrowingRows()
         self._J, self._y_w, self._cholesky = GrowingRows(dtype=np.intp), GrowingRows(), GrowingCholesky()
@@ -88,12 +72,12 @@ class KONS(OnlineLearner):
 
     @property
     def dictionary_size_(self) -> int:
-        """Number of rows in A."""
+        """See the class."""
         return self._cholesky.t
 
     @property
     def support_size_(self) -> int:
-        """Number of rows that predictions need: all."""
+        """See the class."""
         return self._X.n
 
     def regret_bound(self, norm: float) -> float:
@@ -101,7 +85,14 @@ class KONS(OnlineLearner):
 
         (alpha |f|^2 + sum_s g_s^2 phi_s^T A_s^-1 phi_s + 4 C^2 sum_s (eta_s - sigma)^+ g_s^2) / 2, which is
         Proposition 1 of the paper without the spare factor of two. For regression targets have to keep within [-C, C].
+
+        Raises:
+            ArgumentError: `norm` is negative.
+            NotReadyError: nothing was learnt yet.
         """
+        if self._dim is None:
+            raise not_ready(type(self).__name__)
+        norm = check_number("norm", norm, 0.0, "a norm >= 0")
         newton, excess = self._bound
         return 0.5 * float(self._alpha * norm**2 + newton + 4.0 * self._C**2 * excess)
 
@@ -183,23 +174,12 @@ class KONS(OnlineLearner):
             self._rng.random((b, 2)) if sampled else np.zeros((b, 2)),
         )
 
-    def _dual(self) -> Array:
-        """Weights `(t,)` of the rows in the iterate."""
+    def _expansion(self) -> tuple[Array, Array]:
         if "dual" not in self._cache:
             dual = self._c.rows.copy()
             dual[self._J.rows] -= self._cholesky.solve_transposed(self._y_w.rows)
             self._cache["dual"] = dual / self._alpha
-        return self._cache["dual"]
-
-    def hypothesis(self) -> Hypothesis:
-        """The iterate before its predictions are clipped."""
-        return Hypothesis(self._X.rows.copy(), self._dual().copy())
-
-    def _raw(self, X: Array) -> Array:
-        out = np.empty(len(X))
-        for a in range(0, len(X), _BLOCK):
-            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], self._X.rows) @ self._dual()
-        return np.clip(out, -self._C, self._C)
+        return self._X.rows, self._cache["dual"]
 
     _GROWN = ("_X", "_c", "_J", "_y_w", "_picked", "_scale")
 
@@ -213,7 +193,7 @@ class KONS(OnlineLearner):
             getattr(self, name).append(state[name])
         self._cholesky.factor = state["factor"]
         self._sampler.load_state_dict(state["sampler"])
-        self._bound = state["bound"]
+        self._bound = np.array(state["bound"])
 
 
 @dataclass(kw_only=True, eq=False)
@@ -224,17 +204,12 @@ class SketchedKONS(KONS):
     by 1 / gamma. The hypothesis itself is not budgeted: all rows are kept, and a row costs O(t) kernel values.
 
     Args:
-        loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
-        C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
         alpha: ridge A_0 = alpha I, and that of KORS.
-        eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
-            1 / (L C sqrt t).
         gamma: least probability, in [0, 1]; with 1 it is KONS.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         seed: of the coins, two a row.
+        loss, kernel, lengthscale, C, eta: see `NewtonLearner`.
 
     Example:
         >>> from bkbopt.learners import SketchedKONS

@@ -101,7 +101,7 @@ class GrowingNystrom:
         r = self.W.shape[1]
         self.W, root = grown_root(self.W, z, float(prior))
         if root > 0.0:
-            column = (self.gram(self.X.rows, x[None])[:, 0] - self._Z[: self.X.n, :r] @ z) / root
+            column = (self.gram(x[None], self.X.rows)[0] - self._Z[: self.X.n, :r] @ z) / root
             self._reserve(self.X.n, r + 1)
             ridge.grow(self._Z[: self.X.n, :r].T @ column, float(column @ column), float(column @ self.y.rows))
             self._Z[: self.X.n, r] = column
@@ -131,5 +131,5 @@ class GrowingNystrom:
         """The inverse of `state_dict`."""
         for grown, name in ((self.S, "S"), (self.X, "X"), (self.y, "y")):
             grown.append(state[name])
-        self.W, self._Z = state["W"], state["Z"]
+        self.W, self._Z = np.array(state["W"]), np.array(state["Z"])
         self.kors.load_state_dict(state["kors"])

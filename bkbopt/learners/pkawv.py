@@ -58,6 +58,7 @@ class PKAWV(OnlineLearner):
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         max_features: Taylor bases with more features are refused, and KORS stops at as many inducing points.
+        squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
         seed: of KORS.
 
     Attributes:
@@ -85,6 +86,7 @@ class PKAWV(OnlineLearner):
     beta: float = 1.0
     eps: float = 0.5
     max_features: int = 10_000
+    squared_weights: bool = False
     seed: int | None = 0
 
     def _start(self, d: int) -> None:
@@ -95,7 +97,9 @@ class PKAWV(OnlineLearner):
         self._forward = bool(self.forward)
         self._square, self._largest = 0.0, 0.0
         if isinstance(self.features, str) and self.features == "nystrom":
-            self._growing = GrowingNystrom(self._gram, d, KORS(self.mu, self.beta, self.eps, limit))
+            mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
+            kors = KORS(mu, self.beta, self.eps, limit, bool(self.squared_weights))
+            self._growing = GrowingNystrom(self._gram, d, kors)
         else:
             self._map = _feature_map(self, self._gram, d, limit)
         self._ridge = Ridge(self._lam, 0 if self._map is None else self._map.size)
@@ -164,12 +168,21 @@ class PKAWV(OnlineLearner):
             return Hypothesis(self._map.S.numpy().copy(), self._map.W.numpy() @ self._ridge.w)
         return super().hypothesis()
 
+    def _may_fail(self) -> bool:
+        return super()._may_fail() or isinstance(self._own.features, FeatureMap)
+
     def _features(self, X: Array) -> Array:
         if self._growing is not None:
             return self._growing.features(X)
         assert self._map is not None
         with torch.no_grad():
-            return self._map(torch.from_numpy(X)).numpy()
+            Z = self._map(torch.from_numpy(X)).numpy()
+        if Z.shape != (len(X), self._map.size) or not np.isfinite(Z.sum()):
+            raise ArgumentError(
+                f"features: expected finite features of shape {(len(X), self._map.size)} for {len(X)} rows, got shape "
+                f"{Z.shape}, or NaN or infinity among them; check the map."
+            )
+        return Z
 
     def _raw(self, X: Array) -> Array:
         out = np.empty(len(X))
@@ -184,7 +197,7 @@ class PKAWV(OnlineLearner):
         if growing is None or not growing.would_accept(X, copy.deepcopy(self._rng).random(1)):
             return self._raw(X)
         # The row would enter the inducing points first. This is as rare as their number is small.
-        return copy.deepcopy(self)._stream(X, np.zeros(1))
+        return self._twin()._stream(X, np.zeros(1))
 
     def _state(self) -> dict[str, object]:
         growing = None if self._growing is None else self._growing.state_dict()
@@ -218,7 +231,23 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
         lengthscale = check_number("lengthscale", learner.lengthscale, 0.0, "a positive finite length", strict=True)
         return Taylor(d, check_count("degree", learner.degree, 0), lengthscale, limit)
     if isinstance(features, FeatureMap):
-        return features
+        return _tried(features, d)
     if features is None:
         raise ArgumentTypeError("features: expected 'taylor', 'nystrom', inducing points or a FeatureMap, got None.")
     return Nystrom.from_points(GramKernel(kernel), torch.from_numpy(as_rows(features, None, d, "features")))
+
+
+def _tried(features: FeatureMap, d: int) -> FeatureMap:
+    """The map of the user, if it takes rows of `d` features.
+
+    Raises:
+        ArgumentError: it does not.
+    """
+    try:
+        with torch.no_grad():
+            features(torch.zeros(1, d, dtype=torch.float64))
+    except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"features: expected a map of rows with {d} features, got one that fails: {error}"
+        ) from error
+    return features

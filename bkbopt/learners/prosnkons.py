@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt.checks import check_number
+from bkbopt.checks import check_count, check_number
 from bkbopt.dictionaries.kors import KORS
-from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingRows
-from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
+from bkbopt.learners.newton import NewtonLearner
 from bkbopt.learners.nystrom import grown_root
 
 __all__ = ["ProsNKONS"]
@@ -32,19 +31,12 @@ _BLOCK = 256
 
 
 @dataclass(kw_only=True, eq=False)
-class ProsNKONS(OnlineLearner):
+class ProsNKONS(NewtonLearner):
     """Second-order learning at O(m^2) a row with a dictionary of the size of the effective dimension.
 
     Regret, up to constants: J (alpha |w|^2 + d_eff log T / sigma) + T gamma eps / alpha, for J restarts.
 
     Args:
-        loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
-        C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
-        alpha: ridge A_0 = alpha I.
-        eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
-            1 / (L C sqrt t).
         gamma: ridge of KORS, y squared.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
@@ -52,8 +44,10 @@ class ProsNKONS(OnlineLearner):
         restart: whether a new point resets A and u, which the regret bound asks for.
         squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
         seed: of the coins, one a row.
+        loss, kernel, lengthscale, C, alpha, eta: see `NewtonLearner`.
 
     Attributes:
+        dictionary_size_: number of points m in the dictionary.
         n_restarts_: number of times that the dictionary grew.
 
     Example:
@@ -63,12 +57,6 @@ class ProsNKONS(OnlineLearner):
         (array([-1, -1]), 4)
     """
 
-    loss: str = "squared_hinge"
-    kernel: Any = None
-    lengthscale: float = 1.0
-    C: float = 1.0
-    alpha: float = 1.0
-    eta: float | None = None
     gamma: float = 1.0
     beta: float = 1.0
     eps: float = 0.5
@@ -80,13 +68,10 @@ class ProsNKONS(OnlineLearner):
     n_restarts_ = 0
 
     def _start(self, d: int) -> None:
-        self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
-        self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
-        self._sigma = self._loss.curvature(self._C)
-        if self.eta is not None:
-            self._sigma = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
-        check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
-        self._kors = KORS(self.gamma, self.beta, self.eps, self.max_dictionary, bool(self.squared_weights))
+        super()._start(d)
+        gamma = check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
+        limit = None if self.max_dictionary is None else check_count("max_dictionary", self.max_dictionary)
+        self._kors = KORS(gamma, self.beta, self.eps, limit, bool(self.squared_weights))
         self._restart = bool(self.restart)
         self._S, self._W, self._t = GrowingRows(d), np.zeros((0, 0)), 0
         self._A, self._u = np.zeros((0, 0)), np.zeros(0)
@@ -94,7 +79,7 @@ class ProsNKONS(OnlineLearner):
 
     @property
     def dictionary_size_(self) -> int:
-        """Number of points m in the dictionary."""
+        """See the class."""
         return self._S.n
 
     def _stream(self, X: Array, y: Array) -> Array:
@@ -126,7 +111,7 @@ class ProsNKONS(OnlineLearner):
             t, accepted = loops.rounds(K, diagonal, y, uniforms, t, self._t, sampler, epoch, out)
             if accepted:
                 self._grow(X[t - 1], K[t - 1], float(diagonal[t - 1]))
-                K = np.concatenate([K, self._gram(X, X[t - 1 : t])], axis=1)
+                K = np.concatenate([K, self._gram(X[t - 1 : t], X).T], axis=1)
         self._t += len(X)
 
     def _grow(self, x: Array, k: Array, prior: float) -> None:
@@ -141,16 +126,8 @@ class ProsNKONS(OnlineLearner):
         self._A, self._u = A, u
         self.n_restarts_ += 1
 
-    def hypothesis(self) -> Hypothesis:
-        """The iterate before its predictions are clipped."""
-        return Hypothesis(self._S.rows.copy(), self._W @ self._u)
-
-    def _raw(self, X: Array) -> Array:
-        out = np.empty(len(X))
-        w = self._W @ self._u
-        for a in range(0, len(X), _BLOCK):
-            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], self._S.rows) @ w
-        return np.clip(out, -self._C, self._C)
+    def _expansion(self) -> tuple[Array, Array]:
+        return self._S.rows, self._W @ self._u
 
     def _state(self) -> dict[str, object]:
         return {
@@ -166,5 +143,5 @@ class ProsNKONS(OnlineLearner):
     def _restore(self, state: dict[str, Any]) -> None:
         self._kors.load_state_dict(state["kors"])
         self._S.append(state["S"])
-        self._W, self._A, self._u = state["W"], state["A"], state["u"]
+        self._W, self._A, self._u = (np.array(state[name]) for name in ("W", "A", "u"))
         self.n_restarts_, self._t = state["restarts"], state["rounds"]

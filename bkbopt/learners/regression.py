@@ -97,9 +97,9 @@ class OnlineKRR(OnlineLearner):
 
     def _block(self, X: Array, y: Array) -> Array:
         V = self._cholesky.solve(self._gram(self._X.rows, X))
-        S = self._gram(X, X)
-        S[np.diag_indices_from(S)] = self._gram.diag(X) + self._lam
-        L = lower_factor(S - V.T @ V)
+        S, prior = self._gram(X, X), self._gram.diag(X)
+        S[np.diag_indices_from(S)] = prior + self._lam
+        L = lower_factor(S - V.T @ V, float(prior.mean()))
         before = V.T @ self._e.rows
         e = lower_solve(L, y - before)
         p = before + np.tril(L, -1) @ e

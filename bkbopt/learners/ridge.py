@@ -15,6 +15,7 @@ its leverage h = L_tt^2 - 1 given all rows before it, and its forward prediction
 """
 
 import contextlib
+import copy
 import math
 
 import numpy as np
@@ -134,7 +135,7 @@ class Ridge:
     def load_state_dict(self, state: dict[str, object]) -> None:
         """The inverse of `state_dict`."""
         for name, value in state.items():
-            setattr(self, name, value)
+            setattr(self, name, copy.copy(value))
 
 
 def one_thread(n: int, r: int) -> contextlib.AbstractContextManager[None]:

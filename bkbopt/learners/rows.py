@@ -125,8 +125,8 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
     return A
 
 
-def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The sorted classes: those `known` and those of new `labels`, two at most.
+def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
+    """The sorted classes: those `known` and those of new `labels`, two at most; `name` is the argument they came by.
 
     Raises:
         ArgumentError: more than two, or strings among numbers.
@@ -138,14 +138,16 @@ def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any]) -> 
     except TypeError:
         merged = None
     if merged is None:
-        raise ArgumentError(f"y: expected labels that can be compared, got numbers and strings together: {parts}.")
+        raise ArgumentError(f"{name}: expected labels that can be compared, got numbers and strings together: {parts}.")
     if len(merged) <= 2:
         return merged
     if known is not None and len(known) == 2:
         new = sorted(set(merged.tolist()) - set(known.tolist()))
-        raise ArgumentError(f"y: expected one of the two labels {known.tolist()}, got {new} too; nothing was learnt.")
+        raise ArgumentError(
+            f"{name}: expected one of the two labels {known.tolist()}, got {new} too; nothing was learnt."
+        )
     raise ArgumentError(
-        "y: Only binary classification is supported. The type of the target is multiclass, with "
+        f"{name}: Only binary classification is supported. The type of the target is multiclass, with "
         f"{len(merged)} labels; for continuous numbers (Unknown label type) use a loss for regression."
     )
 
@@ -154,7 +156,7 @@ def _one_a_row(y: Any, n: int) -> npt.NDArray[Any]:
     if y is None:
         raise ArgumentError("y: requires y to be passed, but the target y is None.")
     try:
-        A = np.asarray(y)
+        A = np.asarray(_from_tensor(y))
     except ValueError:
         raise ArgumentError("y should be a 1d array, got rows of different lengths.") from None
     if A.ndim == 2 and A.shape[1] == 1:
@@ -173,9 +175,16 @@ def _check_names(given: Names, names: Names) -> None:
         raise ArgumentError(f"x: expected the features of the first row, but {missing} are missing and {new} are new.")
 
 
+def _from_tensor(values: Any) -> Any:
+    """A tensor as an array; all else as it is."""
+    if not hasattr(values, "detach"):
+        return values
+    values = values.detach().cpu()
+    return (values.double() if values.is_floating_point() else values).numpy()
+
+
 def _as_float(X: Any) -> Array:
-    if hasattr(X, "detach"):  # a tensor
-        X = X.detach().cpu().numpy()
+    X = _from_tensor(X)
     if not isinstance(X, np.ndarray | Sequence) and hasattr(X, "tocsr"):
         raise ArgumentTypeError("X: expected a dense array, got a sparse matrix; pass X.toarray().")
     try:
@@ -198,8 +207,9 @@ def _as_float(X: Any) -> Array:
 
 def _finite(A: Array) -> Array:
     # A sum is finite only where all terms are; it is the cheaper question.
-    if np.isfinite(A.sum()):
-        return A
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(A.sum()):
+            return A
     bad = ~np.isfinite(A).all(1)
     if bad.any():
         row = int(np.argmax(bad))

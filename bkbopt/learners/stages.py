@@ -18,10 +18,8 @@ import torch
 from bkbopt.checks import check_count
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.features.sketched import SketchedFeatures
-from bkbopt.kernels import rbf
 from bkbopt.learners.budgeted import check_step
 from bkbopt.learners.expansion import ExpansionLearner, new_support
-from bkbopt.learners.gram import ForeignGram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
@@ -95,7 +93,7 @@ class TwoStageLearner(ExpansionLearner):
             room, loss, step = self._room(), self._loss.code, float(self._own.step)
             t = kogd(block, self._support, self._t, 0, loss, step, 0.0, 0, room, p)
             if self.dictionary_size_ == room:
-                chosen = self._switch(self.support_, self.weights_)
+                chosen = self._switch(self.support_, self._weights())
                 self._keep(chosen)
                 self.switched_at_ = self._t + t
         if t < len(block.X):
@@ -125,15 +123,13 @@ class TwoStageLearner(ExpansionLearner):
             landmark_predictions(block, self._support, self._M, self._w, self._bound(), p[rows])
         return p
 
-    @property
-    def weights_(self) -> Array:
-        """See the class."""
-        return super().weights_ if self.switched_at_ is None else self._M.T @ self._w
+    def _weights(self) -> Array:
+        return super()._weights() if self.switched_at_ is None else self._M.T @ self._w
 
     def hypothesis(self) -> Hypothesis:
         """See `ExpansionLearner`."""
         basis = None if self.switched_at_ is None else self._M.T.copy()
-        return Hypothesis(self.support_.copy(), self.weights_, basis)
+        return Hypothesis(self.support_.copy(), self._weights(), basis)
 
     @property
     def feature_map_(self) -> SketchedFeatures:
@@ -146,9 +142,7 @@ class TwoStageLearner(ExpansionLearner):
             raise NotReadyError(
                 "feature_map_: expected a learner in its second stage, got one in its first; learn more."
             )
-        d, gram = self.n_features_in_, self._gram
-        kernel = gram.kernel if isinstance(gram, ForeignGram) else rbf(d, float(self._own.lengthscale))
-        return SketchedFeatures(kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
+        return SketchedFeatures(self._gram.kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
 
     def _state(self) -> dict[str, object]:
         own = {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.data import Observations
-from bkbopt.errors import ArgumentTypeError, KernelError, NotReadyError
+from bkbopt.errors import ArgumentTypeError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
 from bkbopt.linalg import small_work
 from bkbopt.surrogates.checks import as_points, as_values, check_noise
@@ -137,25 +137,25 @@ class SurrogateBase(ABC):
         """Learn the values `y (n,)`, units of y, of the points `X (n, d)`.
 
         Raises:
-            ArgumentError: shapes that do not fit, or values that are not finite; nothing is learnt then.
+            ArgumentError: shapes that do not fit, or values that are not finite.
             ArgumentTypeError: not real numbers.
-            KernelError: the kernel is of no use at these points; nothing is learnt then.
+            KernelError: the kernel is of no use at these points.
+
+        Nothing is learnt then, nor when a kernel of the user raises an error of its own.
         """
         T = as_points(X, self.observations.dim or None, self.device)
         v = as_values(y, len(T), self.device)
         if not len(T):
             return
-        restore = self._checkpoint()
-        if self._kernel is None:
-            self._kernel = matern52(T.shape[1]).to(T.device)
-        if not self.observations.dim:
-            self.observations = Observations(T.shape[1], self.device)
-        try:
+        with contextlib.ExitStack() as undo:  # after errors of any kind: what others wrote raises what it likes
+            undo.callback(self._checkpoint())
+            if self._kernel is None:
+                self._kernel = matern52(T.shape[1]).to(T.device)
+            if not self.observations.dim:
+                self.observations = Observations(T.shape[1], self.device)
             with torch.no_grad(), contextlib.nullcontext() if len(T) > 64 else small_work():
                 self._learn(T, v)
-        except KernelError:
-            restore()
-            raise
+            undo.pop_all()
 
     def _checkpoint(self) -> Callable[[], None]:
         """A function that brings back the state of now: a kernel may prove unusable half-way through learning."""

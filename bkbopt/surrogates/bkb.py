@@ -40,7 +40,7 @@ from bkbopt.surrogates.checks import check_choice, check_count, check_number, ch
 from bkbopt.surrogates.leverages import Leverages
 from bkbopt.surrogates.model import Model
 
-__all__ = ["DRAW_FRACTION", "BKB"]
+__all__ = ["BKB", "DRAW_FRACTION"]
 
 #: Rank-one steps between two factorisations of V, which keep rounding from adding up.
 REFACTOR_EVERY = 512

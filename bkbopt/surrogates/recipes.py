@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -175,7 +177,8 @@ def settings_of(learner: "OnlineLearner") -> tuple[str, Settings]:
         raise ArgumentError("learner: expected one that has learnt nothing yet, got one with data; pass a new one.")
     blank, settings = type(learner)(), {}
     for key, value in learner.get_params().items():
-        given = value is not getattr(blank, key) and value != getattr(blank, key)
+        default = getattr(blank, key)
+        given = value is not default and (np.ndim(value) > 0 or value != default)
         if key == "lengthscale" and given:
             raise ArgumentError("lengthscale: give the surrogate's kernel instead, kernel=bkbopt.kernels.rbf(d, l).")
         if key not in RESERVED and given:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks.paper_tables import kons, pkawv, program, runs, sets, streams
 from benchmarks.paper_tables.printed import TABLES
@@ -164,6 +165,29 @@ def test_refreshes_by_losses_are_those_by_rounds_where_every_round_has_a_loss() 
     np.testing.assert_array_equal(p, q)
 
 
+def test_the_programs_weights_are_its_steps_divided_out() -> None:
+    X, y = waves()
+    learner = ProgramFORKS(budget=20, rank=4, refresh_every=10**6, lengthscale=0.5, clip=0.5)
+    learner.partial_fit(X[:200], y[:200], classes=[-1.0, 1.0])
+    Z, w = learner.feature_map_(torch.as_tensor(X)).numpy(), learner._w.copy()
+    # Its ridge is 0.01; gradients times 0.2 are what the matrix grows by, and what the step takes.
+    A = 0.2 * np.linalg.inv(learner._inverse)
+    start = learner.switched_at_ or 0
+    grown = A - 0.01 * np.eye(4)
+    p = learner.progressive(X[200:], y[200:], decision=True)
+    assert start < 200
+    for t in range(200, 400):
+        z = Z[t]
+        ahead = z @ w
+        w = w - (ahead - np.clip(ahead, -0.5, 0.5)) / (z @ np.linalg.solve(A, z)) * np.linalg.solve(A, z)
+        assert p[t - 200] == pytest.approx(np.clip(ahead, -0.5, 0.5), abs=1e-9)
+        g = -0.2 * y[t] * z  # below a margin of one, as clipped ones are
+        A = A + np.outer(g, g)
+        w = w - np.linalg.solve(A, g)
+    # What the rounds before had added: the sum of their outer products, each of this weight.
+    np.testing.assert_allclose(grown, 0.04 * Z[start:200].T @ Z[start:200], rtol=0.0, atol=1e-9)
+
+
 def test_refreshes_by_losses_are_rarer_and_the_same_in_pieces() -> None:
     X, y = waves()
     options = {"budget": 20, "refresh_every": 37, "lengthscale": 0.5, "alpha": 0.05, "curvature": 0.2}
@@ -220,6 +244,12 @@ def test_two_losses_keep_within_the_bound_of_kons() -> None:
 def test_regret_keeps_within_both_bounds() -> None:
     found = kons.regret(waves(200), 1.0)
     assert found["regret"] <= found["proposition"] <= found["theorem"]
+    # |f|^2 + 2 d_eff(1 / (sigma L^2)) log(2 sigma L^2 T) / sigma with sigma = 1/8 and L = 4.
+    X = waves(200)[0]
+    lam = np.linalg.eigvalsh(np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(-1)))
+    dimension = np.sum(lam / (lam + 0.5))
+    assert found["dimension"] == pytest.approx(dimension, rel=1e-9)
+    assert found["theorem"] == pytest.approx(found["norm"] ** 2 + 16.0 * dimension * np.log(800.0), rel=1e-9)
 
 
 def test_the_commoner_label_is_wrong_as_often_as_the_other_comes() -> None:

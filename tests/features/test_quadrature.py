@@ -37,8 +37,24 @@ def test_order_to_the_power_of_d_features_and_exact_prior_variances() -> None:
     Z = QuadratureFourier.from_kernel(kernel, 20)(X)
     np.testing.assert_allclose(Z @ Z.T, kernel(X, X), rtol=0.0, atol=1e-11)
     assert QuadratureFourier.from_kernel(kernel, 20).error_bound([1.0, 4.0]) < 1e-6
-    even = QuadratureFourier.from_kernel(kernel, 6)
-    np.testing.assert_allclose((even(X) ** 2).sum(1) + even.residual(X, even(X)), 3.0, rtol=0.0, atol=0.7)
+    for order in (1, 2, 5, 6):  # the weights add up to one in every order, however far the rule is from the kernel
+        features = QuadratureFourier.from_kernel(kernel, order)
+        Z = features(X)
+        np.testing.assert_allclose((Z**2).sum(1), 3.0, rtol=1e-14)
+        assert not features.residual(X, Z).any()
+        assert not features.residual_covariance(X, Z).any()
+        assert features.residual_cross(X, Z, X[:3], Z[:3]).shape == (10, 3)
+
+
+@pytest.mark.parametrize("order", [150, 151, 1001, 2000])
+def test_short_lengthscales_take_many_nodes(order: int) -> None:
+    lengthscale = 0.9 * (order / 2) ** -0.5
+    kernel, X = rbf(1, lengthscale), torch.linspace(0.0, 1.0, 41, dtype=torch.float64)[:, None]
+    features = QuadratureFourier.from_kernel(kernel, order)
+    assert features.error_bound() < 1e-10
+    Z = features(X)
+    # Phases up to sqrt(8 m) / lengthscale radians, of which doubles keep all but the last digits.
+    np.testing.assert_allclose(Z @ Z.T, kernel(X, X), rtol=0.0, atol=1e-12)
 
 
 def test_what_has_no_quadrature_is_refused() -> None:
@@ -50,3 +66,5 @@ def test_what_has_no_quadrature_is_refused() -> None:
         QuadratureFourier.from_kernel(rbf(6), 12)
     with pytest.raises(ArgumentError, match=r"^order: expected a whole number >= 1"):
         QuadratureFourier.from_kernel(rbf(1), 0)
+    with pytest.raises(ArgumentError, match=r"^widths: expected numbers >= 0"):
+        QuadratureFourier.from_kernel(rbf(2), 3).error_bound([1.0, -1.0])

@@ -64,6 +64,31 @@ def test_too_many_features_are_refused_with_their_number_before_any_is_made() ->
         Taylor(60, 8)
 
 
+@pytest.mark.parametrize(
+    ("dim", "degree", "message"),
+    [
+        (300, 300, r"gives 10\^179 or more, and a matrix of 10\^350 GB"),
+        (20_000, 20_000, r"gives 10\^12039 or more"),
+        (3, 10**400, r"degree above 1000000000 in 3 dimensions gives 10\^26 or more"),
+        (18, 10, "gives 13123110, and a matrix of 1.38e\\+06 GB"),
+    ],
+    ids=["300", "20,000", "beyond floats", "18"],
+)
+def test_bases_of_any_size_are_refused_with_it(dim: int, degree: int, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Taylor(dim, degree)
+
+
+def test_rows_of_another_dimension_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"^X: expected 3 columns, as many as the features have, got 4"):
+        Taylor(3, 2)(points(5, 4))
+
+
+def test_whole_numbers_may_be_floats() -> None:
+    features = Taylor(3.0, 2.0)  # type: ignore[arg-type]
+    torch.testing.assert_close(features(points(5, 3)), Taylor(3, 2)(points(5, 3)), rtol=0.0, atol=0.0)
+
+
 @pytest.mark.parametrize("bad", [{"degree": -1}, {"degree": 1.5}, {"dim": 0}, {"lengthscale": 0.0}])
 def test_arguments_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(bad))):

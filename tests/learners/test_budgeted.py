@@ -8,26 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import rbf
 from bkbopt.learners import _loops_budgeted as loops
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
 from bkbopt.learners.losses import LOSSES, Array
+from tests.learners.streams import margins, normal_rows
 
 B = 12
 LENGTH = 0.8
 
 
 def stream(n: int = 400, repeats: bool = True) -> tuple[Array, Array]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
-    if repeats:
-        # Some points come again, with either label: distances of zero, and weights that cancel.
-        X[::7] = X[rng.integers(20, size=len(X[::7]))]
-    y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
-    y[0] = -1.0  # the first label is -1 inside, whichever it is
-    return X, y
+    return normal_rows(n, repeats)
 
 
 def gauss(a: Array, b: Array) -> float:
@@ -208,17 +202,12 @@ CASES: dict[str, tuple[Callable[..., OnlineLearner], Callable[[Array, Array], Pr
 }
 
 
-def predicted(learner: OnlineLearner, X: Array, y: Array) -> Array:
-    kind = {"decision": True} if LOSSES[learner.loss].task == "classification" else {}
-    return learner.progressive(X, y, **kind)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_rounds_follow_the_formulas(name: str) -> None:
     make, literal = CASES[name]
     X, y = stream()
     learner = make(lengthscale=LENGTH)
-    p = predicted(learner, X, y)
+    p = margins(learner, X, y)
     expected, terms = literal(X, y)
     # Sums of some tens of terms in another order; the projections solve with matrices of condition 1e4.
     np.testing.assert_allclose(p, expected, rtol=0, atol=1e-11 if name.startswith("projectron") else 1e-12)
@@ -238,30 +227,30 @@ def test_kernels_of_others_are_looked_up_as_ours_are_computed(name: str, kernel:
     # Without repeats: where terms are equal, rounding would decide which one BPA-S replaces.
     X, y = stream(300, repeats=False)
     make = CASES[name][0]
-    p = predicted(make(lengthscale=LENGTH), X, y)
+    p = margins(make(lengthscale=LENGTH), X, y)
     # Rounding of the two exponentials, 1e-16, carried through 300 rounds.
-    np.testing.assert_allclose(predicted(make(kernel=kernel), X, y), p, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(margins(make(kernel=kernel), X, y), p, rtol=0, atol=1e-11)
 
 
 def test_outputscale_of_a_gaussian_kernel_counts() -> None:
     X, y = stream(100)
     double = rbf(3, LENGTH, outputscale=2.0)
-    expected = predicted(KernelPerceptron(kernel=double.__call__), X, y)
-    np.testing.assert_allclose(predicted(KernelPerceptron(kernel=double), X, y), expected, rtol=0, atol=1e-12)
+    expected = margins(KernelPerceptron(kernel=double.__call__), X, y)
+    np.testing.assert_allclose(margins(KernelPerceptron(kernel=double), X, y), expected, rtol=0, atol=1e-12)
 
 
 def test_points_far_away_do_no_harm() -> None:
     X, y = stream(200)
     X[::3] *= 1e200
     for make, _ in CASES.values():
-        assert np.isfinite(predicted(make(lengthscale=LENGTH), X, y)).all()
+        assert np.isfinite(margins(make(lengthscale=LENGTH), X, y)).all()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradient_descent_keeps_to_its_regret_bound(loss: str) -> None:
     X, y = stream(300)
     learner = KOGD(loss=loss, lengthscale=LENGTH)
-    p = predicted(learner, X, y)
+    p = margins(learner, X, y)
     K = np.array([[gauss(a, b) for a in X] for b in X])
     rng = np.random.default_rng(1)
     for size in np.logspace(-3, 0, 30):
@@ -274,19 +263,39 @@ def test_regret_bound_is_reached_where_the_loss_is_linear() -> None:
     # With steps so small every margin stays below one, and the last hypothesis is the worst to be compared with.
     X, y = stream(50)
     learner = KOGD(step=1e-3, lengthscale=LENGTH)
-    p = predicted(learner, X, y)
+    p = margins(learner, X, y)
     f = learner.decision_function(X)
     norm = np.sqrt(learner.weights_ @ learner.decision_function(learner.support_))
     regret = LOSSES["hinge"].value(y, p).sum() - LOSSES["hinge"].value(y, f).sum()
     assert regret == pytest.approx(learner.regret_bound(norm), rel=1e-12)
     with pytest.raises(ArgumentError, match="norm: expected a norm >= 0"):
         learner.regret_bound(-1.0)
+    with pytest.raises(NotReadyError, match="KOGD: expected at least one learnt row first"):
+        KOGD().regret_bound(1.0)
 
 
 def test_regret_bound_is_for_plain_descent_only() -> None:
     X, y = stream(20)
     with pytest.raises(ArgumentError, match="ridge, window: expected neither"):
         KOGD(window=5).fit(X, y).regret_bound(1.0)
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("known", [True, False])
+def test_weights_are_those_of_the_decision_function(first: str, known: bool) -> None:
+    X, y = stream(60, repeats=False)
+    labels = np.where(y < 0.0, "a", "b")
+    order = np.argsort(labels != first, kind="stable")
+    learner = KOGD(lengthscale=LENGTH)
+    if known:
+        learner.fit(X[order], labels[order])
+    else:
+        for t in order:
+            learner.learn_one(X[t], labels[t])
+    K = np.array([[gauss(a, b) for b in learner.support_] for a in X])
+    np.testing.assert_allclose(K @ learner.weights_, learner.decision_function(X), rtol=0, atol=1e-13)
+    row_of = np.argmin(np.abs(learner.support_[:, None] - X).sum(-1), axis=1)
+    np.testing.assert_array_equal(np.sign(learner.weights_), y[row_of])
 
 
 def test_norma_forgets_what_its_window_has_passed() -> None:
@@ -317,9 +326,9 @@ def test_projectron_stays_small_by_its_threshold_alone() -> None:
 def test_projectron_without_threshold_is_the_perceptron() -> None:
     # Points in the span, repeated ones here, are projected on themselves.
     X, y = stream(300)
-    p = predicted(KernelPerceptron(lengthscale=0.3), X, y)
+    p = margins(KernelPerceptron(lengthscale=0.3), X, y)
     # Distances below a relative 1e-10 count as zero, which moves a prediction by up to its root.
-    np.testing.assert_allclose(predicted(Projectron(eta=0.0, lengthscale=0.3), X, y), p, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(margins(Projectron(eta=0.0, lengthscale=0.3), X, y), p, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("uniform", [True, False])
@@ -389,5 +398,5 @@ def test_saved_learner_goes_on_alike(name: str, tmp_path: Path) -> None:
         again = OnlineLearner.load(tmp_path / "state")
         np.testing.assert_array_equal(again.predict(X), learner.predict(X))
         np.testing.assert_array_equal(
-            predicted(again, X[200:], y[200:]), predicted(copy.deepcopy(learner), X[200:], y[200:])
+            margins(again, X[200:], y[200:]), margins(copy.deepcopy(learner), X[200:], y[200:])
         )

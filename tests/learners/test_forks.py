@@ -13,23 +13,11 @@ from bkbopt.kernels import rbf
 from bkbopt.learners import BOGD, BPAS, FOGD, KOGD, NOGD, RBP, Forgetron, OnlineLearner, Projectron, expansion
 from bkbopt.learners.forks import FORKS, SkeGD
 from bkbopt.learners.losses import LOSSES, Array
+from tests.learners.streams import margins, normal_rows
 
 LENGTH = 0.8
 B = 12
 RHO = 45
-
-
-def stream(n: int = 300) -> tuple[Array, Array]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
-    y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
-    y[0] = -1.0
-    return X, y
-
-
-def raw(learner: FORKS | SkeGD, X: Array, y: Array) -> Array:
-    kind = {"decision": True} if LOSSES[learner.loss].task == "classification" else {}
-    return learner.progressive(X, y, **kind)
 
 
 def linear(A: torch.Tensor, B_: torch.Tensor) -> torch.Tensor:
@@ -104,7 +92,7 @@ class Literal:
 @pytest.mark.parametrize("kind", [FORKS, SkeGD])
 @pytest.mark.parametrize("kernel", [None, rbf(3, LENGTH).__call__], ids=["computed", "called"])
 def test_learner_follows_the_formulas(kind: type[FORKS | SkeGD], loss: str, kernel: object) -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = kind(
         loss=loss,
         budget=B,
@@ -116,7 +104,7 @@ def test_learner_follows_the_formulas(kind: type[FORKS | SkeGD], loss: str, kern
         lengthscale=LENGTH,
         seed=1,
     )
-    p = raw(learner, X, y)
+    p = margins(learner, X, y)
     assert learner.n_refreshes_ >= 3
     K = rbf(3, LENGTH)(torch.tensor(X), torch.tensor(X)).numpy()
     # Newton steps start from A = 0.01 I and pseudo-inverses have conditions of 1e3.
@@ -125,9 +113,9 @@ def test_learner_follows_the_formulas(kind: type[FORKS | SkeGD], loss: str, kern
 
 def test_hinge_is_followed_up_to_its_kink() -> None:
     # A clipped margin lies on the kink of the hinge at C = 1: which side rounding says decides the gradient.
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = FORKS(budget=B, rank=4, refresh_every=RHO, clip=0.9, lengthscale=LENGTH, seed=1, decomposition="exact")
-    p = raw(learner, X, y)
+    p = margins(learner, X, y)
     K = rbf(3, LENGTH)(torch.tensor(X), torch.tensor(X)).numpy()
     np.testing.assert_allclose(p, Literal(learner, K, y).run(), rtol=0, atol=1e-9)
     assert np.abs(p[learner.switched_at_ :]).max() == 0.9
@@ -136,24 +124,24 @@ def test_hinge_is_followed_up_to_its_kink() -> None:
 @pytest.mark.parametrize("kind", [FORKS, SkeGD])
 @pytest.mark.parametrize("way", ["eigen", "tisvd"])
 def test_decompositions_that_follow_equal_the_exact_one_at_full_rank(kind: type[FORKS | SkeGD], way: str) -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     options = {"loss": "logistic", "budget": B, "rank": 3, "refresh_every": 30, "kernel": linear, "seed": 0}
-    p = raw(kind(decomposition=way, **options), X, y)
+    p = margins(kind(decomposition=way, **options), X, y)
     # The kernel has rank three.
-    np.testing.assert_allclose(p, raw(kind(decomposition="exact", **options), X, y), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(p, margins(kind(decomposition="exact", **options), X, y), rtol=0, atol=1e-9)
 
 
 def test_first_prediction_after_a_refresh_is_zero() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = FORKS(budget=B, refresh_every=RHO, lengthscale=LENGTH, seed=0)
-    p = raw(learner, X, y)
+    p = margins(learner, X, y)
     first = learner.switched_at_ + RHO
     assert not p[first : len(p) : RHO].any()
     assert np.count_nonzero(p[learner.switched_at_ :] == 0.0) == learner.n_refreshes_
 
 
 def test_sketched_descent_keeps_its_hypothesis_over_a_refresh() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = SkeGD(loss="logistic", budget=B, rank=3, kernel=linear, refresh_every=RHO, seed=0)
     learner.partial_fit(X[:1], y[:1], classes=[-1, 1])
     for t in range(1, len(X)):
@@ -167,14 +155,14 @@ def test_sketched_descent_keeps_its_hypothesis_over_a_refresh() -> None:
 
 
 def test_without_n_refreshes_the_map_stays() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = FORKS(budget=B, refresh_every=None, seed=0).fit(X, y)
     assert learner.n_refreshes_ == 0
     assert len(learner._sketched) == 2 * B
 
 
 def test_landmarks_are_points_of_the_first_stage() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = FORKS(budget=B, sample=5, rank=2, seed=0, lengthscale=LENGTH).fit(X, y)
     assert learner.dictionary_size_ == 5
     early = X[: learner.switched_at_]
@@ -185,7 +173,7 @@ def test_landmarks_are_points_of_the_first_stage() -> None:
 
 def adversarial(name: str) -> tuple[Array, Array]:
     rng = np.random.default_rng(3)
-    X, y = stream(400)
+    X, y = normal_rows(400)
     if name == "repeats":  # one point a block, the labels of every other block flipped
         X, y = np.repeat(X[:40], 10, axis=0), np.repeat(y[:40] * np.tile([1.0, -1.0], 20), 10)
     if name == "flips":
@@ -206,15 +194,15 @@ def test_adversarial_streams_stay_finite(name: str, loss: str) -> None:
         FORKS(loss=loss, budget=B, refresh_every=20, seed=0, decomposition="tisvd"),
         SkeGD(loss=loss, budget=B, refresh_every=20, seed=0),
     ):
-        p = raw(learner, X, y)
+        p = margins(learner, X, y)
         assert np.isfinite(p).all()
         assert np.abs(p).max() < 1e4
 
 
 def test_learner_is_better_than_guessing() -> None:
-    X, y = stream(3000)
+    X, y = normal_rows(3000)
     for learner in (FORKS(rank=15, refresh_every=None, seed=0), SkeGD(rank=15, refresh_every=None, seed=0)):
-        p = raw(learner, X, y)
+        p = margins(learner, X, y)
         # The labels' noise alone is wrong in a sixth of the rows.
         assert np.mean(p[500:] * y[500:] <= 0.0) < 0.25
 
@@ -245,30 +233,41 @@ def test_parameters_out_of_range_are_refused_at_the_first_row(make: Callable[[],
 @pytest.mark.parametrize("rows", [1, 7, 64])
 @pytest.mark.parametrize("kind", [FORKS, SkeGD])
 def test_blocks_may_end_anywhere(kind: type[FORKS | SkeGD], rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     options = {"budget": B, "refresh_every": RHO, "lengthscale": LENGTH, "seed": 0}
-    p = raw(kind(**options), X, y)
+    p = margins(kind(**options), X, y)
     monkeypatch.setattr(expansion, "GAUSSIAN_ROWS", rows)
-    np.testing.assert_array_equal(raw(kind(**options), X, y), p)
+    np.testing.assert_array_equal(margins(kind(**options), X, y), p)
 
 
 @pytest.mark.parametrize("kind", [FORKS, SkeGD])
 @pytest.mark.parametrize("way", ["eigen", "tisvd", "exact"])
-def test_saved_learner_goes_on_alike_in_both_stages(kind: type[FORKS | SkeGD], way: str, tmp_path: Path) -> None:
-    X, y = stream()
+@pytest.mark.parametrize("sizes", [{}, {"sample": 1, "rank": 1, "seed": 2}, {"sample": 7, "rank": 3}], ids=str)
+def test_saved_learner_goes_on_alike_in_both_stages(
+    kind: type[FORKS | SkeGD], way: str, sizes: dict[str, int], tmp_path: Path
+) -> None:
+    X, y = normal_rows(300)
     for stop in (3, 60, 200):
-        learner = kind(budget=B, refresh_every=RHO, lengthscale=LENGTH, decomposition=way, seed=0)
+        options = {"budget": B, "refresh_every": RHO, "lengthscale": LENGTH, "decomposition": way, "seed": 0}
+        learner = kind(**{**options, **sizes})
         learner.partial_fit(X[:stop], y[:stop])
         learner.save(tmp_path / "state")
         again = kind.load(tmp_path / "state")
         np.testing.assert_array_equal(again.decision_function(X), learner.decision_function(X))
-        np.testing.assert_array_equal(raw(again, X[stop:], y[stop:]), raw(learner, X[stop:], y[stop:]))
+        np.testing.assert_array_equal(margins(again, X[stop:], y[stop:]), margins(learner, X[stop:], y[stop:]))
         assert (again.n_refreshes_, again.switched_at_) == (learner.n_refreshes_, learner.switched_at_)
+
+
+def test_defaults_follow_the_budget() -> None:
+    X, y = normal_rows(300)
+    for kind, budget, rank, sample in ((NOGD, 30, 3, 30), (SkeGD, 30, 3, 6), (FORKS, 5, 1, 1)):
+        learner = kind(budget=budget).fit(X, y)
+        assert learner._M.shape == (rank, sample)
 
 
 @pytest.mark.parametrize("kind", [RBP, Forgetron, BPAS, BOGD, Projectron, KOGD, FOGD, NOGD, SkeGD, FORKS])
 def test_new_parameters_wait_for_the_next_fit(kind: type[OnlineLearner], tmp_path: Path) -> None:
-    X, y = stream(200)
+    X, y = normal_rows(200)
     small = {"frequencies": 10} if kind is FOGD else {} if kind is KOGD else {"budget": 10}
     learner = kind(**small).partial_fit(X[:100], y[:100])
     expected = copy.deepcopy(learner).partial_fit(X[100:], y[100:]).decision_function(X)

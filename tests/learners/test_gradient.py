@@ -10,23 +10,10 @@ from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import _loops_features as loops
 from bkbopt.learners.gradient import FOGD, NOGD
 from bkbopt.learners.losses import LOSSES, Array
-from bkbopt.learners.stages import TwoStageLearner
+from tests.learners.streams import margins, normal_rows
 
 LENGTH = 0.8
 STEP = 0.2
-
-
-def stream(n: int = 300) -> tuple[Array, Array]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3))
-    y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
-    y[0] = -1.0
-    return X, y
-
-
-def raw(learner: TwoStageLearner | FOGD, X: Array, y: Array) -> Array:
-    kind = {"decision": True} if LOSSES[learner.loss].task == "classification" else {}
-    return learner.progressive(X, y, **kind)
 
 
 def slope(loss: str, y: float, p: float) -> float:
@@ -46,9 +33,9 @@ def test_cosines_and_sines_are_numpys() -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kernel", [None, matern52(3, [0.5, 1.0, 2.0], outputscale=1.7)], ids=["gaussian", "matern"])
 def test_fogd_is_descent_on_its_features(loss: str, kernel: object) -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = FOGD(loss=loss, frequencies=40, step=STEP, kernel=kernel, lengthscale=LENGTH, seed=1)
-    p = raw(learner, X, y)
+    p = margins(learner, X, y)
     angles = 2.0 * np.pi * X @ learner._omega
     Z = np.hstack([np.cos(angles), np.sin(angles)]) * np.sqrt((1.0 if kernel is None else 1.7) / 40)
     w = np.zeros(80)
@@ -80,8 +67,8 @@ def test_fogd_refuses_kernels_without_a_known_spectrum() -> None:
         FOGD(frequencies=0).learn_one(np.zeros(2), 1)
 
 
-def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int) -> Array:
-    kernel = rbf(3, LENGTH)
+def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int, height: float = 1.0) -> Array:
+    kernel = rbf(3, LENGTH, height)
     K = kernel(torch.tensor(X), torch.tensor(X)).numpy()
     terms: list[int] = []
     a: list[float] = []
@@ -101,24 +88,33 @@ def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int) -> Array:
         else:
             z = M @ K[t, terms]
             p[t] = z @ w
-            w = w - STEP * slope(loss, y[t], p[t]) * z
+            w = w - min(STEP, 1.0 / (z @ z)) * slope(loss, y[t], p[t]) * z
     return p
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kernel", [None, rbf(3, LENGTH).__call__], ids=["computed", "called"])
 def test_nogd_is_descent_on_nystrom_features(loss: str, kernel: object) -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = NOGD(loss=loss, budget=30, rank=8, step=STEP, kernel=kernel, lengthscale=LENGTH)
-    p = raw(learner, X, y)
+    p = margins(learner, X, y)
     assert learner.switched_at_ is not None
     assert learner.switched_at_ < 150
     # The eighth eigenvalue is a tenth of the first: rounding grows little.
     np.testing.assert_allclose(p, literal_nogd(X, y, loss, 30, 8), rtol=0, atol=1e-11)
 
 
+def test_steps_that_are_too_long_are_cut() -> None:
+    X, y = normal_rows(300)
+    learner = NOGD(loss="hinge", budget=30, rank=8, step=STEP, kernel=rbf(3, LENGTH, 20.0))
+    p = margins(learner, X, y)
+    Z = learner.feature_map_(torch.tensor(X))
+    assert float((STEP * (Z * Z).sum(1) > 1.0).double().mean()) > 0.5
+    np.testing.assert_allclose(p, literal_nogd(X, y, "hinge", 30, 8, 20.0), rtol=0, atol=1e-10)
+
+
 def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = NOGD(budget=20, rank=20, lengthscale=LENGTH)
     learner.partial_fit(X[:1], y[:1], classes=[-1, 1])
     t = 1
@@ -134,7 +130,7 @@ def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:
 
 
 def test_weights_and_features_tell_one_hypothesis() -> None:
-    X, y = stream()
+    X, y = normal_rows(300)
     learner = NOGD(budget=30, rank=8, lengthscale=LENGTH)
     with pytest.raises(NotReadyError, match="feature_map_: expected a learner in its second stage"):
         _ = learner.feature_map_

@@ -22,8 +22,19 @@ def test_gaussian_is_that_of_the_package() -> None:
 
 def test_gaussian_of_a_point_with_itself_is_one_far_from_zero_too() -> None:
     far = A + 1e6
-    # The product form of distances loses digits there, but no value exceeds one.
     assert as_gram(None, 1.0, 3)(far, far).max() <= 1.0
+
+
+@pytest.mark.parametrize("kernel", [None, rbf(3, [0.5, 1.0, 2.0], 1.7)], ids=["lengthscale", "ard"])
+def test_gaussian_depends_on_differences_alone(kernel: object) -> None:
+    gram = as_gram(kernel, 1.0, 3)
+    # Multiples of 2^-10 are exact also after the shift; dividing by the lengthscale rounds at 1e-16 of it.
+    near = [np.round(1024.0 * M) / 1024.0 for M in (A, B)]
+    shift = 2.0**20
+    np.testing.assert_allclose(gram(near[0] + shift, near[1] + shift), gram(*near), rtol=0, atol=1e-9)
+    huge = gram(1e200 * A, B)
+    assert np.isfinite(huge).all()
+    assert huge.max() < 1e-300
 
 
 def test_kernels_of_the_package_and_functions_serve() -> None:

@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners import KONS, LOSSES, SketchedKONS, get_loss
+from tests.learners.streams import surface
 
-RNG = np.random.default_rng(1)
 N = 300
-X = RNG.uniform(-1.0, 1.0, (N, 3))
-F = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
-NUMBERS = F + 0.1 * RNG.standard_normal(N)
-LABELS = np.where(F + 0.2 * RNG.standard_normal(N) > 0.0, 1.0, -1.0)
+X, NUMBERS, LABELS = surface(N, seed=1)
 
 
 def polynomial(A: Tensor, B: Tensor) -> Tensor:
@@ -77,6 +74,36 @@ def test_sketched_predictions_are_those_of_a_newton_step_without_the_rows_left_o
     np.testing.assert_allclose(predictions, explicit(loss, 1.0, None, entered), atol=1e-11)
 
 
+def drawn(model: SketchedKONS, y: np.ndarray, predictions: np.ndarray) -> list[int]:
+    """Rows that enter A by Algorithm 3 with dense solves, from the coins and slopes of the learner."""
+    rule, coins = get_loss(model.loss), np.random.default_rng(model.seed).random((N, 2))
+    g = rule.slope(y, predictions)
+    scale = g * np.sqrt([rule.step_weight(model.C, t + 1) for t in range(N)])
+    K = (features(X) @ features(X).T) * np.outer(scale, scale)
+    sampled: list[int] = []
+    p: list[float] = []
+    entered = []
+    for t in range(N):
+        k = K[sampled, t]
+        c = K[t, t] - k @ np.linalg.solve(K[np.ix_(sampled, sampled)] + model.alpha * np.diag(p), k)
+        probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.alpha))
+        if coins[t, 0] < probability:
+            sampled.append(t)
+            p.append(probability)
+        if coins[t, 1] < max(probability, model.gamma) and scale[t] != 0.0:
+            entered.append(t)
+    return entered
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("gamma", [0.0, 0.2])
+def test_rows_enter_by_their_scores_and_by_chance(loss: str, gamma: float) -> None:
+    model = SketchedKONS(loss=loss, kernel=polynomial, gamma=gamma, beta=0.3, eps=0.7, alpha=0.4, seed=2)
+    predictions = model.progressive(X, targets(loss), decision=True)
+    assert model._J.rows.tolist() == drawn(model, targets(loss), predictions)
+    assert 5 < model.dictionary_size_ < 0.5 * N
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("learner", [KONS, SketchedKONS])
 def test_batches_of_any_size_predict_what_the_stream_does(learner: type[KONS], loss: str) -> None:
@@ -116,15 +143,24 @@ def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> Non
     assert regret <= model.regret_bound(float(np.linalg.norm(w)))
 
 
-def test_bound_is_that_of_the_paper_with_explicit_matrices() -> None:
-    model, rule = KONS(loss="absolute", kernel=polynomial), get_loss("absolute")
+def test_bound_is_refused_before_the_first_row_and_for_what_is_no_norm() -> None:
+    with pytest.raises(NotReadyError, match="KONS: expected at least one learnt row first"):
+        KONS().regret_bound(1.0)
+    with pytest.raises(ArgumentError, match="norm: expected a norm >= 0, got -1"):
+        KONS().fit(X, LABELS).regret_bound(-1.0)
+
+
+@pytest.mark.parametrize(("loss", "eta"), [("absolute", None), ("squared", 0.3), ("squared", 0.05)])
+def test_bound_is_that_of_the_paper_with_explicit_matrices(loss: str, eta: float | None) -> None:
+    model, rule = KONS(loss=loss, kernel=polynomial, eta=eta), get_loss(loss)
     g = rule.slope(NUMBERS, model.progressive(X, NUMBERS))
     A, newton, excess = np.eye(10), 0.0, 0.0
     for t, (z, slope) in enumerate(zip(features(X), g, strict=True)):
-        eta = rule.step_weight(1.0, t + 1)
-        A += eta * slope**2 * np.outer(z, z)
+        weight = eta or rule.step_weight(1.0, t + 1)
+        A += weight * slope**2 * np.outer(z, z)
         newton += slope**2 * z @ np.linalg.solve(A, z)
-        excess += eta * slope**2
+        excess += max(weight - rule.curvature(1.0), 0.0) * slope**2
+    assert (excess > 0.0) == (eta != 0.05)
     assert model.regret_bound(3.0) == pytest.approx(0.5 * (9.0 + newton + 4.0 * excess), rel=1e-10)
 
 
@@ -148,5 +184,5 @@ def test_zero_row_of_a_linear_kernel_is_survived() -> None:
     "bad", [{"C": 0.0}, {"alpha": -1.0}, {"eta": 0.0}, {"gamma": 1.5}, {"gamma": -0.1}, {"eps": 1.0}]
 )
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(bad))):
+    with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
         SketchedKONS(**bad).fit(X, LABELS)  # type: ignore[arg-type]

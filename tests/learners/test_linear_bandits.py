@@ -1,133 +1,24 @@
-"""SOFUL, CBRAP and features with Thompson sampling against dense matrices and the inequalities they rest on."""
+"""What every linear bandit keeps to; a new one joins by a line in `BANDITS`."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from bkbopt import ExactGP
-from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.features import QuadratureFourier
+from bkbopt import learners, storage
+from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
+from bkbopt.features import QuadratureFourier, RandomFourier, Taylor
 from bkbopt.kernels import rbf
-from bkbopt.learners import CBRAP, SOFUL, FeatureBandit
-from bkbopt.learners.linear_bandits import FrequentDirections
-
-D = 8
-
-
-def stream(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Arms in the unit ball with a falling spectrum, values, and theta with norm one."""
-    rng = np.random.default_rng(seed)
-    theta = rng.standard_normal(D)
-    theta /= np.linalg.norm(theta)
-    X = rng.standard_normal((n, D)) * 0.5 ** np.arange(D)
-    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
-    return X, X @ theta + 0.1 * rng.standard_normal(n), theta
-
-
-@pytest.mark.parametrize("size", [1, 3, 5, 8, 20])
-def test_sketch_lies_below_the_matrix_by_no_more_than_rho(size: int) -> None:
-    sketch, X = FrequentDirections(size, D), stream(200)[0]
-    for t, x in enumerate(X, start=1):
-        sketch.add(x)
-        e = np.linalg.eigvalsh(X[:t].T @ X[:t] - sketch.S.T @ sketch.S)
-        assert -1e-10 <= e[0] <= e[-1] <= sketch.rho + 1e-10
-    assert len(sketch.S) < 2 * size
-    # Liberty's bound: rho <= |X|_F^2 / m, since each shrink takes rho from m singular values at least.
-    assert sketch.rho <= np.sum(X**2) / size
-    if size >= D:
-        assert sketch.rho <= 1e-12
-
-
-def test_soful_with_a_full_sketch_is_oful() -> None:
-    X, y, theta = stream(60)
-    bandit = SOFUL(D, lam=0.5, noise_sd=0.1, delta=0.05)
-    for x, v in zip(X, y, strict=True):
-        bandit.learn_one(x, v)
-    V = X.T @ X + 0.5 * np.eye(D)
-    np.testing.assert_allclose(bandit.theta_, np.linalg.solve(V, X.T @ y), rtol=0.0, atol=1e-10)
-    radius = 0.1 * math.sqrt(np.linalg.slogdet(V / 0.5)[1] + 2.0 * math.log(20.0)) + math.sqrt(0.5)
-    assert bandit.radius_ == pytest.approx(radius, rel=1e-9)
-    mean, width = bandit.bounds(X)
-    expected = radius * np.sqrt(np.einsum("ij,jk,ik->i", X, np.linalg.inv(V), X))
-    np.testing.assert_allclose(width, expected, rtol=1e-9)
-    assert bool((np.abs(mean - X @ theta) <= width).all())
-
-
-@pytest.mark.parametrize("sketch", [2, 4])
-def test_sketched_radius_covers_and_is_no_larger_than_the_printed_one(sketch: int) -> None:
-    for seed in range(20):
-        X, y, theta = stream(150, seed)
-        bandit = SOFUL(sketch, lam=1.0, noise_sd=0.1, delta=0.1)
-        for x, v in zip(X, y, strict=True):
-            bandit.learn_one(x, v)
-            mean, width = bandit.bounds(X[:20])
-            assert bool((np.abs(mean - X[:20] @ theta) <= width).all())
-        excess, rows = 1.0 + bandit.rho_, 2 * sketch
-        inside = rows * math.log(1.0 + len(X) / rows) + D * math.log(excess) + 2.0 * math.log(10.0)
-        assert bandit.radius_ <= 0.1 * math.sqrt(inside * excess) + excess + 1e-12
-
-
-def test_soful_thompson_draws_have_the_covariance_of_the_ellipsoid() -> None:
-    X, y, _ = stream(40)
-    bandit = SOFUL(3, noise_sd=0.1, policy="thompson")
-    for x, v in zip(X, y, strict=True):
-        bandit.learn_one(x, v)
-    mean, width = bandit.bounds(np.eye(D))
-    draws = np.array([bandit._draw(np.eye(D)) for _ in range(20_000)])
-    # 20,000 draws: the standard errors are 0.007 sd of a mean and 0.5 % of a deviation.
-    np.testing.assert_allclose((draws.mean(0) - mean) / width, 0.0, atol=0.03)
-    np.testing.assert_allclose(draws.std(0) / width, 1.0, atol=0.03)
-
-
-def test_cbrap_is_ridge_regression_on_projections_that_keep_inner_products() -> None:
-    X, y, _ = stream(60)
-    bandit = CBRAP(5, lam=0.3, width=2.0, seed=4)
-    for x, v in zip(X, y, strict=True):
-        bandit.learn_one(x, v)
-    Z = X @ bandit.P_.numpy().T
-    A = Z.T @ Z + 0.3 * np.eye(5)
-    mean, width = bandit.bounds(X)
-    np.testing.assert_allclose(mean, Z @ np.linalg.solve(A, Z.T @ y), rtol=0.0, atol=1e-10)
-    expected = 2.0 * math.sqrt(0.3) * np.sqrt(np.einsum("ij,jk,ik->i", Z, np.linalg.inv(A), Z))
-    np.testing.assert_allclose(width, expected, rtol=1e-9)
-    products = []
-    for seed in range(400):
-        one = CBRAP(5, seed=seed)
-        one.bounds(X[:2])
-        P = one.P_.numpy()
-        products.append((P @ X[0]) @ (P @ X[1]))
-    # The variance of one is at most 2 |x|^2 |x'|^2 / m = 0.4, so a mean of 400 has a deviation of 0.03 at most.
-    assert abs(np.mean(products) - X[0] @ X[1]) < 0.12
-
-
-def test_quadrature_features_give_the_gaussian_process_and_its_thompson_draws() -> None:
-    rng = np.random.default_rng(0)
-    X, kernel = rng.random((30, 2)), rbf(2, 0.5)
-    y = np.sin(4.0 * X[:, 0]) + 0.1 * rng.standard_normal(30)
-    bandit, gp = (
-        FeatureBandit(QuadratureFourier.from_kernel(kernel, 14), lam=0.01, policy="thompson"),
-        ExactGP(kernel, 0.01),
-    )
-    for x, v in zip(X, y, strict=True):
-        bandit.learn_one(x, v)
-    gp.observe(X, y)
-    arms = rng.random((6, 2))
-    mean, sd = bandit.bounds(arms)
-    posterior = gp.posterior(arms)
-    # The features are off by 1e-9 at this order.
-    np.testing.assert_allclose(mean, posterior.mean, rtol=0.0, atol=1e-5)
-    np.testing.assert_allclose(sd, posterior.stddev, rtol=0.0, atol=1e-5)
-    draws = np.array([bandit._draw(arms) for _ in range(20_000)])
-    correlation = np.cov(draws.T) / np.outer(sd, sd)
-    np.testing.assert_allclose(correlation, posterior.covariance / torch.as_tensor(np.outer(sd, sd)), atol=0.05)
-    np.testing.assert_allclose((draws.mean(0) - mean) / sd, 0.0, atol=0.03)
+from bkbopt.learners import CBRAP, SOFUL, FeatureBandit, LinearBandit, OnlineLearner
+from tests.learners.streams import ARMS_D as D
+from tests.learners.streams import arms_and_values
 
 
 @pytest.mark.parametrize("policy", ["ucb", "thompson"])
 def test_regret_is_far_below_that_of_chance(policy: str) -> None:
-    arms, _, theta = stream(50)
+    arms, _, theta = arms_and_values(50)
     rng, values = np.random.default_rng(1), arms @ theta
     for bandit in (
         SOFUL(4, noise_sd=0.1, norm=0.2, policy=policy),
@@ -142,21 +33,137 @@ def test_regret_is_far_below_that_of_chance(policy: str) -> None:
         assert regret < (0.35 if policy == "ucb" else 0.7) * 300 * (values.max() - values.mean()), type(bandit).__name__
 
 
-def test_bad_input_is_refused_and_changes_nothing() -> None:
-    bandit = SOFUL(3)
-    bandit.learn_one(np.ones(D), 1.0)
-    before = bandit.theta_.copy()
-    for x, y, error in ((np.ones(D + 1), 1.0, ArgumentError), (np.ones(D), math.nan, ArgumentError)):
-        with pytest.raises(error):
-            bandit.learn_one(x, y)
-    with pytest.raises(ArgumentTypeError):
-        bandit.learn_one(np.ones(D), "1")
-    np.testing.assert_array_equal(bandit.theta_, before)
-    for make in (
-        lambda: SOFUL(0),
-        lambda: SOFUL(3, lam=0.0),
-        lambda: SOFUL(3, delta=1.0),
-        lambda: CBRAP(2, policy="x"),
-    ):
-        with pytest.raises(ArgumentError):
-            make()
+#: One of each, as `make(**more)`; a new one joins by a line here.
+BANDITS = {
+    "SOFUL": lambda **more: SOFUL(3, noise_sd=0.1, **more),
+    "CBRAP": lambda **more: CBRAP(5, **more),
+    "quadrature": lambda **more: FeatureBandit(QuadratureFourier.from_kernel(rbf(2, 1.0), 5), **more),
+    "fourier": lambda **more: FeatureBandit(
+        RandomFourier.from_kernel(rbf(D, 1.0), 20, np.random.default_rng(1)), **more
+    ),
+    "taylor": lambda **more: FeatureBandit(Taylor(D, 2), **more),
+}
+
+
+@pytest.fixture(params=BANDITS)
+def make(request: pytest.FixtureRequest) -> Callable[..., LinearBandit]:
+    return BANDITS[request.param]
+
+
+def dim(make: Callable[..., LinearBandit]) -> int:
+    return 2 if make is BANDITS["quadrature"] else D
+
+
+def told(make: Callable[..., LinearBandit], n: int = 30, **more: object) -> LinearBandit:
+    bandit, (X, y, _) = make(**more), arms_and_values(n)
+    for x, v in zip(X, y, strict=True):
+        bandit.learn_one(x[: dim(make)], v)
+    return bandit
+
+
+def choices(bandit: LinearBandit, d: int, n: int = 20) -> list[int]:
+    """What it selects, and learns, from now on."""
+    X, y, _ = arms_and_values(50, seed=1)
+    chosen = []
+    for _ in range(n):
+        chosen.append(bandit.select(X[:, :d]))
+        bandit.learn_one(X[chosen[-1], :d], y[chosen[-1]])
+    return chosen
+
+
+def test_list_names_every_bandit() -> None:
+    exported = {c for c in vars(learners).values() if isinstance(c, type) and issubclass(c, LinearBandit)}
+    assert exported - {LinearBandit} == {type(make()) for make in BANDITS.values()}
+
+
+def test_choices_are_the_largest_upper_bound_or_the_largest_value_of_a_draw(
+    make: Callable[..., LinearBandit],
+) -> None:
+    X = arms_and_values(200, seed=1)[0][:, : dim(make)]
+    bandit = told(make, 8)
+    mean, width = bandit.bounds(X)
+    assert bandit.select(X) == int(np.argmax(mean + width)) != int(np.argmax(mean))
+    bandit, twin = (told(make, 8, policy="thompson") for _ in range(2))
+    chosen = [bandit.select(X) for _ in range(30)]
+    assert chosen == [int(np.argmax(twin._draw(X))) for _ in range(30)]
+    assert len(set(chosen)) > 3
+
+
+@pytest.mark.parametrize("policy", ["ucb", "thompson"])
+@pytest.mark.parametrize("n", [0, 1, 5, 30])
+def test_saved_bandit_goes_on_as_if_nothing_had_happened(
+    make: Callable[..., LinearBandit], policy: str, n: int, tmp_path: Path
+) -> None:
+    bandit = told(make, n, policy=policy)
+    bandit.save(tmp_path / "bandit")
+    loaded = LinearBandit.load(tmp_path / "bandit")
+    assert type(loaded) is type(bandit)
+    assert loaded.n_rounds_ == n
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "bandit").read_bytes()
+    assert choices(loaded, dim(make)) == choices(bandit, dim(make))
+    for a, b in zip(loaded.bounds(np.eye(dim(make))), bandit.bounds(np.eye(dim(make))), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_states_in_memory_are_copies(make: Callable[..., LinearBandit]) -> None:
+    bandit = told(make)
+    state, before = bandit.state_dict(), bandit.bounds(np.eye(dim(make)))
+    for _ in range(2):
+        choices(LinearBandit.from_state(state), dim(make))
+    for a, b in zip(bandit.bounds(np.eye(dim(make))), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(LinearBandit.from_state(state).bounds(np.eye(dim(make)))[0], before[0])
+
+
+def test_map_of_the_user_is_asked_for(tmp_path: Path) -> None:
+    bandit = FeatureBandit(lambda X: X**2, policy="thompson")
+    bandit.learn_one([1.0, 2.0], 3.0)
+    bandit.save(tmp_path / "bandit")
+    with pytest.raises(ArgumentError, match=r"^features: this state was saved with a feature map of yours; pass feat"):
+        LinearBandit.load(tmp_path / "bandit")
+    loaded = LinearBandit.load(tmp_path / "bandit", features=lambda X: X**2)
+    assert [loaded.select(np.eye(2)) for _ in range(20)] == [bandit.select(np.eye(2)) for _ in range(20)]
+
+
+def test_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    told(BANDITS["CBRAP"]).save(tmp_path / "bandit")
+    with pytest.raises(StateFileError, match="expected the state of a SOFUL, got that of a CBRAP"):
+        SOFUL.load(tmp_path / "bandit")
+    with pytest.raises(StateFileError, match="expected a saved state of kind 'learner', got one of kind 'bandit'"):
+        OnlineLearner.load(tmp_path / "bandit")
+    storage.save(tmp_path / "bandit", {"class": "SOFUL", "params": {}}, kind="bandit")
+    with pytest.raises(StateFileError, match="expected the state of a bandit, got a file whose state does not fit"):
+        LinearBandit.load(tmp_path / "bandit")
+
+
+BAD_ROUNDS = {
+    "features": ([1.0] * 9, 1.0, ArgumentError, "X has 9 features, but .* is expecting"),
+    "NaN": ([math.nan] * D, 1.0, ArgumentError, "X: expected finite values"),
+    "words": (["a"] * D, 1.0, ArgumentError, "X: expected numbers"),
+    "value": ([1.0] * D, math.nan, ArgumentError, "y: expected a finite number, got nan"),
+    "text": ([1.0] * D, "1", ArgumentTypeError, "y: expected a finite number, got '1'"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ROUNDS)
+def test_bad_input_is_refused_and_changes_nothing(make: Callable[..., LinearBandit], bad: str, tmp_path: Path) -> None:
+    bandit = told(make)
+    bandit.save(tmp_path / "before")
+    x, y, error, message = BAD_ROUNDS[bad]
+    with pytest.raises(error, match=message):
+        bandit.learn_one(x if bad == "features" else x[: dim(make)], y)
+    if y == 1.0:
+        with pytest.raises(error, match=message):
+            bandit.select([x if bad == "features" else x[: dim(make)]])
+    with pytest.raises(ArgumentError, match=r"X: found array with 0 sample"):
+        bandit.select(np.zeros((0, dim(make))))
+    bandit.save(tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+
+
+def test_other_policies_and_seeds_are_refused(make: Callable[..., LinearBandit]) -> None:
+    with pytest.raises(ArgumentError, match=r'^policy: expected "ucb" or "thompson", got \'greedy\''):
+        make(policy="greedy")
+    with pytest.raises(ArgumentError, match=r"^seed: expected a whole number >= 0, got -1"):
+        make(seed=-1)

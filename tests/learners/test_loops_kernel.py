@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from bkbopt.errors import MissingPackageError
 from bkbopt.kernels import matern52, rbf
@@ -49,19 +50,23 @@ def test_rows_are_the_gaussian_whatever_their_length(n: int) -> None:
 @pytest.mark.parametrize("kernel", [None, rbf(3, [0.5, 1.0, 2.0], outputscale=0.3), matern52(3, 0.7)])
 def test_sources_agree_with_their_kernel(kernel: object) -> None:
     gram = as_gram(kernel, 0.7, 3)
-    source = KernelSource.of(gram, 3)
+    source = KernelSource(gram)
     A, B = points(6), points(9, seed=1)
     # The kernels' own distances come from products, with rounding of 1e-16 |x|^2 / l^2.
-    np.testing.assert_allclose(source.matrix(A, B), gram(A, B), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(source.diagonal(A), gram.diag(A), rtol=1e-15)
+    on_tensors = gram.kernel(torch.from_numpy(A), torch.from_numpy(B)).numpy()
+    np.testing.assert_allclose(gram(A, B), on_tensors, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(gram.diag(A), gram.kernel.diag(torch.from_numpy(A)).numpy(), rtol=1e-15)
     block = source.block(A, np.zeros(6), np.empty((3, 0)))
     np.testing.assert_allclose(source.original(block.X.T), A, rtol=1e-15)
+    np.testing.assert_array_equal(block.diagonal, gram.diag(A))
+    # Either the loops have what they need for the kernel, or its values.
+    assert block.K.shape == ((6, 0) if source.gaussian is not None else (6, 6))
 
 
 @pytest.mark.parametrize("kernel", [None, matern52(3, 0.7)])
 def test_terms_keep_their_kernel_values_through_moves(kernel: object) -> None:
     gram = as_gram(kernel, 0.7, 3)
-    source = KernelSource.of(gram, 3)
+    source = KernelSource(gram)
     support = new_support(3, 10)
     first = source.block(points(5), np.zeros(5), np.empty((3, 0)))
     for t in range(5):

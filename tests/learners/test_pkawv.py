@@ -1,6 +1,7 @@
 """PKAWV against Kernel-AWV, the paper's literal second algorithm, and its regret bound."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.features import Nystrom, Taylor
+from bkbopt.features import Nystrom, RandomFourier, Taylor
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import PKAWV, KernelAWV, OnlineKRR
 
@@ -60,7 +61,8 @@ def literal_second_algorithm(model: PKAWV) -> tuple[np.ndarray, int]:
     out = np.zeros(N)
     for t in range(N):
         kI = k(X[rows], X[t : t + 1])[:, 0]
-        c = 1.0 - float(kI @ np.linalg.solve(k(X[rows], X[rows]) + model.mu * np.diag(p), kI))
+        weights = np.array(p) ** (2.0 if model.squared_weights else 1.0)
+        c = 1.0 - float(kI @ np.linalg.solve(k(X[rows], X[rows]) + model.mu * np.diag(weights), kI))
         probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.mu))
         if uniforms[t] < probability:
             rows.append(t)
@@ -72,8 +74,11 @@ def literal_second_algorithm(model: PKAWV) -> tuple[np.ndarray, int]:
     return out, len(rows)
 
 
-def test_growing_features_give_the_papers_predictions() -> None:
-    model = PKAWV(features="nystrom", lam=0.3, lengthscale=0.4, mu=2.0, beta=0.5)
+@pytest.mark.parametrize("squared_weights", [False, True])
+def test_growing_features_give_the_papers_predictions(squared_weights: bool) -> None:
+    model = PKAWV(
+        features="nystrom", lam=0.3, lengthscale=0.4, mu=2.0, beta=0.5, squared_weights=squared_weights, seed=3
+    )
     predictions, size = literal_second_algorithm(model)
     # The literal form squares the condition of the kernel matrix; that is the whole difference.
     np.testing.assert_allclose(model.progressive(X, Y), predictions, atol=1e-7)
@@ -126,6 +131,13 @@ def test_attributes_are_those_of_the_features() -> None:
     assert model.dictionary_size_ == 10
 
 
+def test_bound_is_for_the_largest_target_of_all_batches() -> None:
+    model = PKAWV(**OPTIONS)
+    for y in (Y, 3.0 * Y, 0.1 * Y):
+        model.progressive(X, y)
+    assert model.regret_bound_ == pytest.approx(9.0 * np.max(Y**2) * model.logdet_, rel=1e-12)
+
+
 def test_growing_features_and_ridge_promise_no_regret_bound() -> None:
     assert PKAWV(features="nystrom").fit(X, Y).regret_bound_ == float("inf")
     assert PKAWV(forward=False).fit(X, Y).regret_bound_ == float("inf")
@@ -136,6 +148,20 @@ def test_a_feature_map_of_the_package_serves() -> None:
     features = Nystrom.from_points(kernel, torch.from_numpy(X[::5].copy()))
     ours = PKAWV(features=features, lam=0.3).progressive(X, Y)
     np.testing.assert_allclose(ours, PKAWV(features=X[::5], **OPTIONS).progressive(X, Y), atol=1e-10)
+
+
+def test_feature_maps_of_numbers_are_saved_and_others_are_asked_for(tmp_path: Path) -> None:
+    fourier = RandomFourier.from_kernel(rbf(3, 0.6), 20, np.random.default_rng(0))
+    nystrom = Nystrom.from_points(rbf(3, 0.6), torch.from_numpy(X[::5].copy()))
+    for features in (fourier, Taylor(3, 2), nystrom):
+        model = PKAWV(features=features, lam=0.3).fit(X, Y)
+        model.save(tmp_path / "learner")
+        if features is nystrom:
+            with pytest.raises(ArgumentError, match="pass features= with the same map to load"):
+                PKAWV.load(tmp_path / "learner")
+        loaded = PKAWV.load(tmp_path / "learner", features=nystrom)
+        assert type(loaded.features) is type(features)
+        np.testing.assert_array_equal(loaded.progressive(X, Y), model.progressive(X, Y))
 
 
 def test_inducing_points_of_another_kernel_serve() -> None:
@@ -171,6 +197,22 @@ def test_too_large_taylor_basis_is_refused_with_its_size() -> None:
     assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"lam": 0.0},
+        {"mu": -1.0},
+        {"beta": 0.0},
+        {"eps": 1.0},
+        {"max_features": 0},
+        {"degree": -1, "features": "taylor"},
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_their_names(bad: dict[str, float]) -> None:
+    with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
+        PKAWV(**{"features": "nystrom", **bad}).fit(X, Y)  # type: ignore[arg-type]
+
+
 def test_taylor_features_are_for_the_gaussian_only() -> None:
     with pytest.raises(ArgumentError, match="which is for the Gaussian"):
         PKAWV(kernel=matern52(3)).fit(X, Y)
@@ -180,6 +222,57 @@ def test_taylor_features_are_for_the_gaussian_only() -> None:
 def test_other_features_are_refused(bad: object) -> None:
     with pytest.raises(ArgumentError, match=r"features|X: expected finite"):
         PKAWV(features=bad).fit(X, Y)
+
+
+class Failing:
+    """A map that returns something else from its n-th call on."""
+
+    size = 3
+
+    def __init__(self, then: object) -> None:
+        self.left, self.then = 10**9, then
+
+    def __call__(self, X: torch.Tensor) -> torch.Tensor:
+        self.left -= 1
+        if self.left > 0:
+            return X
+        if isinstance(self.then, Exception):
+            raise self.then
+        return X * self.then if isinstance(self.then, float) else X[:, :2]
+
+    def residual(self, X: torch.Tensor, Z: torch.Tensor) -> torch.Tensor:
+        return Z[:, 0]
+
+    residual_covariance = residual_cross = residual
+
+
+@pytest.mark.parametrize("then", [float("nan"), "columns", RuntimeError("its own")], ids=str)
+def test_map_of_the_user_that_fails_half_way_leaves_all_as_it_was(then: object) -> None:
+    features = Failing(then)
+    model = PKAWV(features=features).partial_fit(X[:10], Y[:10])
+    before = model.predict(X)
+    features.left = 3
+    with pytest.raises(RuntimeError if isinstance(then, Exception) else ArgumentError, match=r"its own|check the map"):
+        model.partial_fit(np.tile(X, (3, 1)), np.tile(Y, 3))
+    features.left = 10**9
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_rounds_ == 10
+    assert model.features is features
+    fresh = PKAWV(features=Failing(then))
+    fresh.features.left = 2
+    with pytest.raises((RuntimeError, ArgumentError)):
+        fresh.fit(X, Y)
+    assert set(vars(fresh)) == set(fresh.get_params())
+
+
+@pytest.mark.parametrize(
+    "features",
+    [Taylor(2, 2), Nystrom.from_points(rbf(5, 1.0), torch.zeros(1, 5, dtype=torch.float64))],
+    ids=["taylor", "nystrom"],
+)
+def test_map_of_other_rows_is_refused(features: object) -> None:
+    with pytest.raises(ArgumentError, match=r"features: expected a map|X: expected 2 columns"):
+        PKAWV(features=features).fit(X, Y)
 
 
 def test_no_features_are_refused() -> None:

@@ -5,13 +5,10 @@ import pytest
 
 from bkbopt.errors import ArgumentError
 from bkbopt.learners import KONS, LOSSES, ProsNKONS, get_loss
+from tests.learners.streams import surface
 
-RNG = np.random.default_rng(2)
 N = 400
-X = RNG.uniform(-1.0, 1.0, (N, 3))
-F = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2]
-NUMBERS = F + 0.1 * RNG.standard_normal(N)
-LABELS = np.where(F + 0.2 * RNG.standard_normal(N) > 0.0, 1.0, -1.0)
+X, NUMBERS, LABELS = surface(N, seed=2)
 
 
 def targets(loss: str) -> np.ndarray:
@@ -115,8 +112,9 @@ def test_with_a_dictionary_that_spans_everything_it_is_kons_since_the_restart() 
 
 
 @pytest.mark.parametrize(
-    "bad", [{"C": 0.0}, {"alpha": 0.0}, {"gamma": 0.0}, {"beta": 0.0}, {"eps": 2.0}, {"eta": -1.0}]
+    "bad",
+    [{"C": 0.0}, {"alpha": 0.0}, {"gamma": 0.0}, {"beta": 0.0}, {"eps": 2.0}, {"eta": -1.0}, {"max_dictionary": 0}],
 )
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(bad))):
+    with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
         ProsNKONS(**bad).fit(X, LABELS)  # type: ignore[arg-type]

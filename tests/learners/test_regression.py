@@ -94,6 +94,17 @@ def test_kernel_that_is_not_positive_definite_is_refused() -> None:
     assert not hasattr(model, "n_features_in_")
 
 
+@pytest.mark.parametrize("lam", [1e-14, 1e-18, 1e-25])
+def test_tiny_ridge_is_survived_where_rows_repeat(lam: float) -> None:
+    # What is left of k(x, x) is rounding, negative or not, and much larger than the ridge.
+    rows, y = np.vstack([X, X, np.repeat(X[:20], 13, axis=0)]), np.concatenate([Y, Y, np.repeat(Y[:20], 13)])
+    model = OnlineKRR(lam=lam)
+    assert np.isfinite(model.progressive(rows, y)).all()
+    assert model.n_rounds_ == len(rows)
+    # The targets are smooth but for noise of 0.1, which no ridge takes away.
+    assert np.abs(model.predict(X) - Y).max() < 0.1
+
+
 @pytest.mark.parametrize("lam", [0.0, -1.0, float("nan")])
 def test_ridge_must_be_positive(lam: float) -> None:
     with pytest.raises(ArgumentError, match="lam: expected a positive finite ridge"):

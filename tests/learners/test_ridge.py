@@ -55,13 +55,28 @@ def test_a_feature_may_be_added_late() -> None:
     check(ridge, Z, Y)
 
 
-def test_a_feature_that_is_there_already_is_survived() -> None:
-    ridge = Ridge(1e-12, 1)
+@pytest.mark.parametrize("lam", [1e-12, 1e-20, 1e-30])
+def test_a_feature_that_is_there_already_is_survived(lam: float) -> None:
+    ridge = Ridge(lam, 1)
     ridge.learn(Z[:, :1], Y, forward=False)
     z = Z[:, 0]
     ridge.grow(np.array([z @ z]), float(z @ z), float(Y @ z))
     assert np.isfinite(ridge.w).all()
     assert ridge.w.sum() == pytest.approx(float(Y @ z / (z @ z)), rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_features_that_the_others_span_are_survived(seed: int) -> None:
+    # What is left of them is rounding, negative as often as not.
+    rng, ridge = np.random.default_rng(seed), Ridge(1e-20, 5)
+    old = Z[:, :5]
+    ridge.learn(old, Y, forward=False)
+    for _ in range(4):
+        z = old @ rng.standard_normal(old.shape[1])
+        ridge.grow(old.T @ z, float(z @ z), float(Y @ z))
+        old = np.column_stack([old, z])
+    assert np.isfinite(ridge.R).all()
+    assert np.isfinite(ridge.w).all()
 
 
 @pytest.mark.parametrize("lam", [1e-9, 1e-18, 1e-30])

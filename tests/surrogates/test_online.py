@@ -88,6 +88,14 @@ def test_one_point_is_learnt_as_a_gaussian_process_learns_it() -> None:
         assert float(gp.fitted()[0]) == pytest.approx(3.0 * 2.0 / (2.0 + NOISE), rel=1e-12), name
 
 
+def test_one_point_is_learnt_by_a_newton_step_but_for_what_its_slope_adds() -> None:
+    gp = Online(KERNEL, NOISE, learner="kons")
+    gp.observe([[0.5, 0.5]], [3.0])
+    y, nu = 3.0 / 4.0, NOISE / 2.0
+    # u = 2 y phi / A with A = 2 (1 + nu) + eta (2 y)^2, and eta = 1/8.
+    assert float(gp.fitted()[0]) == pytest.approx(4.0 * 2.0 * y / (2.0 * (1.0 + nu) + 0.5 * y**2), rel=1e-12)
+
+
 # -- the variance ----------------------------------------------------------------------------------------------------
 
 
@@ -204,6 +212,27 @@ def test_rebuild_counts_every_evaluation() -> None:
     np.testing.assert_allclose(gp.posterior(XS).variance, exact.posterior(XS).variance, rtol=0.0, atol=1e-9)
 
 
+def test_learners_begin_anew_with_the_points_in_another_order() -> None:
+    gp = told("kons")
+    rows = gp._learner._X.rows.copy()  # type: ignore[union-attr]
+    gp.rebuild(gp.observations, KERNEL, NOISE)
+    again = gp._learner._X.rows  # type: ignore[union-attr]
+    # In the order of search points of one region would come together.
+    assert not np.array_equal(again, rows)
+    np.testing.assert_array_equal(np.unique(again, axis=0), np.unique(rows, axis=0))
+
+
+@pytest.mark.parametrize("name", ["pkawv", "kons", "forks"])
+def test_every_hallucination_has_an_epoch_of_its_own(name: str) -> None:
+    gp, none = told(name), torch.zeros(0, 2, dtype=torch.float64)
+    # What one imagines the next may take back: bounds from the one are none for the other.
+    epochs = [gp.model.epoch]
+    for n in (3, 2, 1):
+        epochs.append(gp.hallucinate(torch.as_tensor(XS[:n]), none, 0.0).epoch)
+        epochs.append(gp.model.epoch)
+    assert len(set(epochs)) == len(epochs)
+
+
 def test_log_growth_bounds_the_information_gain_of_the_kernel() -> None:
     gp = told("bogd", settings={"budget": 4})
     K = KERNEL(*(torch.as_tensor(data()[0]),) * 2)
@@ -254,6 +283,36 @@ def test_what_makes_no_surrogate_is_refused(options: dict[str, Any], error: type
         Online(KERNEL, NOISE, **options)
 
 
+def test_parameters_that_the_learner_refuses_leave_the_surrogate_empty() -> None:
+    gp = Online(KERNEL, NOISE, learner="nogd", settings={"budget": -1})
+    with pytest.raises(ArgumentError, match="budget: expected a whole number >= 1, got -1"):
+        gp.observe(*data())
+    assert len(gp.observations) == 0
+
+
+def test_kernel_that_raises_an_error_of_its_own_leaves_all_as_it_was() -> None:
+    calls = [10**9]
+
+    def kernel(A: Any, B: Any) -> Any:
+        calls[0] -= 1
+        if calls[0] < 0:
+            raise ZeroDivisionError("the kernel's own")
+        return KERNEL(A, B)
+
+    gp = told("kons", kernel=kernel)
+    before = gp.posterior(XS).mean.clone()
+    for allowed in range(6):
+        calls[0] = allowed
+        with pytest.raises(ZeroDivisionError):
+            gp.observe(np.vstack([XS] * 5), np.ones(150))
+        calls[0] = 10**9
+        assert len(gp.observations) == 60
+        assert torch.equal(gp.posterior(XS).mean, before)
+    gp.observe(XS, np.ones(30))
+    assert gp._learner is not None
+    assert gp._learner.n_rounds_ == 90
+
+
 def test_recipes_name_all_learners_of_numbers_but_those_without_an_expansion() -> None:
     regressions = [name for name, loss in LOSSES.items() if loss.task == "regression"]
     assert regressions == ["squared", "absolute"]
@@ -268,5 +327,6 @@ def test_inducing_points_of_the_user_serve_as_well() -> None:
     S = np.random.default_rng(4).random((15, 2))
     gp = told("pkawv", settings={"features": S})
     assert len(gp.inducing) == 15
+    assert Online(learner=PKAWV(features=S)).settings == {"features": S}
     reference = told("pkawv", kernel=CallableKernel(KERNEL), settings={"features": S})
     np.testing.assert_allclose(gp.posterior(XS).mean, reference.posterior(XS).mean, rtol=0.0, atol=1e-9)

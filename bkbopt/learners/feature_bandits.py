@@ -1,0 +1,167 @@
+"""Linear bandits on features: ridge regression with upper bounds or Thompson sampling, and random projections.
+
+| symbol | shape  | units     | meaning                                                                |
+| ------ | ------ | --------- | ---------------------------------------------------------------------- |
+| Z      | (n, r) | y         | features of the arms                                                   |
+| A      | (r, r) | y squared | sum of z z^T over all arms pulled, + lam I                             |
+| w      | (r,)   | -         | A^-1 sum of y z                                                        |
+"""
+
+import dataclasses
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bkbopt.checks import check_count, check_number
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.learners.linear_bandits import LinearBandit
+from bkbopt.learners.losses import Array
+from bkbopt.states import GaussianState
+
+__all__ = ["CBRAP", "FeatureBandit", "RidgeBandit"]
+
+#: Rounds between two computations from scratch, which keep rounding from adding up.
+REFACTOR_EVERY = 512
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class RidgeBandit(LinearBandit):
+    """Base class: ridge regression on features, O(r^2) a round and an arm.
+
+    Args:
+        lam: noise variance = ridge, y squared.
+        width: "ucb" adds so many posterior standard deviations, "thompson" draws with so many.
+        policy, seed: see `LinearBandit`.
+    """
+
+    lam: float = 1.0
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        self.lam = check_number("lam", self.lam, 0.0, "a positive ridge", strict=True)
+        self.width = check_number("width", self.width, 0.0, "a number of standard deviations >= 0")
+
+    @abstractmethod
+    def _features(self, X: Tensor) -> Tensor:
+        """Features `(n, r)` of the arms `X (n, d)`."""
+
+    def _start(self, d: int) -> None:
+        r = self._features(torch.zeros(1, d, dtype=torch.float64)).shape[1]
+        nothing = torch.zeros(0, r, dtype=torch.float64)
+        self._ridge = GaussianState.from_data(nothing, nothing.new_zeros(0), nothing.new_zeros(0), self.lam)
+
+    def _learn(self, x: Array, y: float) -> None:
+        ridge = self._ridge.update(self._features(torch.tensor(x[None]))[0], y)
+        self._ridge = ridge.refactor() if (self.n_rounds_ + 1) % REFACTOR_EVERY == 0 else ridge
+
+    def _bounds(self, X: Array) -> tuple[Array, Array]:
+        Z = self._features(torch.tensor(X))
+        sd = (self.lam * self._ridge.leverage(Z)).sqrt()
+        return (Z @ self._ridge.w).numpy(), self.width * sd.numpy()
+
+    def _draw(self, X: Array) -> Array:
+        Z = self._features(torch.tensor(X))
+        e = torch.as_tensor(self._rng.standard_normal(len(self._ridge.w)))
+        w = self._ridge.w + self.width * math.sqrt(self.lam) * (self._ridge.root.T @ e)
+        return (Z @ w).numpy()
+
+    def _state(self) -> dict[str, object]:
+        return dict(vars(self._ridge))
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._ridge = GaussianState(**state)
+
+
+@dataclasses.dataclass(eq=False)
+class FeatureBandit(RidgeBandit):
+    """Ridge regression on given features, with upper bounds or Thompson sampling.
+
+    With random or quadrature Fourier features this is GP-UCB, or Thompson sampling, on a kernel of finite rank.
+
+    Args:
+        features: a map of arms `(n, d)` to features `(n, r)`, float64 tensors: `QuadratureFourier.from_kernel(...)`,
+            say.
+        lam, width, policy, seed: see `RidgeBandit`.
+
+    Example:
+        >>> from bkbopt.features import QuadratureFourier
+        >>> from bkbopt.kernels import rbf
+        >>> from bkbopt.learners import FeatureBandit
+        >>> bandit = FeatureBandit(QuadratureFourier.from_kernel(rbf(1, lengthscale=0.2), order=20), lam=0.01)
+        >>> for x, value in ([0.1], 0.5), ([0.5], 1.0), ([0.9], 0.2):
+        ...     bandit.learn_one(x, value)
+        >>> bandit.select([[0.1], [0.5], [0.9]])
+        1
+    """
+
+    features: Callable[[Tensor], Tensor]
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        if not callable(self.features):
+            raise ArgumentTypeError(
+                f"features: expected a map of tensors, as those of bkbopt.features, got {type(self.features).__name__}."
+            )
+
+    def _features(self, X: Tensor) -> Tensor:
+        Z = self.features(X)
+        if Z.ndim != 2 or len(Z) != len(X) or not bool(torch.isfinite(Z).all()):
+            raise ArgumentError(
+                f"features: expected finite features of shape ({len(X)}, r) for {len(X)} arms, got shape "
+                f"{tuple(Z.shape)}, or NaN or infinity among them; check the map."
+            )
+        return Z
+
+
+@dataclasses.dataclass(eq=False)
+class CBRAP(RidgeBandit):
+    """Linear bandits on random projections (Yu, Lyu and King 2017): z = P x, P (m, d) with entries N(0, 1/m).
+
+    O(m d + m^2) an arm. z.z' is x.x' in the mean, and its error of order 1 / sqrt(m) costs regret in every round.
+
+    Args:
+        projection: m.
+        lam: ridge, positive.
+        width: the exploration parameter, in units where theta's variance is I.
+        policy, seed: see `LinearBandit`; the seed is also that of P.
+
+    Attributes:
+        P_: the projection, once arms were seen.
+
+    Example:
+        >>> from bkbopt.learners import CBRAP
+        >>> bandit = CBRAP(projection=10, lam=0.01)
+        >>> for value in (1.0, 0.9, 1.1):
+        ...     bandit.learn_one([1.0, 0.0, 0.0], value)
+        >>> estimate, width = bandit.bounds([[1.0, 0.0, 0.0]])
+        >>> round(float(estimate[0]), 1)
+        1.0
+    """
+
+    projection: int
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        self.projection = check_count("projection", self.projection)
+
+    def _features(self, X: Tensor) -> Tensor:
+        return X @ self.P_.T
+
+    def _start(self, d: int) -> None:
+        self.P_ = torch.as_tensor(self._rng.standard_normal((self.projection, d)) / math.sqrt(self.projection))
+        super()._start(d)
+
+    def _state(self) -> dict[str, object]:
+        return {**super()._state(), "P": self.P_}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.P_ = state["P"]
+        super()._restore({name: value for name, value in state.items() if name != "P"})

@@ -1,0 +1,61 @@
+"""What the online Newton learners in the kernel's space share: their parameters, and predictions that are clipped."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bkbopt.checks import check_number
+from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.hypothesis import Hypothesis
+from bkbopt.learners.losses import Array
+
+__all__ = ["NewtonLearner"]
+
+_BLOCK = 256
+
+
+@dataclass(kw_only=True, eq=False)
+class NewtonLearner(OnlineLearner):
+    """Base class: the iterate is an expansion in the kernel, and predictions are its values clipped to [-C, C].
+
+    Args:
+        loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
+        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
+        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
+        alpha: ridge A_0 = alpha I.
+        eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
+            1 / (L C sqrt t).
+    """
+
+    loss: str = "squared_hinge"
+    kernel: Any = None
+    lengthscale: float = 1.0
+    C: float = 1.0
+    alpha: float = 1.0
+    eta: float | None = None
+
+    def _start(self, d: int) -> None:
+        self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
+        self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
+        self._sigma = self._loss.curvature(self._C)
+        if self.eta is not None:
+            self._sigma = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
+
+    @abstractmethod
+    def _expansion(self) -> tuple[Array, Array]:
+        """Points `(n, d)` and weights `(n,)` of the iterate, which may be views."""
+
+    def hypothesis(self) -> Hypothesis:
+        """The iterate before its predictions are clipped."""
+        points, weights = self._expansion()
+        return Hypothesis(points.copy(), weights.copy())
+
+    def _raw(self, X: Array) -> Array:
+        points, weights = self._expansion()
+        out = np.empty(len(X))
+        for a in range(0, len(X), _BLOCK):
+            out[a : a + _BLOCK] = self._gram(X[a : a + _BLOCK], points) @ weights
+        return np.clip(out, -self._C, self._C)

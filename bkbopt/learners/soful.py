@@ -1,0 +1,173 @@
+"""Sketched OFUL: a linear bandit whose confidence ellipsoid comes from a frequent-directions sketch.
+
+| symbol | shape  | units     | meaning                                                                |
+| ------ | ------ | --------- | ---------------------------------------------------------------------- |
+| S      | (k, d) | as X      | sketch: 0 <= X^T X - S^T S <= rho I over all arms pulled               |
+| rho    | -      | X squared | sum of what the sketch has shrunk                                      |
+| lam    | -      | X squared | ridge                                                                  |
+| b      | (d,)   | X y       | sum of y x                                                             |
+| V      | (d, d) | X squared | S^T S + lam I                                                          |
+| theta  | (d,)   | y / X     | V^-1 b                                                                 |
+| s, U   | k      | X^2, -    | squared singular values of S and its right vectors                     |
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from bkbopt.checks import check_count, check_number
+from bkbopt.errors import ArgumentError
+from bkbopt.learners.linear_bandits import LinearBandit
+from bkbopt.learners.losses import Array
+
+__all__ = ["SOFUL", "FrequentDirections"]
+
+
+class FrequentDirections:
+    """A sketch of `size` rows of a growing matrix (Liberty 2013; Ghashami et al. 2016); see the module's table.
+
+    O(m d) a row on average: 2 m rows are kept before they are cut to m.
+    """
+
+    def __init__(self, size: int, d: int) -> None:
+        self.size, self.rho = check_count("size", size), 0.0
+        self._rows, self._n = np.zeros((2 * self.size, d)), 0
+
+    @property
+    def S(self) -> Array:
+        """The sketch, at most 2 m - 1 rows."""
+        return self._rows[: self._n]
+
+    def add(self, x: Array) -> None:
+        """One more row `x (d,)` of the matrix."""
+        self._rows[self._n] = x
+        self._n += 1
+        if self._n == len(self._rows):
+            _, sigma, Vt = np.linalg.svd(self._rows, full_matrices=False)
+            # With no more directions than rows wanted nothing is lost.
+            shrunk = float(sigma[self.size] ** 2) if len(sigma) > self.size else 0.0
+            kept = np.sqrt(np.maximum(sigma[: self.size] ** 2 - shrunk, 0.0))
+            self._rows[:] = 0.0
+            self._rows[: len(kept)] = kept[:, None] * Vt[: self.size]
+            self.rho += shrunk
+            self._n = self.size
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file, in copies."""
+        return {"rows": self.S.copy(), "rho": self.rho}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`."""
+        self._n, self.rho = len(state["rows"]), state["rho"]
+        self._rows[: self._n] = state["rows"]
+
+
+@dataclasses.dataclass(eq=False)
+class SOFUL(LinearBandit):
+    """Sketched OFUL (Kuzborskij, Cella and Cesa-Bianchi 2019): confidence ellipsoids from a frequent-directions sketch.
+
+    O(m d) an arm, and O(m^2 d) a round. What the sketch does not hold is left to lam I in every direction, so that
+    variances do not starve; the radius grows with rho / lam, and with it the regret, where m is too small: watch
+    `rho_`.
+
+    Args:
+        sketch: m, rows of the sketch; with d of them nothing is lost, and it is OFUL.
+        lam: ridge, positive.
+        norm: bound S of |theta|.
+        noise_sd: sub-Gaussian constant R of the noise, units of y.
+        delta: probability with which the ellipsoid may fail.
+        policy, seed: see `LinearBandit`.
+
+    Attributes:
+        rho_: sum of what was shrunk.
+        theta_: the estimate `(d,)`.
+        radius_: of the ellipsoid, in units of the norm of V; with probability 1 - delta it holds in all rounds.
+
+    Example:
+        >>> from bkbopt.learners import SOFUL
+        >>> bandit = SOFUL(sketch=2, noise_sd=0.1)
+        >>> for value in (1.0, 0.9, 1.1):
+        ...     bandit.learn_one([1.0, 0.0, 0.0], value)
+        >>> bandit.select([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+        0
+    """
+
+    sketch: int
+    _: dataclasses.KW_ONLY
+    lam: float = 1.0
+    norm: float = 1.0
+    noise_sd: float = 1.0
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        self.sketch = check_count("sketch", self.sketch)
+        self.lam = check_number("lam", self.lam, 0.0, "a positive ridge", strict=True)
+        self.norm = check_number("norm", self.norm, 0.0, "a bound >= 0")
+        self.noise_sd = check_number("noise_sd", self.noise_sd, 0.0, "a standard deviation >= 0")
+        self.delta = check_number("delta", self.delta, 0.0, "a probability between 0 and 1", strict=True)
+        if self.delta >= 1.0:
+            raise ArgumentError(f"delta: expected a probability between 0 and 1, got {self.delta!r}.")
+
+    def _start(self, d: int) -> None:
+        self._sketch, self._b = FrequentDirections(self.sketch, d), np.zeros(d)
+        self._factors: tuple[Array, Array] | None = None
+
+    def _learn(self, x: Array, y: float) -> None:
+        self._sketch.add(x)
+        self._b += y * x
+        self._factors = None
+
+    def _spectrum(self) -> tuple[Array, Array]:
+        """s `(k,)` and U `(k, d)` of the module's table."""
+        if self._factors is None:
+            _, sigma, Vt = np.linalg.svd(self._sketch.S, full_matrices=False)
+            self._factors = sigma**2, Vt
+        return self._factors
+
+    @property
+    def rho_(self) -> float:
+        """See the class."""
+        return self._sketch.rho if self._d is not None else 0.0
+
+    @property
+    def theta_(self) -> Array:
+        """V^-1 b with V^-1 = (I - U^T diag(s / (s + lam)) U) / lam; `NotReadyError` before the first arm."""
+        self._need_arms()
+        s, U = self._spectrum()
+        return (self._b - U.T @ (s / (s + self.lam) * (U @ self._b))) / self.lam
+
+    @property
+    def radius_(self) -> float:
+        """See the class.
+
+        With V <= X^T X + lam I <= (1 + rho / lam) V, the noise adds R sqrt(1 + rho / lam) times the root of
+        2 log(1 / delta) + logdet((V + rho I) / lam), and the ridge S sqrt(lam) (1 + rho / lam).
+        """
+        excess = 1.0 + self.rho_ / self.lam
+        s = self._spectrum()[0] if self._d is not None else np.zeros(0)
+        logdet = (self._d or 0) * math.log(excess) + float(np.log1p(s / (self.lam * excess)).sum())
+        noise = self.noise_sd * math.sqrt(excess * (logdet - 2.0 * math.log(self.delta)))
+        return noise + self.norm * math.sqrt(self.lam) * excess
+
+    def _bounds(self, X: Array) -> tuple[Array, Array]:
+        s, U = self._spectrum()
+        along = (X @ U.T) ** 2
+        squares = np.einsum("ij,ij->i", X, X) - along @ (s / (s + self.lam))
+        return X @ self.theta_, self.radius_ * np.sqrt(np.maximum(squares, 0.0) / self.lam)
+
+    def _draw(self, X: Array) -> Array:
+        s, U = self._spectrum()
+        e = self._rng.standard_normal(X.shape[1])
+        shorter = 1.0 / np.sqrt(s + self.lam) - 1.0 / math.sqrt(self.lam)
+        return X @ (self.theta_ + self.radius_ * (e / math.sqrt(self.lam) + U.T @ (shorter * (U @ e))))
+
+    def _state(self) -> dict[str, object]:
+        return {"sketch": self._sketch.state_dict(), "b": self._b.copy()}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._sketch.load_state_dict(state["sketch"])
+        self._b = np.array(state["b"])
