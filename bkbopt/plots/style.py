@@ -112,11 +112,12 @@ def as_optimizer(opt: object) -> Optimizer:
     return opt
 
 
-def whole_numbers(ax: "Axes") -> None:
-    """Ticks of the horizontal axis, which counts, at whole numbers."""
+def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
+    """Ticks of the horizontal axis, which counts, at whole numbers; of the vertical one too where `both` count."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axis in (ax.xaxis, ax.yaxis) if both else (ax.xaxis,):
+        axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:
