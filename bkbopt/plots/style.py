@@ -117,7 +117,7 @@ def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for axis in (ax.xaxis, ax.yaxis) if both else (ax.xaxis,):
-        axis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:

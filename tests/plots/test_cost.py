@@ -23,6 +23,8 @@ def test_what_complexity_counts_has_ticks_at_whole_numbers(mixed: bo.Optimizer) 
     ax = plots.complexity(mixed)
     for ticks in (ax.get_xticks(), ax.get_yticks()):
         np.testing.assert_array_equal(ticks, np.round(ticks))
+        step = int(ticks[1] - ticks[0])
+        assert step / 10 ** (len(str(step)) - 1) in (1, 2, 5)
 
 
 def test_ask_time_is_that_of_the_diagnostics_or_of_any_list(mixed: bo.Optimizer) -> None:
