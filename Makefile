@@ -11,10 +11,10 @@ STAMP := .venv/.stamp
 DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 
 .DEFAULT_GOAL := help
-.PHONY: help env check docs test example bench clean
+.PHONY: help env check docs test example notebooks bench clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 env: $(STAMP) ## build the environment in .venv
 
@@ -41,6 +41,9 @@ example: $(STAMP) ## tune a real model, screen a real pool, and tune with Optuna
 	$(BIN)/python examples/tune_svm.py
 	$(BIN)/python examples/screen_pool.py $(DATA_ARGS)
 	$(BIN)/python examples/optuna_sampler.py $(DATA_ARGS)
+
+notebooks: $(STAMP) ## run all notebooks and write them with their outputs; ARGS="NAME ... --smoke"
+	$(BIN)/python notebooks/build.py $(ARGS)
 
 bench: $(STAMP) ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)

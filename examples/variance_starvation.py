@@ -17,6 +17,7 @@ import torch
 from matplotlib.figure import Figure
 
 import bkbopt as bo
+from bkbopt import plots
 
 # exp(-100 r^2), prior variance 1: the paper's "bandwidth", read as lengthscale 1 / sqrt(200).
 KERNEL = bo.kernels.rbf(1, lengthscale=200.0**-0.5)
@@ -25,7 +26,6 @@ BUDGET = 20
 GRID = np.linspace(0.0, 1.0, 201)
 FAR = GRID >= 0.8
 SIZES = (6, 63, 215)
-BLUE, ORANGE = "#0072b2", "#d55e00"
 
 #: Name -> surrogate made with a seed, all with the same kernel and noise.
 METHODS: dict[str, Callable[[int], bo.ExactGP | bo.BKB | bo.FourierGP]] = {
@@ -104,19 +104,15 @@ def report(draws: list[Draw]) -> None:
 
 def draw(shown: Draw, path: Path) -> None:
     """One panel a method, after the last observation."""
-    figure = Figure(figsize=(13, 6.2), layout="constrained")
-    panels = figure.subplots(2, 3, sharex=True, sharey=True).flat
-    for ax, (name, steps) in zip(panels, shown.found.items(), strict=True):
-        mean, sd = steps[-1]
-        ax.axvspan(0.0, 0.5, color="#f2f2f2", zorder=0)
-        ax.fill_between(GRID, mean - 3 * sd, mean + 3 * sd, color=BLUE, alpha=0.3, linewidth=0, label="mean +- 3 sd")
-        ax.plot(GRID, mean, color=BLUE, label="posterior mean")
-        ax.plot(GRID, shown.f, color="black", linestyle="--", linewidth=1, label="function")
-        ax.plot(shown.x, shown.y, ".", color=ORANGE, markersize=3, label="observations (shaded half only)")
-        ax.set(title=name, ylim=(-4.5, 4.5), xlim=(0.0, 1.0))
-    figure.supxlabel("x")
-    figure.supylabel("value (prior standard deviations)")
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    figure = Figure(figsize=(13, 6.6), layout="constrained")
+    for ax, (name, make) in zip(figure.subplots(2, 3, sharey=True).flat, METHODS.items(), strict=True):
+        opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", seed=0, surrogate=make(0), fit=False)
+        opt.tell([{"x": x} for x in shown.x], shown.y)
+        plots.posterior_slice(opt, "x", ax, at={}, width=3.0)
+        ax.get_legend().remove()  # one for all
+        ax.plot(GRID, shown.f, "k--", linewidth=1, label="function")
+        ax.set(title=name, ylim=(-4.5, 4.5))
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 

@@ -48,7 +48,7 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     ax.plot(t, dimension, color=ORANGE, linestyle="--", linewidth=2, label="effective dimension")
     ax.set(xlabel="values told", ylabel="number", ylim=(0.0, None))
     ax.grid(alpha=0.3)
-    whole_numbers(ax)
+    whole_numbers(ax, both=True)
     legend_below(ax)
     return ax
 

@@ -73,8 +73,9 @@ def posterior_slice(
     X, y = told(opt)
     near = nearness(opt, X, [dimension.column], params)
     here = dimension.place([opt.trials[i].params[dimension.name] for i in opt._log.order])
-    ax.scatter(here, y, s=16, c=_shades("black", near), linewidth=0, zorder=3)
-    ax.scatter([], [], s=16, color="black", label="values told" + _is_off(near))
+    size = float(np.clip(1600.0 / len(y), 4.0, 16.0))  # many points must not hide the band
+    ax.scatter(here, y, s=size, c=_shades("black", near), linewidth=0, zorder=3)
+    ax.scatter([], [], s=size, color="black", label="values told" + _is_off(near))
     _draw_inducing(ax, opt, dimension, params)
     best = opt.recommend()
     if at is None:

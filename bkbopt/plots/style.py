@@ -1,5 +1,7 @@
 """What all pictures share: where they are drawn, their colours, and where the legend stands."""
 
+import functools
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,7 +65,7 @@ SERIES = (
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """A figure of that size in inches, unknown to pyplot."""
+    """A figure of that size in inches, unknown to pyplot, which a notebook shows."""
     try:
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -72,7 +74,17 @@ def new_figure(width: float, height: float) -> "Figure":
             'plots: expected matplotlib, which is not installed; pip install "bkbopt[plots]" brings it.'
         ) from error
     # Room for marks that stand on the edge of their axes.
-    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.12))
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.12))
+    # What IPython asks of an object that it shows: it knows how to show a plain figure only once pyplot is imported.
+    figure._repr_png_ = functools.partial(_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _png(figure: "Figure") -> bytes:
+    """The picture as a PNG file, at the figure's own resolution."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
 
 
 def axes_of(ax: "Axes | None", width: float = 6.4, height: float = 4.6) -> "Axes":
@@ -100,11 +112,12 @@ def as_optimizer(opt: object) -> Optimizer:
     return opt
 
 
-def whole_numbers(ax: "Axes") -> None:
-    """Ticks of the horizontal axis, which counts, at whole numbers."""
+def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
+    """Ticks of the horizontal axis, which counts, at whole numbers; of the vertical one too where `both` count."""
     from matplotlib.ticker import MaxNLocator
 
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axis in (ax.xaxis, ax.yaxis) if both else (ax.xaxis,):
+        axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:

@@ -116,6 +116,15 @@ assert matplotlib.rcParams == before
     assert done.stdout == ""
 
 
+def test_a_notebook_finds_a_picture_in_the_figure_as_large_as_the_figure(line: bo.Optimizer) -> None:
+    figure = plots.convergence(line).figure
+    assert isinstance(figure, Figure)
+    png = figure._repr_png_()  # type: ignore[attr-defined]  # what IPython asks of an object
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    size = [int.from_bytes(png[16 + 4 * i : 20 + 4 * i], "big") for i in range(2)]
+    assert size == [round(side * figure.dpi) for side in figure.get_size_inches()]
+
+
 def test_without_matplotlib_the_error_names_the_extra(line: bo.Optimizer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(errors.MissingPackageError, match=r"bkbopt\[plots\]"):

@@ -19,6 +19,14 @@ def test_complexity_is_that_of_the_diagnostics(mixed: bo.Optimizer) -> None:
     np.testing.assert_array_equal(dimension.get_ydata(), [d.effective_dimension for d in used])
 
 
+def test_what_complexity_counts_has_ticks_at_whole_numbers(mixed: bo.Optimizer) -> None:
+    ax = plots.complexity(mixed)
+    for ticks in (ax.get_xticks(), ax.get_yticks()):
+        np.testing.assert_array_equal(ticks, np.round(ticks))
+        step = int(ticks[1] - ticks[0])
+        assert step / 10 ** (len(str(step)) - 1) in (1, 2, 5)
+
+
 def test_ask_time_is_that_of_the_diagnostics_or_of_any_list(mixed: bo.Optimizer) -> None:
     seconds = [d.ask_seconds for d in mixed.diagnostics]
     for given in (mixed, seconds):

@@ -55,6 +55,14 @@ def test_a_slice_through_another_point_has_no_star_and_fades_what_is_off_it(
         assert alpha == pytest.approx(max(near, 0.1), abs=1e-9)  # the kernel's distances are good to 1e-8 at zero
 
 
+@pytest.mark.parametrize(("n", "size"), [(20, 16.0), (200, 8.0), (1000, 4.0)])
+def test_many_points_are_drawn_smaller_so_that_the_band_shows(n: int, size: float) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, surrogate=bo.BKB(bo.kernels.rbf(1), 0.1), fit=False, seed=0)
+    opt.tell([{"x": i / n} for i in range(n)], [0.0] * n)
+    dots = next(c for c in plots.posterior_slice(opt).collections if isinstance(c, PathCollection))
+    assert dots.get_sizes().tolist() == [size]
+
+
 def test_a_slice_over_choices_has_a_bar_for_each_in_order(mixed: bo.Optimizer) -> None:
     ax = plots.posterior_slice(mixed, "kind")
     assert [t.get_text() for t in ax.get_xticklabels()] == ["adam", "sgd", "rmsprop"]
