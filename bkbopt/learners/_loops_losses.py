@@ -4,27 +4,12 @@ import math
 
 from bkbopt._compiled import compiled
 
-__all__ = ["loss_slope", "loss_value", "step_weight"]
-
-
-@compiled
-def loss_value(code: int, y: float, p: float) -> float:
-    """The loss of the prediction `p` for the target `y`."""
-    if code == 0:
-        return (y - p) * (y - p)
-    if code == 1:
-        m = y * p
-        return max(0.0, -m) + math.log1p(math.exp(-abs(m)))
-    if code == 2:
-        return max(0.0, 1.0 - y * p)
-    if code == 3:
-        return max(0.0, 1.0 - y * p) ** 2
-    return abs(y - p)
+__all__ = ["loss_slope", "step_weight"]
 
 
 @compiled
 def loss_slope(code: int, y: float, p: float) -> float:
-    """Its derivative in `p`."""
+    """The derivative of the loss in the prediction `p`, for the target `y`."""
     if code == 0:
         return 2.0 * (p - y)
     if code == 1:

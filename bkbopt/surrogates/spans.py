@@ -81,7 +81,3 @@ class Span:
         c = (self.features.kernel(X, x[None])[:, 0] - self.Z @ z) / residual**0.5
         state = self.state.append(self.Z, c, n, s)
         return Span(self.features.append(x, z, residual), torch.cat([self.Z, c[:, None]], 1), state)
-
-    def refactored(self) -> "Span":
-        """The same with the state computed anew, which rank-one steps keep to rounding error."""
-        return Span(self.features, self.Z, self.state.refactor())

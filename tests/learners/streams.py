@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bkbopt.learners import OnlineLearner, get_loss
+from bkbopt.learners import OnlineLearner
 
 Array = np.ndarray
 
@@ -30,10 +30,9 @@ def normal_rows(n: int, repeats: bool = False) -> tuple[Array, Array]:
     return X, y
 
 
-def margins(learner: OnlineLearner, X: Array, y: Array) -> Array:
-    """Progressive predictions before they become labels."""
-    kind = {"decision": True} if get_loss(learner.loss).task == "classification" else {}
-    return learner.progressive(X, y, **kind)
+def margins(learner: OnlineLearner, X: Array, y: Array, **more: object) -> Array:
+    """Progressive predictions, before they become labels where there are labels."""
+    return learner.progressive(X, y, decision=True, **more)  # type: ignore[arg-type]
 
 
 ARMS_D = 8

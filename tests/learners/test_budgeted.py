@@ -36,16 +36,6 @@ def value(terms: Terms, x: Array) -> float:
     return sum(a * gauss(s, x) for s, a in terms)
 
 
-def literal_perceptron(X: Array, y: Array) -> Predictions:
-    terms: Terms = []
-    p = []
-    for x, label in zip(X, y, strict=True):
-        p.append(value(terms, x))
-        if label * p[-1] <= 0.0:
-            terms.append((x, label))
-    return p, terms
-
-
 def literal_norma(X: Array, y: Array, loss: str, step: float, ridge: float, window: int | None) -> Predictions:
     terms: list[tuple[int, Array, float]] = []
     p = []
@@ -59,16 +49,16 @@ def literal_norma(X: Array, y: Array, loss: str, step: float, ridge: float, wind
     return p, [(s, a) for _, s, a in terms]
 
 
-def literal_rbp(X: Array, y: Array, seed: int) -> Predictions:
+def literal_perceptron(X: Array, y: Array, seed: int = 0, budget: int | None = None) -> Predictions:
     u = np.random.default_rng(seed).random(len(X))
     terms: Terms = []
     p = []
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         p.append(value(terms, x))
         if label * p[-1] <= 0.0:
-            if len(terms) == B:
+            if len(terms) == budget:
                 # The compiled loop fills the gap with its last term; so that both draw the same one, this does too.
-                terms[int(u[t] * B)] = terms[-1]
+                terms[int(u[t] * budget)] = terms[-1]
                 terms.pop()
             terms.append((x, label))
     return p, terms
@@ -182,7 +172,7 @@ CASES: dict[str, tuple[Callable[..., OnlineLearner], Callable[[Array, Array], Pr
         for loss in LOSSES
     },
     "kogd": (KOGD, lambda X, y: literal_norma(X, y, "hinge", 0.2, 0.0, None)),
-    "rbp": (lambda **k: RBP(budget=B, seed=3, **k), lambda X, y: literal_rbp(X, y, 3)),
+    "rbp": (lambda **k: RBP(budget=B, seed=3, **k), lambda X, y: literal_perceptron(X, y, 3, B)),
     "forgetron": (lambda **k: Forgetron(budget=B, **k), literal_forgetron),
     "bpas": (lambda **k: BPAS(budget=B, C=0.7, **k), lambda X, y: literal_bpas(X, y, 0.7)),
     "projectron": (lambda **k: Projectron(eta=0.3, **k), lambda X, y: literal_projectron(X, y, 0.3, None, False)),

@@ -1,0 +1,167 @@
+"""What online learners take for rows and targets, and what they refuse, in whatever form it comes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.learners import (
+    KONS,
+    KernelAWV,
+)
+from tests.learners.everyone import (
+    LABELS,
+    NAMES,
+    NUMBERS,
+    Factory,
+    X,
+    as_dict,
+    file_of,
+    targets,
+    told,
+)
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+BAD_ROWS = {
+    "NaN": [[0.0, np.nan, 1.0]],
+    "infinity": [[0.0, np.inf, 1.0]],
+    "two features": [[0.0, 1.0]],
+    "a row": [0.0, 1.0, 2.0],
+    "ragged": [[0.0, 1.0, 2.0], [1.0]],
+    "words": [["a", "b", "c"]],
+    "complex": [[1j, 0.0, 0.0]],
+    "none": np.zeros((0, 3)),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS)
+def test_bad_rows_are_refused_and_change_nothing(make: Factory, bad: str, tmp_path: Path) -> None:
+    model, y = told(make, 60), targets(make)
+    before = file_of(model, tmp_path)
+    for call in (model.predict, lambda rows: model.partial_fit(rows, y[: len(rows)])):
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^X(:| has)"):
+            call(BAD_ROWS[bad])
+    assert file_of(model, tmp_path) == before
+
+
+def test_bad_row_among_good_ones_is_refused_before_any_is_learnt(make: Factory, tmp_path: Path) -> None:
+    points = X.copy()
+    points[130, 1] = np.nan
+    model = told(make, 60)
+    before = file_of(model, tmp_path)
+    with pytest.raises(ArgumentError, match="NaN or infinity in row 130"):
+        model.progressive(points, targets(make))
+    fresh = make()
+    with pytest.raises(ArgumentError, match="row 130"):
+        fresh.fit(points, targets(make))
+    assert file_of(model, tmp_path) == before
+    assert set(vars(fresh)) == set(fresh.get_params())
+
+
+def test_targets_that_do_not_fit_are_refused(make: Factory, tmp_path: Path) -> None:
+    model, y = told(make, 60), targets(make)
+    before = file_of(model, tmp_path)
+    for bad in (y[:5], np.stack([y, y], 1), None):
+        with pytest.raises(ArgumentError, match=r"^y(:| should be)"):
+            model.partial_fit(X, bad)
+    assert file_of(model, tmp_path) == before
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_targets_must_be_finite(bad: float) -> None:
+    with pytest.raises(ArgumentError, match=r"y: expected finite values, got .* at position 2"):
+        KernelAWV().fit(X[:4], [0.0, 1.0, bad, 2.0])
+
+
+def test_predictions_before_anything_was_learnt_are_refused(make: Factory) -> None:
+    for call in (make().predict, make().predict_one):
+        with pytest.raises(NotReadyError, match="at least one learnt row"):
+            call(X if call.__name__ == "predict" else X[0])
+
+
+def test_column_of_targets_is_taken_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="column-vector y"):
+        model = KernelAWV().fit(X, NUMBERS[:, None])
+    np.testing.assert_array_equal(model.predict(X), KernelAWV().fit(X, NUMBERS).predict(X))
+
+
+def test_infinities_that_cancel_are_refused_without_a_warning() -> None:
+    with pytest.raises(ArgumentError, match="NaN or infinity in row 1"):
+        KONS().fit([[0.0, 0.0], [np.inf, -np.inf]], ["no", "yes"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_tensors_of_any_real_type_are_rows_and_targets(dtype: torch.dtype) -> None:
+    rows = torch.from_numpy(X > 0.0).to(dtype)
+    y = torch.from_numpy(NUMBERS).requires_grad_()
+    ours = KernelAWV().fit(rows, y).predict(rows)
+    np.testing.assert_array_equal(ours, KernelAWV().fit((X > 0.0).astype(float), NUMBERS).predict(X > 0.0))
+
+
+def test_three_classes_announced_are_refused_by_their_name() -> None:
+    with pytest.raises(ArgumentError, match=r"^classes: Only binary classification"):
+        KONS().partial_fit(X, LABELS, classes=["no", "yes", "maybe"])
+
+
+def test_sparse_rows_are_refused() -> None:
+    from scipy.sparse import csr_array
+
+    with pytest.raises(ArgumentTypeError, match=r"sparse matrix; pass X\.toarray"):
+        KONS().fit(csr_array(X), LABELS)
+
+
+@pytest.mark.parametrize("convert", [torch.from_numpy, np.ndarray.tolist, pd.DataFrame, np.asfortranarray])
+def test_rows_come_in_many_types(convert: Callable[[np.ndarray], object]) -> None:
+    ours = KONS().fit(convert(X.copy()), LABELS).decision_function(convert(X.copy()))
+    np.testing.assert_array_equal(ours, KONS().fit(X, LABELS).decision_function(X))
+
+
+# -- dicts and data frames -------------------------------------------------------------------------------------------
+
+
+def test_dicts_are_rows_whose_first_names_fix_the_order(make: Factory) -> None:
+    y, named, plain = targets(make), make(), make()
+    for t in range(40):
+        row = as_dict(X[t])
+        named.learn_one(row if t % 2 == 0 else dict(reversed(row.items())), y[t])
+        plain.learn_one(X[t], y[t])
+    assert tuple(named.feature_names_in_) == NAMES
+    for x in X[40:60]:
+        assert named.predict_one(dict(reversed(as_dict(x).items()))) == plain.predict_one(x) == named.predict_one(x)
+
+
+@pytest.mark.parametrize(
+    "row", [{"height": 1.0, "age": 2.0}, {**as_dict(X[0]), "shoe": 3.0}, {"height": 1.0, "age": 2.0, "shoe": 3.0}]
+)
+def test_other_names_are_refused(row: dict[str, float], tmp_path: Path) -> None:
+    model = KONS().learn_one(as_dict(X[0]), "no").learn_one(as_dict(X[1]), "yes")
+    before = file_of(model, tmp_path)
+    for call in (lambda: model.learn_one(row, "no"), lambda: model.predict_one(row)):
+        with pytest.raises(ArgumentError, match="expected the features of the first row"):
+            call()
+    assert file_of(model, tmp_path) == before
+
+
+@pytest.mark.parametrize("row", [{"height": "tall", "age": 1.0, "weight": 0.0}, {1: 2.0, 3: 4.0, 5: 6.0}])
+def test_dicts_hold_numbers_by_name(row: dict[object, object]) -> None:
+    with pytest.raises((ArgumentError, ArgumentTypeError), match="expected"):
+        KONS().learn_one(row, "no")
+
+
+def test_dict_after_arrays_is_refused() -> None:
+    model = KONS().fit(X, LABELS)
+    with pytest.raises(ArgumentError, match="has learnt from arrays so far"):
+        model.predict_one(as_dict(X[0]))
+
+
+def test_columns_of_a_data_frame_may_change_places() -> None:
+    frame = pd.DataFrame(X, columns=list(NAMES))
+    model = KONS().fit(frame, LABELS)
+    np.testing.assert_array_equal(model.predict(frame[list(reversed(NAMES))]), model.predict(X))
+    with pytest.raises(ArgumentError, match=r"\['age'\] are missing and \['shoe'\] are new"):
+        model.predict(frame.rename(columns={"age": "shoe"}))

@@ -1,0 +1,252 @@
+"""Kernels, parameters, copies and state files of online learners, and streams that mean harm."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError, StateFileError
+from bkbopt.learners import (
+    KONS,
+    PKAWV,
+    KernelAWV,
+    OnlineKRR,
+    OnlineLearner,
+    get_loss,
+)
+from tests.learners.everyone import (
+    LABELS,
+    LEARNERS,
+    NAMES,
+    NUMBERS,
+    OWN_KERNEL,
+    Factory,
+    X,
+    as_dict,
+    file_of,
+    gaussian,
+    targets,
+    told,
+)
+from tests.learners.streams import margins
+
+# -- kernels ---------------------------------------------------------------------------------------------------------
+
+
+class Breaking:
+    """A kernel that returns NaN from its n-th call on."""
+
+    def __init__(self, n: int) -> None:
+        self.left = [n]
+
+    def __call__(self, A: Tensor, B: Tensor) -> Tensor:
+        self.left[0] -= 1
+        return gaussian(A, B) * (1.0 if self.left[0] > 0 else float("nan"))
+
+    def __deepcopy__(self, memo: object) -> "Breaking":
+        return self  # copies of the learner count on
+
+
+@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+def test_kernel_given_as_a_function_does_what_the_built_in_one_does(name: str) -> None:
+    y = targets(LEARNERS[name])
+    ours, theirs = margins(LEARNERS[name](), X, y), margins(LEARNERS[name](kernel=gaussian), X, y)
+    # Kernel values that differ in the last bits, in recursions with memory.
+    np.testing.assert_allclose(theirs, ours, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+def test_kernel_that_fails_half_way_leaves_all_as_it_was(name: str) -> None:
+    y, kernel = targets(LEARNERS[name]), Breaking(10**9)
+    model = LEARNERS[name](kernel=kernel).partial_fit(X[:100], y[:100])
+    before = model.predict(X)
+    state = copy.deepcopy(model)
+    start, rows, labels = kernel.left[0], np.tile(X, (8, 1)), np.tile(y, 8)
+    copy.deepcopy(model).partial_fit(rows, labels)
+    kernel.left[0] = 2 * (start - kernel.left[0]) // 3
+    with pytest.raises(KernelError, match="NaN or infinity"):
+        model.partial_fit(rows, labels)
+    kernel.left[0] = 10**9
+    np.testing.assert_array_equal(model.predict(X), before)
+    np.testing.assert_array_equal(margins(model, X, y), margins(state, X, y))
+
+
+class Interrupted(Breaking):
+    """A kernel during whose n-th call the user presses a key, and that cannot be copied, as those with locks cannot."""
+
+    def __call__(self, A: Tensor, B: Tensor) -> Tensor:
+        self.left[0] -= 1
+        if self.left[0] <= 0:
+            raise KeyboardInterrupt
+        return gaussian(A, B)
+
+    def __deepcopy__(self, memo: object) -> "Interrupted":
+        raise TypeError("cannot be copied")
+
+
+@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+def test_errors_of_the_kernels_own_leave_all_as_it_was(name: str) -> None:
+    y, kernel = targets(LEARNERS[name]), Interrupted(10**9)
+    model = LEARNERS[name](kernel=kernel).partial_fit(X[:100], y[:100])
+    before, fresh = model.predict(X), LEARNERS[name](kernel=kernel)
+    rows, labels = np.tile(X, (8, 1)), np.tile(y, 8)
+    for learner in (model, fresh):
+        kernel.left[0] = 4
+        with pytest.raises(KeyboardInterrupt):
+            learner.partial_fit(rows, labels)
+    kernel.left[0] = 10**9
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.kernel is kernel
+    assert set(vars(fresh)) == set(fresh.get_params())
+
+
+# -- parameters, copies and files ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), "one"])
+def test_lengthscale_out_of_range_is_refused_when_learning_begins(make: Factory, bad: object) -> None:
+    model = make(lengthscale=bad)
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^lengthscale: expected a positive finite length"):
+        model.fit(X, targets(make))
+    assert set(vars(model)) == set(model.get_params())
+
+
+@pytest.mark.parametrize("name", [name for name, factory in LEARNERS.items() if hasattr(factory(), "seed")])
+def test_seed_decides_everything(name: str) -> None:
+    y = targets(LEARNERS[name])
+    a, b, c = (margins(LEARNERS[name](seed=s), X, y) for s in (3, 3, 4))
+    np.testing.assert_array_equal(a, b)
+    if name not in {"PKAWV", "PKAWV, ridge"}:  # those draw nothing
+        assert (a != c).any()
+    with pytest.raises(ArgumentError, match=r"^seed: expected a whole number >= 0, got -1"):
+        LEARNERS[name](seed=-1).fit(X, y)
+
+
+@pytest.mark.parametrize("n", [1, 25, 150])
+def test_saved_learner_goes_on_as_if_nothing_had_happened(make: Factory, n: int, tmp_path: Path) -> None:
+    y = targets(make)
+    model = make().partial_fit(X[:n], y[:n])
+    model.save(tmp_path / "learner")
+    loaded = OnlineLearner.load(tmp_path / "learner")
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(margins(loaded, X[n:], y[n:]), margins(model, X[n:], y[n:]))
+    assert file_of(loaded, tmp_path) == file_of(model, tmp_path)
+
+
+def test_fresh_learner_can_be_saved(make: Factory, tmp_path: Path) -> None:
+    make().save(tmp_path / "learner")
+    loaded = OnlineLearner.load(tmp_path / "learner")
+    assert loaded.get_params() == make().get_params()
+    np.testing.assert_array_equal(margins(loaded, X, targets(make)), margins(make(), X, targets(make)))
+
+
+def test_copies_and_pickles_go_their_own_way(make: Factory, tmp_path: Path) -> None:
+    model, y = told(make, 100), targets(make)
+    before = file_of(model, tmp_path)
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        other.partial_fit(X, y)
+        assert file_of(model, tmp_path) == before
+
+
+def test_states_in_memory_are_copies(make: Factory) -> None:
+    model, y = told(make, 100), targets(make)
+    before = model.predict(X)
+    OnlineLearner.from_state(model.state_dict()).partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_decision_function_is_that_of_the_loss_that_was_learnt() -> None:
+    model = KONS().fit(X, LABELS)
+    before = model.decision_function(X)
+    model.set_params(loss="squared")
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert not hasattr(model.fit(X, NUMBERS), "decision_function")
+
+
+def test_names_and_labels_are_saved(tmp_path: Path) -> None:
+    model = KONS().fit(pd.DataFrame(X, columns=list(NAMES)), LABELS)
+    model.save(tmp_path / "learner")
+    loaded = KONS.load(tmp_path / "learner")
+    assert tuple(loaded.feature_names_in_) == NAMES
+    assert loaded.predict_one(as_dict(X[0])) == model.predict_one(X[0])
+
+
+def test_kernel_of_the_package_is_saved(tmp_path: Path) -> None:
+    from bkbopt.kernels import matern52
+
+    model = KernelAWV(kernel=matern52(3, [0.5, 1.0, 2.0], 1.7)).fit(X, NUMBERS)
+    model.save(tmp_path / "learner")
+    np.testing.assert_array_equal(KernelAWV.load(tmp_path / "learner").predict(X), model.predict(X))
+
+
+def test_kernel_of_the_user_is_asked_for(tmp_path: Path) -> None:
+    model = KernelAWV(kernel=gaussian).fit(X, NUMBERS)
+    model.save(tmp_path / "learner")
+    with pytest.raises(ArgumentError, match="pass kernel= with the same kernel to load"):
+        KernelAWV.load(tmp_path / "learner")
+    loaded = KernelAWV.load(tmp_path / "learner", kernel=gaussian)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_file_of_another_learner_is_refused(tmp_path: Path) -> None:
+    KONS().fit(X, LABELS).save(tmp_path / "learner")
+    with pytest.raises(StateFileError, match="state of a KernelAWV, got that of a KONS"):
+        KernelAWV.load(tmp_path / "learner")
+
+
+# -- streams that mean harm ------------------------------------------------------------------------------------------
+
+
+def adversarial(kind: str, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and targets in {-1, 1}."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.uniform(-1.0, 1.0, (n, 3)), rng.choice([-1.0, 1.0], n)
+    if kind == "one point, flipping labels":
+        rows, y = np.zeros((n, 3)), np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    elif kind == "repeats in runs":
+        rows, y = np.repeat(rows[: n // 10], 10, axis=0), np.repeat(np.resize([1.0, -1.0], n // 10), 10)
+    elif kind == "drift":
+        rows = rows + 0.05 * np.arange(n)[:, None]
+    elif kind == "far away":
+        rows = 1e6 * rows
+    elif kind == "nearly equal":
+        rows = 0.3 + 1e-9 * rows
+    elif kind == "squares overflow":
+        rows[::3] *= 1e200
+    return rows, y
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["noise", "one point, flipping labels", "repeats in runs", "drift", "far away", "nearly equal", "squares overflow"],
+)
+def test_adversarial_streams_stay_finite(make: Factory, kind: str) -> None:
+    rows, y = adversarial(kind)
+    model = make()
+    predictions = margins(model, rows, y)
+    assert np.isfinite(predictions).all()
+    assert np.isfinite(model._raw(rows)).all()
+    assert np.abs(predictions).max() < 1e3
+    # Bounds hold on any stream. That of KONS is for all f, and f = 0 is the easiest to state.
+    if isinstance(model, OnlineKRR | PKAWV):
+        assert model.regret_ <= model.regret_bound_ + 1e-9 * len(y)
+    if isinstance(model, KONS):
+        loss = get_loss(model.loss)
+        regret = np.sum(loss.value(y, predictions) - loss.value(y, np.zeros(len(y))))
+        assert regret <= model.regret_bound(0.0) + 1e-9 * len(y)
+
+
+@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+def test_where_zero_lies_makes_no_difference(name: str) -> None:
+    # Multiples of 2^-10 keep all their digits when they are moved by 2^30, as time stamps may be; nor does dividing by
+    # sqrt(2) lengthscales round, since that is one.
+    rows, y, length = np.round(1024.0 * X) / 1024.0, targets(LEARNERS[name]), 0.7071067811865475
+    near, far = (margins(LEARNERS[name](lengthscale=length), rows + shift, y) for shift in (0.0, 2.0**30))
+    np.testing.assert_array_equal(far, near)
