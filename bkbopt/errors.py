@@ -20,7 +20,6 @@ __all__ = [
     "StateFileError",
     "TrialStateError",
     "UnknownTrialError",
-    "reading_state",
 ]
 
 

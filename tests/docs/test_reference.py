@@ -42,6 +42,7 @@ NO_EXAMPLE = {
         "FeatureMap",
         "FittableKernel",
         "Kernel",
+        "LinearBandit",
         "OnlineLearner",
         "Surrogate",
     },
