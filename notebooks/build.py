@@ -70,6 +70,7 @@ def main() -> None:
     args = parser.parse_args()
     if unknown := sorted(set(args.names) - set(NAMES)):
         parser.error(f"expected names of {NAMES}, got {unknown}")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:IProgress not found")  # tqdm, where there are no widgets
     os.environ["BKBOPT_SMOKE"] = "1" if args.smoke else "0"
     for name in args.names:
         start = time.perf_counter()

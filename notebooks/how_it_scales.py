@@ -16,7 +16,7 @@ import torch
 
 import bkbopt as bo
 from bkbopt import plots
-from bkbopt.plots.style import BLUE, GREY, SERIES
+from bkbopt.plots.style import BLUE, GREY, SERIES, log_ticks
 
 SMOKE = os.environ.get("BKBOPT_SMOKE") == "1"  # a run of seconds, with smaller sizes
 
@@ -76,6 +76,8 @@ ax.annotate("m = t", (CHECKPOINTS[-1], CHECKPOINTS[-1]), (-28, -2), textcoords="
 for (name, rows), series in zip(grown.items(), SERIES, strict=True):
     ax.plot(rows[:, 0], rows[:, 1], series.line, marker=series.marker, color=series.colour, label=name)
 ax.set(xscale="log", yscale="log", xlabel="values told, t", ylabel="inducing points, m")
+log_ticks(ax.xaxis)
+log_ticks(ax.yaxis)
 ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False)
 
@@ -180,6 +182,7 @@ for ax, column, scale, label in ((axes[0], 1, 1e3, "time of a step (ms)"), (axes
     ax.set(xscale="log", yscale="log", xlabel="values told, t", ylabel=label)
     ax.set_xticks(SIZES, [str(t) for t in SIZES])
     ax.xaxis.minorticks_off()
+    log_ticks(ax.yaxis)
     ax.grid(alpha=0.3)
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 

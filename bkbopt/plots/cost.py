@@ -7,7 +7,7 @@ import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below, whole_numbers
+from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below, log_ticks, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,6 +89,7 @@ def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "A
     ax.plot(t, ms, ".", color=GREY, markersize=4, alpha=0.6, label="each")
     ax.plot(t, middle, color=BLUE, linewidth=2, label="running median")
     ax.set(xlabel=label, ylabel=what, yscale="log")
+    log_ticks(ax.yaxis)
     ax.grid(alpha=0.3)
     whole_numbers(ax)
     legend_below(ax)

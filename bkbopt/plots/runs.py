@@ -17,7 +17,7 @@ import torch
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import told
-from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, whole_numbers
+from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, whole_numbers
 from bkbopt.surrogates.checks import check_number
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ def regret(
     ax.set(xlabel="evaluations", ylabel=f"{kind} regret in {value_name}")
     if kind != "cumulative" and _is_positive(ax):
         ax.set_yscale("log")
+        log_ticks(ax.yaxis)
     _finish(ax, methods, band)
     return ax
 

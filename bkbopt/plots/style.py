@@ -11,6 +11,7 @@ from bkbopt.optimizer import Optimizer
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "as_optimizer",
     "axes_of",
     "legend_below",
+    "log_ticks",
     "new_figure",
     "whole_numbers",
 ]
@@ -118,6 +120,19 @@ def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
 
     for axis in (ax.xaxis, ax.yaxis) if both else (ax.xaxis,):
         axis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+
+
+def log_ticks(axis: "Axis") -> None:
+    """Labels of a logarithmic axis as plain numbers, between the powers of ten too where it spans few of them."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    if high < 1000.0 * low:
+        axis.set_minor_locator(LogLocator(subs=(2.0, 3.0, 4.0, 6.0, 8.0) if high < 10.0 * low else (2.0, 5.0)))
+        axis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+    else:
+        axis.set_minor_formatter(NullFormatter())
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:

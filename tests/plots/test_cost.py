@@ -7,6 +7,8 @@ import bkbopt as bo
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from bkbopt import plots
 
@@ -25,6 +27,22 @@ def test_what_complexity_counts_has_ticks_at_whole_numbers(mixed: bo.Optimizer) 
         np.testing.assert_array_equal(ticks, np.round(ticks))
         step = int(ticks[1] - ticks[0])
         assert step / 10 ** (len(str(step)) - 1) in (1, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("most", "labels"),
+    [
+        (0.009, ["2", "3", "4", "6", "8"]),
+        (0.09, ["2", "5", "10", "20", "50"]),
+        (9.0, ["1", "10", "100", "1000", "10000"]),
+    ],
+)
+def test_a_logarithmic_axis_is_labelled_by_plain_numbers(most: float, labels: list[str]) -> None:
+    ax = plots.ask_time([0.002, most])
+    assert isinstance(ax.figure, Figure)
+    FigureCanvasAgg(ax.figure).draw()
+    ticks = [*ax.get_yticklabels(), *ax.get_yticklabels(minor=True)]
+    assert {tick.get_text() for tick in ticks} >= set(labels)
 
 
 def test_ask_time_is_that_of_the_diagnostics_or_of_any_list(mixed: bo.Optimizer) -> None:
