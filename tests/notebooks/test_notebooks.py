@@ -1,6 +1,7 @@
 """Notebooks and their sources belong together, and each runs through at its smoke size."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,12 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_every_notebook_has_its_source() -> None:
     assert sorted(path.stem for path in build.HERE.glob("*.ipynb")) == build.NAMES
     assert "variance_starvation" in build.NAMES
+
+
+def test_the_readme_of_the_folder_lists_every_notebook() -> None:
+    assert (
+        sorted(re.findall(r"\((\w+)\.ipynb\)", (build.HERE / "README.md").read_text(encoding="utf-8"))) == build.NAMES
+    )
 
 
 @each_notebook
