@@ -22,7 +22,6 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -39,6 +38,7 @@ from bkbopt.surrogates.base import SurrogateBase, not_ready
 from bkbopt.surrogates.checks import check_choice, check_count, check_number, check_projection
 from bkbopt.surrogates.leverages import Leverages
 from bkbopt.surrogates.model import Model
+from bkbopt.surrogates.pending import Fork, uncovered
 
 __all__ = ["BKB", "DRAW_FRACTION"]
 
@@ -48,18 +48,12 @@ REFACTOR_EVERY = 512
 BULK = 64
 #: Random inducing points that score the first draw when many points come at once.
 SEED_SIZE = 256
+#: Pending points that are looked at together.
+COVER_BLOCK = 512
 #: Part of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
 DRAW_FRACTION = 0.8
 #: A residual below this part of k(x, x) is rounding error: the point lies in the dictionary's span.
 RANK_TOLERANCE = 1e-10
-
-
-@dataclass
-class _Fork:
-    """The state with pending points counted, and how often each is counted."""
-
-    pending: Counter[bytes]
-    state: GaussianState
 
 
 class BKB(SurrogateBase):
@@ -124,7 +118,7 @@ class BKB(SurrogateBase):
         self._features: Nystrom | None = None
         self._table = FeatureTable(torch.zeros(0, 0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
         self._state: GaussianState | None = None
-        self._fork: _Fork | None = None
+        self._fork: Fork | None = None
         self._scale, self._spent, self._drawn_size, self._steps = 1.0, 0.0, 0, 0
 
     # -- learning ------------------------------------------------------------------------------------------------
@@ -159,7 +153,8 @@ class BKB(SurrogateBase):
             return
         with small_work():
             self._state = self._state.update(z, float(y))
-            self._advance_fork(x, z)
+            if self._fork is not None:
+                self._fork = self._fork.observe(row_keys(x[None])[0], z)
             if self._append_pays(leverage, residual, x):
                 self._append(x, z, residual)
             else:
@@ -241,6 +236,11 @@ class BKB(SurrogateBase):
         self._build(obs.X[draw.rows] if len(draw.rows) else obs.X[latest : latest + 1])
 
     def _build(self, S: Tensor) -> None:
+        """Take the dictionary `S` as one that was drawn."""
+        self._project(S)
+        self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
+
+    def _project(self, S: Tensor) -> None:
         """Take the dictionary `S` and compute features and state from all observations: O(u m^2 + m^3)."""
         obs = self.observations
         with threads_for(len(obs) * len(S) ** 2):
@@ -248,7 +248,6 @@ class BKB(SurrogateBase):
             self._table = FeatureTable.of(features, obs.X)
             self._state = GaussianState.from_data(self._table.Z, obs.n, obs.s, self.noise)
         self._features = features
-        self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
         self._new_dictionary()
 
     def _new_dictionary(self) -> None:
@@ -336,35 +335,31 @@ class BKB(SurrogateBase):
                 self._fork = None
                 return self.model
             if self._fork is None:
-                self._fork = _Fork(Counter(), self._state)
+                self._fork = Fork(Counter(), self._state)
             added = keys - self._fork.pending
             new = [i for i, key in enumerate(row_keys(X)) if added[key] > 0 and not added.subtract([key])]
             state = self._fork.state.hallucinate(self._ready()(X[new])) if new else self._fork.state
-            self._fork = _Fork(keys, state)
+            self._fork = Fork(keys, state)
             state = state.with_mean(self._state.w)
             return self._as_model(state.lied_to(self._ready()(failed), lie) if len(failed) else state)
 
     def _cover(self, X: Tensor) -> None:
-        for x in X:
-            if self._is_full:
-                return
-            z, residual = self._embed(x)
-            assert self._state is not None
-            leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
-            if self._append_pays(leverage, residual, x):
-                self._append(x, z, residual)
+        """Append the points that a draw would take for certain; many of them as a new projection: O(u m^2 + m^3)."""
+        for block in torch.split(X, COVER_BLOCK):
+            while len(new := self._uncovered(block)):
+                if len(new) > BULK // 4:
+                    self._project(torch.cat([self._ready().S, new]))
+                    continue
+                for x in new:
+                    self._append(x, *self._embed(x))
 
-    def _advance_fork(self, x: Tensor, z: Tensor) -> None:
-        """Keep the fork in step with an observation: a pending point's arrival changes nothing in its V."""
-        if self._fork is None:
-            return
-        key = row_keys(x[None])[0]
-        pending = self._fork.pending.copy()
-        if pending[key] > 0:
-            pending.subtract([key])
-            self._fork = _Fork(+pending, self._fork.state)
-        else:
-            self._fork = _Fork(pending, self._fork.state.update(z, None))
+    def _uncovered(self, X: Tensor) -> Tensor:
+        if self._is_full:
+            return X[:0]
+        features = self._ready()
+        assert self._state is not None
+        room = None if self.max_inducing is None else self.max_inducing - len(features.S)
+        return X[uncovered(features, self._state, X, room, self._append_pays)]
 
     # -- state files ---------------------------------------------------------------------------------------------
 
@@ -393,7 +388,7 @@ class BKB(SurrogateBase):
             self._state = GaussianState(**s["state"])  # type: ignore[arg-type]
         if "fork" in s:
             pending = Counter({bytes.fromhex(key): n for key, n in s["fork"]["pending"]})  # type: ignore[attr-defined]
-            self._fork = _Fork(pending, GaussianState(**s["fork"]["state"]))  # type: ignore[arg-type]
+            self._fork = Fork(pending, GaussianState(**s["fork"]["state"]))  # type: ignore[arg-type]
 
 
 _PRIVATE = ("_scale", "_spent", "_drawn_size", "_steps", "_epoch")
