@@ -354,7 +354,7 @@ class BKB(SurrogateBase):
                     self._append(x, *self._embed(x))
 
     def _uncovered(self, X: Tensor) -> Tensor:
-        if self._is_full:
+        if self._is_full or not len(X):
             return X[:0]
         features = self._ready()
         assert self._state is not None

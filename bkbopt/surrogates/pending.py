@@ -53,6 +53,8 @@ def uncovered(
     known, residual = state.leverage(Z).tolist(), features.residual(X, Z).tolist()
     # A point that does not pay now does not pay once others are in, either: residuals only fall.
     rows = [i for i in range(len(X)) if pays(residual[i] / state.lam + known[i], residual[i], X[i])]
+    if not rows:
+        return []
     R = features.residual_covariance(X[rows], Z[rows]).cpu().numpy()
     most = len(rows) if room is None else min(room, len(rows))
     left, C, taken = R.diagonal().copy(), np.empty((len(rows), most)), list[int]()

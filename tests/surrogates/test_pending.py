@@ -104,6 +104,19 @@ def test_points_beyond_max_inducing_are_not_appended() -> None:
     assert len(gp.inducing) == 50
 
 
+@pytest.mark.parametrize("pending", [NONE, torch.zeros(3, 3).double()])
+def test_a_kernel_is_never_asked_about_no_points(pending: torch.Tensor) -> None:
+    def kernel(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        assert len(A)
+        assert len(B)
+        return KERNEL(A, B)
+
+    gp = BKB(kernel, NOISE)
+    gp.observe(torch.zeros(30, 3).double(), torch.ones(30))
+    gp.hallucinate(pending, NONE, 0.0)
+    assert len(gp.inducing) == 1
+
+
 def test_an_arrival_takes_the_pending_point_from_the_fork_and_leaves_its_covariance() -> None:
     state = GaussianState.from_data(torch.eye(2).double(), torch.ones(2).double(), torch.ones(2).double(), NOISE)
     fork, z = Fork(Counter({b"a": 2, b"b": 1}), state), torch.ones(2).double()
