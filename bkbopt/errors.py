@@ -80,6 +80,21 @@ class MissingPackageError(BkbError, ImportError):
 
 
 @contextlib.contextmanager
+def extra(name: str) -> Iterator[None]:
+    """A block that imports packages which come with the extra of that name.
+
+    Raises:
+        MissingPackageError: one of them is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(
+            f'{error.name}: expected this package, which is not installed; pip install "bkbopt[{name}]" brings it.'
+        ) from error
+
+
+@contextlib.contextmanager
 def reading_state(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
     """A block that makes `what`, "an optimizer" say, from the state that was loaded from `path`.
 

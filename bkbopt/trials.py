@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bkbopt.errors import TrialStateError, UnknownTrialError
+from bkbopt.errors import TrialStateError, UnknownTrialError, extra
 
 if TYPE_CHECKING:
     import pandas
@@ -143,8 +143,13 @@ class TrialLog:
         return None if at is None else self.trials[at]
 
     def dataframe(self) -> "pandas.DataFrame":
-        """One row a trial with Optuna's column names: number, value, datetime_*, duration, params_*, state."""
-        import pandas
+        """One row a trial with Optuna's column names: number, value, datetime_*, duration, params_*, state.
+
+        Raises:
+            MissingPackageError: pandas is not installed.
+        """
+        with extra("pandas"):
+            import pandas
 
         names: dict[str, None] = {}
         for t in self.trials:

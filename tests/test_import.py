@@ -54,3 +54,18 @@ def test_import_works_where_the_optional_packages_are_missing() -> None:
     # None in sys.modules makes every import of that name fail, as if it were not installed.
     code = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL!r})); import bkbopt"
     assert run_python(code) == ""
+
+
+def test_the_botorch_model_without_botorch_names_the_extra() -> None:
+    code = """
+import sys
+sys.modules["botorch"] = None
+try:
+    import bkbopt.adapters.botorch
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    assert run_python(code).strip() == (
+        "MissingPackageError botorch: expected this package, which is not installed; "
+        'pip install "bkbopt[botorch]" brings it.'
+    )

@@ -1,5 +1,6 @@
 """The log of trials: ids, states, order of arrival, the best, the table."""
 
+import sys
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bkbopt as bo
-from bkbopt.errors import TrialStateError, UnknownTrialError
+from bkbopt.errors import MissingPackageError, TrialStateError, UnknownTrialError
 from bkbopt.trials import COMPLETE, FAIL, RUNNING, TrialLog
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)
@@ -148,3 +149,9 @@ def test_dataframe_without_trials_is_empty_but_has_its_columns() -> None:
     table = bo.Optimizer({"x": (0.0, 1.0)}).trials_dataframe()
     assert len(table) == 0
     assert list(table.columns) == ["number", "value", "datetime_start", "datetime_complete", "duration", "state"]
+
+
+def test_without_pandas_the_error_of_the_dataframe_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPackageError, match=r"pandas: .*bkbopt\[pandas\]"):
+        bo.Optimizer({"x": (0.0, 1.0)}).trials_dataframe()
