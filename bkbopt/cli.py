@@ -38,6 +38,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from bkbopt import __version__
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.space import Categorical, Float, Int
@@ -234,7 +235,8 @@ def _parameter(name: str, entry: Any) -> Any:
     needed = FIELDS[kind] - {"log", "step"}
     if not needed <= set(fields) <= FIELDS[kind]:
         raise ArgumentError(
-            f"parameter {name!r}: expected {sorted(needed)} (of {sorted(FIELDS[kind])}), got {sorted(fields)}."
+            f"parameter {name!r}: expected {sorted(needed)} and no more than {sorted(FIELDS[kind] - needed)} besides, "
+            f"got {sorted(fields)}."
         )
     try:
         return TYPES[kind](**fields)
@@ -344,6 +346,7 @@ def _seconds(text: str) -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="bkbopt", description="Bayesian optimisation by ask and tell, on a state file.")
+    parser.add_argument("--version", action="version", version=f"bkbopt {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[..., Iterator[Row]], text: str, *, changes: bool) -> argparse.ArgumentParser:
@@ -358,6 +361,8 @@ def _parser() -> argparse.ArgumentParser:
         return sub
 
     init = command("init", _init, "make a state file from a search space", changes=True)
+    init.formatter_class = argparse.RawDescriptionHelpFormatter
+    init.epilog = "".join((__doc__ or "").partition("A search space in TOML")[1:])
     init.add_argument("--force", action="store_true", help="replace a state file that exists")
     ask = command("ask", _ask, "print the next trials; they count as running until told", changes=True)
     ask.add_argument("-n", type=int, default=1, help="how many (default 1)")

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,21 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
     assert "expected a complete state file" in refused(capsys, "best", state)
 
 
+def test_help_of_init_shows_a_search_space_that_init_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["init", "--help"])
+    _, _, example = capsys.readouterr().out.partition("A search space in TOML:\n")
+    (tmp_path / "space.toml").write_text(textwrap.dedent(example))
+    (made,) = call(capsys, "init", tmp_path / "space.toml", tmp_path / "state")
+    assert made["parameters"] == ["rate", "width", "kind", "threads"]
+
+
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"bkbopt {bo.__version__}\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -227,7 +243,7 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         ("space = 3", r"expected a table \[space\]"),
         ("sede = 3\n[space]\nx = [1, 2]", r"expected options among .* got \['sede'\]"),
         ("[space]\nx = { low = 0, high = 1 }", "parameter 'x': expected a type among"),
-        ("[space]\nx = { type = 'float', low = 0 }", r"parameter 'x': expected \['high', 'low'\]"),
+        ("[space]\nx = { type = 'float', low = 0 }", r"parameter 'x': expected \['high', 'low'\] and no more than"),
         ("[space]\nx = { type = 'int', low = 0, high = 3, base = 2 }", "parameter 'x': .* got .*'base'"),
         (
             "[space]\nx = { type = 'float', low = 0.0, high = 1.0, log = true }",

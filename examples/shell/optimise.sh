@@ -3,6 +3,7 @@
 #
 #     sh examples/shell/optimise.sh [TRIALS] [FOLDER]
 #
+# A trial takes two calls of bkbopt, each of them a second or more, most of which goes into starting Python and torch.
 # The state is one file, FOLDER/pump.bkb. Stop at any time and run again: it goes on where it was.
 set -eu
 trials=${1:-30}
