@@ -107,6 +107,9 @@ class Optimizer:
         self._log = TrialLog(self.domain.dim)
         self.diagnostics: list[Diagnostics] = []
 
+    def __repr__(self) -> str:
+        return f"<Optimizer to {self.direction}: {len(self._log)} trials, {len(self._log.order)} of them told>"
+
     # -- asking --------------------------------------------------------------------------------------------------
 
     @overload

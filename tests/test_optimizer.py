@@ -96,6 +96,12 @@ def test_unknown_ids_are_refused(unknown: int) -> None:
             call()
 
 
+def test_repr_counts_the_trials() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", seed=0)
+    opt.tell(opt.ask(3)[1], 1.0)
+    assert repr(opt) == "<Optimizer to maximize: 3 trials, 1 of them told>"
+
+
 def test_past_data_by_dict_list_and_frame_are_the_same() -> None:
     X = np.random.default_rng(0).random((12, 2))
     params = [{"x": float(a), "y": float(b)} for a, b in X]
