@@ -97,6 +97,7 @@ def report(loop: Loop, Z: Tensor) -> None:
     print(f"{loop.n_past:,} past observations, noise sd {NOISE_SD}; the best value is {FUNCTION.optimal_value:.3f}")
     print(f"  best of the past, without noise  {past.max():.3f}")
     print(f"  the model's answer from the past {loop.answers[0]:.3f}")
+    print("  per round: values without noise of the four proposed points, and of the model's answer; seconds")
     for i, (batch, value, seconds) in enumerate(zip(loop.batches, loop.answers[1:], loop.seconds, strict=True), 1):
         values = " ".join(f"{v:.3f}" for v in batch)
         print(f"  round {i}: batch {values}; answer {value:.3f}; {seconds:.1f} s")

@@ -43,9 +43,9 @@ class Simulator:
 def arguments(about: str) -> argparse.Namespace:
     """What all examples take on their command line."""
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=0.3, help="what an evaluation takes")
+    parser.add_argument("--trials", type=int, default=60, help="evaluations (default 60)")
+    parser.add_argument("--workers", type=int, default=4, help="evaluations at once (default 4)")
+    parser.add_argument("--seconds", type=float, default=0.3, help="what an evaluation takes (default 0.3)")
     parser.add_argument("--smoke", action="store_true", help="a few trials that take no time")
     given = parser.parse_args()
     if given.smoke:

@@ -190,7 +190,7 @@ def draw_answers(ax: Axes, searches: list[Search], judge: Judge) -> None:
     errors = {s.name: 100.0 * np.array([judge(params) for params in s.answers.values()]).T for s in searches}
     looks = list(searches[0].answers)
     plots.convergence(errors, ax, best=False, t=looks, band="standard error", value_name="error on kept rows (%)")
-    ax.set(xlabel="trials", title="Its answer, measured again")
+    ax.set(xlabel="trials", title=f"The answer, trained again on {len(judge.draws)} new draws")
 
 
 def draw(searches: list[Search], judge: Judge, path: Path) -> None:

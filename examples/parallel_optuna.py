@@ -3,6 +3,8 @@
     pip install ".[optuna]"
     python examples/parallel_optuna.py [--trials 60] [--workers 4] [--seconds 0.3] [--smoke]
 
+Trials that are in flight when the last one is done are finished too: a few more than asked for.
+
 The journal file is enough on one machine and on a shared disk. With a database in its place
 (`optuna.storages.RDBStorage("postgresql://...")`) the workers may be anywhere.
 """

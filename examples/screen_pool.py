@@ -23,6 +23,7 @@ from sklearn.decomposition import PCA
 
 import bkbopt as bo
 from bkbopt import plots
+from bkbopt.plots.style import legend_below
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#777777"
 #: Largest batch that we could measure at once.
@@ -100,6 +101,7 @@ def screen(library: Library, n_trials: int, seed: int) -> tuple[bo.Optimizer, Re
     rng = np.random.default_rng(seed)
     opt = bo.Optimizer(library.X, direction="maximize", duplicates="avoid", seed=seed, n_startup_trials=20)
     record, size, size_from, shown = Record(), 1, 0, 0
+    print("ms: an ask and a tell; inducing: the points that the model rests on; batch: rows measured at once")
     print(f"{'measured':>9} {'hits':>6} {'by chance':>10} {'ms each':>8} {'inducing':>9} {'batch':>6}")
     while len(record.rows) < n_trials:
         done = len(record.rows)
@@ -143,11 +145,11 @@ def report(library: Library, opt: bo.Optimizer, record: Record) -> None:
         f"hit rate {100 * total / len(library.X):.1f} %"
     )
     print(f"  enrichment            {hits / chance.mean():.1f} times")
+    places = 0 if abs(choice.mean) > 1000.0 else 2
     print(
-        f"  recommended row       {choice.index}: posterior {choice.mean:,.6g} +- {2 * choice.std:,.3g} (2 sd), ",
-        end="",
+        f"  recommended row       {choice.index}: posterior {choice.mean:,.{places}f} +- {2 * choice.std:,.{places}f} "
+        f"(2 sd), truth {library.truth[choice.index]:,.{places}f}"
     )
-    print(f"truth {library.truth[choice.index]:,.6g}")
     for name, part in (("first", record.seconds[:tenth]), ("last", record.seconds[-tenth:])):
         median, mean = 1e3 * np.median(part), 1e3 * np.mean(part)
         label = f"{name} {tenth} asks + tells"
@@ -164,7 +166,7 @@ def draw_hits(ax: Axes, library: Library, record: Record) -> None:
     ax.axhline(library.hit.sum(), color="black", linestyle=":", label=f"all {library.hit.sum()} hits")
     ax.set(xlabel="rows measured", ylabel="hits found", title=f"Hits: {library.hit_name}", ylim=(0, None))
     ax.title.set_fontsize("medium")
-    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.97))
+    legend_below(ax)
     ax.grid(alpha=0.3)
 
 
@@ -176,11 +178,11 @@ def draw_time(ax: Axes, record: Record) -> None:
 def draw_map(ax: Axes, library: Library, record: Record) -> None:
     xy, rows = library.map_xy, np.array(record.rows)
     hit = library.hit[rows]
-    ax.plot(*xy.T, ".", color="#cccccc", markersize=2, label="pool", rasterized=True)
+    ax.plot(*xy.T, ".", color="#bbbbbb", markersize=2, label="pool", rasterized=True)
     ax.plot(*xy[rows[~hit]].T, "x", color=BLUE, markersize=4, alpha=0.6, label="measured, no hit")
     ax.plot(*xy[rows[hit]].T, "o", color=ORANGE, markersize=4, alpha=0.6, label="measured, hit")
     ax.set(xlabel=library.map_labels[0], ylabel=library.map_labels[1], title="Where it looked")
-    ax.legend(frameon=False, markerscale=2, loc="upper right")
+    legend_below(ax, ncols=3)
 
 
 def draw(library: Library, record: Record, path: Path) -> None:

@@ -145,7 +145,7 @@ def draw_answers(ax: Axes, searches: dict[str, Steps], judge: Judge, n_trials: i
     """Error on fresh splits of the setting that each search would have answered after every trial."""
     curves = {name: answers(steps, n_trials, judge) for name, steps in searches.items()}
     plots.convergence(curves, ax, best=False, band="standard error", value_name="test error on fresh splits (%)")
-    ax.set(title="Answer, measured again", yscale="log")
+    ax.set(title=f"The answer, measured on {len(judge.splits)} fresh splits", yscale="log")
     ticks = [t for t in (1, 2, 3, 4, 5, 7, 10, 20, 50, 90) if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
     ax.set_yticks(ticks, [str(t) for t in ticks])
     ax.set_yticks([], minor=True)
@@ -160,7 +160,7 @@ def draw(opt: bo.Optimizer, searches: dict[str, Steps], judge: Judge, path: Path
     kernel, weight = (opt.recommend().params[name] for name in ("kernel", "class_weight"))
     second.set_title(f"Posterior: kernel {kernel}, class weight {weight}")
     # The model is Gaussian: far from the trials its mean may lie below 0 or above 1.
-    third.set_title("How sure it is")
+    third.set_title("How unsure it is")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 
