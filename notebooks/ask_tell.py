@@ -60,7 +60,8 @@ plots.overview(opt, value_name="points")
 
 # %% [markdown]
 # Above: how the search went, and which settings matter. Below: the posterior over the two that matter most, with the
-# trials, fainter where they differ in the third setting; and how many inducing points the model holds.
+# trials, fainter where they differ in the third setting; and how many inducing points the
+# model holds, the evaluated points that it rests on.
 #
 # ## Take the recommendation, not the best value
 #

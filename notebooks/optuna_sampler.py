@@ -201,8 +201,8 @@ _ = ax.set_xlabel("trials")
 
 # %% [markdown]
 # TPE is the cheapest, and where an evaluation takes milliseconds it is the right choice. `GPSampler` takes every value
-# at its word unless the noise is plain, and keeps exploring. Few seeds of one problem prove little: the README has
-# twelve problems, and those on which the others win.
+# at its word unless the noise is plain, and keeps exploring. Few seeds of one problem prove little: `RESULTS.md` in
+# `benchmarks` has more problems, and those on which the others win.
 #
 # ## Several processes, one storage
 #
