@@ -34,7 +34,8 @@ def posterior_slice(
 
     All other parameters are fixed. Trials and inducing points lie off the slice, then, and are drawn the fainter the
     less they say about it: by the prior correlation of their point with its projection on the slice. Values are as
-    told, with their noise. Points that a constraint forbids are drawn like others.
+    told, with their noise; very bad ones may lie far off the band, as the model clips them. Points that a constraint
+    forbids are drawn like others.
 
     Args:
         opt: with at least one value.
