@@ -89,8 +89,9 @@ def extra(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
         raise MissingPackageError(
-            f'{error.name}: expected this package, which is not installed; pip install "bkbopt[{name}]" brings it.'
+            f'{package}: expected this package, which is not installed; pip install "bkbopt[{name}]" brings it.'
         ) from error
 
 
