@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = ("botorch", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "sklearn")
 # SciPy is a requirement, but its import takes long and most calls do without.
@@ -56,16 +58,31 @@ def test_import_works_where_the_optional_packages_are_missing() -> None:
     assert run_python(code) == ""
 
 
-def test_the_botorch_model_without_botorch_names_the_extra() -> None:
-    code = """
+@pytest.mark.parametrize("name", ["botorch", "optuna"])
+def test_an_adapter_without_its_library_names_the_extra(name: str) -> None:
+    code = f"""
 import sys
-sys.modules["botorch"] = None
+sys.modules[{name!r}] = None
 try:
-    import bkbopt.adapters.botorch
+    import bkbopt.adapters.{name}
 except ImportError as error:
     print(type(error).__name__, error)
 """
     assert run_python(code).strip() == (
-        "MissingPackageError botorch: expected this package, which is not installed; "
-        'pip install "bkbopt[botorch]" brings it.'
+        f"MissingPackageError {name}: expected this package, which is not installed; "
+        f'pip install "bkbopt[{name}]" brings it.'
     )
+
+
+def test_learners_that_compile_their_rounds_are_refused_without_the_compiler_before_a_search_begins() -> None:
+    code = """
+import sys
+sys.modules["numba"] = None
+import bkbopt as bo
+bo.Optimizer({"x": (0.0, 1.0)}, surrogate="krr")
+try:
+    bo.Optimizer({"x": (0.0, 1.0)}, surrogate="pkawv")
+except ImportError as error:
+    print(type(error).__name__, error)
+"""
+    assert run_python(code).startswith("MissingPackageError numba: ")

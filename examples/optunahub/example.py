@@ -27,7 +27,7 @@ if __name__ == "__main__":
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     sampler = BKBSampler(seed=0)
     study = optuna.create_study(sampler=sampler)
-    study.optimize(objective, n_trials=150)
+    study.optimize(objective, n_trials=60)
     print(f"best observed: {study.best_value:.3f} at {study.best_params}")
     choice = sampler.recommend(study)
     print(f"recommended: {choice.mean:.3f} +- {2.0 * choice.std:.3f} at {dict(choice.params)}")

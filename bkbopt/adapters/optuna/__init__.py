@@ -1,5 +1,8 @@
 """`BKBSampler`: the optimizer's parts as a sampler of Optuna."""
 
-from bkbopt.adapters.optuna.sampler import BKBSampler
+from bkbopt.errors import extra
+
+with extra("optuna"):
+    from bkbopt.adapters.optuna.sampler import BKBSampler
 
 __all__ = ["BKBSampler"]

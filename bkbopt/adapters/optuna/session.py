@@ -33,7 +33,7 @@ __all__ = ["Session"]
 #: Branches whose best points are compared, and the points that are looked at for it.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
 #: A branch is not given up on fewer than this times sqrt(trials / branches).
-PATIENCE = 1.0
+PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
