@@ -88,8 +88,9 @@ def branches_of(
     """
     switches = switches_of(rows, keys, list(discrete))
     names = sorted(set(switches.values()))
+    whole = Branch({}, tuple(keys), tuple(range(len(rows))))
     if not names:
-        return [Branch({}, tuple(keys), tuple(range(len(rows))))]
+        return [whole]
     members: dict[tuple[float | None, ...], list[int]] = {}
     for i, row in enumerate(rows):
         members.setdefault(tuple(row.get(name) for name in names), []).append(i)
@@ -102,7 +103,8 @@ def branches_of(
     ]
     found = [branch for branch in found if _is_possible(branch.setting, switches, discrete)]
     found.sort(key=lambda branch: -len(branch.rows))
-    return _unseen(rows, names, switches, keys, discrete) + found[:most]
+    # Ranges that moved may leave no combination of switches that was seen: then these vary like the rest.
+    return _unseen(rows, names, switches, keys, discrete) + found[:most] or [whole]
 
 
 def _branch(
