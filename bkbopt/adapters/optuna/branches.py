@@ -8,6 +8,7 @@ Parameters that come and go for no reason to be seen are proposed in every branc
 nothing.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -87,8 +88,9 @@ def branches_of(
     """
     switches = switches_of(rows, keys, list(discrete))
     names = sorted(set(switches.values()))
+    whole = Branch({}, tuple(keys), tuple(range(len(rows))))
     if not names:
-        return [Branch({}, tuple(keys), tuple(range(len(rows))))]
+        return [whole]
     members: dict[tuple[float | None, ...], list[int]] = {}
     for i, row in enumerate(rows):
         members.setdefault(tuple(row.get(name) for name in names), []).append(i)
@@ -99,8 +101,10 @@ def branches_of(
     found = [
         _branch(dict(zip(names, values, strict=True)), keys, switches, comes_with, at) for values, at in members.items()
     ]
+    found = [branch for branch in found if _is_possible(branch.setting, switches, discrete)]
     found.sort(key=lambda branch: -len(branch.rows))
-    return _unseen(rows, names, switches, keys, discrete) + found[:most]
+    # Ranges that moved may leave no combination of switches that was seen: then these vary like the rest.
+    return _unseen(rows, names, switches, keys, discrete) + found[:most] or [whole]
 
 
 def _branch(
@@ -117,6 +121,14 @@ def _branch(
         if key not in values and (key not in switches or setting.get(switches[key]) in comes_with[key])
     ]
     return Branch(setting, tuple(free), tuple(rows))
+
+
+def _is_possible(setting: Values, switches: Mapping[str, str], discrete: Mapping[str, Sequence[float]]) -> bool:
+    """Whether no switch has a value that its range has lost, or never had; those under other switches do not count."""
+    return all(
+        name in switches or any(math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12) for other in discrete[name])
+        for name, value in setting.items()
+    )
 
 
 def _unseen(

@@ -19,11 +19,18 @@ import torch
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from torch import Tensor
 
+from bkbopt.errors import ArgumentError
 from bkbopt.space import Categorical, Float, Int, Parameter, Space
 
 __all__ = ["Embedding", "Encoding", "column_key", "internal_values", "merged", "parameter_of"]
 
 Values = Mapping[str, float]
+
+#: Whole numbers are searched on a grid of this many bits at most, and floats up to this size and ratio: what doubles
+#: can follow. Optuna's own ranges may be larger.
+MAX_BITS, WIDEST = 49, 1e300
+#: Smallest width of a range inside a wider one: a narrower one vanishes in the rounding of its place.
+NARROWEST = 1e-300
 
 
 def column_key(name: str, distribution: BaseDistribution) -> str:
@@ -43,10 +50,31 @@ def parameter_of(distribution: BaseDistribution) -> Parameter:
     if isinstance(distribution, CategoricalDistribution):
         return Categorical([float(i) for i in range(len(distribution.choices))])
     if isinstance(distribution, IntDistribution):
-        return Int(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+        return _whole_numbers(distribution.low, distribution.high, distribution.log, distribution.step)
     if isinstance(distribution, FloatDistribution):
-        return Float(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
+        return _numbers(distribution.low, distribution.high, distribution.log, distribution.step)
     raise NotImplementedError(f"BKBSampler does not know the distribution {distribution!r}.")
+
+
+def _whole_numbers(low: int, high: int, log: bool, step: int) -> Int | Float:
+    """The whole numbers, or as many of them as doubles can tell apart."""
+    try:
+        return Int(low, high, log=log, step=step)
+    except ArgumentError:
+        if log:
+            return _numbers(float(low), float(high), log=True, step=None)
+        doublings = ((high - low) // step).bit_length() - MAX_BITS
+        return Int(low, high, step=step << max(doublings, 0))
+
+
+def _numbers(low: float, high: float, log: bool, step: float | None) -> Float:
+    """The numbers; without a step that doubles cannot follow, and of a range too wide for them a part."""
+    try:
+        return Float(low, high, log=log, step=step)
+    except ArgumentError:
+        if log:
+            return Float(max(low, high / WIDEST), high, log=True)
+        return Float(max(low, -WIDEST), min(high, WIDEST))
 
 
 def internal_values(params: Mapping[str, object], distributions: Mapping[str, BaseDistribution]) -> dict[str, float]:
@@ -65,9 +93,9 @@ def merged(old: Parameter, new: Parameter) -> Parameter:
     low, high = min(old.low, new.low), max(old.high, new.high)
     if isinstance(old, Int) and isinstance(new, Int):
         same = old.step == new.step and (old.low - new.low) % old.step == 0
-        return Int(int(low), int(high), log=old.log, step=old.step if same else 1)
+        return _whole_numbers(int(low), int(high), old.log, old.step if same else 1)
     # Two float grids seldom have their values in common; a continuum holds them all.
-    return Float(low, high, log=old.log)
+    return _numbers(low, high, old.log, None)
 
 
 @dataclass(frozen=True)
@@ -172,7 +200,7 @@ class Embedding:
             return X
         if self.space is None or not len(self.columns):
             return X.new_zeros(len(X), 1)
-        return self.space.snap((X[:, self.columns] - self.low) / self.width)
+        return self.space.snap((X[:, self.columns] - self.low) / self.width.clamp_min(NARROWEST))
 
     def sample(self, n: int, rng: np.random.Generator) -> Tensor:
         """Random points `(n, k)` of the space."""

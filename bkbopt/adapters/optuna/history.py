@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
@@ -68,6 +68,7 @@ class History:
         self.version = 0
         self.n_complete = 0
         self._numbers: set[int] = set()
+        self._last_order: dict[str, tuple[float, int]] = {}
         self._counts: dict[str, int] = {}
         self._constraints: set[str] = set()
         self._objectives: list[list[float]] = []
@@ -90,7 +91,7 @@ class History:
         for record, trial in new:
             self._numbers.add(trial.number)
             self.n_complete += bool(record.objectives)
-            self._widen(trial.distributions)
+            self._widen(trial.distributions, record.order)
             for key in record.values:
                 self._counts[key] = self._counts.get(key, 0) + 1
             self._constraints.update(record.constraints)
@@ -109,14 +110,19 @@ class History:
         for j, column in enumerate(self._objectives):
             column += [record.objectives[j] if record.objectives else math.nan for record in rows]
 
-    def _widen(self, distributions: Mapping[str, BaseDistribution]) -> None:
+    def _widen(self, distributions: Mapping[str, BaseDistribution], order: tuple[float, int]) -> None:
         for name, distribution in distributions.items():
             key = column_key(name, distribution)
             last = self.latest.get(key)
-            if last is not None and last[1] == distribution:
+            is_later = last is None or order > self._last_order[key]
+            if is_later:
+                self._last_order[key] = order
+            # The key of choices names them all; Optuna's comparison of a thousand takes milliseconds.
+            if last is not None and (isinstance(distribution, CategoricalDistribution) or last[1] == distribution):
                 continue
             parameter = parameter_of(distribution)
-            self.latest[key] = (name, distribution)
+            if is_later:
+                self.latest[key] = (name, distribution)
             old = self._parameters.get(key)
             wide = parameter if old is None else merged(old, parameter)
             if old is None or wide != old:

@@ -119,7 +119,8 @@ class Quantity:
     def is_noisy(self) -> bool:
         """Whether a second evaluation of a point can be expected to give another value.
 
-        Repeats decide where there are any; before that, whether noise explains the values much better than none.
+        Repeats decide where there are any; before that, whether noise explains the values of the last mark much better
+        than none.
         """
         modelling = self._modelling
         if modelling is None or self.options.deterministic:
@@ -131,7 +132,10 @@ class Quantity:
         if len(obs) > TEST_UP_TO:
             return noise > 1e-3
         if self._noisy is None:
-            self._noisy = _evidence(obs, kernel, noise) > EVIDENCE
+            _, mark = self._built
+            fitted = Observations(obs.dim, obs.X.device)
+            fitted.add(obs.X[:mark], obs.s[:mark])  # without repeats rows and points are the same
+            self._noisy = _evidence(fitted, kernel, noise) > EVIDENCE
         return self._noisy
 
 

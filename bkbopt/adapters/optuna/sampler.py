@@ -225,7 +225,8 @@ class BKBSampler(BaseSampler):
 
         Raises:
             RuntimeError: the study has several objectives.
-            ArgumentError: no trial is complete yet (a ValueError, as for `study.best_trial`).
+            ArgumentError: no trial is complete yet, or none with a finite value (a ValueError, as for
+                `study.best_trial`).
         """
         if len(study.directions) > 1:
             raise RuntimeError(
@@ -238,24 +239,34 @@ class BKBSampler(BaseSampler):
                 raise ArgumentError(
                     "study: expected at least one complete trial, got none; call optimize or tell first."
                 )
+            # Before there is a model: one from the first trial on, or where these gave no value, one of the complete.
+            complete = (session.history.n_complete, [TrialState.COMPLETE])
+            for first, states in ((1, [TrialState.COMPLETE, TrialState.PRUNED]), complete):
+                if not session.ready:
+                    session = Session(study, replace(self._options, first=first), self._confidence, self._acquisition)
+                    session.follow(_trials(study, *states))
             if not session.ready:
-                session = Session(study, replace(self._options, first=1), self._confidence, self._acquisition)
-                session.follow(_trials(study, TrialState.COMPLETE, TrialState.PRUNED))
+                raise ArgumentError(
+                    "study: expected at least one complete trial with a finite value, got infinite ones only; "
+                    "call optimize or tell first."
+                )
             return session.recommend()
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
     def _follow(self, study: Study, *, models: bool = True) -> tuple[Session, list[FrozenTrial]]:
         """The session of the study, up to date, and its running trials."""
-        if self._session is None or not self._session.belongs_to(study):
-            self._session = Session(study, self._options, self._confidence, self._acquisition)
         trials = _trials(study, TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
         finished = [trial for trial in trials if trial.state != TrialState.RUNNING]
+        session, self._session = self._session, None  # an interrupted update is not gone on with, but begun anew
+        if session is None or not session.belongs_to(study):
+            session = Session(study, self._options, self._confidence, self._acquisition)
         if models:
-            self._session.follow(finished)
+            session.follow(finished)
         else:
-            self._session.history.update(finished)
-        return self._session, [trial for trial in trials if trial.state == TrialState.RUNNING]
+            session.history.update(finished)
+        self._session = session
+        return session, [trial for trial in trials if trial.state == TrialState.RUNNING]
 
     def _model_values(
         self,

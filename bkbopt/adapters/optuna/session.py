@@ -88,14 +88,21 @@ class Session:
         for k, quantity in enumerate(self.objectives):
             y, poor = history.objective(k)
             quantity.follow(history.X, y, poor, categorical, history.version)
-        for i, name in enumerate(history.constraint_names()):
-            if name not in self.constraints:
-                # Streams far above those of objectives; more feasible is larger.
-                self.constraints[name] = Quantity(self.options, 1000 + i, -1.0, winsorised=False)
+        self._number_constraints(history.constraint_names())
+        for name, quantity in self.constraints.items():
             rows = [j for j, record in enumerate(history.records) if name in record.constraints]
             y = torch.tensor([history.records[j].constraints[name] for j in rows], dtype=torch.float64)
             nothing = torch.full_like(y, math.nan)
-            self.constraints[name].follow(history.X[rows], y, nothing, categorical, history.version)
+            quantity.follow(history.X[rows], y, nothing, categorical, history.version)
+
+    def _number_constraints(self, names: Sequence[str]) -> None:
+        """A quantity for each of the sorted names; one that comes late moves those behind it to other streams."""
+        for i, name in enumerate(names):
+            stream = 1000 + i  # far above those of objectives
+            if name not in self.constraints or self.constraints[name].stream != stream:
+                # More feasible is larger.
+                self.constraints[name] = Quantity(self.options, stream, -1.0, winsorised=False)
+        self.constraints = {name: self.constraints[name] for name in names}
 
     @property
     def ready(self) -> bool:
@@ -224,19 +231,19 @@ class Session:
 
     def _good(self, fork: _Fork, branch: Branch, embedding: Embedding) -> Tensor:
         """The branch's observed points with the best values by the models, as points of the embedding."""
-        rows = self._members(fork, branch)
+        rows = self._members(fork.known, branch)
         means, lost = fork.means[rows], fork.lost[rows]
         # With several objectives: good in the worst of them, each on its own scale.
         rank = means[:, 0] if means.shape[1] == 1 else means.min(1).values + 0.1 * means.sum(1)
         best = (rank - 1e3 * lost).topk(min(N_GOOD, len(rows))).indices
         return embedding.project(fork.known[rows[best]])
 
-    def _members(self, fork: _Fork, branch: Branch) -> Tensor:
-        """Rows of the known points that have the branch's setting."""
+    def _members(self, X: Tensor, branch: Branch) -> Tensor:
+        """Rows of the encoded points `X (n, d)` that have the branch's setting."""
         encoding = self.history.encoding
         columns = [encoding.columns[key] for key in branch.setting if key in encoding.columns]
         setting = encoding.encode([branch.setting])[0]
-        return torch.nonzero((fork.known[:, columns] == setting[columns]).all(1))[:, 0]
+        return torch.nonzero((X[:, columns] == setting[columns]).all(1))[:, 0]
 
     def _score(self, fork: _Fork) -> Any:
         """The optimistic score on encoded points."""
@@ -265,12 +272,13 @@ class Session:
             return {}
         domain = BoxDomain(embedding.space, None, 0)
         good = self._good(fork, branch, embedding)
-        busy = embedding.project(fork.pending)
+        # A trial that runs in another branch is none of this one's points, whatever its nearest here would be.
+        busy = embedding.project(fork.pending[self._members(fork.pending, branch)])
         repeats_tell = not self.options.deterministic
         if domain.is_discrete and repeats_tell:
             repeats_tell = any(quantity.is_noisy() for quantity in self.objectives)
         if not repeats_tell:
-            tried = torch.cat([busy, embedding.project(fork.known[self._members(fork, branch)])])
+            tried = torch.cat([busy, embedding.project(fork.known[self._members(fork.known, branch)])])
             # Once everything was tried, only what is running is left out.
             busy = tried if len(torch.unique(tried, dim=0)) < embedding.space.cardinality else busy
         may_leap = len(good) > 0 and len(fork.models) == 1 and self.acquisition != "thompson"

@@ -67,6 +67,24 @@ def published(trial: FrozenTrial) -> list[str]:
     return [chunks[i] for i in range(len(chunks)) if chunks[i]]
 
 
+def test_what_runs_in_another_branch_blocks_no_cell() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.suggest_categorical("kind", ["line", "grid"]) == "line":
+            return 5.0 + trial.suggest_float("x", 0.0, 1.0)
+        return abs(trial.suggest_int("n", 0, 8) - 4)
+
+    study = new_study(deterministic_objective=True)
+    lines, cells = ({"kind": "line", "x": x} for x in (0.1, 0.3, 0.5, 0.9)), (0, 2, 3, 5, 6, 8)
+    for params in [*lines, *({"kind": "grid", "n": n} for n in cells)]:
+        study.enqueue_trial(params)
+        study.optimize(objective, n_trials=1)
+    study.enqueue_trial({"kind": "line", "x": 0.7})
+    objective(study.ask())
+    trial = study.ask()
+    objective(trial)
+    assert trial.params == {"kind": "grid", "n": 4}
+
+
 @SPACES
 @pytest.mark.parametrize("n_startup_trials", [0, 3, 10])
 @pytest.mark.parametrize("n_finished", [0, 1, 8])

@@ -1,5 +1,6 @@
 """What the sampler reports: recommendations and diagnostics."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,23 @@ def test_a_study_without_complete_trials_has_no_recommendation() -> None:
         study.sampler.recommend(study)
     study.optimize(objective, n_trials=1)
     assert study.sampler.recommend(study).params == study.best_params
+
+
+def test_infinite_values_alone_have_no_recommendation() -> None:
+    study = new_study(n_startup_trials=2)
+    study.optimize(lambda trial: objective(trial) * math.inf, n_trials=4)
+    with pytest.raises(ValueError, match=r"^study: expected .* finite value, got infinite ones only"):
+        study.sampler.recommend(study)
+
+
+def test_the_only_complete_trial_is_recommended_however_late_it_came() -> None:
+    study = new_study()
+    for _ in range(7):
+        trial = study.ask()
+        objective(trial)
+        study.tell(trial, state=TrialState.PRUNED)
+    study.optimize(objective, n_trials=1)
+    assert study.sampler.recommend(study).params == study.trials[7].params
 
 
 def test_several_objectives_have_no_single_recommendation() -> None:

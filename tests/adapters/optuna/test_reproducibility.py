@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +13,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import StorageInternalError
+from optuna.samplers import RandomSampler
 from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.modelling import Modelling
 
 Params = dict[str, Any]
 OPTIONS: Params = {"seed": 0, "n_startup_trials": 4}
@@ -164,6 +167,63 @@ def test_a_trial_that_ends_long_after_later_ones_is_learnt_from() -> None:
     study.optimize(objective, n_trials=10)
     study.tell(late, value - 100.0)
     assert what_a_fresh_sampler_suggests(study) == suggest(study.ask())
+
+
+def test_constraints_may_get_their_names_in_any_order() -> None:
+    study = new_study(BKBSampler(**OPTIONS))
+    for number in range(14):
+        trial = study.ask()
+        value = objective(trial)
+        for name in ("late", "early") if number >= 6 else ("middle",):
+            trial.set_constraint(name, value - 3.0)
+        study.tell(trial, value)
+        assert what_a_fresh_sampler_suggests(study) == suggest(study.ask())
+
+
+def test_a_range_counts_as_new_by_its_time_and_not_by_when_it_was_seen(floats: dict[str, BaseDistribution]) -> None:
+    study = new_study(BKBSampler(**OPTIONS))
+    wide = {**floats, "x": optuna.distributions.FloatDistribution(-9.0, 9.0)}
+    params = {"x": 8.0, "rate": 0.1, "n": 3}
+    older = [optuna.create_trial(params=params, distributions=wide, value=1.0) for _ in range(3)]
+    for number in range(6):
+        study.tell(study.ask(floats), number)
+    study.ask(floats)  # by now all are known
+    study.add_trials(older)
+    spaces = [sampler.infer_relative_search_space(study, study.trials[-1]) for sampler in (study.sampler, BKBSampler())]
+    assert spaces == [floats, floats]
+
+
+def test_whether_a_grid_is_noisy_does_not_depend_on_when_it_was_asked_for() -> None:
+    space: dict[str, BaseDistribution] = {name: optuna.distributions.IntDistribution(0, 19) for name in "ab"}
+    # Where the evidence for noise is so weak that the trials since the last fit turn it over.
+    for seed, n_trials in ((2, 32), (3, 19), (4, 27)):
+        rng, study = random.Random(seed), new_study(BKBSampler(**OPTIONS))
+        for _ in range(n_trials):
+            trial = study.ask(space)
+            study.tell(trial, 0.1 * (trial.params["a"] - 7) ** 2 + rng.gauss(0.0, 1.0))
+        fresh = optuna.load_study(
+            study_name="study", storage=copy.deepcopy(study._storage), sampler=BKBSampler(**OPTIONS)
+        )
+        assert fresh.ask(space).params == study.ask(space).params
+
+
+def test_an_update_that_was_interrupted_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = new_study(BKBSampler(**OPTIONS))
+    study.optimize(objective, n_trials=10)
+    known, tell = study.sampler, Modelling.tell
+
+    def interrupted(self: Modelling, X: Any, y: Any) -> None:
+        tell(self, X, y)
+        raise KeyboardInterrupt
+
+    study.sampler = RandomSampler(seed=0)
+    study.optimize(objective, n_trials=4)
+    study.sampler = known
+    with monkeypatch.context() as patch:
+        patch.setattr(Modelling, "tell", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            known.recommend(study)
+    assert known.recommend(study) == BKBSampler(**OPTIONS).recommend(study)
 
 
 # The histories are short; to shrink one that fails would take minutes.

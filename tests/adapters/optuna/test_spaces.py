@@ -30,6 +30,10 @@ DISTRIBUTIONS: Space = {
     "log int": IntDistribution(1, 1000, log=True),
     "step int": IntDistribution(2, 20, step=3),
     "huge int": IntDistribution(0, 10**12),
+    "ints beyond doubles": IntDistribution(-5, 2**63 - 1),
+    "log ints beyond a grid": IntDistribution(1, 2**50, log=True),
+    "ratio beyond doubles": FloatDistribution(1e-300, 1e300, log=True),
+    "step below rounding": FloatDistribution(0.0, 1.0, step=1e-17),
     "two ints": IntDistribution(7, 8),
     "bool": CategoricalDistribution([False, True]),
     "mixed": CategoricalDistribution([None, True, 1.5, "x", -3]),
@@ -124,8 +128,9 @@ def test_whatever_the_space_and_the_values_the_parameters_are_inside(
         {"x": FloatDistribution(20.0, 30.0), "n": IntDistribution(-9, -5)},
         {"x": FloatDistribution(0.0, 10.0, step=0.5), "n": IntDistribution(0, 10, step=5)},
         {"x": FloatDistribution(3.0, 3.0), "n": IntDistribution(0, 10)},
+        {"x": FloatDistribution(-1e18, 1e18), "n": IntDistribution(-(2**60), 2**60)},
     ],
-    ids=["narrower", "wider", "apart", "coarser", "single"],
+    ids=["narrower", "wider", "apart", "coarser", "single", "vast"],
 )
 def test_a_range_that_changes_is_kept_to(second: Space) -> None:
     first: Space = {"x": FloatDistribution(0.0, 10.0), "n": IntDistribution(0, 10)}
@@ -216,6 +221,19 @@ def test_a_nested_condition_is_followed() -> None:
     study = new_study(n_startup_trials=10)
     study.optimize(objective, n_trials=40)
     assert study.best_value < 0.01
+
+
+def test_a_branch_that_the_range_has_lost_is_not_searched() -> None:
+    def objective(trial: optuna.Trial, most: int) -> float:
+        return -sum(trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(trial.suggest_int("n", 1, most)))
+
+    study = new_study(n_startup_trials=6, warn_independent_sampling=False)
+    study.optimize(lambda trial: objective(trial, 5), n_trials=16)
+    study.optimize(lambda trial: objective(trial, 3), n_trials=1)
+    for _ in range(8):
+        trial = study.ask()
+        assert trial.relative_params["n"] in (1, 2, 3)
+        study.tell(trial, objective(trial, 3))
 
 
 @pytest.mark.parametrize(
