@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 from torch import Tensor
 
 from bkbopt.acquisition import Acquisition, LogEI, Thompson
-from bkbopt.adapters.optuna.branches import MAX_SWITCH_VALUES, Branch, branches_of
+from bkbopt.adapters.optuna.branches import MAX_SWITCH_VALUES, Branch, Branching
 from bkbopt.adapters.optuna.encoding import Embedding, Values, column_key, parameter_of
 from bkbopt.adapters.optuna.history import History
 from bkbopt.adapters.optuna.pareto import Improvement
@@ -212,22 +212,29 @@ class Session:
             branch = Branch({}, tuple(known), tuple(range(len(records))))
             return branch, self._embedding(branch, proposed)
         discrete = {key: values for key in known if (values := _switch_values(proposed[key]))}
-        branches = branches_of([record.values for record in records], known, discrete, MAX_BRANCHES)
-        embeddings = [self._embedding(branch, proposed) for branch in branches]
+        branching = Branching.of([record.values for record in records], known, discrete)
+        branches = branching.branches(MAX_BRANCHES)
         if len(branches) == 1:
-            return branches[0], embeddings[0]
+            return branches[0], self._embedding(branches[0], proposed)
         score = self._score(fork)
         share = max(BRANCH_POINTS // len(branches), 16)
-        best = []
-        with torch.no_grad():
-            for branch, embedding in zip(branches, embeddings, strict=True):
+
+        def scored(branch: Branch) -> tuple[float, Branch, Embedding]:
+            embedding = self._embedding(branch, proposed)
+            with torch.no_grad():
                 U = torch.cat([embedding.sample(share, rng), self._good(fork, branch, embedding)])
-                best.append(float(score(embedding(U)).max()))
+                return float(score(embedding(U)).max()), branch, embedding
+
+        candidates = [scored(branch) for branch in branches]
         visits = [_visits(branch, running) for branch in branches]
         neglected = min(visits) < PATIENCE * math.sqrt(len(records) / len(branches))
         open_to = [i for i in range(len(branches)) if not neglected or visits[i] == min(visits)]
-        i = max(open_to, key=lambda i: best[i])
-        return branches[i], embeddings[i]
+        best = max((candidates[i] for i in open_to), key=lambda candidate: candidate[0])
+        if not neglected:
+            # What no trial combined is known from its parts; it competes, but is not owed a visit.
+            crossed = [scored(branch) for branch in branching.crossings(best[1])]
+            best = max([best, *crossed], key=lambda candidate: candidate[0])
+        return best[1], best[2]
 
     def _good(self, fork: _Fork, branch: Branch, embedding: Embedding) -> Tensor:
         """The branch's observed points with the best values by the models, as points of the embedding."""
