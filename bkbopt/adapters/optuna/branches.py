@@ -11,10 +11,11 @@ nothing.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from bkbopt.adapters.optuna.encoding import Values
 
-__all__ = ["Branch", "branches_of", "switches_of"]
+__all__ = ["Branch", "Branching", "switches_of"]
 
 #: A parameter with more different values than this in the trials is no switch.
 MAX_SWITCH_VALUES = 24
@@ -75,77 +76,109 @@ def _decides(patterns: Mapping[float | None, set[frozenset[str]]], key: str) -> 
     return not absent and all(len({key in pattern for pattern in found}) == 1 for found in patterns.values())
 
 
-def branches_of(
-    rows: Sequence[Values], keys: Sequence[str], discrete: Mapping[str, Sequence[float]], most: int
-) -> list[Branch]:
-    """The branches that the trials show, the most visited first, and one for each switch value not seen yet.
+@dataclass(frozen=True)
+class Branching:
+    """What the trials show of the switches; made by `of`.
 
-    Args:
-        rows: values of the trials, by key.
-        keys: keys of all columns that may be proposed.
+    Attributes:
+        keys: of all columns that may be proposed.
         discrete: the possible values of those that may be switches.
-        most: number of branches returned at most.
+        switches: the switch of each conditional key.
+        comes_with: values of its switch that a conditional key was seen with.
+        members: rows of each setting of all switches, in the order of `names`; None for one that is not there.
     """
-    switches = switches_of(rows, keys, list(discrete))
-    names = sorted(set(switches.values()))
-    whole = Branch({}, tuple(keys), tuple(range(len(rows))))
-    if not names:
-        return [whole]
-    members: dict[tuple[float | None, ...], list[int]] = {}
-    for i, row in enumerate(rows):
-        members.setdefault(tuple(row.get(name) for name in names), []).append(i)
-    # Which keys come with a switch's value: what any trial with that value shows.
-    comes_with = {
-        key: {row[switch] for row in rows if switch in row and key in row} for key, switch in switches.items()
-    }
-    found = [
-        _branch(dict(zip(names, values, strict=True)), keys, switches, comes_with, at) for values, at in members.items()
-    ]
-    found = [branch for branch in found if _is_possible(branch.setting, switches, discrete)]
-    found.sort(key=lambda branch: -len(branch.rows))
-    # Ranges that moved may leave no combination of switches that was seen: then these vary like the rest.
-    return _unseen(rows, names, switches, keys, discrete) + found[:most] or [whole]
 
+    keys: tuple[str, ...]
+    discrete: Mapping[str, Sequence[float]]
+    switches: Mapping[str, str]
+    comes_with: Mapping[str, set[float]]
+    members: Mapping[tuple[float | None, ...], Sequence[int]]
 
-def _branch(
-    values: Mapping[str, float | None],
-    keys: Sequence[str],
-    switches: Mapping[str, str],
-    comes_with: Mapping[str, set[float]],
-    rows: Sequence[int],
-) -> Branch:
-    setting = {name: value for name, value in values.items() if value is not None}
-    free = [
-        key
-        for key in keys
-        if key not in values and (key not in switches or setting.get(switches[key]) in comes_with[key])
-    ]
-    return Branch(setting, tuple(free), tuple(rows))
+    @classmethod
+    def of(cls, rows: Sequence[Values], keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
+        """Read the values of the trials, by key."""
+        switches = switches_of(rows, keys, list(discrete))
+        names = sorted(set(switches.values()))
+        members: dict[tuple[float | None, ...], list[int]] = {}
+        for i, row in enumerate(rows):
+            members.setdefault(tuple(row.get(name) for name in names), []).append(i)
+        comes_with = {
+            key: {row[switch] for row in rows if switch in row and key in row} for key, switch in switches.items()
+        }
+        return cls(tuple(keys), discrete, switches, comes_with, members)
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The switches, sorted."""
+        return sorted(set(self.switches.values()))
 
-def _is_possible(setting: Values, switches: Mapping[str, str], discrete: Mapping[str, Sequence[float]]) -> bool:
-    """Whether no switch has a value that its range has lost, or never had; those under other switches do not count."""
-    return all(
-        name in switches or any(math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12) for other in discrete[name])
-        for name, value in setting.items()
-    )
+    @cached_property
+    def seen(self) -> list[Branch]:
+        """The branches that trials were in and can be in still, the most visited first."""
+        found = [
+            self._branch({name: v for name, v in zip(self.names, values, strict=True) if v is not None}, at)
+            for values, at in self.members.items()
+        ]
+        return sorted(filter(self._is_possible, found), key=lambda branch: -len(branch.rows))
 
+    def branches(self, most: int) -> list[Branch]:
+        """One branch for each switch value that no trial had, and the `most` visited of those that were seen."""
+        rows = tuple(i for at in self.members.values() for i in at)
+        # Ranges that moved may leave no combination of switches that was seen: then these vary like the rest.
+        return self._unseen() + self.seen[:most] or [Branch({}, self.keys, tuple(sorted(rows)))]
 
-def _unseen(
-    rows: Sequence[Values],
-    names: Sequence[str],
-    switches: Mapping[str, str],
-    keys: Sequence[str],
-    discrete: Mapping[str, Sequence[float]],
-) -> list[Branch]:
-    """A branch for each value that a switch never had; what comes with it is not known, so nothing conditional does."""
-    out = []
-    for name in names:
-        if name in switches:
-            continue  # only there under another switch, whose branches come first
-        seen = {row[name] for row in rows if name in row}
-        for value in discrete[name]:
-            if value not in seen:
-                free = tuple(key for key in keys if key not in switches and key != name)
-                out.append(Branch({name: value}, free, ()))
-    return out
+    def crossings(self, branch: Branch) -> list[Branch]:
+        """The branches next to this one that no trial was in: one switch has another value that was seen elsewhere."""
+        settings = [seen.setting for seen in self.seen]
+        out = []
+        for name in branch.setting:
+            for value in self.discrete[name]:
+                host = next((setting for setting in settings if setting.get(name) == value), None)
+                if value == branch.setting[name] or host is None:
+                    continue
+                # What stands under the switch goes with its value; the rest stays as it is.
+                kept = {key: v for key, v in branch.setting.items() if not self._is_under(key, name)}
+                under = {key: v for key, v in host.items() if self._is_under(key, name)}
+                setting = {**kept, **under, name: value}
+                if setting not in settings:
+                    out.append(self._branch(setting, ()))
+        return out
+
+    def _branch(self, setting: Values, rows: Sequence[int]) -> Branch:
+        free = [
+            key
+            for key in self.keys
+            if key not in self.names
+            and (key not in self.switches or setting.get(self.switches[key]) in self.comes_with[key])
+        ]
+        return Branch(setting, tuple(free), tuple(rows))
+
+    def _unseen(self) -> list[Branch]:
+        """What comes with a value that no trial had is not known, so nothing that the switch decides does."""
+        out = []
+        for name in self.names:
+            at = self.names.index(name)
+            values = {setting[at] for setting in self.members}
+            host = next((branch for branch in self.seen if name in branch.setting), None)
+            for value in self.discrete[name]:
+                if value in values:
+                    continue
+                if name not in self.switches:
+                    free = tuple(key for key in self.keys if key not in self.switches and key != name)
+                    out.append(Branch({name: value}, free, ()))
+                elif host is not None:
+                    kept = {key: v for key, v in host.setting.items() if not self._is_under(key, name)}
+                    out.append(self._branch({**kept, name: value}, ()))
+        return out
+
+    def _is_under(self, key: str, switch: str) -> bool:
+        """Whether the switch decides over the key, or over its switch."""
+        above = self.switches.get(key)
+        return above is not None and (above == switch or self._is_under(above, switch))
+
+    def _is_possible(self, branch: Branch) -> bool:
+        """Whether no switch has a value that its range has lost, or never had."""
+        return all(
+            any(math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12) for other in self.discrete[name])
+            for name, value in branch.setting.items()
+        )

@@ -160,6 +160,7 @@ class BKBSampler(BaseSampler):
         start = time.perf_counter()
         with self._lock:
             session, running = self._follow(study)
+            failed = [proposed_values(other) for other in _trials(study, TrialState.FAIL)]
             others = [proposed_values(other) for other in running if other.number != trial.number]
             starting = not session.ready or session.history.n_complete < self._options.first
             if starting and self._independent_sampler is not None:
@@ -172,7 +173,7 @@ class BKBSampler(BaseSampler):
                     values = startup_values(search_space, others, tried, trial.number, self._entropy)
                     report = {}
                 else:
-                    values, report = self._model_values(session, trial.number, attempt, search_space, others)
+                    values, report = self._model_values(session, trial.number, attempt, search_space, others, failed)
                 publish(study, trial, values)
                 met = self._met(study, trial, values, others)
                 if not met:
@@ -275,9 +276,10 @@ class BKBSampler(BaseSampler):
         attempt: int,
         search_space: Mapping[str, BaseDistribution],
         others: Sequence[Mapping[str, float]],
+        failed: Sequence[Mapping[str, float]],
     ) -> tuple[dict[str, float], dict[str, Any]]:
         rng = np.random.default_rng([self._entropy, number, attempt])
-        return session.propose(search_space, others, number, rng)
+        return session.propose(search_space, others, failed, number, rng)
 
     def _met(self, study: Study, trial: FrozenTrial, values: Mapping[str, float], known: Any) -> list[dict[str, float]]:
         """Proposals of other processes that appeared meanwhile at the same point."""

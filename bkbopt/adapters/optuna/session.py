@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 from torch import Tensor
 
 from bkbopt.acquisition import Acquisition, LogEI, Thompson
-from bkbopt.adapters.optuna.branches import MAX_SWITCH_VALUES, Branch, branches_of
+from bkbopt.adapters.optuna.branches import MAX_SWITCH_VALUES, Branch, Branching
 from bkbopt.adapters.optuna.encoding import Embedding, Values, column_key, parameter_of
 from bkbopt.adapters.optuna.history import History
 from bkbopt.adapters.optuna.pareto import Improvement
@@ -161,6 +161,7 @@ class Session:
         self,
         search_space: Mapping[str, BaseDistribution],
         running: Sequence[Values],
+        failed: Sequence[Values],
         step: int,
         rng: np.random.Generator,
     ) -> tuple[dict[str, float], dict[str, Any]]:
@@ -169,6 +170,7 @@ class Session:
         Args:
             search_space: the distributions that may be chosen from, by parameter name.
             running: values of the running trials, by column key.
+            failed: those of the failed ones, which teach nothing but count as visits of their branches.
             step: number of the trial.
             rng: of this proposal.
         """
@@ -177,7 +179,7 @@ class Session:
         proposed = {column_key(name, d): d for name, d in search_space.items()}
         with small_work():
             fork = self._fork(pending)
-            branch, embedding = self._branch(proposed, fork, running, rng)
+            branch, embedding = self._branch(proposed, fork, [*running, *failed], rng)
             values = self._search(embedding, fork, branch, step, rng)
         first = fork.modellings[0]
         report = {
@@ -199,7 +201,7 @@ class Session:
         self,
         proposed: Mapping[str, BaseDistribution],
         fork: _Fork,
-        running: Sequence[Values],
+        others: Sequence[Values],
         rng: np.random.Generator,
     ) -> tuple[Branch, Embedding]:
         """The branch with the best point among a few at random and its own best trials.
@@ -212,22 +214,29 @@ class Session:
             branch = Branch({}, tuple(known), tuple(range(len(records))))
             return branch, self._embedding(branch, proposed)
         discrete = {key: values for key in known if (values := _switch_values(proposed[key]))}
-        branches = branches_of([record.values for record in records], known, discrete, MAX_BRANCHES)
-        embeddings = [self._embedding(branch, proposed) for branch in branches]
+        branching = Branching.of([record.values for record in records], known, discrete)
+        branches = branching.branches(MAX_BRANCHES)
         if len(branches) == 1:
-            return branches[0], embeddings[0]
+            return branches[0], self._embedding(branches[0], proposed)
         score = self._score(fork)
         share = max(BRANCH_POINTS // len(branches), 16)
-        best = []
-        with torch.no_grad():
-            for branch, embedding in zip(branches, embeddings, strict=True):
+
+        def scored(branch: Branch) -> tuple[float, Branch, Embedding]:
+            embedding = self._embedding(branch, proposed)
+            with torch.no_grad():
                 U = torch.cat([embedding.sample(share, rng), self._good(fork, branch, embedding)])
-                best.append(float(score(embedding(U)).max()))
-        visits = [_visits(branch, running) for branch in branches]
+                return float(score(embedding(U)).max()), branch, embedding
+
+        candidates = [scored(branch) for branch in branches]
+        visits = [_visits(branch, others) for branch in branches]
         neglected = min(visits) < PATIENCE * math.sqrt(len(records) / len(branches))
         open_to = [i for i in range(len(branches)) if not neglected or visits[i] == min(visits)]
-        i = max(open_to, key=lambda i: best[i])
-        return branches[i], embeddings[i]
+        best = max((candidates[i] for i in open_to), key=lambda candidate: candidate[0])
+        if not neglected:
+            # What no trial combined is known from its parts; it competes, but is not owed a visit.
+            crossed = [scored(branch) for branch in branching.crossings(best[1])]
+            best = max([best, *crossed], key=lambda candidate: candidate[0])
+        return best[1], best[2]
 
     def _good(self, fork: _Fork, branch: Branch, embedding: Embedding) -> Tensor:
         """The branch's observed points with the best values by the models, as points of the embedding."""
@@ -298,10 +307,10 @@ class Session:
         return {key: float(value) for key, value in domain.describe(x)[0].items()}
 
 
-def _visits(branch: Branch, running: Sequence[Values]) -> int:
-    """Trials in the branch, those running included."""
-    at_work = sum(all(values.get(key) == value for key, value in branch.setting.items()) for values in running)
-    return len(branch.rows) + at_work
+def _visits(branch: Branch, others: Sequence[Values]) -> int:
+    """Trials in the branch, running and failed ones included: a branch that always fails must not be tried for ever."""
+    inside = sum(all(values.get(key) == value for key, value in branch.setting.items()) for values in others)
+    return len(branch.rows) + inside
 
 
 def _model(modelling: Modelling, pending: Tensor) -> Model:

@@ -236,6 +236,19 @@ def test_a_branch_that_the_range_has_lost_is_not_searched() -> None:
         study.tell(trial, objective(trial, 3))
 
 
+def test_a_branch_that_always_fails_is_given_up() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+        x = trial.suggest_float(kind, 0.0, 1.0)
+        if kind == "c":
+            raise RuntimeError
+        return x
+
+    study = new_study(n_startup_trials=6, warn_independent_sampling=False)
+    study.optimize(objective, n_trials=30, catch=(RuntimeError,))
+    assert sum(trial.params["kind"] == "c" for trial in study.trials) < 12
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"n_startup_trials": 0}, {"deterministic_objective": True}, {"acquisition": "logei"}], ids=str
 )
