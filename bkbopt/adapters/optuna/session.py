@@ -32,8 +32,9 @@ __all__ = ["Session"]
 
 #: Branches whose best points are compared, and the points that are looked at for it.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
-#: A branch is not given up on fewer than this times sqrt(trials / branches).
-PATIENCE = 2.0
+#: A branch is not given up on fewer trials than this times sqrt(trials / branches), or than this part of an equal share
+#: where that is less. With PATIENCE = 1 one of ten studies of examples/optunahub stayed in the wrong branch.
+PATIENCE, OWED = 2.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,8 @@ class Session:
 
         candidates = [scored(branch) for branch in branches]
         visits = [_visits(branch, others) for branch in branches]
-        neglected = min(visits) < PATIENCE * math.sqrt(len(records) / len(branches))
+        equal = len(records) / len(branches)
+        neglected = min(visits) < min(PATIENCE * math.sqrt(equal), OWED * equal)
         open_to = [i for i in range(len(branches)) if not neglected or visits[i] == min(visits)]
         best = max((candidates[i] for i in open_to), key=lambda candidate: candidate[0])
         if not neglected:
