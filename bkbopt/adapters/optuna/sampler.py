@@ -51,7 +51,9 @@ class BKBSampler(BaseSampler):
     - Running trials count as pending; proposals are published in the trial's system attributes, so that threads,
       processes and machines that share a storage propose different points.
     - Pruned trials count as poor values (the last intermediate value or the poorer quartile of the complete trials,
-      whichever is worse); failed ones are ignored; infinite values count as the worst or best finite one.
+      whichever is worse); infinite values count as the worst or best finite one. Failed ones are ignored, as Optuna's
+      samplers do, but for the choice among branches of a conditional space: where parameters are to blame, prune the
+      trial or set a constraint, or the same ones may be proposed again.
 
     Args:
         seed: of everything random; None draws one.
