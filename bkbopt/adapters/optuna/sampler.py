@@ -162,7 +162,9 @@ class BKBSampler(BaseSampler):
         start = time.perf_counter()
         with self._lock:
             session, running = self._follow(study)
-            failed = [proposed_values(other) for other in _trials(study, TrialState.FAIL)]
+            # Only branches ask for them; there may be thousands.
+            gone = _trials(study, TrialState.FAIL) if session.history.is_conditional else []
+            failed = [proposed_values(other) for other in gone]
             others = [proposed_values(other) for other in running if other.number != trial.number]
             starting = not session.ready or session.history.n_complete < self._options.first
             if starting and self._independent_sampler is not None:
