@@ -194,14 +194,14 @@ told = np.sin(9 * places) + 0.15 * rng.standard_normal(25)
 kernel, noise = bo.kernels.matern52(1, lengthscale=0.2), 0.15**2
 surrogates = {
     "exact GP": bo.ExactGP(kernel, noise),
-    "PKAWV": bo.Online(kernel, noise, learner="pkawv", settings={"mu": 1e-6}),
+    "PKAWV": bo.Online(kernel, noise, learner="pkawv", settings={"mu": 1e-9}),
     "KOGD": bo.Online(kernel, noise, learner="kogd"),
 }
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.2), sharey=True, layout="constrained")
 grid = np.linspace(0, 1, 101)[:, None]
 seen = {}
 for ax, (name, surrogate) in zip(axes, surrogates.items(), strict=True):
-    opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", surrogate=surrogate, fit=False)
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", surrogate=surrogate, fit=False, seed=0)
     opt.tell([{"x": v} for v in places], told)
     plots.posterior_slice(opt, "x", ax, at={})
     ax.get_legend().remove()
