@@ -95,9 +95,8 @@ draws = [draw_data(seed) for seed in range(N_DRAWS)]
 shown = draws[0]
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.3), sharey=True, layout="constrained")
 for ax, t in zip(axes, SIZES, strict=True):
-    opt = bo.Optimizer(
-        {"x": (0.0, 1.0)}, direction="maximize", surrogate=bo.BKB(KERNEL, NOISE_SD**2, schedule="every"), fit=False
-    )
+    bkb = bo.BKB(KERNEL, NOISE_SD**2, schedule="every")
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", surrogate=bkb, fit=False, seed=0)
     opt.tell([{"x": v} for v in shown.x[:t]], shown.y[:t])
     plots.posterior_slice(opt, "x", ax, at={}, width=3.0)
     exact = bo.ExactGP(KERNEL, NOISE_SD**2)
