@@ -346,7 +346,10 @@ class BKB(SurrogateBase):
     def _cover(self, X: Tensor) -> None:
         """Append the points that a draw would take for certain; many of them as a new projection: O(u m^2 + m^3)."""
         for block in torch.split(X, COVER_BLOCK):
-            while len(new := self._uncovered(block)):
+            size = -1
+            # Features that no longer grow are at the limit of rounding: another pass would find the same points.
+            while self._ready().size > size and len(new := self._uncovered(block)):
+                size = self._ready().size
                 if len(new) > BULK // 4:
                     self._project(torch.cat([self._ready().S, new]))
                     continue

@@ -33,7 +33,7 @@ __all__ = ["Session"]
 #: Branches whose best points are compared, and the points that are looked at for it.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
 #: A branch is not given up on fewer trials than this times sqrt(trials / branches), or than this part of an equal share
-#: where that is less. With PATIENCE = 1 one of ten studies of examples/optunahub stayed in the wrong branch.
+#: where that is less. With PATIENCE = 1 examples/optunahub/example.py ended in the wrong branch.
 PATIENCE, OWED = 2.0, 0.5
 
 
