@@ -23,7 +23,7 @@ from benchmarks.comparison import with_error
 from benchmarks.peers import run_peer
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.sample_efficiency import TRIALS, problem_named
-from bkbopt import proposing
+from bkbopt.search import proposing
 
 __all__ = ["first_leap_at", "loss", "main", "study"]
 

@@ -29,11 +29,12 @@ from torch import Tensor
 import bkbopt as bo
 from benchmarks.comparison import standard_error
 from benchmarks.report import Clock, conditions, limited_threads, print_table
-from bkbopt.confidence import Progress, Theorem2
-from bkbopt.features import QuadratureFourier, RandomFourier
+from bkbopt.confidence import ScheduleContext, Theorem2
 from bkbopt.kernels import rbf
 from bkbopt.learners import CBRAP, SOFUL, FeatureBandit
-from bkbopt.maximize.pool import PoolMaximizer
+from bkbopt.learners.features import QuadratureFourier
+from bkbopt.posterior.features import RandomFourier
+from bkbopt.search.pool_maximizer import PoolMaximizer
 
 __all__ = ["Problem", "Run", "kernel_players", "kernel_problem", "linear_players", "linear_problem", "main", "play"]
 
@@ -114,7 +115,7 @@ class BKBPlayer:
             return 2.0
         s, obs = self.surrogate, self.surrogate.observations
         known = obs.total, obs.dim, n_arms, LAM, self._kappa2
-        return self._theorem(Progress(*known, s.effective_dimension(), s.log_growth))
+        return self._theorem(ScheduleContext(*known, s.effective_dimension(), s.log_growth))
 
     def learn_one(self, x: Array, y: float) -> None:
         self.surrogate.observe(x[None], [y])

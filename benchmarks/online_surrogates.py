@@ -27,7 +27,7 @@ from benchmarks.peers import Loop, Run, run_loop
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.sample_efficiency import problem_named
 from benchmarks.samplers import N_STARTUP
-from bkbopt.surrogates import NAMES
+from bkbopt.optimizer.names import NAMES
 
 __all__ = ["TRIALS", "main", "measure", "run_surrogate"]
 
@@ -42,7 +42,7 @@ QUICK = ("bkb", "pkawv", "prosnkons", "forks")
 def run_surrogate(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
     """One run of the optimizer with the surrogate of that name, on one thread."""
     space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
-    surrogate = bo.Online(learner=name, settings={"budget": BUDGETS[name]}) if name in BUDGETS else name
+    surrogate = bo.LearnerSurrogate(learner=name, settings={"budget": BUDGETS[name]}) if name in BUDGETS else name
     opt = bo.Optimizer(space, seed=seed, n_startup_trials=N_STARTUP, surrogate=surrogate)
     asked: list[bo.Trial] = []
     seconds: list[float] = []

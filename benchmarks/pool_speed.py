@@ -34,8 +34,8 @@ from benchmarks.algorithm1 import (
 )
 from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
 from bkbopt.kernels import rbf
-from bkbopt.maximize.pool import Choice, PoolMaximizer
-from bkbopt.surrogates.model import Model
+from bkbopt.posterior.model import Model
+from bkbopt.search.pool_maximizer import Choice, PoolMaximizer
 
 __all__ = ["Outcome", "choices_that_agree", "main", "run_core", "run_literal", "run_optimizer", "sampled_literal"]
 

@@ -1,13 +1,14 @@
 """Bayesian optimisation whose cost stays flat: budgeted kernel bandits (BKB) and exact GP-UCB by ask and tell."""
 
 from bkbopt import confidence, errors, kernels
-from bkbopt.domains import Pool
+from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer import Optimizer
-from bkbopt.run import minimize
-from bkbopt.space import Categorical, Float, Int, Space
-from bkbopt.surrogates import BKB, ExactGP, FourierGP, Online
-from bkbopt.theory import theory
-from bkbopt.trials import Trial
+from bkbopt.optimizer.minimizing import minimize
+from bkbopt.optimizer.theory import theory
+from bkbopt.search.pool_candidates import Pool
+from bkbopt.search.trials import Trial
+from bkbopt.spaces.space import Categorical, Float, Int, Space
+from bkbopt.surrogates import BKB, ExactGP, FourierGP
 
 __version__ = "0.1.0"
 
@@ -18,7 +19,7 @@ __all__ = [
     "Float",
     "FourierGP",
     "Int",
-    "Online",
+    "LearnerSurrogate",
     "Optimizer",
     "Pool",
     "Space",

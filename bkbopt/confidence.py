@@ -10,15 +10,15 @@
 | kappa2  | y^2   | sup k(x, x)                                                                  |
 | d_eff   | -     | sum of the leverages of all evaluations                                      |
 
-A schedule is a callable `(Progress) -> float`. Fitting the kernel or the noise voids every guarantee named here.
+A schedule is a callable `(ScheduleContext) -> float`. Fitting the kernel or the noise voids every guarantee named here.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from bkbopt._support.arrays import check_number
 from bkbopt.errors import ArgumentError
-from bkbopt.surrogates.checks import check_number
 
 __all__ = [
     "Batch",
@@ -26,7 +26,7 @@ __all__ = [
     "Confidence",
     "Constant",
     "Practical",
-    "Progress",
+    "ScheduleContext",
     "Srinivas",
     "Theorem2",
     "as_confidence",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Progress:
+class ScheduleContext:
     """What a schedule may look at.
 
     Attributes:
@@ -50,8 +50,8 @@ class Progress:
         batch_leverage: sum of their leverages.
 
     Example:
-        >>> from bkbopt.confidence import Practical, Progress
-        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> from bkbopt.confidence import Practical, ScheduleContext
+        >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
         >>> round(Practical()(now), 3)
         1.354
     """
@@ -71,7 +71,7 @@ class Progress:
 class Confidence(Protocol):
     """A schedule of beta."""
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, progress: ScheduleContext) -> float:
         """beta, which multiplies a standard deviation."""
         ...
 
@@ -81,15 +81,15 @@ class Constant:
     """The same beta at every step.
 
     Example:
-        >>> from bkbopt.confidence import Constant, Progress
-        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> from bkbopt.confidence import Constant, ScheduleContext
+        >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
         >>> round(Constant(2.0)(now), 2)
         2.0
     """
 
     beta: float
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
         return self.beta
 
@@ -101,8 +101,8 @@ class Practical:
     It has the shape of the theorems (wider while more is being learnt) without their constants, and no guarantee.
 
     Example:
-        >>> from bkbopt.confidence import Practical, Progress
-        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> from bkbopt.confidence import Practical, ScheduleContext
+        >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
         >>> round(Practical(high=3.0)(now), 2)
         1.35
     """
@@ -111,7 +111,7 @@ class Practical:
     low: float = 1.0
     high: float = 2.0
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
         return min(max(self.scale * math.sqrt(math.log1p(progress.effective_dimension)), self.low), self.high)
 
@@ -133,8 +133,8 @@ class Theorem2:
         ArgumentError: delta or epsilon is no probability, an unknown form, or "running" with epsilon above 1/2.
 
     Example:
-        >>> from bkbopt.confidence import Progress, Theorem2
-        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> from bkbopt.confidence import ScheduleContext, Theorem2
+        >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
         >>> round(Theorem2(norm_bound=2.0, noise_sd=0.1)(now), 2)
         32.68
     """
@@ -154,7 +154,7 @@ class Theorem2:
         if self.form == "running" and self.epsilon > 0.5:
             raise ArgumentError(f"epsilon: the running form holds for epsilon <= 1/2, got {self.epsilon!r}.")
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
         p, eps, xi, F = progress, self.epsilon, self.noise_sd, self.norm_bound
         alpha = (1.0 + eps) / (1.0 - eps)
@@ -180,8 +180,8 @@ class Srinivas:
         ArgumentError: delta is not strictly between 0 and 1.
 
     Example:
-        >>> from bkbopt.confidence import Progress, Srinivas
-        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> from bkbopt.confidence import ScheduleContext, Srinivas
+        >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
         >>> round(Srinivas(delta=0.05)(now), 2)
         6.48
     """
@@ -192,7 +192,7 @@ class Srinivas:
         """Check the range."""
         _check_probability("delta", self.delta)
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`; a space that is not finite counts as a grid of 100 values a column."""
         arms = progress.n_arms if progress.n_arms is not None else 100.0 ** min(progress.dim, 100)
         return math.sqrt(2.0 * math.log(arms * max(progress.t, 1) ** 2 * math.pi**2 / (6.0 * self.delta)))
@@ -209,8 +209,8 @@ class Chowdhury:
         ArgumentError: delta is not strictly between 0 and 1.
 
     Example:
-        >>> from bkbopt.confidence import Chowdhury, Progress
-        >>> now = Progress(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
+        >>> from bkbopt.confidence import Chowdhury, ScheduleContext
+        >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
         >>> round(Chowdhury(norm_bound=2.0, noise_sd=0.1)(now), 2)
         18.71
     """
@@ -223,7 +223,7 @@ class Chowdhury:
         """Check the range."""
         _check_probability("delta", self.delta)
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
         p = progress
         gamma = 0.5 * p.effective_dimension * (1.0 + math.log1p(p.kappa2 * max(p.t, 1) / p.lam))
@@ -238,8 +238,8 @@ class Batch:
     Frozen means lag behind a variance that hallucination shrinks; the inflation makes up for it (BBKB's global rule).
 
     Example:
-        >>> from bkbopt.confidence import Batch, Constant, Progress
-        >>> four = Progress(200, 3, 1000, 0.01, 1.0, effective_dimension=25.0, batch=4, batch_leverage=0.44)
+        >>> from bkbopt.confidence import Batch, Constant, ScheduleContext
+        >>> four = ScheduleContext(200, 3, 1000, 0.01, 1.0, effective_dimension=25.0, batch=4, batch_leverage=0.44)
         >>> round(Batch(Constant(2.0))(four), 2)
         2.4
     """
@@ -247,7 +247,7 @@ class Batch:
     inner: Confidence
     leverage_budget: float = 2.0
 
-    def __call__(self, progress: Progress) -> float:
+    def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
         return self.inner(progress) * math.sqrt(min(1.0 + progress.batch_leverage, self.leverage_budget))
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from bkbopt._foreign_kernels import CallableKernel, GPyTorchKernel
+from bkbopt._support.foreign_kernels import CallableKernel, GPyTorchKernel
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 
 __all__ = [

@@ -30,8 +30,8 @@ SIZES = (6, 63, 215)
 #: Name -> surrogate made with a seed, all with the same kernel and noise.
 METHODS: dict[str, Callable[[int], bo.ExactGP | bo.BKB | bo.FourierGP]] = {
     "exact GP": lambda _: bo.ExactGP(KERNEL, NOISE_SD**2),
-    "BKB (DTC)": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, schedule="every", seed=seed),
-    "BKB's points, SoR": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, schedule="every", variance="sor", seed=seed),
+    "BKB (DTC)": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, resample="every", seed=seed),
+    "BKB's points, SoR": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, resample="every", variance="sor", seed=seed),
     "uniform points, DTC": lambda seed: bo.BKB(
         KERNEL, NOISE_SD**2, dictionary="uniform", max_inducing=BUDGET, seed=seed
     ),

@@ -95,7 +95,7 @@ draws = [draw_data(seed) for seed in range(N_DRAWS)]
 shown = draws[0]
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.3), sharey=True, layout="constrained")
 for ax, t in zip(axes, SIZES, strict=True):
-    bkb = bo.BKB(KERNEL, NOISE_SD**2, schedule="every")
+    bkb = bo.BKB(KERNEL, NOISE_SD**2, resample="every")
     opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", surrogate=bkb, fit=False, seed=0)
     opt.tell([{"x": v} for v in shown.x[:t]], shown.y[:t])
     plots.posterior_slice(opt, "x", ax, at={}, width=3.0)
@@ -144,8 +144,8 @@ def uniform(seed, budget=BUDGET, **options):
 #: Name -> surrogate for a seed; they share kernel and noise.
 METHODS = {
     "exact GP": lambda _: bo.ExactGP(KERNEL, NOISE_SD**2),
-    "BKB": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, schedule="every", seed=seed),
-    "BKB's points, SoR": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, schedule="every", variance="sor", seed=seed),
+    "BKB": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, resample="every", seed=seed),
+    "BKB's points, SoR": lambda seed: bo.BKB(KERNEL, NOISE_SD**2, resample="every", variance="sor", seed=seed),
     "uniform points": uniform,
     "uniform points, SoR": lambda seed: uniform(seed, variance="sor"),
     "Fourier, few": lambda seed: bo.FourierGP(KERNEL, NOISE_SD**2, n_frequencies=BUDGET // 2, seed=seed),

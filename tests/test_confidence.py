@@ -14,7 +14,7 @@ from bkbopt.confidence import (
     Confidence,
     Constant,
     Practical,
-    Progress,
+    ScheduleContext,
     Srinivas,
     Theorem2,
     as_confidence,
@@ -23,7 +23,7 @@ from bkbopt.confidence import (
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import gram, rbf
 
-P = Progress(t=40, dim=3, n_arms=500, lam=0.04, kappa2=2.0, effective_dimension=7.5, log_growth=31.0)
+P = ScheduleContext(t=40, dim=3, n_arms=500, lam=0.04, kappa2=2.0, effective_dimension=7.5, log_growth=31.0)
 XI, F, DELTA, EPS = 0.2, 1.7, 0.05, 0.25
 SCHEDULES = [
     Constant(1.5),
@@ -67,16 +67,16 @@ def test_srinivas_and_chowdhury_are_their_papers() -> None:
 
 
 def test_srinivas_takes_a_box_for_a_grid_and_survives_many_dimensions() -> None:
-    box = Progress(t=1, dim=2, n_arms=None, lam=1.0, kappa2=1.0, effective_dimension=1.0)
+    box = ScheduleContext(t=1, dim=2, n_arms=None, lam=1.0, kappa2=1.0, effective_dimension=1.0)
     assert Srinivas(DELTA)(box) == pytest.approx(math.sqrt(2.0 * math.log(1e4 * math.pi**2 / (6.0 * DELTA))), rel=1e-14)
-    huge = Progress(t=10**6, dim=10_000, n_arms=None, lam=1.0, kappa2=1.0, effective_dimension=1.0)
+    huge = ScheduleContext(t=10**6, dim=10_000, n_arms=None, lam=1.0, kappa2=1.0, effective_dimension=1.0)
     assert math.isfinite(Srinivas(DELTA)(huge))
 
 
 def test_practical_width_grows_between_its_limits() -> None:
     def at(d_eff: float) -> float:
         return Practical(scale=1.0, low=0.7, high=2.0)(
-            Progress(t=1, dim=1, n_arms=None, lam=1.0, kappa2=1.0, effective_dimension=d_eff)
+            ScheduleContext(t=1, dim=1, n_arms=None, lam=1.0, kappa2=1.0, effective_dimension=d_eff)
         )
 
     assert at(0.0) == 0.7
@@ -86,7 +86,7 @@ def test_practical_width_grows_between_its_limits() -> None:
 
 def test_batch_widens_by_the_leverages_in_flight_up_to_the_budget() -> None:
     def at(leverages: float) -> float:
-        p = Progress(1, 1, None, 1.0, 1.0, 1.0, batch=3, batch_leverage=leverages)
+        p = ScheduleContext(1, 1, None, 1.0, 1.0, 1.0, batch=3, batch_leverage=leverages)
         return Batch(Constant(2.0), leverage_budget=4.0)(p)
 
     assert at(0.0) == 2.0
@@ -113,7 +113,7 @@ def test_widths_have_no_unit(schedule: Confidence, c: float) -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__)
 def test_widths_are_finite_at_the_first_step_and_never_shrink_with_what_is_learnt(schedule: Confidence) -> None:
     widths = [
-        schedule(Progress(t, 2, 100, 0.1, 1.0, d, g, batch_leverage=g))
+        schedule(ScheduleContext(t, 2, 100, 0.1, 1.0, d, g, batch_leverage=g))
         for t, d, g in [(0, 0.0, 0.0), (1, 0.9, 1.0), (10, 5.0, 8.0), (10_000, 50.0, 200.0)]
     ]
     assert all(math.isfinite(w) and w >= 0.0 for w in widths)
@@ -143,13 +143,13 @@ def test_safe_confidence_covers_functions_of_the_space(form: str) -> None:
         a = a * float(rng.uniform(0.5, 3.0)) / float((a @ gram(kernel, centres) @ a).sqrt())
         norm = float((a @ gram(kernel, centres) @ a).sqrt())
         f = kernel(grid, centres) @ a
-        bkb = BKB(kernel, lam, qbar=theorem1_qbar(60, delta / 2.0), schedule="every", seed=seed)
+        bkb = BKB(kernel, lam, qbar=theorem1_qbar(60, delta / 2.0), resample="every", seed=seed)
         schedule = Theorem2(norm, noise_sd, delta / 2.0, form=form)
         covered = True
         for _ in range(60):
             i = int(rng.integers(60))
             bkb.observe(grid[i : i + 1], float(f[i]) + noise_sd * rng.standard_normal())
-            p = Progress(bkb.observations.total, 1, 60, lam, 1.0, bkb.effective_dimension(), bkb.log_growth)
+            p = ScheduleContext(bkb.observations.total, 1, 60, lam, 1.0, bkb.effective_dimension(), bkb.log_growth)
             posterior = bkb.posterior(grid)
             covered &= bool(((f - posterior.mean).abs() <= schedule(p) * posterior.stddev + 1e-12).all())
         missed += not covered
@@ -170,7 +170,7 @@ def test_confidence_of_the_exact_gp_covers_draws_of_its_prior() -> None:
             i = int(rng.integers(50))
             gp.observe(grid[i : i + 1], float(f[i]) + 0.2 * rng.standard_normal())
             posterior = gp.posterior(grid)
-            beta = Srinivas(0.1)(Progress(t, 1, 50, lam, 1.0, gp.effective_dimension()))
+            beta = Srinivas(0.1)(ScheduleContext(t, 1, 50, lam, 1.0, gp.effective_dimension()))
             covered &= bool(((f - posterior.mean).abs() <= beta * posterior.stddev + 1e-9).all())
         missed += not covered
     assert missed <= 6
@@ -208,7 +208,7 @@ def test_as_confidence_takes_none_numbers_and_schedules() -> None:
     assert as_confidence(max_of_two) is max_of_two
 
 
-def max_of_two(progress: confidence.Progress) -> float:
+def max_of_two(progress: confidence.ScheduleContext) -> float:
     return 2.0
 
 

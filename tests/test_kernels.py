@@ -11,7 +11,6 @@ from scipy.stats import norm
 from torch import Tensor
 
 from bkbopt import BKB, ExactGP
-from bkbopt.data import Observations
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 from bkbopt.kernels import (
     ARDKernel,
@@ -25,6 +24,7 @@ from bkbopt.kernels import (
     matern52,
     rbf,
 )
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import fit_hyperparameters
 
 LENGTHSCALES = [0.3, 1.0, 4.0]

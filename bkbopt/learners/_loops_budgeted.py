@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from bkbopt._compiled import compiled, fast
+from bkbopt._support.compiled import compiled, fast
 from bkbopt.learners._loops_kernel import Block, Floats, Support, append, inner, kernel_row, put, remove
 from bkbopt.learners._loops_losses import loss_slope
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from bkbopt._compiled import compiled, fast, fused
+from bkbopt._support.compiled import compiled, fast, fused
 from bkbopt.learners._loops_kernel import Block, Floats, Support, inner, kernel_row
 from bkbopt.learners._loops_losses import loss_slope
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._compiled import compiled, fast, fused
+from bkbopt._support.compiled import compiled, fast, fused
 
 __all__ = [
     "Block",

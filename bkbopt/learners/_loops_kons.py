@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._compiled import compiled
-from bkbopt.dictionaries._loops_kors import add_row, residual
+from bkbopt._support.compiled import compiled
+from bkbopt.learners._loops_kors import add_row, residual
 from bkbopt.learners._loops_losses import loss_slope, step_weight
 
 __all__ = ["Corner", "Kors", "Sketch", "newton_rounds"]

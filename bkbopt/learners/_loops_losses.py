@@ -2,7 +2,7 @@
 
 import math
 
-from bkbopt._compiled import compiled
+from bkbopt._support.compiled import compiled
 
 __all__ = ["loss_slope", "step_weight"]
 

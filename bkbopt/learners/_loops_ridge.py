@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._compiled import fast
+from bkbopt._support.compiled import fast
 
 __all__ = ["ridge_rows"]
 

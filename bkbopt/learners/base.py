@@ -20,8 +20,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt import storage
-from bkbopt.checks import check_count
+from bkbopt._support import files as storage
+from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError, StateFileError, reading_state
 from bkbopt.learners.gram import Gram, as_gram
 from bkbopt.learners.hypothesis import Hypothesis
@@ -83,7 +83,7 @@ class OnlineLearner(ABC):
 
     @abstractmethod
     def _state(self) -> dict[str, object]:
-        """All that `_start` does not make anew, as `bkbopt.storage` can write it. The generator is not part of it."""
+        """All that `_start` does not make anew, as `bkbopt._support.files` can write it, but the generator."""
 
     @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
@@ -221,11 +221,11 @@ class OnlineLearner(ABC):
     # -- state files --------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and all that was learnt to the file `path`; see `bkbopt.storage.save`."""
+        """Write parameters and all that was learnt to the file `path`; see `bkbopt._support.files.save`."""
         storage.save(path, self.state_dict(), kind=KIND)
 
     def state_dict(self) -> dict[str, object]:
-        """Parameters and all that was learnt, as `bkbopt.storage` can write it."""
+        """Parameters and all that was learnt, as `bkbopt._support.files` can write it."""
         params = params_to_state(self.get_params())
         state: dict[str, object] = {"class": type(self).__name__, "params": params, "learnt": None}
         if self._dim is not None:
@@ -248,7 +248,7 @@ class OnlineLearner(ABC):
         Args:
             path: the file.
             kernel: the kernel, where the learner had one that is not of `bkbopt.kernels` (its code is not saved).
-            features: the feature map, where it had one that `bkbopt.features.saving` does not know.
+            features: the feature map, where it had one that `bkbopt.learners.features.saving` does not know.
 
         Raises:
             StateFileError: the file is damaged, or holds something else.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bkbopt.checks import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.expansion import ExpansionLearner
 from bkbopt.learners.interop import not_ready

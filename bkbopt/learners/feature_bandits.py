@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bkbopt.checks import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import Array
-from bkbopt.states import GaussianState
+from bkbopt.posterior.gaussian_state import GaussianState
 
 __all__ = ["CBRAP", "FeatureBandit", "RidgeBandit"]
 
@@ -90,7 +90,7 @@ class FeatureBandit(RidgeBandit):
         lam, width, policy, seed: see `RidgeBandit`.
 
     Example:
-        >>> from bkbopt.features import QuadratureFourier
+        >>> from bkbopt.learners.features import QuadratureFourier
         >>> from bkbopt.kernels import rbf
         >>> from bkbopt.learners import FeatureBandit
         >>> bandit = FeatureBandit(QuadratureFourier.from_kernel(rbf(1, lengthscale=0.2), order=20), lam=0.01)
@@ -107,7 +107,7 @@ class FeatureBandit(RidgeBandit):
         super().__post_init__()
         if not callable(self.features):
             raise ArgumentTypeError(
-                f"features: expected a map of tensors, as those of bkbopt.features, got {type(self.features).__name__}."
+                f"features: expected a map of tensors, such as a FeatureMap, got {type(self.features).__name__}."
             )
 
     def _features(self, X: Tensor) -> Tensor:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bkbopt.checks import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
-from bkbopt.features.sketched import Eigenpairs, Sketches, TruncatedSVD, sketch_map
+from bkbopt.learners.features.sketched import Eigenpairs, Sketches, TruncatedSVD, sketch_map
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
 

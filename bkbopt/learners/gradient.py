@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.checks import check_count
+from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError
-from bkbopt.features.fourier import RandomFourier
 from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import check_step
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
+from bkbopt.posterior.features.fourier import RandomFourier
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.checks import check_number
+from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
 from bkbopt.learners.losses import Array

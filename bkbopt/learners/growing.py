@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 
 from bkbopt.learners.losses import Array
-from bkbopt.linalg import safe_cholesky
+from bkbopt.posterior.linalg import safe_cholesky
 
 __all__ = ["GrowingCholesky", "GrowingRows", "lower_factor", "lower_solve"]
 

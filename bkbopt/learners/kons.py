@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt.checks import check_number
-from bkbopt.dictionaries.kors import KORS
+from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
 from bkbopt.learners.interop import not_ready
+from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.newton import NewtonLearner
 

@@ -18,8 +18,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from bkbopt import storage
-from bkbopt.checks import check_count, check_number
+from bkbopt._support import files as storage
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError, StateFileError, reading_state
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
@@ -92,11 +92,11 @@ class LinearBandit(ABC):
     # -- state files --------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters and all that was learnt to the file `path`; see `bkbopt.storage.save`."""
+        """Write parameters and all that was learnt to the file `path`; see `bkbopt._support.files.save`."""
         storage.save(path, self.state_dict(), kind=KIND)
 
     def state_dict(self) -> dict[str, object]:
-        """Parameters and all that was learnt, as `bkbopt.storage` can write it."""
+        """Parameters and all that was learnt, as `bkbopt._support.files` can write it."""
         params = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {
             "class": type(self).__name__,
@@ -113,7 +113,7 @@ class LinearBandit(ABC):
 
         Args:
             path: the file.
-            features: the feature map, where the bandit had one that `bkbopt.features.saving` does not know.
+            features: the feature map, where the bandit had one that `bkbopt.learners.features.saving` does not know.
 
         Raises:
             StateFileError: the file is damaged, or holds something else.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt.checks import check_number
+from bkbopt._support.checks import check_number
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array

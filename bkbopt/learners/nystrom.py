@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt.dictionaries.kors import KORS
 from bkbopt.learners.gram import Gram
 from bkbopt.learners.growing import GrowingRows
+from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.ridge import Ridge
 

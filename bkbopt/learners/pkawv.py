@@ -20,19 +20,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from bkbopt.checks import check_count, check_number
-from bkbopt.dictionaries.kors import KORS
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.features.base import FeatureMap
-from bkbopt.features.nystrom import Nystrom
-from bkbopt.features.taylor import Taylor
 from bkbopt.learners.base import OnlineLearner
+from bkbopt.learners.features.taylor import Taylor
 from bkbopt.learners.gram import Gram, GramKernel
 from bkbopt.learners.hypothesis import Hypothesis
+from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.nystrom import GrowingNystrom
 from bkbopt.learners.ridge import Ridge, one_thread
 from bkbopt.learners.rows import as_rows
+from bkbopt.posterior.features.base import FeatureMap
+from bkbopt.posterior.features.nystrom import Nystrom
 
 __all__ = ["PKAWV"]
 
@@ -51,7 +51,7 @@ class PKAWV(OnlineLearner):
         lengthscale: of the Gaussian, in units of the features; unused with another kernel.
         lam: ridge, y squared over the squared norm of f.
         features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
-            `(m, d)` of inducing points, drawn beforehand by `bkbopt.dictionaries.draw_kors` say; or a `FeatureMap`.
+            `(m, d)` of inducing points, drawn beforehand by `bkbopt.learners.kors.draw_kors` say; or a `FeatureMap`.
         degree: M of the Taylor features; their number is (M + d) choose d.
         forward: whether predictions are the forward ones; if not they are those of ridge regression.
         mu: ridge of KORS, y squared; the smaller, the more inducing points.

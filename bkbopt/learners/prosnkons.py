@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt.checks import check_count, check_number
-from bkbopt.dictionaries.kors import KORS
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.learners.growing import GrowingRows
+from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.newton import NewtonLearner
 from bkbopt.learners.nystrom import grown_root

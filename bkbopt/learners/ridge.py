@@ -20,8 +20,8 @@ import math
 
 import numpy as np
 
+from bkbopt._support.threads import small_scipy_work
 from bkbopt.learners.losses import Array
-from bkbopt.linalg import small_scipy_work
 
 __all__ = ["Ridge"]
 

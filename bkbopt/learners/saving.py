@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bkbopt.features.saving import map_from_state, map_to_state
+from bkbopt.learners.features.saving import map_from_state, map_to_state
 from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 
 __all__ = ["params_from_state", "params_to_state"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt.checks import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import Array

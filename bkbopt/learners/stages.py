@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bkbopt.checks import check_count
+from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.features.sketched import SketchedFeatures
 from bkbopt.learners.budgeted import check_step
 from bkbopt.learners.expansion import ExpansionLearner, new_support
+from bkbopt.learners.features.sketched import SketchedFeatures
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
@@ -133,7 +133,7 @@ class TwoStageLearner(ExpansionLearner):
 
     @property
     def feature_map_(self) -> SketchedFeatures:
-        """The second stage's features as a `bkbopt.features` map.
+        """The second stage's features as a `FeatureMap`.
 
         Raises:
             NotReadyError: the first stage lasts still.

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.domains import PoolDomain
+from bkbopt._support.arrays import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import predicted, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below
-from bkbopt.surrogates.checks import check_number
+from bkbopt.search.pool_candidates import PoolDomain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bkbopt.data import Observations, row_keys
+from bkbopt._support.arrays import as_values, check_count
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import told
 from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, legend_below
-from bkbopt.surrogates.checks import as_values, check_count
+from bkbopt.posterior.observations import Observations, row_keys
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

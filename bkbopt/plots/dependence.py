@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from bkbopt._support.arrays import check_count
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import Dimension, dimension_of, dimensions_of, pair_of, predicted, sampled, told
 from bkbopt.plots.posterior import colour_grid
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure
-from bkbopt.surrogates.checks import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.domains import BoxDomain
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.style import BELOW
-from bkbopt.space import Categorical
+from bkbopt.search.box_candidates import BoxDomain
+from bkbopt.spaces.space import Categorical
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from bkbopt.domains import BoxDomain
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
@@ -11,6 +10,7 @@ from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
+from bkbopt.search.box_candidates import BoxDomain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

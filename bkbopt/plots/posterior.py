@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bkbopt._support.arrays import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import Dimension, dimension_of, fixed_at, nearness, pair_of, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below
-from bkbopt.surrogates.checks import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

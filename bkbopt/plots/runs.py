@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 
+from bkbopt._support.arrays import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import told
 from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, whole_numbers
-from bkbopt.surrogates.checks import check_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

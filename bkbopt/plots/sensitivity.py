@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bkbopt._support.arrays import check_count
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import dimensions_of, predicted, shuffled, told
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below
-from bkbopt.surrogates.checks import check_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

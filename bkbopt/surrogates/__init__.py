@@ -4,18 +4,5 @@ from bkbopt.surrogates.base import Surrogate
 from bkbopt.surrogates.bkb import BKB
 from bkbopt.surrogates.exact import ExactGP
 from bkbopt.surrogates.fourier import FourierGP
-from bkbopt.surrogates.model import Model, Posterior
-from bkbopt.surrogates.names import NAMES, surrogate_named
-from bkbopt.surrogates.online import Online
 
-__all__ = [
-    "BKB",
-    "NAMES",
-    "ExactGP",
-    "FourierGP",
-    "Model",
-    "Online",
-    "Posterior",
-    "Surrogate",
-    "surrogate_named",
-]
+__all__ = ["BKB", "ExactGP", "FourierGP", "Surrogate"]

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.data import Observations
+from bkbopt._support.arrays import as_points, as_values, check_noise
+from bkbopt._support.threads import small_work
 from bkbopt.errors import ArgumentTypeError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
-from bkbopt.linalg import small_work
-from bkbopt.surrogates.checks import as_points, as_values, check_noise
-from bkbopt.surrogates.model import Model, Posterior
+from bkbopt.posterior.model import Model, Posterior
+from bkbopt.posterior.observations import Observations
 
 __all__ = ["Surrogate", "SurrogateBase"]
 

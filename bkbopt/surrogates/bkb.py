@@ -26,19 +26,19 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from bkbopt.data import Observations, row_keys
-from bkbopt.dictionaries import draw_rls, draw_uniform
+from bkbopt._support.arrays import check_choice, check_count, check_number, check_projection
+from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import ArgumentError
-from bkbopt.features import Nystrom, WithoutResidual
-from bkbopt.features.table import FeatureTable
 from bkbopt.kernels import Kernel, gram
-from bkbopt.linalg import small_work, threads_for
-from bkbopt.states import GaussianState
+from bkbopt.posterior.features import Nystrom, WithoutResidual
+from bkbopt.posterior.features.table import FeatureTable
+from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.checks import check_choice, check_count, check_number, check_projection
 from bkbopt.surrogates.leverages import Leverages
-from bkbopt.surrogates.model import Model
 from bkbopt.surrogates.pending import Fork, uncovered
+from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
 __all__ = ["BKB", "DRAW_FRACTION"]
 
@@ -64,11 +64,11 @@ class BKB(SurrogateBase):
         noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
         qbar: oversampling of the dictionary, >= 1. Theorem 1 asks for 6 alpha log(4 T / delta) / eps^2
             (`bkbopt.confidence.theorem1_qbar`); 2 does well in practice.
-        schedule: "delayed" keeps the dictionary while what it cannot see of the points since the last draw, the sum
+        resample: "delayed" keeps the dictionary while what it cannot see of the points since the last draw, the sum
             of residual / lam, stays below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
         max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised;
             the residual keeps the variance honest.
-        leverage_budget: C > 1 of the delayed schedule: the projection error grows by at most (C - 1) lam between draws.
+        leverage_budget: C > 1 of delayed resampling: the projection error grows by at most (C - 1) lam between draws.
         dictionary: "rls" (the paper's), or "uniform", a heuristic to compare with: `max_inducing` random points.
         variance: "dtc" (the paper's), or "sor", which drops the residual and starves; to compare with.
         seed: of the dictionary's coins.
@@ -86,7 +86,7 @@ class BKB(SurrogateBase):
         tensor([0.0050, 1.0000], dtype=torch.float64)
     """
 
-    _OPTIONS = ("qbar", "schedule", "max_inducing", "leverage_budget", "dictionary", "variance")
+    _OPTIONS = ("qbar", "resample", "max_inducing", "leverage_budget", "dictionary", "variance")
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class BKB(SurrogateBase):
         noise: float | None = None,
         *,
         qbar: float = 2.0,
-        schedule: str = "delayed",
+        resample: str = "delayed",
         max_inducing: int | None = 300,
         leverage_budget: float = 2.0,
         dictionary: str = "rls",
@@ -102,7 +102,7 @@ class BKB(SurrogateBase):
         seed: int = 0,
         device: torch.device | str | None = None,
     ) -> None:
-        self.schedule = check_choice("schedule", schedule, ("delayed", "every"))
+        self.resample = check_choice("resample", resample, ("delayed", "every"))
         self.dictionary = check_choice("dictionary", dictionary, ("rls", "uniform"))
         self.variance = check_choice("variance", variance, ("dtc", "sor"))
         super().__init__(kernel, noise, seed, device)
@@ -124,7 +124,7 @@ class BKB(SurrogateBase):
     # -- learning ------------------------------------------------------------------------------------------------
 
     def _learn(self, X: Tensor, y: Tensor) -> None:
-        if len(X) > BULK and self.schedule != "every":
+        if len(X) > BULK and self.resample != "every":
             self.observations.add(X, y)
             self.rebuild(self.observations, self.kernel, self.noise)
             return
@@ -148,7 +148,7 @@ class BKB(SurrogateBase):
         row = int(self.observations.add(x[None], y[None])[0])
         if known is None:
             self._table.add_row(z, z.new_tensor(residual))
-        if self.schedule == "every":
+        if self.resample == "every":
             self._draw(latest=row)  # with the leverages of before this pull, as Algorithm 1 says
             return
         with small_work():

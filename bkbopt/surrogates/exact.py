@@ -15,12 +15,12 @@ A new point borders G in O(u^2), a repeat changes one diagonal entry of E, also 
 import torch
 from torch import Tensor
 
-from bkbopt.data import Observations
-from bkbopt.features import Nystrom
 from bkbopt.kernels import Kernel, gram
-from bkbopt.linalg import append_to_inverse_root, downdate_inverse_root, inverse_root
+from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.linalg import append_to_inverse_root, downdate_inverse_root, inverse_root
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.model import Model
 
 __all__ = ["ExactGP"]
 

@@ -23,10 +23,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.data import Observations
+from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, gram
-from bkbopt.linalg import safe_cholesky, small_scipy_work, small_work
+from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.gradients import CLOSED_FORMS, likelihood_and_gradient
 
 __all__ = ["FitSettings", "bound_terms", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]

@@ -4,13 +4,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.data import Observations
-from bkbopt.features import RandomFourier
+from bkbopt._support.arrays import check_count
 from bkbopt.kernels import Kernel
-from bkbopt.states import GaussianState
+from bkbopt.posterior.features import RandomFourier
+from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.checks import check_count
-from bkbopt.surrogates.model import Model
 
 __all__ = ["FourierGP"]
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import ARDKernel
-from bkbopt.linalg import safe_cholesky
+from bkbopt.posterior.linalg import safe_cholesky
 
 __all__ = ["CLOSED_FORMS", "likelihood_and_gradient"]
 

@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
-from bkbopt.features.table import FeatureTable
-from bkbopt.linalg import eigh
-from bkbopt.states import GaussianState
+from bkbopt.posterior.features.table import FeatureTable
+from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.linalg import eigh
 
 __all__ = ["Leverages"]
 

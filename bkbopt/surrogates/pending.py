@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from bkbopt.features import Nystrom
-from bkbopt.states import GaussianState
+from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.gaussian_state import GaussianState
 
 __all__ = ["Fork", "uncovered"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import early_leaps
-from bkbopt import proposing
+from bkbopt.search import proposing
 
 
 def test_the_best_point_has_no_loss_and_every_other_value_costs() -> None:

@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt import BKB, ExactGP, FourierGP, Online
-from bkbopt.data import Observations
+from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError, NotReadyError
 from bkbopt.kernels import CallableKernel, matern52
-from bkbopt.surrogates import Model, Surrogate
-from bkbopt.surrogates.recipes import RECIPES
+from bkbopt.learners.recipes import RECIPES
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates import Surrogate
 
 Factory = Callable[..., Surrogate]
 
@@ -26,14 +27,14 @@ SMALL = {"budget": 5, "sketch": 10, "sample": 8, "rank": 5}
 FACTORIES: dict[str, Factory] = {
     "ExactGP": ExactGP,
     "BKB": BKB,
-    "BKB, every": lambda *a, **k: BKB(*a, schedule="every", **k),
+    "BKB, every": lambda *a, **k: BKB(*a, resample="every", **k),
     "BKB, small budget": lambda *a, **k: BKB(*a, max_inducing=6, **k),
     "BKB, no budget": lambda *a, **k: BKB(*a, max_inducing=None, **k),
     "BKB, uniform": lambda *a, **k: BKB(*a, dictionary="uniform", max_inducing=12, **k),
     "BKB, SoR": lambda *a, **k: BKB(*a, variance="sor", **k),
     "FourierGP": lambda *a, **k: FourierGP(*a, n_frequencies=25, **k),
-    **{name: lambda *a, _name=name, **k: Online(*a, learner=_name, **k) for name in RECIPES},
-    "forks, second stage": lambda *a, **k: Online(*a, learner="forks", settings=SMALL, **k),
+    **{name: lambda *a, _name=name, **k: LearnerSurrogate(*a, learner=_name, **k) for name in RECIPES},
+    "forks, second stage": lambda *a, **k: LearnerSurrogate(*a, learner="forks", settings=SMALL, **k),
 }
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05
 NONE = torch.zeros(0, 2, dtype=torch.float64)

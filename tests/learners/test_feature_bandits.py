@@ -8,9 +8,9 @@ import torch
 
 from bkbopt import ExactGP
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.features import QuadratureFourier
 from bkbopt.kernels import rbf
 from bkbopt.learners import CBRAP, FeatureBandit
+from bkbopt.learners.features import QuadratureFourier
 from tests.learners.streams import arms_and_values
 
 

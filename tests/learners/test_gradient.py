@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.features.nystrom import Nystrom
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import _loops_features as loops
 from bkbopt.learners.gradient import FOGD, NOGD
 from bkbopt.learners.losses import LOSSES, Array
+from bkbopt.posterior.features.nystrom import Nystrom
 from tests.learners.streams import margins, normal_rows
 
 LENGTH = 0.8

@@ -9,9 +9,10 @@ import pytest
 
 from bkbopt import learners, storage
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
-from bkbopt.features import QuadratureFourier, RandomFourier, Taylor
 from bkbopt.kernels import rbf
 from bkbopt.learners import CBRAP, SOFUL, FeatureBandit, LinearBandit, OnlineLearner
+from bkbopt.learners.features import QuadratureFourier, Taylor
+from bkbopt.posterior.features import RandomFourier
 from tests.learners.streams import ARMS_D as D
 from tests.learners.streams import arms_and_values
 

@@ -87,7 +87,7 @@ def test_terms_keep_their_kernel_values_through_moves(kernel: object) -> None:
 
 
 def test_missing_compiler_is_named_with_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("bkbopt._compiled", "bkbopt.learners._"))]:
+    for name in [name for name in sys.modules if name.startswith(("bkbopt._support.compiled", "bkbopt.learners._"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "numba", None)
     for learner in (RBP(), FORKS(), FOGD()):

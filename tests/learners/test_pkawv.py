@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.features import Nystrom, RandomFourier, Taylor
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import PKAWV, KernelAWV, OnlineKRR
+from bkbopt.learners.features import Taylor
+from bkbopt.posterior.features import Nystrom, RandomFourier
 
 RNG = np.random.default_rng(5)
 N = 330

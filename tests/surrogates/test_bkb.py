@@ -45,11 +45,11 @@ def equation_4(
 # -- the exact limit -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("schedule", ["every", "delayed"])
+@pytest.mark.parametrize("resample", ["every", "delayed"])
 @pytest.mark.parametrize("parts", [1, 5, 150])
-def test_all_points_as_inducing_points_give_the_exact_gp(schedule: str, parts: int) -> None:
+def test_all_points_as_inducing_points_give_the_exact_gp(resample: str, parts: int) -> None:
     X, y = data_with_repeats()
-    exact, bkb = ExactGP(KERNEL, NOISE), BKB(KERNEL, NOISE, schedule=schedule, **EVERYTHING)
+    exact, bkb = ExactGP(KERNEL, NOISE), BKB(KERNEL, NOISE, resample=resample, **EVERYTHING)
     for part in np.array_split(np.arange(150), parts):
         bkb.observe(X[part], y[part])
         exact.observe(X[part], y[part])
@@ -64,10 +64,10 @@ def test_all_points_as_inducing_points_give_the_exact_gp(schedule: str, parts: i
     np.testing.assert_allclose(bkb.fitted(), exact.fitted(), rtol=0.0, atol=1e-11)
 
 
-@pytest.mark.parametrize("schedule", ["every", "delayed"])
-def test_any_dictionary_gives_equation_4(schedule: str) -> None:
+@pytest.mark.parametrize("resample", ["every", "delayed"])
+def test_any_dictionary_gives_equation_4(resample: str) -> None:
     X, y = data_with_repeats(300, 120)
-    bkb = BKB(KERNEL, NOISE, schedule=schedule, qbar=1.5, max_inducing=30)
+    bkb = BKB(KERNEL, NOISE, resample=resample, qbar=1.5, max_inducing=30)
     for x, v in zip(X, y, strict=True):
         bkb.observe(x[None], v)
     assert len(bkb.inducing) <= 30
@@ -182,10 +182,10 @@ def test_uniform_dictionary_fills_its_size() -> None:
     assert len(bkb.inducing) == 17
 
 
-@pytest.mark.parametrize("schedule", ["every", "delayed"])
-def test_empty_draws_keep_the_latest_point(schedule: str) -> None:
+@pytest.mark.parametrize("resample", ["every", "delayed"])
+def test_empty_draws_keep_the_latest_point(resample: str) -> None:
     # With lam a million times the prior variance every leverage is 1e-6, and nearly every draw comes back empty.
-    bkb = BKB(rbf(3), 1e6, qbar=1.0, schedule=schedule, leverage_budget=1.0 + 1e-9)
+    bkb = BKB(rbf(3), 1e6, qbar=1.0, resample=resample, leverage_budget=1.0 + 1e-9)
     X, y = data_with_repeats(50, 50)
     for x, v in zip(X, y, strict=True):
         bkb.observe(x[None], v)
@@ -198,7 +198,7 @@ def test_empty_draws_keep_the_latest_point(schedule: str) -> None:
 def test_delayed_schedule_draws_when_the_leverages_exceed_the_budget() -> None:
     X, y = data_with_repeats(200, 120)
     small, large = (BKB(KERNEL, 1.0, qbar=1.0, leverage_budget=C, max_inducing=None) for C in (1.5, 6.0))
-    every = BKB(KERNEL, 1.0, qbar=1.0, schedule="every", max_inducing=None)
+    every = BKB(KERNEL, 1.0, qbar=1.0, resample="every", max_inducing=None)
     for gp in (small, large, every):
         for x, v in zip(X, y, strict=True):
             gp.observe(x[None], v)
@@ -236,7 +236,7 @@ def test_log_growth_bounds_the_log_determinant(parts: int) -> None:
         ({"qbar": 0.99}, ArgumentError, r"^qbar: expected a number >= 1, got 0.99"),
         ({"qbar": math.nan}, ArgumentError, r"^qbar: expected a number >= 1, got nan"),
         ({"qbar": "2"}, ArgumentTypeError, r"^qbar: expected a number >= 1, got '2' of type str"),
-        ({"schedule": "sometimes"}, ArgumentError, r"^schedule: expected one of .*delayed.*every.*, got 'sometimes'"),
+        ({"resample": "sometimes"}, ArgumentError, r"^schedule: expected one of .*delayed.*every.*, got 'sometimes'"),
         ({"dictionary": "best"}, ArgumentError, r"^dictionary: expected one of .*, got 'best'"),
         ({"variance": "fitc"}, ArgumentError, r"^variance: expected one of .*, got 'fitc'"),
         ({"leverage_budget": 1.0}, ArgumentError, r"^leverage_budget: expected a number > 1, got 1.0"),

@@ -9,8 +9,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from torch import Tensor
 
-from bkbopt.data import Observations
 from bkbopt.kernels import ARDKernel, CallableKernel, matern52, rbf
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import FitSettings, fit_hyperparameters, log_marginal_likelihood
 
 LENGTHSCALES, OUTPUTSCALE, NOISE = [0.3, 0.8], 2.0, 0.05

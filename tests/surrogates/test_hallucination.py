@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt import BKB, ExactGP, FourierGP, Online
+from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate
 from bkbopt.kernels import matern52
-from bkbopt.surrogates import Model, Surrogate
+from bkbopt.posterior.model import Model
+from bkbopt.surrogates import Surrogate
 
 # Short enough a lengthscale that no point lies in the others' span but for 1e-3 of the noise.
 KERNEL, NOISE = matern52(2, 0.2), 0.05
@@ -18,7 +19,7 @@ MAKERS = {
     "bkb": lambda: BKB(KERNEL, NOISE),
     "bkb, small": lambda: BKB(KERNEL, NOISE, max_inducing=10),
     "fourier": lambda: FourierGP(KERNEL, NOISE, n_frequencies=40),
-    "krr": lambda: Online(KERNEL, NOISE, learner="krr"),
+    "krr": lambda: LearnerSurrogate(KERNEL, NOISE, learner="krr"),
 }
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from bkbopt import BKB
-from bkbopt.features import Nystrom
 from bkbopt.kernels import gram, matern52
-from bkbopt.states import GaussianState
+from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.surrogates.pending import Fork, uncovered
 
 KERNEL = matern52(3, [0.3, 0.4, 0.6], 2.0)

@@ -29,7 +29,7 @@ def test_sor_starves_where_dtc_and_the_exact_gp_do_not(t: int) -> None:
     for seed in range(3):
         X, y, f = data(t, seed)
         gps = {"exact": ExactGP(KERNEL, LAM)}
-        gps |= {v: BKB(KERNEL, LAM, qbar=2.0, schedule="every", variance=v, seed=seed) for v in ("dtc", "sor")}  # type: ignore[misc]
+        gps |= {v: BKB(KERNEL, LAM, qbar=2.0, resample="every", variance=v, seed=seed) for v in ("dtc", "sor")}  # type: ignore[misc]
         for name, gp in gps.items():
             for x, v in zip(X, y, strict=True):
                 gp.observe(x[None], v)

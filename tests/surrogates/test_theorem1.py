@@ -13,8 +13,8 @@ import torch
 
 from bkbopt import BKB
 from bkbopt.confidence import theorem1_qbar
-from bkbopt.data import Observations
 from bkbopt.kernels import ARDKernel, gram, matern52
+from bkbopt.posterior.observations import Observations
 
 NOISE, DELTA, ALPHA = 1.0, 0.1, 3.0
 HEAVY, SINGLE, STEPS, SEEDS = 6, 80, 15, 50
@@ -55,7 +55,7 @@ def run(seed: int, kernel: ARDKernel, qbar: float, pulls: int) -> Run:
     n[:HEAVY] = pulls
     s = n * torch.sin(6.0 * X[:, 0]) + n.sqrt() * torch.as_tensor(rng.standard_normal(len(X)))
     past = Observations.from_state({"X": X, "n": n, "s": s, "total": int(n.sum()), "Y2": 0.0})
-    bkb = BKB(kernel, NOISE, qbar=qbar, schedule="every", max_inducing=None, seed=seed)
+    bkb = BKB(kernel, NOISE, qbar=qbar, resample="every", max_inducing=None, seed=seed)
     bkb.rebuild(past, kernel, NOISE)  # one draw from the exact leverages, since so few points are all taken first
     out = Run(np.inf, 0.0, 0, np.inf, 1.0)
     for _ in range(STEPS):

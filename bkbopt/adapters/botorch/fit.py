@@ -12,8 +12,8 @@ from botorch.models import SingleTaskGP
 from botorch.optim.fit import fit_gpytorch_mll_scipy
 from gpytorch.mlls import MarginalLogLikelihood
 
+from bkbopt._support.threads import small_scipy_work
 from bkbopt.adapters.botorch.mll import BKBMarginalLogLikelihood
-from bkbopt.linalg import small_scipy_work
 
 __all__ = ["fit_bkb_model", "fit_likelihood"]
 

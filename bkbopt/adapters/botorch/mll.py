@@ -27,9 +27,9 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
+from bkbopt._support.arrays import check_count
 from bkbopt.errors import KernelError
-from bkbopt.linalg import safe_cholesky
-from bkbopt.surrogates.checks import check_count
+from bkbopt.posterior.linalg import safe_cholesky
 
 __all__ = ["BKBMarginalLogLikelihood"]
 

@@ -26,6 +26,7 @@ from gpytorch.module import Module
 from gpytorch.settings import prior_mode
 from torch import Tensor
 
+from bkbopt._support.arrays import check_count, check_number
 from bkbopt.adapters.botorch.checks import (
     check_finite,
     check_likelihood,
@@ -40,7 +41,6 @@ from bkbopt.adapters.botorch.fit import fit_likelihood
 from bkbopt.adapters.botorch.outcomes import posterior_of
 from bkbopt.adapters.botorch.prediction import Options, Prediction, learn
 from bkbopt.adapters.botorch.training_data import SharedDataGP
-from bkbopt.surrogates.checks import check_count, check_number
 
 __all__ = ["BKBModel"]
 

@@ -8,7 +8,7 @@
 | D      | (..., p, p)    | y squared | posterior covariance of the points conditioned on, plus their noise  |
 | c(x)   | (..., q, p)    | y squared | posterior covariance of x with them                                  |
 
-The posterior is `bkbopt.surrogates.model.Collapsed`, one a batch element, padded to one size and stacked: an inducing
+The posterior is `bkbopt.posterior.model.Collapsed`, one a batch element, padded to one size and stacked: an inducing
 point that has the weight zero changes nothing. Conditioning on further points is the conditioning of a Gaussian
 process, and exact:
 
@@ -26,13 +26,13 @@ from gpytorch.kernels import Kernel as Module
 from torch import Tensor
 
 from bkbopt.adapters.botorch.covariance import JointCovariance, ModuleKernel
-from bkbopt.data import Observations
-from bkbopt.features import Nystrom
 from bkbopt.kernels import GPyTorchKernel
-from bkbopt.linalg import safe_cholesky
+from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.model import Collapsed
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import BKB
 from bkbopt.surrogates.bkb import DRAW_FRACTION
-from bkbopt.surrogates.model import Collapsed
 
 __all__ = ["Options", "Prediction", "learn"]
 

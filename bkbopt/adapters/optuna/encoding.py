@@ -20,7 +20,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
-from bkbopt.space import Categorical, Float, Int, Parameter, Space
+from bkbopt.spaces.space import Categorical, Float, Int, Parameter, Space
 
 __all__ = ["Embedding", "Encoding", "column_key", "internal_values", "merged", "parameter_of"]
 

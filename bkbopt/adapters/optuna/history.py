@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from torch import Tensor
 
 from bkbopt.adapters.optuna.encoding import Encoding, column_key, internal_values, merged, parameter_of
-from bkbopt.space import Parameter
+from bkbopt.spaces.space import Parameter
 
 __all__ = ["History", "Record"]
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.data import Observations
 from bkbopt.kernels import Kernel
-from bkbopt.modelling import GROWTH, Modelling
+from bkbopt.posterior.observations import Observations
+from bkbopt.search.fitted_model import GROWTH, FittedModel
 from bkbopt.surrogates import BKB
 from bkbopt.surrogates.fit import fit_hyperparameters, log_marginal_likelihood
 
@@ -63,12 +63,12 @@ class Quantity:
         options: of the model.
         stream: number of the quantity, which its random numbers depend on.
         sign: +1 if larger is better, -1 if smaller is.
-        winsorised: see `Modelling`.
+        winsorised: see `FittedModel`.
     """
 
     def __init__(self, options: ModelOptions, stream: int, sign: float, *, winsorised: bool) -> None:
         self.options, self.stream, self.sign, self._winsorised = options, stream, sign, winsorised
-        self._modelling: Modelling | None = None
+        self._modelling: FittedModel | None = None
         self._built: tuple[int, int] = (-1, -1)
         self._n = 0
         self._noisy: bool | None = None
@@ -99,7 +99,7 @@ class Quantity:
     def _fit(self, X: Tensor, y: Tensor, categorical: tuple[int, ...]) -> None:
         rng = np.random.default_rng([self.options.seed, self.stream, len(y)])
         share = DETERMINISTIC if self.options.deterministic else None
-        self._modelling = Modelling(
+        self._modelling = FittedModel(
             self.options.surrogate(),
             fit=True,
             sign=self.sign,
@@ -112,7 +112,7 @@ class Quantity:
         self._noisy = None
 
     @property
-    def modelling(self) -> Modelling | None:
+    def modelling(self) -> FittedModel | None:
         """The model of the rows; None while there are too few of them."""
         return self._modelling
 

@@ -15,19 +15,19 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.acquisition import ACQUISITIONS
+from bkbopt._support.arrays import check_choice, check_count
 from bkbopt.adapters.optuna.encoding import column_key
 from bkbopt.adapters.optuna.proposals import proposed_values, publish
 from bkbopt.adapters.optuna.quantity import ModelOptions
 from bkbopt.adapters.optuna.session import Session
 from bkbopt.adapters.optuna.startup import independent_value, startup_values
-from bkbopt.arguments import checked_seed
 from bkbopt.confidence import as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
-from bkbopt.reports import Diagnostics, Recommendation
+from bkbopt.optimizer.arguments import checked_seed
+from bkbopt.search.acquisition import ACQUISITIONS
+from bkbopt.search.reports import Diagnostics, Recommendation
 from bkbopt.surrogates import BKB
-from bkbopt.surrogates.checks import check_choice, check_count
 
 __all__ = ["BKBSampler"]
 

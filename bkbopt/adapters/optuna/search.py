@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.acquisition import UCB, LogEI
 from bkbopt.adapters.optuna.encoding import Embedding
 from bkbopt.adapters.optuna.pareto import Improvement
-from bkbopt.features import FeatureMap
-from bkbopt.surrogates.model import Model
+from bkbopt.posterior.features import FeatureMap
+from bkbopt.posterior.model import Model
+from bkbopt.search.acquisition import UCB, LogEI
 
 __all__ = ["Constraint", "Scored", "embedded", "score_of"]
 

@@ -13,7 +13,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 from torch import Tensor
 
-from bkbopt.acquisition import Acquisition, LogEI, Thompson
+from bkbopt._support.threads import small_work
 from bkbopt.adapters.optuna.branches import MAX_SWITCH_VALUES, Branch, Branching
 from bkbopt.adapters.optuna.encoding import Embedding, Values, column_key, parameter_of
 from bkbopt.adapters.optuna.history import History
@@ -21,12 +21,12 @@ from bkbopt.adapters.optuna.pareto import Improvement
 from bkbopt.adapters.optuna.quantity import ModelOptions, Quantity
 from bkbopt.adapters.optuna.search import Constraint, Scored, embedded, score_of
 from bkbopt.confidence import Confidence
-from bkbopt.domains import BoxDomain
-from bkbopt.linalg import small_work
-from bkbopt.modelling import Modelling
-from bkbopt.proposing import N_GOOD, acquisition_of, choose, leap_is_due
-from bkbopt.reports import Recommendation
-from bkbopt.surrogates.model import Model
+from bkbopt.posterior.model import Model
+from bkbopt.search.acquisition import Acquisition, LogEI, Thompson
+from bkbopt.search.box_candidates import BoxDomain
+from bkbopt.search.fitted_model import FittedModel
+from bkbopt.search.proposing import N_GOOD, acquisition_of, choose, leap_is_due
+from bkbopt.search.reports import Recommendation
 
 __all__ = ["Session"]
 
@@ -45,7 +45,7 @@ class _Fork:
     how much the constraints' means miss feasibility there.
     """
 
-    modellings: tuple[Modelling, ...]
+    modellings: tuple[FittedModel, ...]
     models: tuple[Model, ...]
     betas: tuple[float, ...]
     constraints: tuple[Constraint, ...]
@@ -110,8 +110,8 @@ class Session:
         """Whether every objective has a model."""
         return all(quantity.modelling is not None for quantity in self.objectives)
 
-    def _modellings(self) -> list[Modelling]:
-        return [cast(Modelling, quantity.modelling) for quantity in self.objectives]
+    def _modellings(self) -> list[FittedModel]:
+        return [cast(FittedModel, quantity.modelling) for quantity in self.objectives]
 
     def _fork(self, pending: Tensor) -> _Fork:
         """The models with `pending (p, d)` counted; the session's own stay as they are."""
@@ -315,7 +315,7 @@ def _visits(branch: Branch, others: Sequence[Values]) -> int:
     return len(branch.rows) + inside
 
 
-def _model(modelling: Modelling, pending: Tensor) -> Model:
+def _model(modelling: FittedModel, pending: Tensor) -> Model:
     """The model with `pending (p, d)` counted, which changes the surrogate that they are counted on."""
     surrogate = modelling.surrogate
     return surrogate.hallucinate(pending, pending[:0], 0.0) if len(pending) else surrogate.model

@@ -7,8 +7,8 @@ import torch
 from optuna.distributions import BaseDistribution
 
 from bkbopt.adapters.optuna.encoding import Values, column_key, parameter_of
-from bkbopt.data import row_keys
-from bkbopt.space import Space
+from bkbopt.posterior.observations import row_keys
+from bkbopt.spaces.space import Space
 
 __all__ = ["independent_value", "startup_values"]
 

@@ -9,7 +9,7 @@ import pytest
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.reports import Diagnostics, Recommendation
+from bkbopt.search.reports import Diagnostics, Recommendation
 
 
 def new_study(direction: str = "minimize", **options: Any) -> optuna.Study:

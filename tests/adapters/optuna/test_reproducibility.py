@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.modelling import Modelling
+from bkbopt.search.fitted_model import FittedModel
 
 Params = dict[str, Any]
 OPTIONS: Params = {"seed": 0, "n_startup_trials": 4}
@@ -210,9 +210,9 @@ def test_whether_a_grid_is_noisy_does_not_depend_on_when_it_was_asked_for() -> N
 def test_an_update_that_was_interrupted_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     study = new_study(BKBSampler(**OPTIONS))
     study.optimize(objective, n_trials=10)
-    known, tell = study.sampler, Modelling.tell
+    known, tell = study.sampler, FittedModel.tell
 
-    def interrupted(self: Modelling, X: Any, y: Any) -> None:
+    def interrupted(self: FittedModel, X: Any, y: Any) -> None:
         tell(self, X, y)
         raise KeyboardInterrupt
 
@@ -220,7 +220,7 @@ def test_an_update_that_was_interrupted_is_begun_anew(monkeypatch: pytest.Monkey
     study.optimize(objective, n_trials=4)
     study.sampler = known
     with monkeypatch.context() as patch:
-        patch.setattr(Modelling, "tell", interrupted)
+        patch.setattr(FittedModel, "tell", interrupted)
         with pytest.raises(KeyboardInterrupt):
             known.recommend(study)
     assert known.recommend(study) == BKBSampler(**OPTIONS).recommend(study)

@@ -1,0 +1,1 @@
+"""Argument checks, state files, compiled loops and thread limits: nothing of the field."""

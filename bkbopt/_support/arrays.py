@@ -1,0 +1,105 @@
+"""Checks of arguments that all surrogates share."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.checks import check_choice, check_count, check_number
+from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
+
+__all__ = [
+    "DEFAULT_NOISE",
+    "as_points",
+    "as_values",
+    "check_choice",
+    "check_count",
+    "check_noise",
+    "check_number",
+    "check_projection",
+]
+
+#: Noise variance before the first fit, on standardised values.
+DEFAULT_NOISE = 1e-2
+
+
+def check_noise(noise: object) -> float:
+    """A noise variance: positive and finite; None is the default."""
+    if noise is None:
+        return DEFAULT_NOISE
+    return check_number("noise", noise, 0.0, "a positive finite variance (y squared)", strict=True)
+
+
+def as_points(X: object, dim: int | None, device: torch.device | None = None, name: str = "X") -> Tensor:
+    """Points as a float64 tensor `(n, d)`, from a tensor, array, data frame or nested list.
+
+    Raises:
+        ArgumentTypeError: not numeric.
+        ArgumentError: not two-dimensional, not `dim` columns, or not finite (the first bad row is named).
+    """
+    T = _as_tensor(X, device, name)
+    if T.ndim == 1 and dim is not None and T.shape[0] == dim:
+        T = T[None]
+    if T.ndim != 2 or (dim is not None and T.shape[1] != dim):
+        expected = f"(n, {dim})" if dim is not None else "(n, d)"
+        raise ArgumentError(f"{name}: expected shape {expected}, got {tuple(T.shape)}; one row a point.")
+    bad = ~torch.isfinite(T).all(1)
+    if bool(bad.any()):
+        row = int(torch.nonzero(bad)[0])
+        raise ArgumentError(
+            f"{name}: expected finite values, got {T[row].tolist()} in row {row}; drop or impute such rows."
+        )
+    return T
+
+
+def as_values(y: object, n: int | None = None, device: torch.device | None = None, name: str = "y") -> Tensor:
+    """Values as a float64 tensor `(n,)`; the errors are those of `as_points`."""
+    T = _as_tensor(y, device, name)
+    if T.ndim == 0:
+        T = T[None]
+    if T.ndim == 2 and T.shape[1] == 1:
+        T = T[:, 0]
+    if T.ndim != 1 or (n is not None and T.shape[0] != n):
+        expected = f"({n},)" if n is not None else "(n,)"
+        raise ArgumentError(f"{name}: expected shape {expected}, one value a point, got {tuple(T.shape)}.")
+    bad = ~torch.isfinite(T)
+    if bool(bad.any()):
+        row = int(torch.nonzero(bad)[0])
+        raise ArgumentError(
+            f"{name}: expected finite values, got {float(T[row])} at position {row}; "
+            "drop it, or call fail for that trial."
+        )
+    return T
+
+
+def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
+    if isinstance(value, Tensor):
+        if value.is_complex() or value.dtype == torch.bool:
+            raise ArgumentTypeError(f"{name}: expected real numbers, got a tensor of dtype {value.dtype}.")
+        return value.to(dtype=torch.float64, device=device)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ArgumentError(f"{name}: expected numbers in equal rows, got rows of different lengths.") from None
+    if array.dtype == object and isinstance(value, Sequence) and any(v is None for v in value):
+        raise ArgumentTypeError(f"{name}: expected real numbers, got None among them.")
+    if array.dtype.kind not in "iuf":
+        raise ArgumentTypeError(f"{name}: expected real numbers, got {type(value).__name__} of dtype {array.dtype}.")
+    # A copy: read-only and Fortran-ordered arrays are welcome, and the caller's memory is never shared.
+    return torch.tensor(np.ascontiguousarray(array, dtype=np.float64), device=device)
+
+
+def check_projection(residual: float, prior: float) -> None:
+    """Refuse a kernel under which a point's projection on the dictionary is longer than the point.
+
+    Args:
+        residual: k(x, x) less the squared length of the projection, y squared.
+        prior: k(x, x), y squared.
+    """
+    # Draws test the kernel too, but may be far apart. Kernels computed in float32 come out too long by about 1e-4.
+    if residual < -1e-3 * prior:
+        raise KernelError(
+            "kernel: expected a positive semi-definite matrix, got one under which a point's projection on the "
+            f"dictionary is longer than the point (by {-residual:.3g}, prior variance {prior:.3g}); use a valid kernel."
+        )

@@ -1,0 +1,192 @@
+"""Online learners as parts of a surrogate: their names, and the parameters that follow from kernel and noise.
+
+A learner is given what the papers assume: targets in [-1, 1] and a kernel with k(x, x) <= 1. nu is the noise variance
+in units of that kernel. Where nothing is said, parameters are such that the first row moves f(x) from 0 to y / (1 + nu)
+where k(x, x) = 1, as a Gaussian process would: a ridge of nu for least squares, a step of 1 / (2 (1 + nu)) for gradient
+descent; and, up to what the slope adds at once, a matrix that begins with 2 (1 + nu) I for online Newton steps.
+"""
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+    from bkbopt.kernels import Kernel
+    from bkbopt.learners import OnlineLearner
+
+__all__ = ["RECIPES", "Recipe", "is_learner", "recipe_of", "settings_of"]
+
+#: Largest number of inducing points where the learner has no budget of its own.
+MOST = 300
+#: Terms of learners with a budget, and of the two that sketch 2 B terms.
+BUDGET, SKETCHED_BUDGET = 100, 50
+#: Parameters that belong to the surrogate.
+RESERVED = ("kernel", "lengthscale", "seed")
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a learner is made.
+
+    Args:
+        learner: name of its class in `bkbopt.learners`.
+        defaults: (nu, budget) -> the parameters that differ from the class's.
+        budget: used where the user names none; other sizes follow it.
+        compiled: whether its rounds are compiled.
+    """
+
+    learner: str
+    defaults: Callable[[float, int], Settings]
+    budget: int = BUDGET
+    compiled: bool = True
+
+    @property
+    def cls(self) -> Any:
+        """The class, imported now and not with the package."""
+        return getattr(importlib.import_module("bkbopt.learners"), self.learner)
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Refuse parameters that the learner lacks, or that would not make a surrogate.
+
+        Raises:
+            ArgumentError: no such parameter, one that belongs to the surrogate, or a loss of labels.
+            MissingPackageError: the compiler of its rounds is not installed.
+        """
+        if self.compiled:
+            # Now, not when it first learns: by then a search has paid for its start-up trials.
+            importlib.import_module("bkbopt._support.compiled")
+        from bkbopt.learners import get_loss
+
+        known = [f.name for f in dataclasses.fields(self.cls) if f.name not in RESERVED]
+        for name in settings:
+            if name not in known:
+                raise ArgumentError(f"settings: expected parameters among {', '.join(known)}, got {name!r}.")
+        if get_loss(settings.get("loss", "squared")).task != "regression":
+            raise ArgumentError(
+                f"settings: expected a loss of numbers, 'squared' or 'absolute', got {settings['loss']!r}, which is of "
+                "labels."
+            )
+
+    def build(self, kernel: "Kernel", nu: float, settings: Mapping[str, Any], seed: int) -> "OnlineLearner":
+        """A learner without data.
+
+        Args:
+            kernel: with k(x, x) <= 1.
+            nu: noise variance in its units.
+            settings: parameters that override the defaults.
+            seed: of its coins.
+        """
+        own = {"seed": seed} if "seed" in {f.name for f in dataclasses.fields(self.cls)} else {}
+        defaults = self.defaults(nu, settings.get("budget", self.budget))
+        return self.cls(**{**defaults, **settings, "kernel": kernel, **own})
+
+
+def _ridge(nu: float, _: int) -> Settings:
+    return {"lam": nu}
+
+
+def _newton(nu: float, _: int) -> Settings:
+    return {"loss": "squared", "alpha": 2.0 * (1.0 + nu)}
+
+
+def _descent(nu: float, _: int) -> Settings:
+    return {"loss": "squared", "step": 0.5 / (1.0 + nu)}
+
+
+def _pkawv(nu: float, _: int) -> Settings:
+    # Its ridge form: a forward prediction is shrunk by as much as the point is unknown, which would hide what is there.
+    return {"features": "nystrom", "lam": nu, "mu": nu, "forward": False, "max_features": MOST}
+
+
+def _prosnkons(nu: float, budget: int) -> Settings:
+    # Without restarts: the point after a restart is predicted as zero, and a search would follow that.
+    return {**_newton(nu, budget), "gamma": nu, "restart": False, "max_dictionary": MOST}
+
+
+def _budgeted(nu: float, budget: int) -> Settings:
+    return {**_descent(nu, budget), "budget": budget}
+
+
+def _nogd(nu: float, budget: int) -> Settings:
+    # The papers' B / 10 features are for streams of many thousand rows.
+    return {**_budgeted(nu, budget), "rank": max(1, budget // 2)}
+
+
+def _skegd(nu: float, budget: int) -> Settings:
+    # No refreshes, which only add to the sketch what a rebuild after a refit of the kernel adds as well.
+    sizes = {"sketch": 2 * budget, "sample": 2 * budget, "rank": budget, "refresh_every": None}
+    return {**_budgeted(nu, budget), **sizes}
+
+
+def _forks(nu: float, budget: int) -> Settings:
+    return {**_skegd(nu, budget), **_newton(nu, budget), "clip": 1.0}
+
+
+#: The learners of numbers whose hypothesis is an expansion in the kernel, by the names that users write.
+RECIPES: dict[str, Recipe] = {
+    "pkawv": Recipe("PKAWV", _pkawv),
+    "kernel-awv": Recipe("KernelAWV", _ridge, compiled=False),
+    "krr": Recipe("OnlineKRR", _ridge, compiled=False),
+    "kons": Recipe("KONS", _newton),
+    "sketched-kons": Recipe("SketchedKONS", _newton),
+    "prosnkons": Recipe("ProsNKONS", _prosnkons),
+    "forks": Recipe("FORKS", _forks, SKETCHED_BUDGET),
+    "skegd": Recipe("SkeGD", _skegd, SKETCHED_BUDGET),
+    "nogd": Recipe("NOGD", _nogd),
+    "kogd": Recipe("KOGD", _descent),
+    "bogd": Recipe("BOGD", _budgeted),
+}
+
+
+def recipe_of(name: object) -> Recipe:
+    """The recipe of that name.
+
+    Raises:
+        ArgumentError: there is none.
+        ArgumentTypeError: not a string.
+    """
+    if not isinstance(name, str):
+        raise ArgumentTypeError(f"learner: expected a name or a learner of bkbopt.learners, got {type(name).__name__}.")
+    if name not in RECIPES:
+        raise ArgumentError(f"learner: expected one of {', '.join(RECIPES)}, got {name!r}.")
+    return RECIPES[name]
+
+
+def is_learner(given: object) -> "TypeIs[OnlineLearner]":
+    """Whether it is an online learner; nothing is imported to find out."""
+    return hasattr(type(given), "hypothesis") and hasattr(type(given), "progressive")
+
+
+def settings_of(learner: "OnlineLearner") -> tuple[str, Settings]:
+    """The name of a learner's recipe and the parameters in which it differs from its class.
+
+    Raises:
+        ArgumentError: no surrogate is made of such learners, or this one has learnt already.
+    """
+    name = next((n for n, recipe in RECIPES.items() if recipe.learner == type(learner).__name__), None)
+    if name is None:
+        raise ArgumentError(
+            f"learner: expected one that learns numbers by an expansion in a kernel ({', '.join(RECIPES)}), got "
+            f"{type(learner).__name__}; others learn labels, or have features that the kernel only resembles."
+        )
+    if hasattr(learner, "n_rounds_"):
+        raise ArgumentError("learner: expected one that has learnt nothing yet, got one with data; pass a new one.")
+    blank, settings = type(learner)(), {}
+    for key, value in learner.get_params().items():
+        default = getattr(blank, key)
+        given = value is not default and (np.ndim(value) > 0 or value != default)
+        if key == "lengthscale" and given:
+            raise ArgumentError("lengthscale: give the surrogate's kernel instead, kernel=bkbopt.kernels.rbf(d, l).")
+        if key not in RESERVED and given:
+            settings[key] = value
+    return name, settings

@@ -1,0 +1,83 @@
+"""Projections on the span of a learner's functions, that grow point by point, and the Gaussian state on them.
+
+| symbol   | shape  | units     | meaning                                                          |
+| -------- | ------ | --------- | ---------------------------------------------------------------- |
+| S        | (m, d) | enc.      | points of the learner's hypothesis                               |
+| B        | (m, k) | -         | the span is that of the functions sum_i B_ij k(S_i, .)           |
+| W        | (m, r) | 1/y       | W^T k(S, S) W = I_r, z(x) = W^T k_S(x)                           |
+| residual | -      | y squared | k(x, x) - |z(x)|^2: exact, since z is a projection               |
+
+A learner's own features need not be a projection: those of FORKS only resemble the kernel, and k(x, x) less their
+square is no variance. The functions that they can represent are a subspace all the same, and the projection on it is
+honest: the mean is the learner's to the last digit, and the residual is what no function of that subspace can see.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import Kernel, gram
+from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.linalg import thin_root
+
+__all__ = ["Span", "project"]
+
+#: A residual below this part of k(x, x) is rounding error: the point lies in the span.
+RANK_TOLERANCE = 1e-10
+
+
+def project(kernel: Kernel, S: Tensor, B: Tensor | None) -> Nystrom:
+    """The projection on the span of the functions `B (m, k)` of the points `S (m, d)`, or of all k(S_i, .)."""
+    K = gram(kernel, S)
+    W = thin_root(K)
+    if B is not None:
+        # Coordinates of the functions in the span of all points, and an orthonormal basis of those.
+        U, size, _ = torch.linalg.svd(W.T @ (K @ B), full_matrices=False)
+        W = W @ U[:, size > len(S) * torch.finfo(K.dtype).eps * size.max()]
+    return Nystrom(kernel, S, W.contiguous())
+
+
+@dataclass(frozen=True)
+class Span:
+    """A projection with the state of all observations on it; every step gives a new one.
+
+    Args:
+        features: the projection.
+        Z: features of the unique observed points, (u, r).
+        state: of all observations.
+    """
+
+    features: Nystrom
+    Z: Tensor
+    state: GaussianState
+
+    @classmethod
+    def of(cls, features: Nystrom, X: Tensor, n: Tensor, s: Tensor, lam: float) -> "Span":
+        """From counts `n (u,)` and sums `s (u,)` at the unique points `X (u, d)`: O(u r^2 + r^3)."""
+        Z = features(X)
+        return cls(features, Z, GaussianState.from_data(Z, n, s, lam))
+
+    def embed(self, x: Tensor) -> tuple[Tensor, float, bool]:
+        """Features `(r,)` and residual of the point `x (d,)`, and whether it is beyond the span."""
+        z, prior = self.features(x[None])[0], float(self.features.kernel.diag(x[None])[0])
+        residual = prior - float(z @ z)
+        return z, max(residual, 0.0), residual > RANK_TOLERANCE * prior
+
+    def observe(self, row: int, x: Tensor, y: float) -> "Span":
+        """One more value `y` of the unique point `x (d,)` number `row`, which may be a new one: O(m r + r^2)."""
+        Z = self.Z if row < len(self.Z) else torch.cat([self.Z, self.features(x[None])])
+        return Span(self.features, Z, self.state.update(Z[row], y))
+
+    def widen(self, x: Tensor, X: Tensor, n: Tensor, s: Tensor, least: float = 0.0) -> "Span":
+        """The span with the function k(x, .) in it, where that is beyond it by more than `least`: O(u r + r^2).
+
+        `X (u, d)`, `n (u,)` and `s (u,)` are all observations.
+        """
+        z, residual, beyond = self.embed(x)
+        if not beyond or residual <= least:
+            return self
+        c = (self.features.kernel(X, x[None])[:, 0] - self.Z @ z) / residual**0.5
+        state = self.state.append(self.Z, c, n, s)
+        return Span(self.features.append(x, z, residual), torch.cat([self.Z, c[:, None]], 1), state)

@@ -1,0 +1,327 @@
+"""Online learners as surrogates: the learner's mean, and the variance of a Gaussian state on the same functions.
+
+| symbol | shape  | units     | meaning                                                                   |
+| ------ | ------ | --------- | ------------------------------------------------------------------------- |
+| z(x)   | (r,)   | y         | projection on the span of the learner's functions (`spans.py`)            |
+| w      | (r,)   | -         | the learner's hypothesis in these coordinates: mean(x) = z(x) . w         |
+| V      | (r, r) | y squared | Z^T N Z + lam I, of all observations                                      |
+| unit   | -      | y         | power of two that bounds the values; the learner sees them divided by it  |
+| prior  | -      | y squared | bound of k(x, x) at the data; the learner's kernel is k / prior            |
+
+    mean(x) = z . w,   variance(x) = k(x, x) - |z|^2 + lam z^T V^-1 z
+
+The matrix of an online Newton method grows with squared slopes and is no posterior covariance, so it stays with the
+learner. With least squares (PKAWV, kernel ridge regression) w is V^-1 Z^T y, and the whole is BKB with the learner's
+dictionary. With the others mean and variance come from different places: the variance says what the data could tell a
+regression on the same functions, the mean what the learner took from them in one pass.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.threads import threads_for
+from bkbopt.kernels import ARDKernel, Kernel, ScaledKernel
+from bkbopt.learners.recipes import is_learner, recipe_of, settings_of
+from bkbopt.learners.spans import Span, project
+from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates.base import SurrogateBase, not_ready
+
+if TYPE_CHECKING:
+    from bkbopt.learners import OnlineLearner
+    from bkbopt.learners.hypothesis import Hypothesis
+
+__all__ = ["LearnerSurrogate"]
+
+#: Steps between two computations from scratch, which keep rounding from adding up.
+REFACTOR_EVERY = 512
+#: More rows, or more new functions, than this at once are one computation from scratch.
+BULK = 32
+
+
+class LearnerSurrogate(SurrogateBase):
+    """An online learner as a surrogate: its mean, with the variance of a Gaussian state on its own functions.
+
+    After a refit of the hyper-parameters, or when a value exceeds all before by so much that the unit changes, the
+    learner begins anew and is given the mean of each point as often as the point was evaluated, in random order.
+    Before their budget of 100 terms is full, "forks", "skegd", "nogd" and "bogd" are plain gradient descent, "kogd".
+    Pending points widen the span for as long as they are pending, so that their variance really falls.
+
+    Args:
+        kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
+        noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
+        learner: "pkawv", "kernel-awv", "krr", "kons", "sketched-kons", "prosnkons", "forks", "skegd", "nogd", "kogd" or
+            "bogd"; or a learner of `bkbopt.learners` without data, of which what differs from its class is kept.
+        settings: further parameters of the learner, in units where values lie in [-1, 1] and k(x, x) <= 1.
+        seed: of the learner's coins.
+        device: torch device of all tensors; the learner itself runs on the processor.
+
+    Raises:
+        ArgumentError: an unknown learner or parameter, a learner of labels or one with data.
+        ArgumentTypeError: an option has the wrong type.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> model = bo.LearnerSurrogate(learner="pkawv", noise=0.01)
+        >>> model.observe([[0.1], [0.5], [0.5]], [1.0, 2.0, 2.2])
+        >>> model.posterior([[0.5], [9.0]]).variance
+        tensor([0.0050, 1.0000], dtype=torch.float64)
+    """
+
+    _OPTIONS = ("learner", "settings")
+
+    def __init__(
+        self,
+        kernel: object = None,
+        noise: float | None = None,
+        *,
+        learner: "str | OnlineLearner" = "pkawv",
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        device: torch.device | str | None = None,
+    ) -> None:
+        own: dict[str, Any] = {}
+        if is_learner(learner):
+            kernel = getattr(learner, "kernel", None) if kernel is None else kernel
+            learner, own = settings_of(learner)
+        self._recipe = recipe_of(learner)
+        self.learner, self.settings = str(learner), {**own, **(settings or {})}
+        self._recipe.check(self.settings)
+        super().__init__(kernel, noise, seed, device)
+        self._learner: OnlineLearner | None = None
+        self._span: Span | None = None
+        self._points = np.zeros((0, 0))
+        self._basis: np.ndarray[Any, Any] | None = None
+        self._w = torch.zeros(0, dtype=torch.float64)
+        self._unit, self._prior, self._steps = 0.0, 0.0, 0
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Tensor, y: Tensor) -> None:
+        first = not len(self.observations)
+        rows = self.observations.add(X, y)
+        if not self._units_hold(X, y) or self._learner is None:
+            self._begin(*((X, y) if first else self._replayed()))
+            return
+        self._feed(X, y)
+        if self._span is None or len(X) > BULK:
+            self._follow(scratch=True)
+            return
+        for row, x, value in zip(rows.tolist(), X, y.tolist(), strict=True):
+            self._span = self._span.observe(row, x, value)
+        self._steps += len(X)
+        self._follow(scratch=self._steps >= REFACTOR_EVERY)
+
+    def _units_hold(self, X: Tensor, y: Tensor) -> bool:
+        """Whether values and prior variances keep within the units; if not, the units are raised."""
+        unit, prior = self._unit, self._prior
+        self._unit = max(unit, _power_above(float(y.abs().max())))
+        highest = float(self.kernel.diag(X).max())
+        if highest > prior:
+            # Twice as high at least: a kernel that is not stationary makes the learner begin anew a few times only.
+            self._prior = max(highest, 2.0 * prior)
+        return (self._unit, self._prior) == (unit, prior)
+
+    def _replayed(self) -> tuple[Tensor, Tensor]:
+        """The mean of each point as often as it was evaluated, in random order."""
+        obs = self.observations
+        # Weights of evaluations need not be whole numbers.
+        repeats = obs.n.round().clamp_min(1.0).long()
+        rows = torch.arange(len(obs), device=repeats.device).repeat_interleave(repeats)
+        rows = rows[torch.as_tensor(self.rng.permutation(len(rows)), device=rows.device)]
+        return obs.X[rows], (obs.s / obs.n)[rows]
+
+    def _begin(self, X: Tensor, y: Tensor) -> None:
+        """A new learner on the rows `X (n, d)` with values `y (n,)`, whose units are known."""
+        prior = self._prior or 1.0
+        kernel = _divided(self.kernel, prior)
+        self._learner = self._recipe.build(kernel, self.noise / prior, self.settings, int(self.rng.integers(2**31)))
+        self._feed(X, y)
+        self._follow(scratch=True)
+
+    def _feed(self, X: Tensor, y: Tensor) -> None:
+        self._ready().partial_fit(X.cpu().numpy(), (y / (self._unit or 1.0)).cpu().numpy())
+
+    def _ready(self) -> "OnlineLearner":
+        if self._learner is None:
+            raise not_ready()
+        return self._learner
+
+    # -- from the learner to the posterior -----------------------------------------------------------------------
+
+    def _follow(self, *, scratch: bool) -> None:
+        """Take over the learner's hypothesis: its functions where they have changed, and its weights."""
+        learnt = self._ready().hypothesis()
+        scratch = scratch or self._span is None or not self._widen_to(learnt)
+        if scratch:
+            self._span = self._project(learnt)
+            self._steps = 0
+            self._epoch += 1
+        self._points, self._basis = learnt.points, learnt.basis
+        assert self._span is not None
+        features = self._span.features
+        P, a = self._tensor(learnt.points), self._tensor(learnt.weights)
+        self._w = features.W.T @ (self.kernel(features.S, P) @ a) * ((self._unit or 1.0) / (self._prior or 1.0))
+
+    def _widen_to(self, learnt: "Hypothesis") -> bool:
+        """Widen the span by the learner's new functions; False where there are old ones that it has dropped."""
+        old, new = self._points, learnt.points
+        same_basis = (self._basis is None) == (learnt.basis is None)
+        if learnt.basis is not None and self._basis is not None:
+            same_basis = np.array_equal(learnt.basis, self._basis) and len(old) == len(new)
+        if not same_basis or len(new) - len(old) > BULK or not np.array_equal(old, new[: len(old)]):
+            return False
+        obs, span = self.observations, self._span
+        assert span is not None
+        for x in self._tensor(new[len(old) :]):
+            span = span.widen(x, obs.X, obs.n, obs.s)
+        self._epoch += span is not self._span and span.features.size > self._span.features.size  # type: ignore[union-attr]
+        self._span = span
+        return True
+
+    def _project(self, learnt: "Hypothesis") -> Span:
+        obs = self.observations
+        # Repeated points would cost columns and change nothing.
+        S = self._tensor(learnt.points if learnt.basis is not None else np.unique(learnt.points, axis=0))
+        B = None if learnt.basis is None else self._tensor(learnt.basis)
+        if not len(S):
+            S = obs.X[:1]  # some function there must be, even if its weight is zero
+        with threads_for(len(obs) * len(S) ** 2):
+            return Span.of(project(self.kernel, S.clone(), B), obs.X, obs.n, obs.s, self.noise)
+
+    def _tensor(self, A: "np.ndarray[Any, Any]") -> Tensor:
+        return torch.as_tensor(A, dtype=torch.float64, device=self.device)
+
+    @torch.no_grad()
+    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
+        """See `Surrogate`. The learner begins anew."""
+        self.observations, self._kernel, self.noise = observations, kernel, noise
+        self._learner = self._span = None
+        self._unit = self._prior = 0.0
+        if len(observations):
+            X, means = self._replayed()
+            self._units_hold(X, means)
+            self._begin(X, means)
+
+    def _checkpoint(self) -> Callable[[], None]:
+        restore, learner = super()._checkpoint(), self._learner
+        # A kernel of ours cannot fail; for others the learner, which learns in place, is copied.
+        kept = learner if isinstance(self._kernel, ARDKernel) else copy.deepcopy(learner)
+
+        def both() -> None:
+            restore()
+            self._learner = kept
+
+        return both
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model:
+        """See `Surrogate`."""
+        if self._span is None:
+            raise not_ready()
+        return self._as_model(self._span.features, self._span.state, self._w)
+
+    def _as_model(self, features: Nystrom, state: GaussianState, w: Tensor) -> Model:
+        return Model(features, w, state.root, state.lam, self._epoch, state.V)
+
+    @torch.no_grad()
+    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
+        """See `Surrogate`."""
+        if self._span is None:
+            raise not_ready()
+        X = torch.cat([pending, failed])
+        if not len(X):
+            return self.model
+        obs, span = self.observations, self._span
+        for x in X:
+            # What the noise hides is not worth a function.
+            span = span.widen(x, obs.X, obs.n, obs.s, 1e-3 * self.noise)
+        w = torch.cat([self._w, self._w.new_zeros(span.features.size - len(self._w))])
+        state = span.state.hallucinate(span.features(X)).with_mean(w)
+        if len(failed):
+            state = state.lied_to(span.features(failed), lie)
+        # What is imagined is taken back later, and V shrinks then.
+        self._epoch += 2
+        return replace(self._as_model(span.features, state, state.w), epoch=self._epoch - 1)
+
+    @property
+    def inducing(self) -> Tensor:
+        """Points of the learner's functions (m, d)."""
+        if self._span is None:
+            raise not_ready()
+        return self._span.features.S
+
+    def fitted(self) -> Tensor:
+        """Posterior mean at the unique observed points, (u,)."""
+        if self._span is None:
+            raise not_ready()
+        return self._span.Z @ self._w
+
+    def _unseen(self) -> Tensor:
+        """n residual / lam of the unique observed points, (u,)."""
+        assert self._span is not None
+        Z, obs = self._span.Z, self.observations
+        return obs.n * self._span.features.residual(obs.X, Z) / self.noise
+
+    def effective_dimension(self) -> float:
+        """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5)."""
+        if self._span is None:
+            return 0.0
+        return self._span.state.effective_dimension() + float(self._unseen().clamp_max(1.0).sum())
+
+    @property
+    def log_growth(self) -> float:
+        """An upper bound of logdet(I + K / lam), whatever the functions: O(r^3)."""
+        return 0.0 if self._span is None else self._span.state.log_determinant() + float(self._unseen().sum())
+
+    # -- state files ---------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, object]:
+        """See `Surrogate`."""
+        numbers = {k: getattr(self, k) for k in _NUMBERS}
+        out: dict[str, object] = {"observations": self.observations.state_dict(), "numbers": numbers}
+        if self._learner is not None and self._span is not None:
+            span = {"S": self._span.features.S, "W": self._span.features.W, "Z": self._span.Z}
+            out |= {"learner": self._learner.state_dict(), "span": span, "state": vars(self._span.state)}
+            out |= {"points": self._points, "basis": self._basis, "w": self._w}
+        return out
+
+    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
+        """See `Surrogate`."""
+        s: dict[str, Any] = state
+        self.observations = Observations.from_state(s["observations"])
+        self._kernel = kernel
+        for name, value in s["numbers"].items():
+            setattr(self, name, value)
+        if "learner" in s and kernel is not None:
+            self._learner = self._recipe.cls.from_state(s["learner"], _divided(kernel, self._prior or 1.0))
+            features = Nystrom(kernel, s["span"]["S"], s["span"]["W"])
+            self._span = Span(features, s["span"]["Z"], GaussianState(**s["state"]))
+            self._points, self._basis, self._w = s["points"], s["basis"], s["w"]
+
+
+_NUMBERS = ("noise", "_unit", "_prior", "_steps", "_epoch")
+
+
+def _power_above(value: float) -> float:
+    """The smallest power of two above `value`, which divides without rounding; 0 for 0."""
+    return 2.0 ** min(math.frexp(value)[1], 1023) if value > 0.0 else 0.0
+
+
+def _divided(kernel: Kernel, prior: float) -> Kernel:
+    """k / prior, on the processor."""
+    if isinstance(kernel, ARDKernel):
+        kernel = kernel.to(torch.device("cpu"))
+        return replace(kernel, log_outputscale=kernel.log_outputscale - math.log(prior))
+    return ScaledKernel(kernel, torch.tensor(-math.log(prior), dtype=torch.float64))

@@ -1,0 +1,193 @@
+"""The loop for people who do not want to write it: minimise a function, on any executor."""
+
+import functools
+import queue
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from bkbopt._support.arrays import check_count, check_number
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer import Optimizer
+from bkbopt.search.trials import Trial
+
+__all__ = ["minimize"]
+
+#: Trials between two regret certificates, which cost about as much as an ask.
+CERTIFY_EVERY = 10
+
+
+def minimize(
+    f: Callable[[dict[str, Any]], float],
+    space: Any,
+    n_trials: int | None = None,
+    *,
+    timeout: float | None = None,
+    callbacks: Callable[[Optimizer, Trial], object] | Iterable[Callable[[Optimizer, Trial], object]] = (),
+    executor: Any = None,
+    n_workers: int | None = None,
+    catch: type[Exception] | Iterable[type[Exception]] = (),
+    show_progress_bar: bool = False,
+    stop_at_regret: float | None = None,
+    **options: Any,
+) -> Optimizer:
+    """Minimise `f(params) -> float` (or maximise it, with `direction="maximize"`).
+
+    Args:
+        f: the black box. With processes or a cluster it must be importable there.
+        space: a space, a pool, or an `Optimizer` to go on with.
+        n_trials: trials to make; None for as many as `timeout` or `stop_at_regret` allow.
+        timeout: seconds after which no trial is started; those running are waited for.
+        callbacks: each called as `callback(optimizer, trial)` after every trial; one that returns True stops the run.
+        executor: anything with `submit(f, params) -> future` with `add_done_callback`, as in `concurrent.futures`;
+            results enter as they come. None evaluates here, one by one.
+        n_workers: trials kept in flight with an executor; by default its number of workers where it tells, else 2.
+        catch: exceptions of `f` that fail a trial; others end the run.
+        show_progress_bar: a bar on standard error.
+        stop_at_regret: end once the regret certificate falls below this, in units of y.
+        options: passed to `Optimizer`.
+
+    Returns:
+        The optimizer, to be asked for `Optimizer.recommend`, `Optimizer.best_trial` or `Optimizer.trials_dataframe`.
+
+    Raises:
+        ArgumentError: a number is out of range, nothing ends the run, or what `Optimizer` and `tell` refuse.
+        ArgumentTypeError: an argument has the wrong type.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> opt = bo.minimize(lambda params: (params["x"] - 0.3) ** 2, {"x": (0.0, 1.0)}, n_trials=15, seed=0)
+        >>> abs(opt.recommend().params["x"] - 0.3) < 0.05
+        True
+    """
+    if not callable(f):
+        raise ArgumentTypeError(f"f: expected a callable (params) -> float, got {type(f).__name__}.")
+    if n_trials is None and timeout is None and stop_at_regret is None:
+        raise ArgumentError(
+            "n_trials: expected a number, or timeout or stop_at_regret to end the run, got none of them."
+        )
+    if n_trials is not None:
+        n_trials = check_count("n_trials", n_trials, 0)
+    if n_workers is not None:
+        n_workers = check_count("n_workers", n_workers, 1)
+    if timeout is not None:
+        timeout = check_number("timeout", timeout, 0.0, "a number of seconds >= 0")
+    if stop_at_regret is not None:
+        stop_at_regret = check_number("stop_at_regret", stop_at_regret, 0.0, "a number >= 0, units of y")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise ArgumentTypeError(f"executor: expected something with submit(f, params), got {type(executor).__name__}.")
+    after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
+    catch = _several("catch", catch, _is_exception, "exception classes")
+    if isinstance(space, Optimizer) and options:
+        raise ArgumentError(f"{next(iter(options))}: options belong to the optimizer, which is given already.")
+    optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
+    stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
+    with _bar(show_progress_bar, n_trials) as bar:
+        if executor is None:
+            _run_here(f, optimizer, stop, catch, bar)
+        else:
+            _run_on(executor, n_workers or getattr(executor, "_max_workers", None) or 2, f, optimizer, stop, catch, bar)
+    return optimizer
+
+
+def _several(name: str, given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
+    """One thing or an iterable of them, as a tuple of what fits."""
+    items = (given,) if fits(given) else tuple(given) if isinstance(given, Iterable) else None
+    if items is None or not all(map(fits, items)):
+        raise ArgumentTypeError(f"{name}: expected {what}, got {given!r}.")
+    return items
+
+
+def _is_exception(given: Any) -> bool:
+    return isinstance(given, type) and issubclass(given, Exception)
+
+
+class _Stop:
+    """Decides when to stop starting trials."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        n_trials: int | None,
+        timeout: float | None,
+        regret: float | None,
+        callbacks: tuple[Callable[[Optimizer, Trial], object], ...],
+    ) -> None:
+        self.optimizer, self.n_trials, self.regret, self.callbacks = optimizer, n_trials, regret, callbacks
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.started = self.ended = 0
+        self.asked_to = False
+
+    def now(self) -> bool:
+        """Whether no further trial may start."""
+        if self.asked_to or (self.n_trials is not None and self.started >= self.n_trials):
+            return True
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def after(self, trial: Trial, bar: Any) -> None:
+        """Called after each trial."""
+        self.ended += 1
+        if bar is not None:
+            bar.update(1)
+            if self.optimizer._log.n_complete:
+                bar.set_postfix(best=f"{self.optimizer.best_trial.value:.6g}", refresh=False)
+        for callback in self.callbacks:
+            self.asked_to |= callback(self.optimizer, trial) is True
+        beyond_startup = self.optimizer._log.n_complete > self.optimizer.n_startup_trials
+        if self.regret is not None and beyond_startup and self.ended % CERTIFY_EVERY == 0:
+            self.asked_to |= self.optimizer.regret_certificate().bound <= self.regret
+
+
+def _bar(show: bool, total: int | None) -> Any:
+    import contextlib
+
+    if not show:
+        return contextlib.nullcontext()
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, desc="bkbopt", unit="trial")
+
+
+def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, catch: tuple[type[Exception], ...], bar: Any) -> None:
+    while not stop.now():
+        trial = optimizer.ask()
+        stop.started += 1
+        stop.after(_finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch), bar)
+
+
+def _run_on(
+    executor: Any,
+    n_workers: int,
+    f: Any,
+    optimizer: Optimizer,
+    stop: _Stop,
+    catch: tuple[type[Exception], ...],
+    bar: Any,
+) -> None:
+    done: queue.SimpleQueue[tuple[Trial, Any]] = queue.SimpleQueue()
+    in_flight = 0
+    while in_flight or not stop.now():
+        while in_flight < n_workers and not stop.now():
+            trial = optimizer.ask()
+            stop.started += 1
+            future = executor.submit(f, dict(trial.params))
+            future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
+            in_flight += 1
+        if not in_flight:
+            return
+        trial, future = done.get()
+        in_flight -= 1
+        stop.after(_finish(optimizer, trial, future.result, catch), bar)
+
+
+def _finish(
+    optimizer: Optimizer, trial: Trial, result: Callable[[], float], catch: tuple[type[Exception], ...]
+) -> Trial:
+    """Tell the result, or fail the trial where it is one of the exceptions to catch."""
+    try:
+        value = result()
+    except catch:
+        return optimizer.fail(trial)
+    finished = optimizer.tell(trial, value)
+    assert isinstance(finished, Trial)
+    return finished

@@ -1,0 +1,77 @@
+"""Nystrom features: the projection of the kernel's feature space on the span of the inducing points.
+
+| symbol | shape  | units | meaning                                                    |
+| ------ | ------ | ----- | ---------------------------------------------------------- |
+| S      | (m, d) | enc.  | inducing points, the dictionary                            |
+| W      | (m, r) | 1/y   | thin root, W^T k(S, S) W = I_r                             |
+| z(x)   | (r,)   | y     | W^T k_S(x); z(x).z(x') = phi(x)^T P phi(x')                |
+
+Calandriello et al. 2019, section 3.1. Any rotation of z gives the same posterior; the thin root is the cheap one.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import Kernel, gram
+from bkbopt.posterior.linalg import append_to_thin_root, thin_root
+
+__all__ = ["Nystrom"]
+
+
+@dataclass(frozen=True)
+class Nystrom:
+    """Features of a dictionary `S (m, d)` under a root `W (m, r)`; see the module's table.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.posterior.features import Nystrom
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.linspace(0.0, 1.0, 50, dtype=torch.float64)[:, None]
+        >>> features = Nystrom.from_points(rbf(1, lengthscale=0.5), X[::10])
+        >>> Z = features(X)
+        >>> Z.shape, float(features.residual(X, Z).max()) < 0.01
+        (torch.Size([50, 5]), True)
+    """
+
+    kernel: Kernel
+    S: Tensor
+    W: Tensor
+
+    @classmethod
+    def from_points(cls, kernel: Kernel, S: Tensor) -> "Nystrom":
+        """The map of the dictionary `S (m, d)`, which may hold duplicates (they cost a column and change nothing)."""
+        return cls(kernel, S, thin_root(gram(kernel, S)))
+
+    @property
+    def size(self) -> int:
+        """Number of features r, the numerical rank of k(S, S)."""
+        return self.W.shape[1]
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """See `FeatureMap`."""
+        return self.kernel(X, self.S) @ self.W
+
+    def residual(self, X: Tensor, Z: Tensor) -> Tensor:
+        """See `FeatureMap`."""
+        # Rounding leaves -1e-16 at the inducing points themselves, where the true value is zero.
+        return (self.kernel.diag(X) - (Z * Z).sum(-1)).clamp_min(0.0)
+
+    def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
+        """See `FeatureMap`."""
+        return gram(self.kernel, X) - Z @ Z.mT
+
+    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
+        """See `FeatureMap`."""
+        return self.kernel(X1, X2) - Z1 @ Z2.mT
+
+    def append(self, x: Tensor, z: Tensor, residual: float) -> "Nystrom":
+        """The map of the dictionary with `x (d,)` added; the first r features stay the same.
+
+        Args:
+            x: the new inducing point.
+            z: its features under this map, (r,).
+            residual: its residual under this map, y squared, positive.
+        """
+        return Nystrom(self.kernel, torch.cat([self.S, x[None]]), append_to_thin_root(self.W, z, residual))

@@ -1,0 +1,81 @@
+"""The features of the observed points, kept in a buffer that grows by rows (new points) and columns (new features)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.features.base import FeatureMap
+
+__all__ = ["FeatureTable"]
+
+#: Points whose features are computed at once.
+BLOCK = 4096
+
+
+class FeatureTable:
+    """`Z (u, r)` and `residual (u,)` (y squared) of the unique observed points; appending is amortised O(r) or O(u)."""
+
+    def __init__(self, Z: Tensor, residual: Tensor) -> None:
+        self._u, self._r = Z.shape
+        self._Z = Z
+        self._residual = residual
+
+    @classmethod
+    def of(cls, features: FeatureMap, X: Tensor) -> "FeatureTable":
+        """The table of the points `X (u, d)`, in blocks, so that the kernel's temporaries stay small."""
+        Z, residual = X.new_empty(X.shape[0], features.size), X.new_empty(X.shape[0])
+        for i in range(0, X.shape[0], BLOCK):
+            block = X[i : i + BLOCK]
+            Z[i : i + BLOCK] = features(block)
+            residual[i : i + BLOCK] = features.residual(block, Z[i : i + BLOCK])
+        return cls(Z, residual)
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file, the buffer's size included: products with strided rows round by their stride."""
+        return {"Z": self.Z.clone(), "residual": self.residual.clone(), "capacity": list(self._Z.shape)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "FeatureTable":
+        """The inverse of `state_dict`, bit for bit."""
+        Z, (rows, columns) = state["Z"], state["capacity"]
+        out = cls(Z, state["residual"])
+        out._grow(rows - Z.shape[0], columns - Z.shape[1])
+        return out
+
+    @property
+    def Z(self) -> Tensor:
+        """Features (u, r)."""
+        return self._Z[: self._u, : self._r]
+
+    @property
+    def residual(self) -> Tensor:
+        """Residuals (u,), y squared."""
+        return self._residual[: self._u]
+
+    def add_row(self, z: Tensor, residual: Tensor) -> None:
+        """Add a point with the features `z (r,)` and a scalar residual."""
+        if self._u == self._Z.shape[0]:
+            self._grow(rows=max(16, self._u), columns=0)
+        self._Z[self._u, : self._r] = z
+        self._residual[self._u] = residual
+        self._u += 1
+
+    def add_column(self, c: Tensor) -> None:
+        """Add a feature with the values `c (u,)`, which the residuals lose."""
+        if self._r == self._Z.shape[1]:
+            self._grow(rows=0, columns=max(8, self._r // 4))
+        self._Z[: self._u, self._r] = c
+        lost = torch.zeros_like(self._residual)
+        lost[: self._u] = c * c
+        # Not in place: a copy of this table from before shares the buffers, and stays valid.
+        self._residual = (self._residual - lost).clamp_min(0.0)
+        self._r += 1
+
+    def _grow(self, rows: int, columns: int) -> None:
+        u, r = self._Z.shape
+        Z = self._Z.new_zeros(u + rows, r + columns)
+        Z[:u, :r] = self._Z
+        self._Z = Z
+        self._residual = torch.cat([self._residual, self._residual.new_zeros(rows)])

@@ -1,0 +1,136 @@
+"""Bayesian linear regression on fixed features: the linear-Gaussian state.
+
+| symbol | shape  | units   | meaning                                                       |
+| ------ | ------ | ------- | ------------------------------------------------------------- |
+| lam    | scalar | y^2     | ridge = noise variance                                        |
+| Z      | (u, r) | y       | features of the unique observed points                        |
+| N      | (u, u) | -       | diagonal matrix of counts                                     |
+| s      | (u,)   | y       | sums of the values                                            |
+| V      | (r, r) | y^2     | Z^T N Z + lam I                                               |
+| root   | (r, r) | 1/y     | root^T root = V^-1                                            |
+| b      | (r,)   | y^2     | Z^T s                                                         |
+| w      | (r,)   | -       | V^-1 b                                                        |
+
+Leverage z^T V^-1 z has no unit; times lam it is a variance.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.linalg import append_to_inverse_root, inverse_root, update_inverse_root
+
+__all__ = ["GaussianState"]
+
+#: Rows that are multiplied at once.
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class GaussianState:
+    """The posterior of the weights; see the module's table of symbols.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.posterior.gaussian_state import GaussianState
+        >>> Z = torch.eye(2, dtype=torch.float64)  # features of two points
+        >>> n, s = torch.tensor([[1.0, 3.0], [1.0, 6.0]], dtype=torch.float64)  # evaluations and their sums
+        >>> state = GaussianState.from_data(Z, n, s, lam=1.0)
+        >>> state.w, state.leverage(Z)
+        (tensor([0.5000, 1.5000], dtype=torch.float64), tensor([0.5000, 0.2500], dtype=torch.float64))
+    """
+
+    lam: float
+    V: Tensor
+    root: Tensor
+    b: Tensor
+    w: Tensor
+
+    @classmethod
+    def from_data(cls, Z: Tensor, n: Tensor, s: Tensor, lam: float) -> "GaussianState":
+        """The state after counts `n (u,)` and sums `s (u,)` at the features `Z (u, r)`: O(u r^2 + r^3)."""
+        V = Z.new_zeros(Z.shape[1], Z.shape[1])
+        for i in range(0, Z.shape[0], BLOCK):  # in blocks, so that no second copy of Z is made
+            B = Z[i : i + BLOCK]
+            V.addmm_(B.T, B * n[i : i + BLOCK, None])
+        return cls._from_V(V.diagonal_scatter(V.diagonal() + lam), Z.T @ s, lam)
+
+    @classmethod
+    def _from_V(cls, V: Tensor, b: Tensor, lam: float) -> "GaussianState":
+        root = inverse_root(0.5 * (V + V.T))
+        return cls(lam, V, root, b, root.T @ (root @ b))
+
+    def leverage(self, Z: Tensor) -> Tensor:
+        """z^T V^-1 z `(n,)` of the rows of `Z (n, r)`; never negative."""
+        if Z.shape[0] <= BLOCK:
+            return torch.linalg.vector_norm(Z @ self.root.T, dim=1).square_()
+        return torch.cat([self.leverage(B) for B in torch.split(Z, BLOCK)])
+
+    def update(self, z: Tensor, y: float | None) -> "GaussianState":
+        """One more observation `y` at the features `z (r,)`: O(r^2).
+
+        With `y` None the observation is imagined to equal the mean, which changes V and leaves w (hallucination).
+        """
+        u = self.root @ z
+        v = self.root.T @ u
+        q = float(u @ u)
+        b, w = self.b, self.w
+        if y is None:
+            b = b + z * float(z @ w)
+        else:
+            w = w + v * ((y - float(z @ w)) / (1.0 + q))
+            b = b + z * y
+        return GaussianState(self.lam, torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q), b, w)
+
+    def append(self, Z: Tensor, c: Tensor, n: Tensor, s: Tensor) -> "GaussianState":
+        """One more feature, whose values at the observed points are `c (u,)`: O(u r + r^2).
+
+        `Z (u, r)`, `n (u,)` and `s (u,)` are the features, counts and sums of all observed points.
+        """
+        nc = n * c
+        g, h = Z.T @ nc, float(c @ nc) + self.lam
+        u = self.root @ g
+        p = self.root.T @ u
+        # h - g.p >= lam in exact arithmetic: it is lam plus the part of c that the other features do not explain.
+        schur = max(h - float(u @ u), self.lam)
+        b_new = float(c @ s)
+        r = len(self.w)
+        V = self.V.new_zeros(r + 1, r + 1)
+        V[:r, :r], V[:r, r], V[r, :r], V[r, r] = self.V, g, g, h
+        step = (b_new - float(p @ self.b)) / schur
+        w = torch.cat([self.w - p * step, self.w.new_tensor([step])])
+        b = torch.cat([self.b, self.b.new_tensor([b_new])])
+        return GaussianState(self.lam, V, append_to_inverse_root(self.root, p, schur), b, w)
+
+    def refactor(self) -> "GaussianState":
+        """The same state with root and w computed anew from V and b, which rank-one steps keep to rounding error."""
+        return self._from_V(self.V, self.b, self.lam)
+
+    def effective_dimension(self) -> float:
+        """Tr(V^-1 Z^T N Z) = r - lam Tr(V^-1), the part of d_eff that the features see."""
+        return max(len(self.w) - self.lam * float((self.root * self.root).sum()), 0.0)
+
+    def log_determinant(self) -> float:
+        """logdet(V / lam), twice the information gain that the features see: O(r^3)."""
+        return float(torch.linalg.slogdet(self.V).logabsdet) - len(self.w) * math.log(self.lam)
+
+    def hallucinate(self, Z: Tensor) -> "GaussianState":
+        """Observations imagined to equal the mean at the rows of `Z (p, r)`: V grows, w stays."""
+        if len(Z) * 4 > len(self.w):
+            # Many at once: one factorisation instead of p rank-one steps.
+            return self._from_V(self.V + Z.T @ Z, self.b + Z.T @ (Z @ self.w), self.lam)
+        state = self
+        for z in Z:
+            state = state.update(z, None)
+        return state
+
+    def lied_to(self, Z: Tensor, lie: float) -> "GaussianState":
+        """w moved as if the rows of `Z (f, r)`, which V counts already, had been observed at `lie`."""
+        gradient = Z.T @ (lie - Z @ self.w)
+        return self.with_mean(self.w + self.root.T @ (self.root @ gradient))
+
+    def with_mean(self, w: Tensor) -> "GaussianState":
+        """The same covariance with other weights."""
+        return replace(self, w=w)

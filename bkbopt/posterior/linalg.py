@@ -1,0 +1,157 @@
+"""Dense linear algebra that survives nearly singular kernels: the jitter policy, thin roots, rank-one steps.
+
+| symbol | shape  | meaning                                                                       |
+| ------ | ------ | ----------------------------------------------------------------------------- |
+| A      | (m, m) | symmetric positive (semi-)definite matrix                                     |
+| L      | (m, m) | lower Cholesky factor, A = L L^T                                              |
+| W      | (m, r) | thin root of a pseudo-inverse, W^T K W = I_r, r = numerical rank of K         |
+| G      | (m, m) | root of an inverse, G^T G = A^-1; not triangular after rank-one steps         |
+
+Inverses are kept as roots G: the quadratic form z^T A^-1 z = |G z|^2 is then never negative, and a rank-one
+change of A costs two matrix-vector products and one outer product.
+"""
+
+import contextlib
+
+import torch
+from torch import Tensor
+
+from bkbopt._support.threads import small_work
+from bkbopt.errors import KernelError
+
+__all__ = [
+    "append_to_inverse_root",
+    "append_to_thin_root",
+    "downdate_inverse_root",
+    "eigh",
+    "inverse_root",
+    "safe_cholesky",
+    "thin_root",
+    "update_inverse_root",
+]
+
+#: Jitter tried in turn, as multiples of the mean diagonal. Past the last one the matrix is not a rounding error
+#: away from being positive definite, and the caller is told so.
+JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+
+
+def eigh(A: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues `(n,)`, ascending, and eigenvectors `(n, n)` of a symmetric matrix.
+
+    Up to a thousand rows on one thread: little of the work is parallel, and on two busy cores the threads waited for
+    each other 2.5 s where one thread needs 6 ms.
+    """
+    with small_work() if len(A) <= 1000 else contextlib.nullcontext():
+        values, vectors = torch.linalg.eigh(A)
+    return values, vectors
+
+
+def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
+    """Lower Cholesky factor of the symmetric matrix `A (m, m)`, with bounded jitter.
+
+    Args:
+        A: the matrix.
+        size: what jitter is a part of; None for the mean of the diagonal. A difference of larger matrices has their
+            rounding.
+
+    Raises:
+        KernelError: `A` is not finite, or not positive semi-definite beyond rounding.
+    """
+    if not bool(torch.isfinite(A).all()):
+        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
+    scale = A.diagonal(dim1=-2, dim2=-1).mean().abs() if size is None else abs(size)
+    for jitter in JITTERS:
+        B = A if jitter == 0.0 else A + torch.eye(A.shape[-1], dtype=A.dtype, device=A.device) * (jitter * scale)
+        L, info = torch.linalg.cholesky_ex(B)
+        if int(info.max()) == 0:
+            return L
+    raise KernelError(
+        f"kernel: expected a positive semi-definite matrix, but a {A.shape[-1]} x {A.shape[-1]} one has no Cholesky "
+        f"factor even with {JITTERS[-1]:g} of its diagonal added; use a valid kernel or more noise."
+    )
+
+
+def inverse_root(A: Tensor) -> Tensor:
+    """Root `G (m, m)` of the inverse of the positive definite `A (m, m)`: G^T G = A^-1 (lower triangular)."""
+    L = safe_cholesky(A)
+    eye = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    return torch.linalg.solve_triangular(L, eye, upper=False).contiguous()
+
+
+def thin_root(K: Tensor) -> Tensor:
+    """Thin root `W (m, r)` of the pseudo-inverse of `K (m, m)`: W^T K W = I_r and W W^T = K^+.
+
+    Eigenvalues below w_max * m * eps are rounding error and are cut; without the cut the residual
+    k(x, x) - |z|^2 of points in the dictionary goes negative.
+
+    Raises:
+        KernelError: `K` is not finite or has an eigenvalue far below zero, so the kernel is not positive definite.
+    """
+    m = K.shape[0]
+    if not bool(torch.isfinite(K).all()):
+        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
+    eigenvalues, U = eigh(K)
+    top = float(eigenvalues[-1])
+    # A kernel matrix computed in float64 has rounding error of about m * eps * top; float32 kernels reach 1e-7 * m.
+    if float(eigenvalues[0]) < -1e-6 * m * max(top, 0.0):
+        raise KernelError(
+            f"kernel: expected a positive semi-definite matrix, got eigenvalues from {float(eigenvalues[0]):.3g} "
+            f"to {top:.3g} on {m} points; use a valid kernel."
+        )
+    keep = eigenvalues > top * m * torch.finfo(K.dtype).eps
+    # Contiguous, as a state file gives it back: products of other layouts round differently.
+    return (U[:, keep] / eigenvalues[keep].sqrt()).contiguous()
+
+
+def append_to_thin_root(W: Tensor, z: Tensor, residual: float) -> Tensor:
+    """Thin root after one more point enters the dictionary.
+
+    Args:
+        W: the root so far, (m, r).
+        z: embedding of the new point under `W`, (r,).
+        residual: k(x, x) - |z|^2 of the new point, positive.
+
+    The new feature is the Gram-Schmidt direction (k(x, .) - z . z(.)) / sqrt(residual); old features stay as they are.
+    """
+    m, r = W.shape
+    s = residual**0.5
+    out = W.new_zeros(m + 1, r + 1)
+    out[:m, :r] = W
+    out[:m, r] = -(W @ z) / s
+    out[m, r] = 1.0 / s
+    return out
+
+
+def append_to_inverse_root(G: Tensor, p: Tensor, schur: float) -> Tensor:
+    """Root of the inverse of [[A, g], [g^T, h]] from `G (k, m)`, `p` = A^-1 g `(m,)` and `schur` = h - g.p > 0."""
+    k, m = G.shape
+    s = schur**0.5
+    out = G.new_zeros(k + 1, m + 1)
+    out[:k, :m] = G
+    out[k, :m] = -p / s
+    out[k, m] = 1.0 / s
+    return out
+
+
+def update_inverse_root(G: Tensor, u: Tensor, v: Tensor, q: float) -> Tensor:
+    """Root of (A + z z^T)^-1 from `G (m, m)`, `u` = G z, `v` = A^-1 z = G^T u and `q` = z^T A^-1 z = |u|^2.
+
+    (I + u u^T)^(-1/2) = I - c u u^T with c = (1 - 1/sqrt(1 + q)) / q.
+    """
+    # The second form of c does not lose digits when q is tiny.
+    root = (1.0 + q) ** 0.5
+    c = 1.0 / (root * (1.0 + root))
+    return torch.addr(G, u, v, alpha=-c)
+
+
+def downdate_inverse_root(G: Tensor, i: int, delta: float) -> Tensor:
+    """Root of (A - delta e_i e_i^T)^-1, 0 < delta < 1 / (A^-1)_ii: the i-th diagonal entry of A becomes smaller.
+
+    This is what one more pull of a known point does to K + lam N^-1. (I + d u u^T)^(1/2) = I + c u u^T with u = G e_i.
+    """
+    u = G[:, i]
+    q = float(u @ u)
+    d = delta / (1.0 - delta * q)
+    root = (1.0 + d * q) ** 0.5
+    c = d / (1.0 + root)
+    return torch.addr(G, u, u @ G, alpha=c)

@@ -1,0 +1,174 @@
+"""The posterior formula.
+
+| symbol     | shape  | units     | meaning                                                              |
+| ---------- | ------ | --------- | -------------------------------------------------------------------- |
+| z(x)       | (r,)   | y         | features                                                             |
+| residual   | (n,)   | y squared | k(x, x) - |z(x)|^2, what the features cannot see                     |
+| w          | (r,)   | -         | weights                                                              |
+| root       | (k, r) | 1/y       | root^T root = V^-1; k = 0 where nothing is left uncertain inside z   |
+| lam        | scalar | y squared | noise variance = ridge                                               |
+
+    mean(x)     = z . w
+    variance(x) = residual(x) + lam |root z|^2            (Calandriello et al. 2019, Eq. 4, the DTC form)
+    leverage(x) = variance(x) / lam                       (what the paper writes as sigma-tilde squared)
+
+The exact GP is the same formula with all unique points as inducing points, whitened by the noisy kernel matrix:
+its features carry everything that was learnt, its residual is the whole posterior variance, and k = 0.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import Kernel
+from bkbopt.posterior.features import FeatureMap, Nystrom
+from bkbopt.posterior.linalg import eigh, safe_cholesky
+
+__all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior of the black box at the points `X (n, d)`.
+
+    Attributes:
+        model: the frozen model that made it.
+        X: the points, (n, d).
+        mean: posterior mean (n,), units of y.
+        variance: posterior variance of the noise-free value (n,), y squared, never negative.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> model = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.3), noise=0.01)
+        >>> model.observe([[0.1], [0.5]], [1.0, 2.0])
+        >>> posterior = model.posterior([[0.1], [0.3]])
+        >>> posterior.stddev, posterior.leverage
+        (tensor([0.0994, 0.3125], dtype=torch.float64), tensor([0.9881, 9.7636], dtype=torch.float64))
+        >>> posterior.sample(100, seed=0).shape
+        torch.Size([100, 2])
+    """
+
+    model: "Model"
+    X: Tensor
+    mean: Tensor
+    variance: Tensor
+
+    @property
+    def leverage(self) -> Tensor:
+        """variance / lam (n,), without units: the paper's sigma-tilde squared."""
+        return self.variance / self.model.lam
+
+    @property
+    def stddev(self) -> Tensor:
+        """Posterior standard deviation (n,), units of y."""
+        return self.variance.sqrt()
+
+    @cached_property
+    def covariance(self) -> Tensor:
+        """Joint posterior covariance (n, n), y squared; positive semi-definite."""
+        return self.model.covariance(self.X)
+
+    def sample(self, n: int = 1, seed: int | None = None) -> Tensor:
+        """`n` joint samples of the noise-free values, (n, number of points), units of y.
+
+        Args:
+            n: number of samples.
+            seed: of the sampling; None draws a fresh one.
+        """
+        L = safe_cholesky(self.covariance)
+        rng = np.random.default_rng(seed)
+        eps = torch.as_tensor(rng.standard_normal((n, len(self.mean))), device=L.device)
+        return self.mean + eps @ L.T
+
+
+class Predictor(Protocol):
+    """Anything that predicts mean and variance."""
+
+    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(n,)`, of the points `X (n, d)`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """The posterior of Nystrom features without the features.
+
+    mean(x) = k_S(x) . a and cov(x, x') = k(x, x') - k_S(x)^T C C^T k_S(x'), where C C^T = W (I - lam V^-1) W^T.
+
+    Attributes:
+        kernel: the kernel.
+        S: inducing points, (m, d).
+        a: weights of the mean, W w, (m,).
+        C: root of what the observations explain, (m, r).
+    """
+
+    kernel: Kernel
+    S: Tensor
+    a: Tensor
+    C: Tensor
+
+    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
+        K = self.kernel(X, self.S)
+        P = K @ self.C
+        return K @ self.a, (self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()).clamp_min(0.0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A frozen posterior; see the module's table.
+
+    `epoch` names a run of models that share one feature map and along which V only grows, so that variances only
+    shrink: what the lazy maximiser over a pool relies on. `V (r, r)` is the matrix behind `root`, where there is one.
+
+    Example:
+        >>> import torch
+        >>> import bkbopt as bo
+        >>> surrogate = bo.BKB(noise=0.01)
+        >>> surrogate.observe([[0.1], [0.5]], [1.0, 2.0])
+        >>> mean, variance = surrogate.model(torch.tensor([[0.5]], dtype=torch.float64))
+        >>> mean, variance
+        (tensor([1.9773], dtype=torch.float64), tensor([0.0098], dtype=torch.float64))
+    """
+
+    features: FeatureMap
+    w: Tensor
+    root: Tensor
+    lam: float
+    epoch: int = 0
+    V: Tensor | None = None
+
+    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
+        Z = self.features(X)
+        P = Z @ self.root.T
+        return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
+
+    def collapse(self) -> Predictor:
+        """A predictor of mean and variance that costs one matrix product instead of two, for scans of many points.
+
+        Of Nystrom features it is a `Collapsed`. Its rounding error is relative to k(x, x), not to the variance.
+        """
+        features = self.features
+        if not isinstance(features, Nystrom):
+            return self
+        C = features.W
+        if len(self.root):
+            e, Q = eigh(self.root.T @ self.root)
+            C = C @ (Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt())
+        return Collapsed(features.kernel, features.S, features.W @ self.w, C)
+
+    def covariance(self, X: Tensor) -> Tensor:
+        """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""
+        Z = self.features(X)
+        P = Z @ self.root.T
+        return self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)
+
+    def posterior(self, X: Tensor) -> Posterior:
+        """The posterior at the points `X (n, d)`."""
+        mean, variance = self(X)
+        return Posterior(self, X, mean, variance)

@@ -1,0 +1,1 @@
+"""What to evaluate next: standardisation, fitted models, acquisition functions and their maximisers."""

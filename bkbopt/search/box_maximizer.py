@@ -1,0 +1,223 @@
+"""Maximising an acquisition over a mixed space: many cheap starts, batched gradients, moves on the discrete part.
+
+| symbol | shape  | units   | meaning                                             |
+| ------ | ------ | ------- | --------------------------------------------------- |
+| X      | (n, d) | encoded | candidates                                          |
+| score  | (n,)   | -       | acquisition, larger is better                       |
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.threads import small_scipy_work
+from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.model import Model
+from bkbopt.search.acquisition import Acquisition, Thompson
+from bkbopt.spaces.space import Space
+
+__all__ = ["BoxMaximizer", "SearchSettings"]
+
+#: Grids with more values than this are searched by gradients too, then rounded; shorter ones by moves only.
+RELAX_ABOVE = 12
+#: A leap along a continuum or a long grid goes at least this part of its range: nearer points are the gradients'.
+LEAP = 0.1
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Effort of one search.
+
+    Attributes:
+        n_raw: quasi-random candidates over the whole space.
+        n_local: candidates around each of the good points.
+        n_starts: candidates refined by gradients and moves.
+        max_iterations: of L-BFGS-B, for all starts jointly.
+        n_thompson: candidates of a joint posterior sample.
+    """
+
+    n_raw: int = 1024
+    n_local: int = 48
+    n_starts: int = 6
+    max_iterations: int = 40
+    n_thompson: int = 1000
+
+
+class BoxMaximizer:
+    """Ranks candidates of a mixed space by an acquisition, best first.
+
+    Args:
+        space: the search space, with at least one free column.
+        settings: effort of a search.
+    """
+
+    def __init__(self, space: Space, settings: SearchSettings | None = None) -> None:
+        self.space = space
+        self.settings = settings or SearchSettings()
+        self._relaxed = [j for j in space.numeric if (n := space.columns[j].n_values) is None or n > RELAX_ABOVE]
+        self._base: Tensor | None = None
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether a column has few values."""
+        return len(self._relaxed) < self.space.dim
+
+    def ranked(
+        self,
+        model: Model,
+        acquisition: Acquisition | Thompson,
+        good: Tensor,
+        rng: np.random.Generator,
+        usable: Callable[[Tensor], bool],
+    ) -> Iterator[Tensor]:
+        """Candidates `(d,)` in the order of their scores, those refined by search first.
+
+        Args:
+            model: the posterior.
+            acquisition: what to maximise.
+            good: (k, d) the best points known so far, best first; they are among the starts.
+            rng: of the candidates.
+            usable: whether a start may be used (feasible); refinement starts from usable points only.
+        """
+        with small_scipy_work(), torch.no_grad():
+            X = self._candidates(good, rng)
+            if isinstance(acquisition, Thompson):
+                ranked = self._sampled(model, X, rng)
+            else:
+                ranked = self._searched(model, acquisition, X, usable)
+        yield from ranked
+
+    def leaps(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
+        """At most `n` copies of `x (d,)`, each with one column drawn anew, and `LEAP` or further on a continuum."""
+        d = len(x)
+        column = torch.as_tensor(rng.integers(d, size=(2 * n, 1)))
+        X = torch.where(torch.arange(d) == column, self.space.sample(2 * n, rng), x)
+        # Where grids are short any other value is far.
+        near = torch.tensor([LEAP if j in self._relaxed else 0.0 for j in range(d)], dtype=torch.float64)
+        return X[((X - x).abs() > near).any(1)][:n]
+
+    def _searched(self, model: Model, acquisition: Acquisition, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
+        """The refined best of `X`, then all of `X`, each in the order of their scores."""
+        predict = model.collapse()
+
+        def score(X: Tensor) -> Tensor:
+            return acquisition(*predict(X))
+
+        X = X[torch.argsort(score(X), descending=True, stable=True)]
+        starts = _spread(X, usable, self.settings.n_starts)
+        refined = self._refine(starts, score) if len(starts) else starts
+        return torch.cat([refined[torch.argsort(score(refined), descending=True, stable=True)], X])
+
+    def _candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+        d = self.space.dim
+        if self._base is None:
+            self._base = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(
+                self.settings.n_raw, dtype=torch.float64
+            )
+        # A random shift of one quasi-random set is as even as a new one, and costs nothing.
+        shifted = torch.remainder(self._base + torch.as_tensor(rng.random(d)), 1.0)
+        parts = [good, self.space.from_unit(shifted)]
+        if len(good):
+            parts.append(self._around(good, rng))
+        return torch.cat(parts)
+
+    def _around(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+        """Copies of the good points with a few columns moved: by normal steps of three sizes, or to another value."""
+        k, d = good.shape
+        n = k * self.settings.n_local
+        X = good.repeat_interleave(self.settings.n_local, 0)
+        size = torch.as_tensor(10.0 ** -rng.integers(1, 4, size=(n, 1)))
+        moved = torch.as_tensor(rng.random((n, d)) < min(1.0, 8.0 / d))
+        moved[torch.arange(n), torch.as_tensor(rng.integers(d, size=n))] = True
+        steps = size * torch.as_tensor(rng.standard_normal((n, d)))
+        elsewhere = self.space.sample(n, rng)
+        jump = torch.zeros(n, d, dtype=torch.bool)
+        for j, column in enumerate(self.space.columns):
+            if column.kind == "categorical":
+                jump[:, j] = torch.as_tensor(rng.random(n) < 0.3)
+                steps[:, j] = 0.0
+            elif column.n_values is not None and column.n_values <= RELAX_ABOVE:
+                jump[:, j] = torch.as_tensor(rng.random(n) < 0.5)
+        return self.space.snap(torch.where(moved, torch.where(jump, elsewhere, X + steps), X).clamp_(min=0.0))
+
+    def _sampled(self, model: Model, X: Tensor, rng: np.random.Generator) -> Tensor:
+        """Candidates in the order of one joint posterior sample: Thompson sampling on a discretisation."""
+        X = torch.unique(X[-self.settings.n_thompson :], dim=0)
+        mean, _ = model(X)
+        L = safe_cholesky(model.covariance(X))
+        sample = mean + L @ torch.as_tensor(rng.standard_normal(len(X)))
+        return X[torch.argsort(sample, descending=True, stable=True)]
+
+    def _refine(self, X: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
+        """Gradient ascent on the relaxed columns and best-improvement moves on the discrete ones, in turn."""
+        discrete = any(c.n_values is not None for c in self.space.columns)
+        for _ in range(3 if discrete else 1):
+            if self._relaxed:
+                X = self._ascend(X, score)
+            if not discrete:
+                break
+            moved = self._move(X, score)
+            if torch.equal(moved, X):
+                break
+            X = moved
+        return X
+
+    def _ascend(self, X: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
+        """All starts in one L-BFGS-B run over the relaxed columns; a row is kept only where it became better."""
+        from scipy.optimize import minimize
+
+        columns = self._relaxed
+        shape = (len(X), len(columns))
+
+        def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            free = torch.tensor(flat.reshape(shape), requires_grad=True)
+            with torch.enable_grad():
+                Y = X.clone()
+                Y[:, columns] = free
+                total = -score(Y).sum()
+                (gradient,) = torch.autograd.grad(total, free)
+            return float(total.detach()), gradient.numpy().ravel()
+
+        x0 = X[:, columns].numpy().ravel()
+        options = {"maxiter": self.settings.max_iterations, "maxcor": 20}
+        result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(x0), options=options)
+        Y = X.clone()
+        Y[:, columns] = torch.as_tensor(result.x.reshape(shape))
+        Y = self.space.snap(Y)
+        better = score(Y) > score(X)
+        return torch.where(better[:, None], Y, X)
+
+    def _move(self, X: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
+        """Each row climbs to its best neighbour in one discrete column until none is better, a few times at most."""
+        X = X.clone()
+        current = score(X)
+        for _ in range(8):
+            blocks = [self.space.neighbours(x) for x in X]
+            scores = score(torch.cat(blocks))
+            improved, at = False, 0
+            for i, block in enumerate(blocks):
+                own = scores[at : at + len(block)]
+                at += len(block)
+                j = int(own.argmax())
+                if own[j] > current[i]:
+                    X[i], current[i], improved = block[j], own[j], True
+            if not improved:
+                break
+        return X
+
+
+def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:
+    """The first `n` usable rows of `X`, leaving out those very near one taken already."""
+    taken: list[Tensor] = []
+    radius = 0.02 * X.shape[1] ** 0.5
+    for x in X:
+        if taken and min(float(torch.linalg.vector_norm(x - t)) for t in taken) < radius:
+            continue
+        if usable(x):
+            taken.append(x)
+        if len(taken) == n:
+            break
+    return torch.stack(taken) if taken else X[:0]

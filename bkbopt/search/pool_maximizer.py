@@ -1,0 +1,210 @@
+"""The exact, lazy argmax of the upper confidence bound over a finite pool.
+
+| symbol  | shape | units | meaning                                                                        |
+| ------- | ----- | ----- | ------------------------------------------------------------------------------ |
+| X       | (A, d)| enc.  | the pool                                                                       |
+| mu, sd  | (A,)  | y     | mean and standard deviation of each arm when it was last refreshed             |
+| version | (A,)  | -     | when that was: index into the models of the current epoch                      |
+| w_v,V_v | (r,)..|       | weights and matrix of version v                                                |
+
+Within an epoch the features are fixed and V only grows, so sd_c <= sd_v and, by Cauchy-Schwarz,
+|mu_c - mu_v| = |z.(w_c - w_v)| <= sd_v / sqrt(lam) * ||w_c - w_v||_{V_v}. Hence, with V_v <= V_c (which makes one
+matrix product serve all versions),
+
+    ucb_c <= mu_v + sd_v (beta_c + ||w_c - w_v||_{V_c} / sqrt(lam)),
+
+an upper bound at O(1) an arm. Only arms whose bound beats the best exact value are computed again, and the result is
+the argmax, not an approximation. A new dictionary starts a new epoch with one scan of the pool, in blocks that fit
+the cache: nothing of size A times m is ever stored.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.threads import small_work, threads_for
+from bkbopt.errors import SpaceExhaustedError
+from bkbopt.posterior.model import Model
+from bkbopt.search.acquisition import UCB, Acquisition, Thompson
+
+__all__ = ["Choice", "PoolMaximizer", "argmax_of"]
+
+#: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
+#: core's cache; larger blocks took twice the time of a scan.
+BLOCK_ENTRIES = 1 << 16
+#: Versions kept before the pool is scanned again: each costs O(r^2) a step.
+MAX_VERSIONS = 64
+#: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
+#: thousandth of it are tied, and the lowest index wins.
+SLACK = 1e-7
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An arm with its exact score.
+
+    Attributes:
+        index: row of the pool.
+        score: its upper confidence bound, units of y.
+        mean: its posterior mean, units of y.
+        variance: its posterior variance, y squared.
+    """
+
+    index: int
+    score: float
+    mean: float
+    variance: float
+
+
+@dataclass
+class _Cache:
+    epoch: int
+    mu: Tensor
+    sd: Tensor
+    version: Tensor
+    models: list[Model] = field(default_factory=list)
+
+
+class PoolMaximizer:
+    """Argmax of mean + beta * stddev over the rows of `X (A, d)`; keeps bounds between calls.
+
+    Attributes:
+        n_scans: full passes over the pool so far.
+        n_refreshed: arms computed exactly outside of scans so far.
+    """
+
+    def __init__(self, X: Tensor) -> None:
+        self.X = X
+        self.n_scans = 0
+        self.n_refreshed = 0
+        self._cache: _Cache | None = None
+        self._winner = 0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "PoolMaximizer":
+        """A maximiser of the same arms, which are never changed and so are shared; its bounds start anew."""
+        return PoolMaximizer(self.X)
+
+    @torch.no_grad()
+    def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Choice:
+        """The arm with the largest upper confidence bound; ties go to the lowest index.
+
+        Args:
+            model: the posterior.
+            beta: multiplies the standard deviation.
+            excluded: (A,) bool, arms that may not be chosen.
+
+        Raises:
+            SpaceExhaustedError: every arm is excluded.
+        """
+        if excluded is not None and bool(excluded.all()):
+            raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
+        cache = self._up_to_date(model)
+        with threads_for(200.0 * len(self.X)):
+            bound = self._bounds(cache, model, beta)
+            if excluded is not None:
+                bound.masked_fill_(excluded, -math.inf)
+        with small_work():
+            return self._refine(cache, model, beta, bound)
+
+    @torch.no_grad()
+    def scan(self, model: Model) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(A,)`, of the whole pool, in blocks."""
+        predict = model.collapse()
+        m = max(model.features.size, 1)
+        mean, variance = self.X.new_empty(len(self.X)), self.X.new_empty(len(self.X))
+        block = max(256, BLOCK_ENTRIES // m)
+        with threads_for(2.0 * len(self.X) * m * m):
+            for i in range(0, len(self.X), block):
+                mean[i : i + block], variance[i : i + block] = predict(self.X[i : i + block])
+        return mean, variance
+
+    @torch.no_grad()
+    def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
+        """A posterior sample of the pool `(A,)`: joint in what the features see, independent in the residual."""
+        eps = torch.as_tensor(rng.standard_normal(len(model.root)), device=self.X.device)
+        w = model.w + model.lam**0.5 * (model.root.T @ eps)
+        noise = torch.as_tensor(rng.standard_normal(len(self.X)), device=self.X.device)
+        out = torch.empty_like(noise)
+        block = max(256, BLOCK_ENTRIES // max(model.features.size, 1))
+        for i in range(0, len(self.X), block):
+            X = self.X[i : i + block]
+            Z = model.features(X)
+            out[i : i + block] = Z @ w + model.features.residual(X, Z).sqrt() * noise[i : i + block]
+        return out
+
+    def _up_to_date(self, model: Model) -> _Cache:
+        cache = self._cache
+        stale = cache is None or cache.epoch != model.epoch or model.V is None or len(cache.models) >= MAX_VERSIONS
+        if cache is None or stale:
+            mean, variance = self.scan(model)
+            self.n_scans += 1
+            version = torch.zeros(len(self.X), dtype=torch.int64, device=self.X.device)
+            cache = self._cache = _Cache(model.epoch, mean, variance.sqrt_(), version, [model])
+        elif cache.models[-1].w is not model.w or cache.models[-1].root is not model.root:
+            cache.models.append(model)
+        return cache
+
+    def _bounds(self, cache: _Cache, model: Model, beta: float) -> Tensor:
+        if len(cache.models) == 1:
+            return torch.add(cache.mu, cache.sd, alpha=beta)
+        width = _drifts(cache, model).add_(beta)
+        return torch.addcmul(cache.mu, cache.sd, width.index_select(0, cache.version))
+
+    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Choice:
+        """Compute exactly, best bound first, until no remaining bound beats the best exact score."""
+        best, slack, chunk = -math.inf, 0.0, 256
+        # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
+        rows = bound.argmax()[None]
+        if math.isfinite(float(bound[self._winner])):
+            rows = rows.new_tensor([*{int(rows), self._winner}])
+        candidates: Tensor | None = None
+        seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        while len(rows):
+            mean, variance = model(self.X[rows])
+            sd = variance.sqrt()
+            scores = mean + beta * sd
+            slack = max(slack, SLACK * float((mean.abs() + (1.0 + beta) * sd).max()))
+            cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.models) - 1
+            bound[rows] = -math.inf
+            best = max(best, float(scores.max()))
+            seen.append((rows, scores, mean, variance))
+            self.n_refreshed += len(rows)
+            # `best` only grows, so what falls below it once is never looked at again.
+            above = (bound if candidates is None else bound[candidates]) > best - slack
+            left = torch.nonzero(above)[:, 0]
+            candidates = left if candidates is None else candidates[left]
+            rows = candidates
+            if len(rows) > 2 * chunk:
+                rows = rows[bound[rows].topk(chunk).indices]
+                chunk *= 2
+        all_rows, scores, mean, variance = (torch.cat(parts) for parts in zip(*seen, strict=True))
+        tied = scores >= best - 1e-3 * slack
+        at = int(torch.where(tied, all_rows, len(self.X)).argmin())
+        self._winner = int(all_rows[at])
+        return Choice(self._winner, float(scores[at]), float(mean[at]), float(variance[at]))
+
+
+def _drifts(cache: _Cache, model: Model) -> Tensor:
+    """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
+    assert model.V is not None
+    D = model.w - torch.stack([old.w for old in cache.models])
+    return ((D @ model.V) * D).sum(1).clamp_min_(0.0).div_(model.lam).sqrt_()
+
+
+def argmax_of(
+    search: PoolMaximizer, model: Model, acquisition: Acquisition | Thompson, excluded: Tensor, rng: np.random.Generator
+) -> int:
+    """The arm that maximises any acquisition: lazily for upper confidence bounds, else by a scan of the pool."""
+    if isinstance(acquisition, UCB):
+        return search.argmax(model, acquisition.beta, excluded).index
+    if isinstance(acquisition, Thompson):
+        return _best_of(search.thompson(model, rng), excluded)
+    return _best_of(acquisition(*search.scan(model)), excluded)
+
+
+def _best_of(scores: Tensor, excluded: Tensor) -> int:
+    return int(scores.masked_fill(excluded, -math.inf).argmax())

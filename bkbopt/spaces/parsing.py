@@ -1,0 +1,135 @@
+"""Search spaces as people write them, and as they are saved."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.parameters import Categorical, Float, Int, Parameter, as_python, shown
+
+__all__ = ["describe", "parse", "read_description"]
+
+T = TypeVar("T")
+Items = tuple[tuple[str, Parameter], ...]
+
+_CLASSES: dict[str, type[Parameter]] = {"float": Float, "int": Int, "categorical": Categorical}
+_FIELDS = {"float": ("low", "high", "log", "step"), "int": ("low", "high", "log", "step"), "categorical": ("choices",)}
+
+
+def parse(spec: object) -> Items:
+    """Read the forms that `Space.parse` lists, except a `Space` itself."""
+    if isinstance(spec, Mapping):
+        return tuple((name, _named(name, _parse_value, value)) for name, value in spec.items())
+    if isinstance(spec, np.ndarray):
+        spec = spec.tolist()
+    if isinstance(spec, (list, tuple)):
+        return tuple((f"x{i}", _named(f"x{i}", _parse_bounds, value)) for i, value in enumerate(spec))
+    raise ArgumentTypeError(
+        f"space: expected a dict of parameters or a list of (low, high) pairs, got {_with_type(spec)}"
+    )
+
+
+def describe(items: Items) -> list[dict[str, Any]]:
+    """Describe parameters in JSON's terms."""
+    return [{"name": name, **_named(name, _describe_parameter, parameter)} for name, parameter in items]
+
+
+def read_description(description: object) -> Items:
+    """Read what `describe` wrote."""
+    if not isinstance(description, list):
+        raise ArgumentTypeError(f"parameters: expected a list of descriptions, got {shown(description)}")
+    return tuple(map(_read_parameter, description))
+
+
+def _named(name: object, build: Callable[[Any], T], value: object) -> T:
+    try:
+        return build(value)
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise type(error)(f"parameter {name!r}: {error}") from None
+
+
+def _parse_value(value: object) -> Parameter:
+    if isinstance(value, Parameter):
+        return value
+    if isinstance(value, tuple):
+        return _parse_bounds(value)
+    if isinstance(value, (list, set, frozenset)):
+        return Categorical(value)  # type: ignore[arg-type]  # a set is put in order
+    kind = {base.__name__ for base in type(value).__mro__} & _DISTRIBUTIONS.keys()
+    if kind:
+        return _DISTRIBUTIONS[kind.pop()](value)
+    if value is None or isinstance(value, (bool, int, float, str, np.bool_, np.integer, np.floating)):
+        return _fixed(value)
+    raise ArgumentTypeError(
+        "expected a Float, Int, Categorical, a tuple (low, high), a list of choices, an Optuna distribution"
+        f" or a number, string, bool or None as a fixed value, got {_with_type(value)}"
+    )
+
+
+def _parse_bounds(value: object) -> Parameter:
+    if isinstance(value, Parameter):
+        return value
+    if not isinstance(value, (tuple, list)):
+        raise ArgumentTypeError(f"expected a pair (low, high), got {_with_type(value)}")
+    if len(value) != 2:
+        raise ArgumentError(f"expected a pair (low, high), got {shown(value)}: choices are given as a list in a dict")
+    return Float(*value)
+
+
+def _fixed(value: Any) -> Parameter:
+    value = as_python(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Int(value, value)  # rather than a choice, so that a whole float (from a data frame) matches
+    if isinstance(value, float) and math.isfinite(value):
+        return Float(value, value)
+    return Categorical([value])
+
+
+# Recognised by name, so that Optuna need not be installed.
+_DISTRIBUTIONS: dict[str, Callable[[Any], Parameter]] = {
+    "FloatDistribution": lambda given: Float(given.low, given.high, log=given.log, step=given.step),
+    "IntDistribution": lambda given: Int(given.low, given.high, log=given.log, step=given.step),
+    "CategoricalDistribution": lambda given: Categorical(given.choices),
+}
+
+
+def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
+    kind = next(kind for kind, cls in _CLASSES.items() if isinstance(parameter, cls))
+    if isinstance(parameter, Categorical):
+        return {"type": kind, "choices": [_describe_choice(choice) for choice in parameter.choices]}
+    return {"type": kind, **{field: getattr(parameter, field) for field in _FIELDS[kind]}}
+
+
+def _describe_choice(choice: object) -> object:
+    if choice is not None and type(choice) not in (bool, int, float, str):
+        raise ArgumentError(
+            f"expected choices that can be saved (None, bool, int, float, str), got {_with_type(choice)}:"
+            " use strings as choices and look the objects up by them"
+        )
+    # Strict JSON has no words for these three.
+    return {"float": repr(choice)} if isinstance(choice, float) and not math.isfinite(choice) else choice
+
+
+def _read_parameter(entry: object) -> tuple[str, Parameter]:
+    fields = dict(entry) if isinstance(entry, Mapping) else {}
+    name, kind = fields.pop("name", None), fields.pop("type", None)
+    if not isinstance(kind, str) or set(fields) != set(_FIELDS.get(kind, ())) or not fields:
+        raise ArgumentError(f"parameters: expected a description of a parameter, got {shown(entry)}")
+    if kind == "categorical" and isinstance(fields["choices"], list):
+        fields["choices"] = [_named(name, _read_choice, choice) for choice in fields["choices"]]
+    return name, _named(name, lambda given: _CLASSES[kind](**given), fields)
+
+
+def _read_choice(choice: object) -> object:
+    if not isinstance(choice, (dict, list)):
+        return choice
+    word = choice.get("float") if isinstance(choice, dict) else None
+    if word not in ("inf", "-inf", "nan"):
+        raise ArgumentError(f"expected a saved choice, got {shown(choice)}")
+    return float(word)
+
+
+def _with_type(value: object) -> str:
+    return f"{shown(value)} of type {type(value).__name__}"

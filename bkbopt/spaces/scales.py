@@ -1,0 +1,152 @@
+"""The scales on which the columns of a search space are encoded.
+
+A scale knows geometry only: how *positions* become encoded numbers and back, a whole column at once. A position is
+the value itself on a continuum, and the number of the grid point or of the choice, from 0, everywhere else.
+
+The encoding of a grid point has to be the same to the last bit wherever it is computed. Logarithms are the danger: an
+array library may round them differently with the layout of the array. Hence one library throughout, numpy, and fresh
+contiguous arrays in front of each logarithm.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Scale"]
+
+Array = NDArray[np.float64]
+Positions = NDArray[Any]  # float64 on a continuum, int64 on a grid
+
+
+class Scale(Protocol):
+    """Geometry of one column; all arrays are (n,)."""
+
+    def encoded(self, positions: Positions) -> Array:
+        """Encode positions."""
+        ...
+
+    def nearest(self, encoded: Array) -> Positions:
+        """Give the feasible position nearest to each number, as distances are on the encoded scale."""
+        ...
+
+    def spread(self, unit: Array) -> Positions:
+        """Map [0, 1] onto all positions so that uniform numbers give the scale's natural distribution."""
+        ...
+
+
+@dataclass(frozen=True)
+class Continuum:
+    """An interval, mapped to [0, 1] evenly in the value or in its logarithm."""
+
+    low: float
+    high: float
+    log: bool
+
+    def encoded(self, positions: Positions) -> Array:
+        """See `Scale`."""
+        offset = positions - self.low
+        return self._log1p(offset) / self._width if self.log else offset / self._width
+
+    def nearest(self, encoded: Array) -> Positions:
+        """See `Scale`."""
+        unit = np.clip(encoded, 0.0, 1.0)
+        exponent = unit * self._width
+        with np.errstate(over="ignore"):  # past the largest double only to be clipped
+            value = self.low + (self.low * np.expm1(exponent) if self.log else exponent)
+        # The inverse is off by a few roundings. A Newton step, and steps to the next double, make the value one that
+        # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
+        value = self._within(unit, value)
+        error = (unit - self.encoded(value)) * self._width
+        value = self._within(unit, value + (error * value if self.log else error))
+        for _ in range(2):
+            error = unit - self.encoded(value)
+            other = self._within(unit, np.nextafter(value, np.copysign(np.inf, error)))
+            value = np.where(np.abs(unit - self.encoded(other)) < np.abs(error), other, value)
+        return value
+
+    def _within(self, unit: Array, value: Array) -> Array:
+        return np.clip(np.where(unit == 1.0, self.high, value), self.low, self.high)
+
+    def spread(self, unit: Array) -> Positions:
+        """See `Scale`."""
+        return self.nearest(unit)
+
+    @cached_property
+    def _width(self) -> float:
+        return float(self._log1p(np.array([self.high - self.low]))[0]) if self.log else self.high - self.low
+
+    def _log1p(self, offset: Array) -> Array:
+        return np.log1p(offset / self.low)  # log(value / low), but accurate also where value is close to low
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal steps: grid point k of n is encoded as k / (n - 1)."""
+
+    n: int
+
+    def encoded(self, positions: Positions) -> Array:
+        """See `Scale`."""
+        return positions / np.float64(self.n - 1)
+
+    def nearest(self, encoded: Array) -> Positions:
+        """See `Scale`."""
+        return np.rint(np.clip(encoded, 0.0, 1.0) * (self.n - 1)).astype(np.int64)
+
+    def spread(self, unit: Array) -> Positions:
+        """See `Scale`."""
+        return np.clip(np.floor(unit * self.n), 0, self.n - 1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LogGrid:
+    """The whole numbers low, ..., low + n - 1; grid point k is encoded as log(1 + k / low), scaled to end at 1."""
+
+    low: int
+    n: int
+
+    def encoded(self, positions: Positions) -> Array:
+        """See `Scale`."""
+        return np.log1p(positions / np.float64(self.low)) / self._width
+
+    def nearest(self, encoded: Array) -> Positions:
+        """See `Scale`."""
+        unit = np.clip(encoded, 0.0, 1.0)
+        below = np.floor(self.low * np.expm1(unit * self._width)).astype(np.int64)
+        below = np.clip(below, 0, self.n - 2)
+        above_is_nearer = self.encoded(below + 1) - unit < unit - self.encoded(below)
+        return np.asarray(below + above_is_nearer)
+
+    def spread(self, unit: Array) -> Positions:
+        """See `Scale`."""
+        start = self.low - 0.5  # every number owns the half step on both sides, as in Optuna
+        value = start * np.exp(unit * math.log((self.low + self.n - 0.5) / start))
+        return np.clip(np.floor(value + 0.5).astype(np.int64) - self.low, 0, self.n - 1)
+
+    @cached_property
+    def _width(self) -> float:
+        # By the same function as the columns, so that the last point is encoded as exactly 1.
+        return float(np.log1p(np.array([self.n - 1]) / np.float64(self.low))[0])
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Unordered choices: choice k is encoded as k."""
+
+    n: int
+
+    def encoded(self, positions: Positions) -> Array:
+        """See `Scale`."""
+        return positions.astype(np.float64)
+
+    def nearest(self, encoded: Array) -> Positions:
+        """See `Scale`."""
+        return np.clip(np.rint(encoded), 0, self.n - 1).astype(np.int64)
+
+    def spread(self, unit: Array) -> Positions:
+        """See `Scale`."""
+        return Grid(self.n).spread(unit)

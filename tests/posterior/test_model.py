@@ -1,0 +1,100 @@
+"""Posteriors: samples, joint covariances and gradients, against what they claim to be."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chi2
+from torch import Tensor
+
+from bkbopt import BKB, ExactGP, FourierGP
+from bkbopt.kernels import matern52
+from bkbopt.posterior.model import Posterior
+from bkbopt.surrogates import Surrogate
+
+KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05
+MAKERS = {
+    "exact": lambda: ExactGP(KERNEL, NOISE),
+    "bkb": lambda: BKB(KERNEL, NOISE, max_inducing=15),
+    "sor": lambda: BKB(KERNEL, NOISE, max_inducing=15, variance="sor"),
+    "fourier": lambda: FourierGP(KERNEL, NOISE, n_frequencies=20),
+}
+
+
+def random_points(n: int, seed: int) -> Tensor:
+    return torch.as_tensor(np.random.default_rng(seed).random((n, 2)))
+
+
+@pytest.fixture(params=MAKERS)
+def gp(request: pytest.FixtureRequest) -> Surrogate:
+    """A surrogate that knows forty points."""
+    made: Surrogate = MAKERS[request.param]()
+    X = random_points(40, 0)
+    made.observe(X, torch.sin(5.0 * X[:, 0]))
+    return made
+
+
+def test_samples_have_the_posteriors_mean_and_covariance(gp: Surrogate) -> None:
+    posterior = gp.posterior(random_points(5, 1))
+    n = 20_000
+    samples = posterior.sample(n, seed=3)
+    assert samples.shape == (n, 5)
+    L = np.linalg.cholesky(posterior.covariance.numpy() + 1e-12 * np.eye(5))
+    white = np.linalg.solve(L, (samples - posterior.mean).numpy().T)
+    # White noise: its mean's norm and its covariance's deviation follow laws; these are their far tails.
+    assert n * (white.mean(1) ** 2).sum() < chi2.ppf(1.0 - 1e-6, 5)
+    np.testing.assert_allclose(np.cov(white), np.eye(5), atol=6.0 * (2.0 / n) ** 0.5)
+
+
+def test_samples_repeat_with_their_seed_and_only_then(gp: Surrogate) -> None:
+    posterior = gp.posterior(random_points(5, 1))
+    assert torch.equal(posterior.sample(3, seed=1), posterior.sample(3, seed=1))
+    assert not torch.equal(posterior.sample(3, seed=1), posterior.sample(3, seed=2))
+    assert not torch.equal(posterior.sample(3), posterior.sample(3))
+    assert posterior.sample().shape == (1, 5)
+
+
+def test_covariance_is_symmetric_positive_and_has_the_variances_on_its_diagonal(gp: Surrogate) -> None:
+    X = torch.cat([random_points(60, 1), gp.observations.X[:10], random_points(2, 1)])  # with repeats
+    posterior = gp.posterior(X)
+    C = posterior.covariance
+    np.testing.assert_allclose(C, C.T, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(C.diagonal(), posterior.variance, rtol=0.0, atol=1e-13)
+    assert float(torch.linalg.eigvalsh(C)[0]) > -1e-13
+    assert float(posterior.variance.min()) >= 0.0
+    assert posterior.sample(2, seed=0).shape == (2, 72)
+
+
+def test_leverage_and_stddev_are_the_variance_in_other_units(gp: Surrogate) -> None:
+    posterior = gp.posterior(random_points(5, 1))
+    assert isinstance(posterior, Posterior)
+    torch.testing.assert_close(posterior.leverage * gp.noise, posterior.variance, rtol=1e-15, atol=0.0)
+    torch.testing.assert_close(posterior.stddev**2, posterior.variance, rtol=1e-14, atol=0.0)
+
+
+def test_posterior_is_differentiable_in_the_points(gp: Surrogate) -> None:
+    X = random_points(4, 1).requires_grad_()
+
+    def all_of_it(T: Tensor) -> tuple[Tensor, ...]:
+        p = gp.posterior(T)
+        return p.mean, p.variance, p.stddev, p.covariance
+
+    assert torch.autograd.gradcheck(all_of_it, (X,))
+
+
+def test_sample_is_differentiable_in_the_points(gp: Surrogate) -> None:
+    X = random_points(2, 1).requires_grad_()
+    assert torch.autograd.gradcheck(lambda T: gp.posterior(T).sample(2, seed=0), (X,))
+
+
+def test_collapsed_predictor_is_the_model(gp: Surrogate) -> None:
+    X = torch.cat([random_points(60, 1), gp.observations.X, torch.full((1, 2), 30.0).double()])
+    for a, b in zip(gp.model.collapse()(X), gp.model(X), strict=True):
+        # Its rounding error is relative to the prior variance 2, through a dictionary of condition 1e3.
+        np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-11)
+
+
+def test_collapsed_predictor_of_a_starved_model_is_the_model() -> None:
+    starved = MAKERS["sor"]()
+    starved.observe(random_points(40, 0), np.arange(40.0))
+    X = random_points(50, 1)
+    np.testing.assert_allclose(starved.model.collapse()(X)[1], starved.model(X)[1], rtol=0.0, atol=1e-12)

@@ -1,0 +1,92 @@
+"""Observations against a dictionary of lists."""
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bkbopt.posterior.observations import Observations, row_keys
+
+points = st.tuples(st.sampled_from([0.0, -0.0, 1.0, 1e-300, 2.5]), st.sampled_from([0.0, -1.0, 3.0]))
+values = st.floats(-1e6, 1e6)
+tables = st.lists(st.tuples(points, values), min_size=1, max_size=60)
+
+
+def filled(rows: list[tuple[tuple[float, float], float]], split: int = 0) -> Observations:
+    """The rows, added in one call, or in two."""
+    obs = Observations(2)
+    X = torch.tensor([x for x, _ in rows], dtype=torch.float64)
+    y = torch.tensor([v for _, v in rows], dtype=torch.float64)
+    for part in (slice(None, split), slice(split, None)):
+        if len(y[part]):
+            obs.add(X[part], y[part])
+    return obs
+
+
+@given(tables, st.integers(0, 60))
+def test_counts_and_sums_are_those_of_the_values_grouped_by_point(
+    rows: list[tuple[tuple[float, float], float]], split: int
+) -> None:
+    obs = filled(rows, split)
+    groups: dict[tuple[float, float], list[float]] = {}
+    for x, v in rows:
+        groups.setdefault(x, []).append(v)  # a dictionary, too, takes 0.0 and -0.0 for one key
+    assert len(obs) == len(groups)
+    assert obs.total == len(rows)
+    assert [tuple(x) for x in obs.X.tolist()] == list(groups)  # in order of arrival
+    assert obs.n.tolist() == [len(g) for g in groups.values()]
+    # Sums differ by the order of addition only; a sum may cancel to nothing, so the tolerance is one of the largest.
+    np.testing.assert_allclose(obs.s, [sum(g) for g in groups.values()], rtol=1e-13, atol=1e-7 * 1e-2)
+    np.testing.assert_allclose(obs.Y2, sum(v * v for _, v in rows), rtol=1e-12)
+
+
+@given(tables)
+def test_find_returns_the_row_that_add_returned(rows: list[tuple[tuple[float, float], float]]) -> None:
+    obs = Observations(2)
+    for x, v in rows:
+        at = obs.add(torch.tensor([x], dtype=torch.float64), torch.tensor([v], dtype=torch.float64))
+        assert obs.find(torch.tensor(x, dtype=torch.float64)) == int(at[0])
+    assert obs.find(torch.tensor([9.0, 9.0], dtype=torch.float64)) is None
+
+
+@given(tables)
+def test_state_round_trip_is_bit_for_bit_and_goes_on(rows: list[tuple[tuple[float, float], float]]) -> None:
+    one = filled(rows)
+    two = Observations.from_state(one.state_dict())
+    for obs in (one, two):
+        obs.add(torch.tensor([[7.0, 7.0], [0.0, 0.0]], dtype=torch.float64), torch.tensor([0.1, 0.2]).double())
+    assert torch.equal(one.X, two.X)
+    assert torch.equal(one.n, two.n)
+    assert torch.equal(one.s, two.s)
+    assert (one.total, one.Y2, one.dim) == (two.total, two.Y2, two.dim)
+
+
+def test_empty_state_round_trip_accepts_points_afterwards() -> None:
+    obs = Observations.from_state(Observations(3).state_dict())
+    obs.add(torch.ones(1, 3, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+    assert len(obs) == 1
+
+
+def test_growth_keeps_every_point() -> None:
+    obs = Observations(1)
+    X = torch.arange(1000, dtype=torch.float64)[:, None]
+    for x in X.split(7):
+        obs.add(x, x[:, 0] * 2.0)
+    assert torch.equal(obs.X, X)
+    assert torch.equal(obs.s, 2.0 * X[:, 0])
+
+
+def test_the_callers_tensors_are_neither_kept_nor_changed() -> None:
+    X, y = torch.ones(2, 2, dtype=torch.float64), torch.ones(2, dtype=torch.float64)
+    obs = Observations(2)
+    obs.add(X, y)
+    assert torch.equal(X, torch.ones(2, 2, dtype=torch.float64))
+    X.zero_()
+    assert obs.X.tolist() == [[1.0, 1.0]]
+
+
+def test_row_keys_tell_apart_what_differs_in_the_last_bit() -> None:
+    X = torch.tensor([[1.0], [np.nextafter(1.0, 2.0)], [1.0], [0.0], [-0.0]], dtype=torch.float64)
+    a, b, c, zero, negative_zero = row_keys(X)
+    assert a == c != b
+    assert zero == negative_zero

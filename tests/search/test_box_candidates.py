@@ -1,0 +1,243 @@
+"""Boxes: the initial design, constraints, fixed values, and grids that are searched exactly."""
+
+import math
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
+from bkbopt.search.acquisition import UCB
+from bkbopt.search.box_candidates import BoxDomain
+
+SPACE = {"x": (0.0, 1.0), "rate": bo.Float(1e-4, 1.0, log=True), "n": bo.Int(1, 5), "kind": ["a", "b", "c"]}
+NOTHING = torch.zeros(0, 1, dtype=torch.float64)
+
+
+def box(spec: Any, feasible: Any = None, seed: int = 0) -> BoxDomain:
+    return BoxDomain(bo.Space.parse(spec), feasible, seed)
+
+
+def run(opt: bo.Optimizer, n: int, f: Any) -> list[dict[str, Any]]:
+    asked = []
+    for _ in range(n):
+        trial = opt.ask()
+        asked.append(dict(trial.params))
+        opt.tell(trial, f(trial.params))
+    return asked
+
+
+def test_startup_is_even_over_a_box() -> None:
+    domain, rng = box({"x": (0.0, 1.0), "y": (0.0, 1.0)}), np.random.default_rng(0)
+    X = torch.stack([domain.startup(rng, NOTHING) for _ in range(64)])
+    # A scrambled Sobol net: each of the 64 elementary intervals of 8 x 8 holds exactly one point.
+    cells = {(int(8 * a), int(8 * b)) for a, b in X.tolist()}
+    assert len(cells) == 64
+
+
+def test_startup_point_survives_its_parameters() -> None:
+    domain, rng = box(SPACE), np.random.default_rng(0)
+    for _ in range(50):
+        x = domain.startup(rng, NOTHING)
+        assert torch.equal(domain.encode([domain.describe(x)[0]])[0], x)
+
+
+def test_log_scale_is_searched_evenly_in_the_logarithm() -> None:
+    domain, rng = box({"rate": bo.Float(1e-4, 1.0, log=True)}), np.random.default_rng(0)
+    rates = [domain.describe(domain.startup(rng, NOTHING))[0]["rate"] for _ in range(64)]
+    assert sum(r < 1e-2 for r in rates) == 32
+
+
+def test_fixed_values_are_in_every_proposal() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "k": 3, "s": "adam", "z": (2.0, 2.0)}, seed=0, n_startup_trials=3)
+    for params in run(opt, 6, lambda p: p["x"]):
+        assert (params["k"], params["s"], params["z"]) == (3, "adam", 2.0)
+        assert list(params) == ["x", "k", "s", "z"]
+
+
+def test_space_of_one_point_can_be_asked_for_ever() -> None:
+    opt = bo.Optimizer({"k": 3, "s": "adam"}, seed=0, n_startup_trials=2)
+    rng = np.random.default_rng(0)
+    assert run(opt, 8, lambda p: 5.0 + rng.standard_normal()) == [{"k": 3, "s": "adam"}] * 8
+    rec = opt.recommend()
+    assert rec.params == {"k": 3, "s": "adam"}
+    assert math.isfinite(rec.mean)
+    assert opt.regret_certificate().bound >= 0.0
+    opt = bo.Optimizer({"k": 3}, duplicates="avoid")
+    opt.tell(opt.ask(), 1.0)
+    with pytest.raises(SpaceExhaustedError, match="all 1 points"):
+        opt.ask()
+
+
+def test_discrete_space_is_searched_exactly() -> None:
+    domain = box({"a": bo.Int(0, 30), "b": bo.Int(0, 30), "c": ["x", "y"]})
+    assert domain.n_arms == 31 * 31 * 2
+    X = domain.space.all_points(10_000)
+    rng = np.random.default_rng(0)
+    gp = bo.ExactGP(bo.kernels.matern52(3, categorical=(2,)), noise=1e-2)
+    rows = rng.integers(len(X), size=12)
+    gp.observe(X[rows], rng.standard_normal(12))
+    x = domain.suggest(gp.model, UCB(1.5), gp.observations.X[:1], rng, NOTHING)
+    scores = UCB(1.5)(*gp.model(X))
+    assert float(UCB(1.5)(*gp.model(x[None]))) == pytest.approx(float(scores.max()), abs=1e-9)
+
+
+def test_continuum_has_no_arms_and_is_not_discrete() -> None:
+    assert box(SPACE).n_arms is None
+    assert not box(SPACE).is_discrete
+    big = box({f"n{i}": bo.Int(0, 99) for i in range(4)})
+    assert big.is_discrete
+    assert big.n_arms is None  # 10^8 points are not listed
+
+
+def test_upper_bound_is_at_least_that_of_any_point() -> None:
+    for spec in (SPACE, {"n": bo.Int(0, 500), "c": ["a", "b"]}, {"k": 1}):
+        domain, rng = box(spec), np.random.default_rng(0)
+        X = torch.stack([domain.startup(rng, NOTHING) for _ in range(12)])
+        gp = bo.ExactGP(bo.kernels.matern52(domain.dim, categorical=domain.categorical), noise=1e-2)
+        gp.observe(X, rng.standard_normal(12))
+        _, bound = domain.upper_bound(gp.model, 2.0, X[:3])
+        some = torch.stack([domain.startup(rng, NOTHING) for _ in range(200)])
+        assert bound >= float(UCB(2.0)(*gp.model(some)).max()) - 1e-7  # rounding of the collapsed predictor
+
+
+@pytest.mark.parametrize("spec", [SPACE, {"n": bo.Int(0, 40), "kind": ["a", "b"]}, [(0.0, 1.0)] * 3])
+def test_pending_points_are_not_proposed_again(spec: Any) -> None:
+    opt = bo.Optimizer(spec, seed=0, n_startup_trials=6)
+    for n in (6, 20):  # in the initial design, and by the model
+        trials = opt.ask(n)
+        assert len({tuple(t.params.values()) for t in trials}) == n
+        for t in trials:
+            opt.tell(t, float(next(iter(t.params.values()))))
+
+
+def test_fewer_points_than_workers_are_shared() -> None:
+    opt = bo.Optimizer({"c": ["a", "b", "c"]}, seed=0, n_startup_trials=3)
+    first = opt.ask(7)
+    assert {t.params["c"] for t in first[:3]} == {"a", "b", "c"}
+    for t in first:
+        opt.tell(t, 1.0)
+    assert {t.params["c"] for t in opt.ask(7)[:3]} == {"a", "b", "c"}
+
+
+BOUND = st.floats(0.15, 0.85)
+
+
+@settings(max_examples=6)
+@given(a=BOUND, b=BOUND, above=st.booleans(), kinds=st.sets(st.sampled_from("abc"), min_size=1), seed=st.integers(0, 9))
+def test_constraint_holds_for_every_proposal(a: float, b: float, above: bool, kinds: set[str], seed: int) -> None:
+    def feasible(p: Any) -> bool:
+        inside = p["x"] + 0.2 * p["n"] <= a + 1.0
+        return inside and ((p["y"] > b) if above else (p["y"] < b)) and p["kind"] in kinds
+
+    spec = {"x": (0.0, 1.0), "y": (0.0, 1.0), "n": bo.Int(1, 5), "kind": list("abc")}
+    opt = bo.Optimizer(spec, seed=seed, n_startup_trials=4, feasible=feasible)
+    # The objective is best outside of the constraint.
+    for params in run(opt, 8, lambda p: -p["x"] + (p["y"] if above else -p["y"])):
+        assert feasible(params)
+    assert all(feasible(t.params) for t in opt.ask(3))
+
+
+@settings(max_examples=12)
+@given(allowed=st.sets(st.tuples(st.integers(0, 4), st.sampled_from("ab")), min_size=1, max_size=6))
+def test_constraint_on_a_grid_is_met_until_its_points_are_used_up(allowed: set[tuple[int, str]]) -> None:
+    opt = bo.Optimizer(
+        {"n": bo.Int(0, 4), "c": ["a", "b"]},
+        seed=0,
+        n_startup_trials=2,
+        feasible=lambda p: (p["n"], p["c"]) in allowed,
+        duplicates="avoid",
+    )
+    asked = run(opt, len(allowed), lambda p: p["n"])
+    assert {(p["n"], p["c"]) for p in asked} == allowed
+    with pytest.raises(SpaceExhaustedError):
+        opt.ask()
+
+
+def test_narrow_constraint_is_met_by_random_search() -> None:
+    opt = bo.Optimizer(
+        [(0.0, 1.0)] * 2, seed=0, n_startup_trials=2, feasible=lambda p: abs(p["x0"] - 0.5) < 0.01 and p["x1"] < 0.3
+    )
+    for params in run(opt, 5, lambda p: p["x1"]):
+        assert abs(params["x0"] - 0.5) < 0.01
+
+
+@pytest.mark.parametrize("spec", [{"x": (0.0, 1.0)}, {"n": bo.Int(0, 9)}, {f"n{i}": bo.Int(0, 99) for i in range(4)}])
+def test_impossible_constraint_is_a_clear_error(spec: Any) -> None:
+    opt = bo.Optimizer(spec, seed=0, n_startup_trials=1, feasible=lambda p: False)
+    with pytest.raises((ArgumentError, SpaceExhaustedError), match="feasible"):
+        opt.ask()
+    assert opt.trials == []
+    # Also when the model is in charge already.
+    params = dict.fromkeys(spec, 0)
+    opt.tell(params, 1.0)
+    with pytest.raises((ArgumentError, SpaceExhaustedError), match="feasible"):
+        opt.ask()
+    assert len(opt.trials) == 1
+
+
+def test_constraint_is_asked_once_a_point_and_cannot_change_the_trial() -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def feasible(p: Any) -> bool:
+        calls.append(tuple(p.values()))
+        p.clear()
+        return True
+
+    opt = bo.Optimizer({"n": bo.Int(0, 9), "c": ["a", "b"]}, seed=0, n_startup_trials=3, feasible=feasible)
+    assert all(set(p) == {"n", "c"} for p in run(opt, 10, lambda p: p["n"]))
+    assert len(calls) == len(set(calls))
+
+
+def test_optuna_distributions_ask_the_same_as_our_own_classes() -> None:
+    d = optuna.distributions
+    theirs = {
+        "x": d.FloatDistribution(0.0, 1.0),
+        "rate": d.FloatDistribution(1e-4, 1.0, log=True),
+        "step": d.FloatDistribution(0.0, 1.0, step=0.25),
+        "n": d.IntDistribution(1, 9, step=2),
+        "kind": d.CategoricalDistribution(["a", "b"]),
+    }
+    ours = {
+        "x": bo.Float(0.0, 1.0),
+        "rate": bo.Float(1e-4, 1.0, log=True),
+        "step": bo.Float(0.0, 1.0, step=0.25),
+        "n": bo.Int(1, 9, step=2),
+        "kind": bo.Categorical(["a", "b"]),
+    }
+    a, b = (run(bo.Optimizer(s, seed=3, n_startup_trials=4), 8, lambda p: p["x"] + p["n"]) for s in (theirs, ours))
+    assert a == b
+    for params in a:
+        for name, value in params.items():
+            assert theirs[name]._contains(theirs[name].to_internal_repr(value))
+
+
+def test_list_of_pairs_names_its_parameters() -> None:
+    pairs = bo.Optimizer([(0.0, 1.0), (2.0, 5.0)], seed=3, n_startup_trials=3)
+    named = bo.Optimizer({"x0": (0.0, 1.0), "x1": (2.0, 5.0)}, seed=3, n_startup_trials=3)
+    assert run(pairs, 6, lambda p: p["x0"]) == run(named, 6, lambda p: p["x0"])
+
+
+def test_steps_and_whole_numbers_stay_on_their_grid() -> None:
+    opt = bo.Optimizer({"s": bo.Float(0.1, 0.9, step=0.1), "n": bo.Int(10, 1000, step=30), "x": (0.0, 1.0)}, seed=1)
+    opt.n_startup_trials = 4
+    for p in run(opt, 12, lambda p: p["s"] * p["n"]):
+        assert p["s"] in [round(0.1 * i, 1) for i in range(1, 10)]
+        assert type(p["n"]) is int
+        assert (p["n"] - 10) % 30 == 0
+
+
+def test_categories_have_no_order() -> None:
+    # The same objective with the names of the choices exchanged: the same search up to the names.
+    f = {"a": 1.0, "b": -1.0, "c": 0.0, "d": 0.5}
+    swap = {"a": "c", "b": "d", "c": "a", "d": "b"}
+    one = bo.Optimizer({"k": list("abcd"), "x": (0.0, 1.0)}, seed=0, n_startup_trials=4)
+    two = bo.Optimizer({"k": [swap[k] for k in "abcd"], "x": (0.0, 1.0)}, seed=0, n_startup_trials=4)
+    a = run(one, 10, lambda p: f[p["k"]] + p["x"])
+    b = run(two, 10, lambda p: f[{v: k for k, v in swap.items()}[p["k"]]] + p["x"])
+    assert [swap[p["k"]] for p in a] == [p["k"] for p in b]

@@ -1,0 +1,249 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from bkbopt.errors import ArgumentError
+from bkbopt.spaces.space import Categorical, Column, Float, Int, Space
+
+EPS = 2.0**-52
+
+# ---------------------------------------------------------------- forms of a space
+
+
+def test_space_is_read_from_a_dict_of_all_forms():
+    space = Space.parse(
+        {
+            "pair": (0, 2),
+            "list": ["a", "b"],
+            "set": {3, 1, 2},
+            "float": Float(1e-3, 1, log=True),
+            "int": Int(1, 5),
+            "text": "fixed",
+            "number": 7,
+            "real": 0.5,
+            "flag": True,
+            "none": None,
+        }
+    )
+    assert space.names == ("pair", "list", "set", "float", "int", "text", "number", "real", "flag", "none")
+    assert space.parameters["pair"] == Float(0.0, 2.0)
+    assert space.parameters["set"] == Categorical([1, 2, 3])
+    assert space.columns == (
+        Column("pair", "float", None),
+        Column("list", "categorical", 2),
+        Column("set", "categorical", 3),
+        Column("float", "float", None),
+        Column("int", "int", 5),
+    )
+    assert (space.dim, space.categorical, space.numeric) == (5, (1, 2), (0, 3, 4))
+    (params,) = space.decode(torch.zeros(1, 5))
+    assert params == {
+        "pair": 0.0, "list": "a", "set": 1, "float": 1e-3, "int": 1,
+        "text": "fixed", "number": 7, "real": 0.5, "flag": True, "none": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "spec", [[(0, 1), (-5, 10)], [[0, 1], [-5, 10]], ((0, 1), (-5, 10)), np.array([[0, 1], [-5, 10]])]
+)
+def test_list_of_pairs_names_its_parameters_by_number(spec):
+    assert Space.parse(spec) == Space.parse({"x0": (0, 1), "x1": (-5, 10)})
+
+
+def test_parse_returns_a_space_as_it_is():
+    space = Space.parse([(0, 1)])
+    assert Space.parse(space) is space
+
+
+def test_set_of_choices_has_one_order():
+    assert Space.parse({"a": {"b", "a", "c"}}) == Space.parse({"a": ["a", "b", "c"]})
+
+
+def test_parameters_are_read_only():
+    with pytest.raises(TypeError):
+        Space.parse([(0, 1)]).parameters["x0"] = Float(0, 2)
+
+
+@pytest.mark.parametrize("value", [np.int64(3), np.float64(0.25), np.bool_(True), np.str_("a")])
+def test_numpy_scalars_fix_python_values(value):
+    (params,) = Space.parse({"p": value}).decode(torch.zeros(1, 0))
+    assert type(params["p"]) is type(value.item())
+    assert params["p"] == value.item()
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_non_finite_numbers_may_be_fixed_values(value):
+    (params,) = Space.parse({"p": value}).decode(torch.zeros(1, 0))
+    assert repr(params["p"]) == repr(value)
+
+
+def test_bounds_may_be_numpy_scalars_and_whole_floats():
+    assert Float(np.float32(0.5), np.int64(2)) == Float(0.5, 2.0)
+    assert Int(np.int32(1), 1e3) == Int(1, 1000)
+
+
+def test_space_without_free_parameters_has_one_point():
+    space = Space.parse({"a": 1, "b": (2, 2), "c": Float(3, 3, step=1), "d": Int(4, 4, log=True), "e": ["only"]})
+    assert (space.dim, space.cardinality, space.is_discrete) == (0, 1, True)
+    expected = [{"a": 1, "b": 2.0, "c": 3.0, "d": 4, "e": "only"}]
+    assert space.decode(space.all_points(1)) == expected
+    assert space.encode([{}, *expected]).shape == (2, 0)
+    assert space.neighbours(torch.zeros(0)).shape == (0, 0)
+    assert space.sample(3, np.random.default_rng(0)).shape == (3, 0)
+
+
+def test_empty_batches_are_welcome():
+    space = Space.parse({"a": (0, 1), "b": ["x", "y"], "c": Int(1, 9, log=True)})
+    none = torch.zeros(0, 3, dtype=torch.float64)
+    assert space.encode([]).shape == none.shape
+    assert space.decode(none) == []
+    assert space.snap(none).shape == none.shape
+
+
+# ---------------------------------------------------------------- values
+
+
+def test_codes_are_even_in_the_value_or_its_logarithm():
+    log = {"b": Float(1e-4, 1, log=True), "d": Int(1, 100, log=True)}
+    space = Space.parse({"a": (-1, 3), "c": Float(0, 1, step=0.25), **log})
+    X = space.encode([{"a": 0, "b": 1e-1, "c": 0.75, "d": 10}])
+    # Logarithms round: one ulp.
+    torch.testing.assert_close(X, torch.tensor([[0.25, 0.75, 0.75, 0.5]], dtype=torch.float64), rtol=EPS, atol=0)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize(("low", "high"), [(1e-7, 0.3), (0.1, 0.7), (1.0, 1.7e308), (5e-324, 1e-320)])
+def test_ends_of_a_float_are_exact(low, high, log):
+    space = Space.parse({"p": Float(low, high, log=log)})
+    ends = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    assert space.decode(ends) == [{"p": low}, {"p": high}]
+    assert torch.equal(space.encode([{"p": low}, {"p": high}]), ends)
+
+
+def test_steps_are_clean_decimals():
+    space = Space.parse({"p": Float(0, 1, step=0.1)})
+    values = [p["p"] for p in space.decode(space.all_points(20))]
+    assert values == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+
+
+def test_step_that_seems_to_miss_high_by_rounding_reaches_it():
+    assert Float(0.1, 0.3, step=0.2).n_values == 2
+    assert Float(0, 0.3, step=0.1).high == 0.3
+    assert Float(0, 0.35, step=0.1).high == 0.3
+    assert Float(0, 1.7e308, step=1e308).high == 1e308
+    assert Int(1, 10, step=4).high == 9
+
+
+def test_stepped_float_from_long_decimals_keeps_its_grid_when_rebuilt():
+    parameter = Float(0.1 + 0.2, 1.3, step=0.1)
+    assert parameter.n_values == 11
+    assert Float(parameter.low, parameter.high, step=parameter.step) == parameter
+
+
+def test_values_near_the_grid_are_on_it_and_others_are_not():
+    space = Space.parse({"p": Float(0, 1, step=0.1)})
+    assert space.decode(space.encode([{"p": 0.1 + 0.2}, {"p": 1 + 1e-10}])) == [{"p": 0.3}, {"p": 1.0}]
+    with pytest.raises(ArgumentError, match=r"plus a multiple of 0\.1"):
+        space.encode([{"p": 0.3 + 1e-8}])
+
+
+def test_steps_far_from_zero_accept_sums_done_in_doubles():
+    low, step = 1e9 + 0.1, 1e-2
+    space = Space.parse({"p": Float(low, low + 10.001, step=step)})
+    sums = [low + k * step for k in range(1001)]
+    assert sums != [p["p"] for p in space.decode(space.all_points(1001))]
+    assert torch.equal(space.encode([{"p": value} for value in sums]), space.all_points(1001))
+
+
+def test_choices_differ_by_type():
+    space = Space.parse({"p": [1, True, 1.0, "1", None, math.nan, 0, False]})
+    choices = space.parameters["p"].choices
+    assert space.encode([{"p": choice} for choice in choices])[:, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert space.encode([{"p": float("nan")}, {"p": np.float64(1)}, {"p": np.bool_(False)}])[:, 0].tolist() == [5, 2, 7]
+    assert Categorical([1]) != Categorical([True])
+    assert Categorical([math.nan]) == Categorical([float("nan")])
+    assert Categorical([1]) != [1]
+
+
+def test_choices_may_be_any_objects_and_come_back_as_themselves():
+    choices = [[64, 32], [64], {"a": 1}, print, (1, [2]), np.array([1, 2]), np.array([1, 2])]
+    space = Space.parse({"p": choices})
+    decoded = [p["p"] for p in space.decode(space.all_points(10))]
+    assert all(a is b for a, b in zip(decoded, choices, strict=True))
+    assert space.encode([{"p": c} for c in choices])[:, 0].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert space.encode([{"p": [64]}])[0, 0] == 1
+    with pytest.raises(ArgumentError, match="expected one of"):
+        space.encode([{"p": np.array([1, 2])}])
+    assert hash(space) == hash(Space.parse({"p": choices}))
+
+
+def test_int_accepts_whole_floats_and_numpy_scalars():
+    space = Space.parse({"p": Int(0, 10)})
+    X = space.encode([{"p": 3}, {"p": 3.0}, {"p": np.int8(3)}, {"p": np.float32(3)}])
+    assert torch.equal(X, X[:1].expand(4, 1))
+
+
+def test_float_accepts_any_real_number():
+    space = Space.parse({"p": (0, 1)})
+    X = space.encode([{"p": Fraction(1, 2)}, {"p": np.float16(0.5)}, {"p": 0.5}])
+    assert X.tolist() == [[0.5], [0.5], [0.5]]
+
+
+def test_huge_integer_ranges_are_exact():
+    space = Space.parse({"a": Int(0, 10**12), "b": Int(1, 10**12, log=True), "c": Int(10**30, 10**30 + 7)})
+    assert space.cardinality == (10**12 + 1) * 10**12 * 8
+    params = [{"a": 10**12 - 1, "b": 10**12 - 1, "c": 10**30 + 3}, {"a": 123456789012, "b": 2, "c": 10**30}]
+    assert space.decode(space.encode(params)) == params
+
+
+def test_every_value_of_the_largest_log_ints_survives():
+    space = Space.parse({"p": Int(1, 9 * 10**12, log=True)})
+    values = [{"p": 9 * 10**12 - k} for k in range(2000)] + [{"p": k} for k in range(1, 2000)]
+    assert space.decode(space.encode(values)) == values
+
+
+def test_cardinality_is_infinite_with_a_continuum():
+    space = Space.parse({"a": (0, 1), "b": Int(1, 3)})
+    assert space.cardinality == math.inf
+    assert not space.is_discrete
+
+
+def test_neighbours_on_long_grids_step_by_one_two_and_a_tenth():
+    space = Space.parse({"p": Int(0, 100)})
+    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([0.5])))]
+    assert values == [40, 48, 49, 51, 52, 60]
+    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([0.99])))]
+    assert values == [89, 97, 98, 100]
+
+
+def test_sample_is_even_over_grid_values():
+    space = Space.parse({"a": Int(0, 4), "b": ["x", "y", "z"], "c": Float(0, 1, step=0.5)})
+    X = space.sample(30_000, np.random.default_rng(0))
+    for j, column in enumerate(space.columns):
+        shares = torch.unique(X[:, j], return_counts=True)[1] / len(X)
+        assert len(shares) == column.n_values
+        # Five standard deviations of a share; the seed is fixed.
+        assert float((shares - 1 / column.n_values).abs().max()) < 5 * 0.5 / math.sqrt(len(X))
+
+
+def test_sample_repeats_with_its_generator():
+    space = Space.parse({"a": (0, 1), "b": ["x", "y", "z"]})
+    first = space.sample(5, np.random.default_rng(3))
+    assert torch.equal(first, space.sample(5, np.random.default_rng(3)))
+    assert not torch.equal(first, space.sample(5, np.random.default_rng(4)))
+
+
+def test_encoded_points_may_be_float32_arrays_or_need_gradients():
+    space = Space.parse({"a": (0, 1), "b": ["x", "y"]})
+    X = torch.tensor([[0.5, 1.0]], dtype=torch.float64)
+    read_only = X.numpy().copy()
+    read_only.flags.writeable = False
+    for same in (X.float(), X.clone().requires_grad_(), np.asfortranarray(X.numpy()), read_only):
+        snapped = space.snap(same)
+        assert not snapped.requires_grad
+        assert snapped.dtype == torch.float64
+        assert torch.equal(snapped, X)
+        assert space.decode(same) == [{"a": 0.5, "b": "y"}]
