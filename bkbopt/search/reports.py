@@ -1,4 +1,4 @@
-"""What the optimizer reports: records for people and plots."""
+"""What the search reports: records for people and plots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

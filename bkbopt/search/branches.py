@@ -1,11 +1,11 @@
-"""The branches of a conditional space, read off the trials.
+"""The branches of a conditional space, as its conditions say or as the trials show.
 
-Optuna's spaces are defined by running: whether a parameter is suggested may depend on the values of others. A *switch*
-is a discrete parameter whose value decides, in all trials so far, whether some other parameter is there. A *branch* is
-one setting of all switches, with the parameters that come with it. One model over all columns serves every branch.
+A *switch* is a discrete parameter whose value decides whether some other parameter is active. A *branch* is one setting
+of all switches, with the parameters that are active then. One model over all columns serves every branch.
 
-Parameters that come and go for no reason to be seen are proposed in every branch: a proposal that is not used costs
-nothing.
+Where no space was declared (Optuna's are defined by running) the switches are inferred: a switch then is a discrete
+parameter whose value decides, in all trials so far, whether another one is there. Parameters that come and go for no
+visible reason are proposed in every branch: a proposal that is not used costs nothing.
 """
 
 import math
@@ -13,9 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bkbopt.adapters.optuna.encoding import Values
+import numpy as np
 
-__all__ = ["Branch", "Branching", "switches_of"]
+from bkbopt.search.evaluations import Point as Values
+from bkbopt.search.keyed import KeyedSpace
+from bkbopt.spaces.space import Space
+
+__all__ = ["Branch", "Branching", "declared_branches", "switches_of"]
 
 #: A parameter with more different values than this in the trials is no switch.
 MAX_SWITCH_VALUES = 24
@@ -182,3 +186,38 @@ class Branching:
             any(math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12) for other in self.discrete[name])
             for name, value in branch.setting.items()
         )
+
+
+def declared_branches(
+    at: KeyedSpace, space: Space, rows: Sequence[Values], limit: int, rng: np.random.Generator
+) -> list[Branch]:
+    """The branches of a space that states its conditions: all, or those most tried and `limit` random ones.
+
+    Args:
+        at: the space by column keys.
+        space: the same by names.
+        rows: values of the trials, by key.
+        limit: of branches.
+        rng: of the random ones.
+    """
+    if not at.conditions:
+        return [Branch({}, tuple(at.parameters), tuple(range(len(rows))))]
+    switches = at.switches
+    members: dict[tuple[tuple[str, float], ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        members.setdefault(tuple((key, row[key]) for key in switches if key in row), []).append(i)
+    settings = space.settings(limit)
+    if settings is None:
+        most = sorted(members, key=lambda key: -len(members[key]))[:limit]
+        settings = [*map(dict, most), *(_random_setting(at, rng) for _ in range(limit))]
+    out = {}
+    for setting in settings:
+        key = tuple((switch, setting[switch]) for switch in switches if switch in setting)
+        free = tuple(name for name in at.may_be_active(setting) if name not in setting)
+        out[key] = Branch(dict(key), free, tuple(members.get(key, ())))
+    return list(out.values())
+
+
+def _random_setting(at: KeyedSpace, rng: np.random.Generator) -> Values:
+    values = {key: at.parameters[key].internal_values for key in at.switches}
+    return at.active({key: own[rng.integers(len(own))] for key, own in values.items()})
