@@ -77,15 +77,16 @@ class Space:
 
         Args:
             spec: a `Space`; or a dict from names to
-                - `Float`, `Int`, `Categorical`, or a distribution of Optuna,
-                - a tuple (low, high): a `Float`, also if both are whole,
+                - `Float`, `Int`, `Categorical`, `Ordinal`, or a distribution of Optuna,
+                - a tuple (low, high): a `Float`, also if both are whole (which is warned of once),
+                - a range: an `Int`,
                 - a list or set of values: a `Categorical`,
                 - a number, string, bool or None: a fixed value;
                 or a list of (low, high) pairs (or a (d, 2) array), whose parameters are called x0, x1, ...
 
         Raises:
             ArgumentTypeError: none of these forms, or a name that is no string.
-            ArgumentError: no parameters, or what `Float`, `Int` and `Categorical` refuse; it names the parameter.
+            ArgumentError: no parameters, or what the parameters refuse; it names the parameter.
         """
         return spec if isinstance(spec, Space) else cls(_spec.parse(spec))
 
