@@ -7,7 +7,7 @@ from bkbopt.optimizer.minimizing import minimize
 from bkbopt.optimizer.theory import theory
 from bkbopt.search.pool_candidates import Pool
 from bkbopt.search.trials import Trial
-from bkbopt.spaces.space import Categorical, Float, Int, Space
+from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
 from bkbopt.surrogates import BKB, ExactGP, FourierGP
 
 __version__ = "0.1.0"
@@ -21,6 +21,7 @@ __all__ = [
     "Int",
     "LearnerSurrogate",
     "Optimizer",
+    "Ordinal",
     "Pool",
     "Space",
     "Trial",

@@ -22,6 +22,8 @@ A search space in TOML:
     rate = { type = "float", low = 1e-5, high = 1e-1, log = true }
     width = { type = "int", low = 16, high = 256, step = 16 }
     kind = ["fast", "slow"]              # choices
+    size = { type = "ordinal", values = ["S", "M", "L"] }
+    depth = { type = "int", low = 1, high = 9, when = { kind = "slow" } }
     threads = 4                          # a fixed value
 """
 
@@ -42,13 +44,19 @@ from bkbopt import __version__
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.search.trials import Trial
-from bkbopt.spaces.space import Categorical, Float, Int
+from bkbopt.spaces.space import Categorical, Float, Int, Ordinal
 
 __all__ = ["main", "read_space"]
 
 OPTIONS = ("direction", "seed", "n_startup_trials", "surrogate", "acquisition", "beta", "duplicates", "leaps")
-TYPES: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical}
-FIELDS = {"float": {"low", "high", "log", "step"}, "int": {"low", "high", "log", "step"}, "categorical": {"choices"}}
+TYPES: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical, "ordinal": Ordinal}
+NEEDED = {"float": {"low", "high"}, "int": {"low", "high"}, "categorical": {"choices"}, "ordinal": {"values"}}
+BESIDES = {
+    "float": {"log", "step", "when"},
+    "int": {"log", "step", "when"},
+    "categorical": {"when"},
+    "ordinal": {"when"},
+}
 KINDS = (
     "overview",
     "convergence",
@@ -232,10 +240,10 @@ def _parameter(name: str, entry: Any) -> Any:
     kind = fields.pop("type", None)
     if kind not in TYPES:
         raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(TYPES)}, got {kind!r}.")
-    needed = FIELDS[kind] - {"log", "step"}
-    if not needed <= set(fields) <= FIELDS[kind]:
+    needed, besides = NEEDED[kind], BESIDES[kind]
+    if not needed <= set(fields) <= needed | besides:
         raise ArgumentError(
-            f"parameter {name!r}: expected {sorted(needed)} and no more than {sorted(FIELDS[kind] - needed)} besides, "
+            f"parameter {name!r}: expected {sorted(needed)} and no more than {sorted(besides)} besides, "
             f"got {sorted(fields)}."
         )
     try:

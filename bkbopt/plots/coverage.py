@@ -65,7 +65,8 @@ def calibration(
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> plots.calibration(opt, folds=4).get_xlabel()
         'central interval (%)'
     """

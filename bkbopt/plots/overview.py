@@ -37,7 +37,8 @@ def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> figure = plots.overview(opt, value_name="loss")
         >>> [ax.get_xlabel() for ax in figure.axes][:2]
         ['evaluations', "share of the posterior mean's variance (%)"]

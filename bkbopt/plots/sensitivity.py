@@ -64,7 +64,8 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> shares = plots.variance_shares(opt, n=256)
         >>> shares["y"].total > shares["x"].total
         True
@@ -110,7 +111,8 @@ def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "A
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> [label.get_text() for label in plots.importance(opt).get_yticklabels()]
         ['x', 'y']
     """

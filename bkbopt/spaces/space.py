@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,10 +24,11 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces import parsing as _spec
-from bkbopt.spaces.parameters import Categorical, Float, Int, Parameter, shown
+from bkbopt.spaces.base import Kind
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, shown
 from bkbopt.spaces.scales import Scale
 
-__all__ = ["Categorical", "Column", "Float", "Int", "Parameter", "Space"]
+__all__ = ["Categorical", "Column", "Float", "Int", "Ordinal", "Parameter", "Space"]
 
 _SMALL_GRID = 12  # up to here every other grid value is a neighbour
 _LEAP = 0.1  # of the encoded range; the longest move to a neighbour on a larger grid
@@ -38,7 +39,7 @@ class Column:
     """One encoded column: the parameter it stands for, its kind, and its number of values (None on a continuum)."""
 
     name: str
-    kind: Literal["float", "int", "categorical"]
+    kind: Kind
     n_values: int | None
 
 
@@ -76,15 +77,16 @@ class Space:
 
         Args:
             spec: a `Space`; or a dict from names to
-                - `Float`, `Int`, `Categorical`, or a distribution of Optuna,
-                - a tuple (low, high): a `Float`, also if both are whole,
+                - `Float`, `Int`, `Categorical`, `Ordinal`, or a distribution of Optuna,
+                - a tuple (low, high): a `Float`, also if both are whole (which is warned of once),
+                - a range: an `Int`,
                 - a list or set of values: a `Categorical`,
                 - a number, string, bool or None: a fixed value;
                 or a list of (low, high) pairs (or a (d, 2) array), whose parameters are called x0, x1, ...
 
         Raises:
             ArgumentTypeError: none of these forms, or a name that is no string.
-            ArgumentError: no parameters, or what `Float`, `Int` and `Categorical` refuse; it names the parameter.
+            ArgumentError: no parameters, or what the parameters refuse; it names the parameter.
         """
         return spec if isinstance(spec, Space) else cls(_spec.parse(spec))
 
@@ -101,7 +103,7 @@ class Space:
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """What the encoded columns stand for."""
-        return tuple(Column(name, _kind(parameter), parameter.n_values) for name, parameter in self._free)
+        return tuple(Column(name, parameter.kind, parameter.n_values) for name, parameter in self._free)
 
     @property
     def dim(self) -> int:
@@ -165,7 +167,7 @@ class Space:
                 positions = parameter.scale.nearest(A[:, self._index[name]]).tolist()
                 values.append([parameter.value(position) for position in positions])
             else:
-                values.append([_fixed_value(parameter)] * len(A))
+                values.append([parameter.first] * len(A))
         return [dict(zip(self.names, row, strict=True)) for row in zip(*values, strict=True)]
 
     def snap(self, X: Tensor) -> Tensor:
@@ -288,16 +290,6 @@ class Space:
                 fault = f"unknown {_listed(unknown)}" if unknown else f"nothing for {_listed(missing)}"
                 raise ArgumentError(f"params_list: expected values for {_listed(known)} in row {i}, got {fault}")
         return params_list
-
-
-def _kind(parameter: Parameter) -> Literal["float", "int", "categorical"]:
-    if isinstance(parameter, Categorical):
-        return "categorical"
-    return "int" if isinstance(parameter, Int) else "float"
-
-
-def _fixed_value(parameter: Parameter) -> Any:
-    return parameter.choices[0] if isinstance(parameter, Categorical) else parameter.low
 
 
 def _locate(name: str, parameter: Parameter, rows: Sequence[Mapping[str, object]]) -> list[float]:

@@ -28,6 +28,7 @@ rate = { type = "float", low = 1e-3, high = 1.0, log = true }
 width = { type = "int", low = 16, high = 64, step = 16 }
 kind = ["fast", "slow"]
 level = { type = "categorical", choices = [1, 2.5, true] }
+size = { type = "ordinal", values = ["S", "M", "L"] }
 threads = 4
 """
 IN_PYTHON = {
@@ -35,6 +36,7 @@ IN_PYTHON = {
     "width": bo.Int(16, 64, step=16),
     "kind": ["fast", "slow"],
     "level": [1, 2.5, True],
+    "size": bo.Ordinal(["S", "M", "L"]),
     "threads": 4,
 }
 
@@ -226,7 +228,7 @@ def test_help_of_init_shows_a_search_space_that_init_takes(tmp_path: Path, capsy
     _, _, example = capsys.readouterr().out.partition("A search space in TOML:\n")
     (tmp_path / "space.toml").write_text(textwrap.dedent(example))
     (made,) = call(capsys, "init", tmp_path / "space.toml", tmp_path / "state")
-    assert made["parameters"] == ["rate", "width", "kind", "threads"]
+    assert made["parameters"] == ["rate", "width", "kind", "size", "depth", "threads"]
 
 
 def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
