@@ -22,6 +22,8 @@ from bkbopt.errors import KernelError
 __all__ = [
     "append_to_inverse_root",
     "append_to_thin_root",
+    "block_update_inverse_root",
+    "border_inverse_root",
     "downdate_inverse_root",
     "eigh",
     "inverse_root",
@@ -133,6 +135,12 @@ def append_to_inverse_root(G: Tensor, p: Tensor, schur: float) -> Tensor:
     return out
 
 
+def border_inverse_root(G: Tensor, P: Tensor, D: Tensor) -> Tensor:
+    """Root of the inverse of [[A, B], [B^T, C]] from `G (k, m)`, `P` = A^-1 B `(m, q)` and `D` = C - B^T P `(q, q)`."""
+    root = inverse_root(D)
+    return torch.cat([torch.cat([G, G.new_zeros(len(G), len(D))], 1), torch.cat([-root @ P.T, root], 1)])
+
+
 def update_inverse_root(G: Tensor, u: Tensor, v: Tensor, q: float) -> Tensor:
     """Root of (A + z z^T)^-1 from `G (m, m)`, `u` = G z, `v` = A^-1 z = G^T u and `q` = z^T A^-1 z = |u|^2.
 
@@ -142,6 +150,17 @@ def update_inverse_root(G: Tensor, u: Tensor, v: Tensor, q: float) -> Tensor:
     root = (1.0 + q) ** 0.5
     c = 1.0 / (root * (1.0 + root))
     return torch.addr(G, u, v, alpha=-c)
+
+
+def block_update_inverse_root(G: Tensor, U: Tensor) -> Tensor:
+    """Root of (A + Z^T Z)^-1 from `G (m, m)` and `U` = G Z^T `(m, p)`: O(m^2 p + p^3).
+
+    (I + U U^T)^(-1/2) = I - U C U^T, where C has the eigenvectors of U^T U and the eigenvalues c(q) of
+    `update_inverse_root`.
+    """
+    q, Q = eigh(U.T @ U)
+    root = (1.0 + q.clamp_min(0.0)).sqrt()
+    return G - (U @ (Q / (root * (1.0 + root)))) @ (Q.T @ (U.T @ G))
 
 
 def downdate_inverse_root(G: Tensor, i: int, delta: float) -> Tensor:

@@ -26,15 +26,23 @@ CLOSED_FORMS = ("matern32", "matern52", "rbf")
 
 
 def likelihood_and_gradient(
-    U: Tensor, n: Tensor, ybar: Tensor, within: float, kernel: ARDKernel, lam: float, mean_precision: float | None
+    U: Tensor,
+    n: Tensor,
+    ybar: Tensor,
+    within: float,
+    repeats: float,
+    kernel: ARDKernel,
+    lam: float,
+    mean_precision: float | None,
 ) -> tuple[float, Tensor]:
-    """`log_marginal_likelihood` in its exact form, and its gradient by `kernel.theta` and log(lam), `(p + 1,)`.
+    """`log_marginal_likelihood`, and its gradient by `kernel.theta` and log(lam), `(p + 1,)`.
 
     Args:
         U: unique points (u, d).
         n: counts (u,).
         ybar: mean value of each unique point (u,), units of y.
         within: Y2 - sum s_i^2 / n_i, the spread of the repeats, y squared.
+        repeats: number of evaluations less u.
         kernel: of a form in `CLOSED_FORMS`.
         lam: noise variance, y squared.
         mean_precision: see `log_marginal_likelihood`.
@@ -51,7 +59,6 @@ def likelihood_and_gradient(
         by_one = both[:, 0].sum()
         c = by_one / (both[:, 1].sum() + mean_precision)
         quadratic, v = quadratic - c * by_one, v - c * both[:, 1]
-    repeats = float((n - 1.0).sum())
     rest = 0.5 * within / lam + 0.5 * repeats * math.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
     logdet = 2.0 * L.diagonal().log().sum()
     value = -0.5 * float(quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest

@@ -1,4 +1,4 @@
-"""Pending points: a state that counts them as evaluated, and which of them the dictionary must take to see them all.
+"""Pending points: posteriors that count them as evaluated, and which of them the dictionary must take to see them all.
 
 | symbol   | shape  | units | meaning                                                               |
 | -------- | ------ | ----- | --------------------------------------------------------------------- |
@@ -6,35 +6,125 @@
 | Z        | (p, r) | y     | their features                                                        |
 | R        | (p, p) | y^2   | what the features do not see of their covariance, k(X, X) - Z Z^T     |
 | C        | (p, k) | y     | the new features of the k points taken so far; C C^T approximates R   |
+
+A list of pending points is counted in steps of 512, then of 32, then one by one. The steps are a function of the list's
+length, so that the result is a function of the list, and a list that begins with one counted before goes on from there.
 """
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.observations import Observations
 
-__all__ = ["Fork", "uncovered"]
+__all__ = ["Counted", "Fantasy", "count_all", "uncovered"]
+
+#: Pending points that are counted together, as many as there are left of.
+STEPS = (512, 32, 1)
+
+T = TypeVar("T")
 
 
-@dataclass
-class Fork:
-    """The state with pending points counted, and how often each is counted, by its bytes."""
+@dataclass(frozen=True)
+class Counted(Generic[T]):
+    """A posterior with the pending points `X (p, d)` counted."""
 
-    pending: Counter[bytes]
+    X: Tensor
+    value: T
+
+
+def count_all(kept: Sequence[Counted[T]], X: Tensor, count: Callable[[T, Tensor], T]) -> tuple[Counted[T], ...]:
+    """Count the points `X (p, d)`; the last of the results counts them all, the others are worth keeping.
+
+    Args:
+        kept: results of before on the same data; the first one counts no points.
+        X: the points.
+        count: a posterior and a few points to the posterior that counts them too.
+    """
+    p = len(X)
+    usable = [one for one in kept if _is_stop(len(one.X), p) and torch.equal(one.X, X[: len(one.X)])]
+    n = len(usable[-1].X)
+    value = usable[-1].value
+    while n < p:
+        step = next(step for step in STEPS if n % step == 0 and n + step <= p)
+        value, n = count(value, X[n : n + step].clone()), n + step  # a copy: its memory is aligned as any other's
+        if n in _ends(p):
+            usable.append(Counted(X[:n].clone(), value))
+    return usable[0], *(one for one in usable[1:] if len(one.X) in _ends(p))
+
+
+def _ends(p: int) -> list[int]:
+    """Where the steps of each size end in a list of `p` points."""
+    return [p - p % step for step in STEPS]
+
+
+def _is_stop(n: int, p: int) -> bool:
+    """Whether one of the steps through a list of `p` points ends at `n`."""
+    return n <= p and all(n % step == 0 or n >= end for step, end in zip(STEPS, _ends(p), strict=True))
+
+
+@dataclass(frozen=True)
+class Fantasy:
+    """A posterior on Nystrom features with pending points counted as evaluated at their mean.
+
+    Attributes:
+        features: of the dictionary, with the inducing points that were appended for pending points.
+        observed: state of the observations alone on these features.
+        state: the same with the pending points counted; its mean is that of `observed`.
+        Z: features of the observed points under the dictionary without the appended ones, (u, r - k).
+        C: values of the appended features at the observed points, (u, k).
+        X: pending points, (p, d).
+        parts: their features, blocks of rows in order, (p, r) in all.
+    """
+
+    features: Nystrom
+    observed: GaussianState
     state: GaussianState
+    Z: Tensor
+    C: Tensor
+    X: Tensor
+    parts: tuple[Tensor, ...] = ()
 
-    def observe(self, key: bytes, z: Tensor) -> "Fork":
-        """In step with an observation at features `z (r,)`: a pending point's arrival changes nothing in its V."""
-        pending = self.pending.copy()
-        if pending[key] > 0:
-            pending.subtract([key])
-            return Fork(+pending, self.state)
-        return Fork(pending, self.state.update(z, None))
+    @classmethod
+    def start(cls, features: Nystrom, Z: Tensor, state: GaussianState) -> "Fantasy":
+        """Nothing pending yet."""
+        return cls(features, state, state, Z, Z.new_zeros(len(Z), 0), features.S[:0])
+
+    def count(self, X: Tensor) -> "Fantasy":
+        """The points `X (q, d)` counted, too, on the same features."""
+        Z = self.features(X)
+        return replace(self, state=self.state.hallucinate(Z), X=torch.cat([self.X, X]), parts=(*self.parts, Z))
+
+    def append(self, x: Tensor, z: Tensor, residual: float, seen: Observations) -> "Fantasy":
+        """The inducing point `x (d,)` appended, whose features are `z (r,)`: O((u + p) r + r^2).
+
+        Args:
+            x: the point.
+            z: its features.
+            residual: its residual, y squared, positive.
+            seen: the observations.
+        """
+        kernel, size, r = self.features.kernel, residual**0.5, self.Z.shape[1]
+        c = (kernel(seen.X, x[None])[:, 0] - self.Z @ z[:r] - self.C @ z[r:]) / size
+        nc = seen.n * c
+        g, h = torch.cat([self.Z.T @ nc, self.C.T @ nc]), float(c @ nc)
+        observed = self.observed.append_feature(g, h, float(c @ seen.s))
+        state, parts = observed, self.parts
+        if parts:
+            P = torch.cat(parts)
+            e = (kernel(self.X, x[None])[:, 0] - P @ z) / size
+            state = self.state.append_feature(g + P.T @ e, h + float(e @ e), 0.0).with_mean(observed.w)
+            parts = (torch.cat([P, e[:, None]], 1),)
+        C = torch.cat([self.C, c[:, None]], 1)
+        return replace(
+            self, features=self.features.append(x, z, residual), observed=observed, state=state, C=C, parts=parts
+        )
 
 
 def uncovered(
@@ -44,7 +134,7 @@ def uncovered(
 
     Args:
         features: those of the dictionary.
-        state: of all observations; what it knows of the points is taken as it is now.
+        state: what it knows of the points is taken as it is now.
         X: pending points.
         room: how many points may be appended, or None for no limit.
         pays: leverage, residual (y squared) and point `(d,)` to whether to append it.

@@ -10,6 +10,7 @@ Calandriello et al. 2019, section 3.1. Any rotation of z gives the same posterio
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -44,6 +45,10 @@ class Nystrom:
         """The map of the dictionary `S (m, d)`, which may hold duplicates (they cost a column and change nothing)."""
         return cls(kernel, S, thin_root(gram(kernel, S)))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Nystrom":
+        """Itself: nothing in it changes."""
+        return self
+
     @property
     def size(self) -> int:
         """Number of features r, the numerical rank of k(S, S)."""
@@ -61,10 +66,6 @@ class Nystrom:
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """See `FeatureMap`."""
         return gram(self.kernel, X) - Z @ Z.mT
-
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """See `FeatureMap`."""
-        return self.kernel(X1, X2) - Z1 @ Z2.mT
 
     def append(self, x: Tensor, z: Tensor, residual: float) -> "Nystrom":
         """The map of the dictionary with `x (d,)` added; the first r features stay the same.
