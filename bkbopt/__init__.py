@@ -3,10 +3,10 @@
 from bkbopt import confidence, errors, kernels
 from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.minimizing import minimize
+from bkbopt.optimizer.minimizing import maximize, minimize
 from bkbopt.optimizer.theory import theory
-from bkbopt.search.pool_candidates import Pool
-from bkbopt.search.trials import Trial
+from bkbopt.spaces.pool import Pool
+from bkbopt.optimizer.trials import Trial
 from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
 from bkbopt.surrogates import BKB, ExactGP, FourierGP
 
@@ -28,6 +28,7 @@ __all__ = [
     "confidence",
     "errors",
     "kernels",
+    "maximize",
     "minimize",
     "theory",
 ]

@@ -146,7 +146,9 @@ class Optimizer:
         )
         signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
         self._vocabulary = _vocabulary(problem)
-        self._designer = Designer(replace(problem, signs=signs, feasible=self._is_feasible()), self._options, self.entropy)
+        self._designer = Designer(
+            replace(problem, signs=signs, feasible=self._is_feasible()), self._options, self.entropy
+        )
         self._log = TrialLog()
         self._lock = threading.RLock()
         #: One record for each ask.
@@ -264,7 +266,9 @@ class Optimizer:
         old = self.pool
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        self._replace(replace(self._designer.problem, pool=old.replaced(pool if isinstance(pool, Pool) else Pool(pool))))
+        self._replace(
+            replace(self._designer.problem, pool=old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
+        )
 
     @_locked
     def set_space(self, space: Any) -> None:
@@ -344,7 +348,7 @@ class Optimizer:
         """
         if self.pool is None:
             raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
-        told = self.tell([{"index": self.pool.row_of(row) } for row in rows], values, **more)
+        told = self.tell([{"index": self.pool.row_of(row)} for row in rows], values, **more)
         assert isinstance(told, list)
         return told
 
@@ -364,7 +368,11 @@ class Optimizer:
         """Check all, then write all."""
         params = [report.target for report in reports if isinstance(report.target, Mapping)]
         points = iter(self._vocabulary.points(params))
-        running = {_key(e.point): e.trial.id for e in reversed(self._log.entries) if e.trial.state == RUNNING} if params else {}
+        running = (
+            {_key(e.point): e.trial.id for e in reversed(self._log.entries) if e.trial.state == RUNNING}
+            if params
+            else {}
+        )
         targets: list[tuple[int | None, Point, Params]] = []
         taken: set[int] = set()
         for report in reports:
@@ -394,6 +402,11 @@ class Optimizer:
     def trials(self) -> list[Trial]:
         """All trials in order of their ids."""
         return list(self._log)
+
+    @property
+    def n_complete(self) -> int:
+        """Number of trials with values."""
+        return self._log.n_complete
 
     @property
     def best_trial(self) -> Trial:
@@ -444,7 +457,9 @@ class Optimizer:
             ArgumentError: there are several objectives; see `best_trials`.
         """
         if len(self.directions) > 1:
-            raise ArgumentError("recommend: expected a single objective, got several, of which no single point is best.")
+            raise ArgumentError(
+                "recommend: expected a single objective, got several, of which no single point is best."
+            )
         return results.recommendation(self._followed(), self._vocabulary)
 
     @_locked

@@ -29,3 +29,11 @@ SCHEDULES: dict[str, Any] = {
     c.__name__: c
     for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)
 }
+
+
+def save(optimizer: "Optimizer", path: str | os.PathLike[str]) -> None:
+    raise NotImplementedError
+
+
+def load(*args: Any) -> "Optimizer":
+    raise NotImplementedError

@@ -159,7 +159,9 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
         return as_values(given, n, name=name).detach()[:, None], fine
     table = torch.as_tensor(np.asarray(given, dtype=np.float64))
     if table.shape != (n, k):
-        raise ArgumentError(f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}.")
+        raise ArgumentError(
+            f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."
+        )
     for j in range(k):
         as_values(table[:, j], n, name=name)
     return table, fine

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError, extra
@@ -17,7 +16,6 @@ __all__ = ["COMPLETE", "FAIL", "RUNNING", "WAITING", "Outcome", "Trial", "TrialL
 
 #: Queued by `Optimizer.enqueue`, and not asked yet.
 WAITING = "WAITING"
-NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Trial:
     index: int | None = None
     state: str = RUNNING
     values: tuple[float, ...] = ()
-    constraints: Mapping[str, float] = NOTHING
+    constraints: Mapping[str, float] = field(default_factory=dict)
     stds: tuple[float, ...] | None = None
     asked_at: datetime | None = None
     told_at: datetime | None = None
@@ -77,7 +75,7 @@ class Outcome:
     """What came back of a trial; without values and constraints it failed."""
 
     values: tuple[float, ...] = ()
-    constraints: Mapping[str, float] = NOTHING
+    constraints: Mapping[str, float] = field(default_factory=dict)
     stds: tuple[float, ...] | None = None
 
     @property
@@ -137,9 +135,7 @@ class TrialLog:
         (self.waiting if state == WAITING else self._changed).append(trial.id)
         return trial
 
-    def start(
-        self, trial_id: int, params: Mapping[str, Any], point: Point, index: int | None, now: datetime
-    ) -> Trial:
+    def start(self, trial_id: int, params: Mapping[str, Any], point: Point, index: int | None, now: datetime) -> Trial:
         """A queued trial is running, with all its parameters."""
         entry = self.entries[trial_id]
         entry.trial = replace(entry.trial, params=params, index=index, state=RUNNING, asked_at=now)
@@ -191,9 +187,7 @@ class TrialLog:
         entry = self.entries[trial_id]
         t = entry.trial
         order = (float(entry.order), t.id)
-        return Evaluation(
-            t.id, t.state, entry.point, entry.space, order, t.values, t.stds, constraints=t.constraints
-        )
+        return Evaluation(t.id, t.state, entry.point, entry.space, order, t.values, t.stds, constraints=t.constraints)
 
     def finished(self) -> list[Trial]:
         """The finished trials in the order in which their outcomes came."""

@@ -36,7 +36,7 @@ from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import GRID_LIMIT, TRIES, CandidateSet, Choice, PoolCandidates, candidates_of
 from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule
-from bkbopt.search.evaluations import Evaluation, Point, Problem, Suggestion
+from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
 from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.quantity import ModelOptions
@@ -122,6 +122,8 @@ class Designer:
         fixed: Point | None = None,
         space: Space | None = None,
         attempt: int = 0,
+        seed: int | None = None,
+        quasi_random: bool = False,
     ) -> list[Suggestion]:
         """Points for the trials `number`, `number` + 1, ...; each counts as running for those after it.
 
@@ -132,21 +134,30 @@ class Designer:
             fixed: values that are held, by column key in internal form.
             space: what may vary, where the problem has no space of its own; names are those of the user.
             attempt: another one gives another point for the same trial.
+            seed: of this suggestion, by default that of the designer.
+            quasi_random: whether to suggest a start-up point in any case.
 
         Raises:
             SpaceExhaustedError: nothing is left to propose.
         """
         if number is None:
             number = max([-1, *self.history.running, *(e.number for e in self.history.finished)]) + 1
-        space = self.problem.space if space is None else space
+        request = Request(
+            number,
+            self.problem.space if space is None else space,
+            fixed or {},
+            tuple(e.point for n, e in sorted(self.history.running.items()) if n != number),
+            (self.seed if seed is None else seed, attempt),
+        )
         out: list[Suggestion] = []
-        for i in range(count):
+        for _ in range(count):
             try:
-                out.append(self._suggest(number + i, fixed or {}, space, attempt, out))
+                out.append(self._suggest(request, quasi_random))
             except SpaceExhaustedError:
                 if not out:
                     raise
                 break
+            request = replace(request, number=request.number + 1, running=(*request.running, out[-1].point))
         return out
 
     def complete(self, point: Point, number: int) -> Suggestion:
@@ -159,23 +170,22 @@ class Designer:
                 return Suggestion(number, self.problem.pool.point(index), index, diagnostics)
         return self.suggest(1, number=number, fixed=point)[0]
 
-    def _suggest(
-        self, number: int, fixed: Point, space: Space | None, attempt: int, before: Sequence[Suggestion]
-    ) -> Suggestion:
-        history = self.history
-        running = [e.point for n, e in sorted(history.running.items()) if n != number]
-        running += [suggestion.point for suggestion in before]
-        diagnostics = Diagnostics(trial=number, t=history.n_complete)
+    def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
+        diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)
         with torch.no_grad():
-            models = self.models if history.n_complete >= max(self.options.n_startup_trials, 1) else None
-            if models is None or not models.ready:
-                choice = self._start_up(number, fixed, space, running, attempt)
+            if quasi_random or not self.has_models:
+                choice = self._start_up(request)
             else:
                 with small_work():
-                    choice, diagnostics = self._search(models, number, fixed, space, running, attempt, diagnostics)
-        return Suggestion(number, choice.point, choice.index, diagnostics)
+                    choice, diagnostics = self._search(self.models, request, diagnostics)
+        return Suggestion(request.number, choice.point, choice.index, diagnostics)
 
     # -- models ------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_models(self) -> bool:
+        """Whether suggestions come from models: there are enough values."""
+        return self.history.n_complete >= max(self.options.n_startup_trials, 1) and self.models.ready
 
     @property
     def models(self) -> Models:
@@ -190,9 +200,10 @@ class Designer:
     def trained(self) -> Models:
         """The models of all data, also before the start-up trials are over: those of the first value on."""
         models = self.models
-        if not models.ready:
-            models = Models(self.options.models, self.seed, 1)
-            models.follow(self.history)
+        for first in (1, len(self.history.finished)):  # where no row up to a mark has a value, those of all rows
+            if not models.ready:
+                models = Models(self.options.models, self.seed, first)
+                models.follow(self.history)
         return models
 
     def n_arms(self, space: Space | None = None) -> int | None:
@@ -217,21 +228,18 @@ class Designer:
 
     # -- start-up ----------------------------------------------------------------------------------------------------
 
-    def _start_up(
-        self, number: int, fixed: Point, space: Space | None, running: Sequence[Point], attempt: int
-    ) -> Choice:
+    def _start_up(self, request: Request) -> Choice:
         closed, tried = self._closed_points()
-        rng = np.random.default_rng([self.seed, number, attempt])
-        levels = [[*closed, *running, *tried], [*closed, *running], closed]
+        levels = [[*closed, *request.running, *tried], [*closed, *request.running], closed]
         if self.options.repeat_when_exhausted:
             levels.append([])
+        space, rng = request.space, request.rng()
         for points in levels:
             if self.problem.pool is not None:
-                choice = self._pool_candidates(fixed).random(rng, self.history.encode(list(points)))
+                choice = self._pool_candidates(request.fixed).random(rng, self.history.encode(list(points)))
             else:
                 assert space is not None
-                feasible = self.problem.feasible
-                choice = startup_point(space, fixed, points, number, self.seed, feasible, attempt)
+                choice = startup_point(space, request, points, self.problem.feasible)
             if choice is not None:
                 return choice
         raise self._exhausted(space is None or space.is_discrete)
@@ -246,22 +254,12 @@ class Designer:
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
-    def _search(
-        self,
-        models: Models,
-        number: int,
-        fixed: Point,
-        space: Space | None,
-        running: Sequence[Point],
-        attempt: int,
-        diagnostics: Diagnostics,
-    ) -> tuple[Choice, Diagnostics]:
-        history, options = self.history, self.options
-        pending = history.encode(list(running))
-        fantasy = models.fantasy(pending, options.confidence, self.n_arms(space))
-        rng = np.random.default_rng([self.seed, number, attempt])
-        candidates, good = self._where(fantasy, fixed, space, running, rng)
-        choice, perturbed = self._choose(models, fantasy, candidates, good, number, rng)
+    def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
+        options = self.options
+        pending = self.history.encode(list(request.running))
+        fantasy = models.fantasy(pending, options.confidence, self.n_arms(request.space))
+        candidates, good = self._where(fantasy, request)
+        choice, perturbed = self._choose(models, fantasy, candidates, good, request)
         first = models.objectives[0]
         diagnostics = replace(
             diagnostics,
@@ -271,22 +269,20 @@ class Designer:
             noise_sd=first.noise_sd,
         )
         open_to_all = not (options.avoid_duplicates and candidates.is_discrete)
-        if options.rule.name == "ucb" and fantasy.is_plain and open_to_all and not (perturbed or len(pending) or fixed):
+        whole = open_to_all and not (perturbed or len(pending) or request.fixed)
+        if options.rule.name == "ucb" and fantasy.is_plain and whole:
             mean, variance = fantasy.models[0](choice.x[None])
             gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - lower_bound(fantasy)[1]
             diagnostics = replace(diagnostics, regret_bound=first.scaler.width(max(gap, 0.0)))
         return choice, diagnostics
 
-    def _where(
-        self, fantasy: Fantasy, fixed: Point, space: Space | None, running: Sequence[Point], rng: np.random.Generator
-    ) -> tuple[CandidateSet, Tensor]:
+    def _where(self, fantasy: Fantasy, request: Request) -> tuple[CandidateSet, Tensor]:
         """The set to search, and known points to start from."""
-        every = torch.arange(len(fantasy.known))
         if self.problem.pool is not None:
-            return self._pool_candidates(fixed), fantasy.incumbents(every)
-        assert space is not None
+            every = torch.arange(len(fantasy.known))
+            return self._pool_candidates(request.fixed), fantasy.incumbents(every)
         criterion = fantasy.criterion(self.options.rule)
-        region = region_of(self.history, space, fixed, fantasy, criterion, running, rng)
+        region = region_of(self.history, request, fantasy, criterion)
         key = (self.history.version, region.key)
         if key not in self._candidates:
             if len(self._candidates) >= KEPT:
@@ -302,15 +298,10 @@ class Designer:
         return self._pool.restricted(pool.matching(fixed)) if fixed else self._pool
 
     def _choose(
-        self,
-        models: Models,
-        fantasy: Fantasy,
-        candidates: CandidateSet,
-        good: Tensor,
-        number: int,
-        rng: np.random.Generator,
+        self, models: Models, fantasy: Fantasy, candidates: CandidateSet, good: Tensor, request: Request
     ) -> tuple[Choice, bool]:
         """The choice, and whether it is a coordinate perturbation."""
+        rng = request.rng()
         options = self.options
         criterion = fantasy.criterion(options.rule)
         perturbs = options.perturbations and options.models.fit and options.rule.name != "thompson"
@@ -320,7 +311,7 @@ class Designer:
         if options.repeat_when_exhausted:
             levels.append(closed[:0])
         for taken in levels:
-            if perturbs and perturbation_is_due(number, candidates.has_choices):
+            if perturbs and perturbation_is_due(request.number, candidates.has_choices):
                 choice = candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
                 if choice is not None:
                     return choice, True

@@ -4,11 +4,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from bkbopt.search.reports import Diagnostics
 from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Space
 
-__all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Suggestion"]
+__all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
 
 RUNNING, COMPLETE, PRUNED, FAIL = "RUNNING", "COMPLETE", "PRUNED", "FAIL"
 
@@ -58,6 +60,30 @@ class Problem:
     space: Space | None = None
     pool: EncodedPool | None = None
     feasible: Callable[[Point], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a suggestion is asked for.
+
+    Attributes:
+        number: of the trial.
+        space: what may vary; None over a pool.
+        fixed: values that are held.
+        running: points that are being evaluated.
+        entropy: of the random numbers: a seed, and the attempt at the same trial.
+    """
+
+    number: int
+    space: Space | None
+    fixed: Point
+    running: tuple[Point, ...]
+    entropy: tuple[int, int]
+
+    def rng(self) -> np.random.Generator:
+        """The random numbers of the suggestion, from the first on."""
+        seed, attempt = self.entropy
+        return np.random.default_rng([seed, self.number, attempt])
 
 
 @dataclass(frozen=True)

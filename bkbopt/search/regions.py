@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bkbopt.search.branches import MAX_SWITCH_VALUES, Branch, Branching, declared_branches
 from bkbopt.search.criteria import Criterion
-from bkbopt.search.evaluations import FAIL, Point
+from bkbopt.search.evaluations import FAIL, Point, Request
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy
@@ -61,27 +61,18 @@ def regions_of(history: History, space: Space, fixed: Point, rng: np.random.Gene
     return [make(branch) for branch, make in regions]
 
 
-def region_of(
-    history: History,
-    space: Space,
-    fixed: Point,
-    fantasy: Fantasy,
-    criterion: Criterion,
-    running: Sequence[Point],
-    rng: np.random.Generator,
-) -> Region:
-    """The region that the next suggestion is searched in.
+def region_of(history: History, request: Request, fantasy: Fantasy, criterion: Criterion) -> Region:
+    """The region that a suggestion is searched in.
 
     Args:
         history: of the log.
-        space: what may vary.
-        fixed: values that are held.
+        request: for which trial, and what is held.
         fantasy: posteriors with the running trials counted.
         criterion: what is maximised.
-        running: points of the running trials.
-        rng: of the points that are looked at.
     """
-    regions, branching = _regions(history, space, fixed, rng)
+    assert request.space is not None
+    rng, fixed = request.rng(), request.fixed
+    regions, branching = _regions(history, request.space, fixed, rng)
     if len(regions) == 1:
         branch, make = regions[0]
         return make(branch)
@@ -96,7 +87,7 @@ def region_of(
 
     candidates = [scored(branch, make) for branch, make in regions]
     failed = [e.point for e in history.finished if e.state == FAIL]
-    visits = [_visits(branch, [*running, *failed]) for branch, _ in regions]
+    visits = [_visits(branch, [*request.running, *failed]) for branch, _ in regions]
     equal = (len(history.finished) - len(failed)) / len(regions)
     neglected = min(visits) < min(PATIENCE * math.sqrt(equal), OWED * equal)
     open_to = [i for i in range(len(regions)) if not neglected or visits[i] == min(visits)]

@@ -26,7 +26,7 @@ class Diagnostics:
 
     trial: int
     t: int
-    ask_seconds: float
+    ask_seconds: float = 0.0
     m: int | None = None
     effective_dimension: float | None = None
     beta: float | None = None

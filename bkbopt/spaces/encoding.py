@@ -215,6 +215,14 @@ class Embedding:
             return X.new_zeros(len(X), 1)
         return self.space.snap((X[:, self.columns] - self.low) / self.width.clamp_min(NARROWEST))
 
+    def holds(self, X: Tensor) -> Tensor:
+        """Which of the encoded points `X (n, d)` agree with what does not vary, (n,) of bool."""
+        return ((X == self.base) | self._varies).all(1)
+
+    @cached_property
+    def _varies(self) -> Tensor:
+        return torch.zeros(len(self.base), dtype=torch.bool).index_fill(0, self.columns, True)
+
     def sample(self, n: int, rng: np.random.Generator) -> Tensor:
         """Random points `U (n, k)` of the space; without anything that varies a single one."""
         if self.space is None or not len(self.columns):
