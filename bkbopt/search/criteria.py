@@ -125,10 +125,33 @@ class AcquisitionRule:
     build: Callable[[Model, float, float], Criterion]
 
 
+def _build_ucb(model: Model, beta: float, incumbent: float) -> Criterion:
+    return UpperBound.over(model, beta)
+
+
+def _build_logei(model: Model, beta: float, incumbent: float) -> Criterion:
+    return _Scored(model, LogEI(incumbent))
+
+
+def _build_thompson(model: Model, beta: float, incumbent: float) -> Criterion:
+    return _Sampled(model)
+
+
+@dataclass(frozen=True)
+class _BuildCustom:
+    """The user's own acquisition function."""
+
+    acquisition: Acquisition
+
+    def __call__(self, model: Model, beta: float, incumbent: float) -> Criterion:
+        return _Scored(model, self.acquisition)
+
+
+#: The rules that users name.
 ACQUISITIONS = {
-    "ucb": AcquisitionRule("ucb", lambda model, beta, _: UpperBound.over(model, beta)),
-    "logei": AcquisitionRule("logei", lambda model, _, incumbent: _Scored(model, LogEI(incumbent))),
-    "thompson": AcquisitionRule("thompson", lambda model, _beta, _incumbent: _Sampled(model)),
+    "ucb": AcquisitionRule("ucb", _build_ucb),
+    "logei": AcquisitionRule("logei", _build_logei),
+    "thompson": AcquisitionRule("thompson", _build_thompson),
 }
 
 
@@ -136,7 +159,7 @@ def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
     """The rule of a name in `ACQUISITIONS`, or of a callable of mean and variance."""
     if isinstance(acquisition, str):
         return ACQUISITIONS[acquisition]
-    return AcquisitionRule("custom", lambda model, _beta, _incumbent: _Scored(model, acquisition))
+    return AcquisitionRule("custom", _BuildCustom(acquisition))
 
 
 @dataclass(frozen=True)

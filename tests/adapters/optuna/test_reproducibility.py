@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.fitted_model import FittedModel
+from bkbopt.search.quantity import Quantity
 
 Params = dict[str, Any]
 OPTIONS: Params = {"seed": 0, "n_startup_trials": 4}

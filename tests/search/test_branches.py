@@ -1,6 +1,6 @@
 """Branches of a conditional space, read off the values of trials."""
 
-from bkbopt.adapters.optuna.branches import Branch, Branching
+from bkbopt.search.branches import Branch, Branching
 
 # "a" decides over "x", "b" over "y".
 ROWS = [{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 0.0, "x": 0.5}, {"a": 2.0, "b": 2.0}, {"a": 2.0, "b": 3.0, "y": 1.0}]
