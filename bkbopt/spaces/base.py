@@ -7,16 +7,25 @@ column, which is its kind, the scale, and the choices. Ranges and steps may chan
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.scales import Scale
 from bkbopt.spaces.values import as_python, shown
 
-__all__ = ["Kind", "ParameterBase", "checked_when", "ordered", "set_fields"]
+__all__ = ["Column", "Kind", "ParameterBase", "checked_when", "ordered", "set_fields"]
 
 Kind = Literal["float", "int", "categorical", "ordinal"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One encoded column: the parameter it stands for, its kind, and its number of values (None on a continuum)."""
+
+    name: str
+    kind: Kind
+    n_values: int | None
 
 
 class ParameterBase(ABC):
@@ -25,10 +34,12 @@ class ParameterBase(ABC):
     Attributes:
         when: the values of other parameters under which this one is active; None if it always is.
         kind: of the parameter's column.
+        absent: what the encoded column holds where the parameter is not active.
     """
 
     when: Mapping[str, Any] | None
     kind: ClassVar[Kind]
+    absent: ClassVar[float] = 0.5
 
     @property
     @abstractmethod

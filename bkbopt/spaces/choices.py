@@ -110,6 +110,7 @@ class Categorical(_Listed):
     when: Mapping[str, Any] | None = None
     _places: dict[object, int] = field(init=False, repr=False)
     kind: ClassVar[Kind] = "categorical"
+    absent: ClassVar[float] = 0.0  # the first choice
 
     def __post_init__(self) -> None:
         self._take("choices", self.choices)

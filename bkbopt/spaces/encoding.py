@@ -24,12 +24,10 @@ from bkbopt.errors import ArgumentError
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.space import Space
 
-__all__ = ["ABSENT", "Embedding", "Encoding", "Point", "column_key", "merged", "real_numbers", "whole_numbers"]
+__all__ = ["Embedding", "Encoding", "Point", "column_key", "merged", "real_numbers", "whole_numbers"]
 
 Point = Mapping[str, float]
 
-#: The code of an absent parameter in a numeric column; in a categorical one it is that of the first choice.
-ABSENT = 0.5
 #: Whole numbers are searched on a grid of this many bits at most, and floats up to this size and ratio: what doubles
 #: can follow. Ranges of Optuna's may be larger, and so may the union of two of ours.
 MAX_BITS, WIDEST = 49, 1e300
@@ -110,9 +108,8 @@ class Encoding:
     @cached_property
     def absent(self) -> Tensor:
         """The point `(d,)` without any of the parameters: mid-range, first choice."""
-        x = torch.full((self.dim,), ABSENT, dtype=torch.float64)
-        x[list(self.categorical)] = 0.0
-        return x
+        codes = [parameter.absent for _, parameter in self._free]
+        return torch.tensor(codes or [0.5], dtype=torch.float64)
 
     def encode(self, points: Sequence[Point]) -> Tensor:
         """Encoded points `X (n, d)`.

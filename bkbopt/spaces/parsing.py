@@ -106,8 +106,8 @@ def _warn_of_whole_bounds(name: str, bounds: tuple[Any, ...]) -> None:
         return
     low, high = map(as_python, bounds)
     warnings.warn(
-        f"parameter {name!r}: ({low}, {high}) is a range of real numbers; write bo.Int({low}, {high}) for whole numbers, or "
-        f"({float(low)}, {float(high)}) for real ones.",
+        f"parameter {name!r}: ({low}, {high}) is a range of real numbers; write bo.Int({low}, {high}) for whole "
+        f"numbers, or ({float(low)}, {float(high)}) for real ones.",
         UserWarning,
         stacklevel=2,
     )

@@ -16,10 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Scale"]
+__all__ = ["Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Scale", "moves_on"]
 
 Array = NDArray[np.float64]
 Positions = NDArray[Any]  # float64 on a continuum, int64 on a grid
+
+_SMALL_GRID = 12  # up to here every other grid value is a neighbour
+_LEAP = 0.1  # of the encoded range; the longest move to a neighbour on a larger grid
 
 
 class Scale(Protocol):
@@ -167,3 +170,14 @@ class Codes:
     def spread(self, unit: Array) -> Positions:
         """See `Scale`."""
         return Grid(self.n).spread(unit)
+
+
+def moves_on(scale: Scale, code: Array, n: int, *, every: bool) -> Array:
+    """Codes of the neighbours of the grid point with code `code (1,)`."""
+    here = scale.nearest(code)
+    if every or n <= _SMALL_GRID:
+        others = np.arange(n)
+    else:
+        leaps = scale.nearest(np.concatenate([code - _LEAP, code + _LEAP]))
+        others = np.unique(np.concatenate([here - 2, here - 1, here + 1, here + 2, leaps]))
+    return scale.encoded(others[(others != here) & (others >= 0) & (others < n)])

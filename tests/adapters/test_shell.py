@@ -13,7 +13,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.adapters import shell as cli
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 fcntl = pytest.importorskip("fcntl", reason="the locks of these tests are those of POSIX")
 
@@ -157,6 +157,26 @@ def test_the_space_is_that_of_the_api(tmp_path: Path) -> None:
     assert options == {"direction": "maximize", "seed": 3, "n_startup_trials": 6}
 
 
+def test_conditions_are_those_of_the_api(tmp_path: Path) -> None:
+    lines = (
+        "[space]",
+        'model = ["svm", "gp", "tree"]',
+        'kernel = { type = "categorical", choices = ["rbf", "linear"], when = { model = ["svm", "gp"] } }',
+        'gamma = { type = "float", low = 0.1, high = 1.0, when = { kernel = "rbf", model = "svm" } }',
+        'leaf = { type = "ordinal", values = [1, 2, 5], when = { model = "tree" } }',
+    )
+    (tmp_path / "space.toml").write_text("\n".join(lines))
+    space, _ = cli.read_space(tmp_path / "space.toml")
+    assert bo.Space.parse(space) == bo.Space.parse(
+        {
+            "model": ["svm", "gp", "tree"],
+            "kernel": bo.Categorical(["rbf", "linear"], when={"model": ["svm", "gp"]}),
+            "gamma": bo.Float(0.1, 1.0, when={"kernel": "rbf", "model": "svm"}),
+            "leaf": bo.Ordinal([1, 2, 5], when={"model": "tree"}),
+        }
+    )
+
+
 def test_a_state_over_a_pool_shows_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     opt = bo.Optimizer([[0.0], [0.5], [1.0]], seed=0)
     opt.tell({"index": 1}, 2.0)
@@ -252,11 +272,13 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
             "parameter 'x': low: expected a positive",
         ),
         ("[space]\nx = [nan]", "parameter 'x': expected finite numbers"),
+        ("[space]\nx = { type = 'ordinal', values = 3 }", "parameter 'x': values: expected a list"),
+        ("[space]\nx = { type = 'int', low = 0, high = 3, when = 'a' }", "parameter 'x': when: expected a dict"),
     ],
 )
 def test_a_space_that_cannot_be_is_refused_by_name(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(text)
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         cli.read_space(tmp_path / "space.toml")
 
 
