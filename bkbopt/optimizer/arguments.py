@@ -51,7 +51,7 @@ def as_surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
     if is_learner(given):
         return LearnerSurrogate(learner=given)
     # isinstance of a protocol would read its properties, which are not ready before the first observation.
-    if isinstance(given, type) or not hasattr(type(given), "hallucinate"):
+    if isinstance(given, type) or not hasattr(type(given), "fantasy"):
         raise ArgumentTypeError(f"surrogate: expected a name or an instance such as bo.BKB(), got {given!r}.")
     if len(given.observations):
         raise ArgumentError("surrogate: expected one without data, got one that has observed points; pass a new one.")

@@ -101,7 +101,7 @@ class Optimizer:
         self._sobol_seed = int(self._rng.integers(2**31))
         self.domain = as_domain(space_or_pool, feasible, self._sobol_seed, fit, own.has_kernel)
         if isinstance(self.domain, PoolDomain) and self.domain.objects is not None:
-            own.look_up(self.domain.objects)
+            own.bind_objects(self.domain.objects)
         sign = 1.0 if direction == "maximize" else -1.0
         self._modelling = FittedModel(own, fit=fit, sign=sign, categorical=self.domain.categorical, rng=self._rng)
         self._log = TrialLog(self.domain.dim)
