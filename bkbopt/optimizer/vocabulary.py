@@ -50,7 +50,7 @@ class SpaceVocabulary:
         out: list[Point] = []
         for row in rows:
             given = {**constants, **row} if constants else row
-            active = self.space.active(given) if getattr(self.space, "is_conditional", False) else parameters
+            active = self.space.active(given) if self.space.is_conditional else parameters
             out.append({self._keys[name]: parameters[name].internal(given[name]) for name in active})
         return out
 

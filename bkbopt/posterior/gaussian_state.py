@@ -85,28 +85,26 @@ class GaussianState:
             self.lam, torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q), self.b + z * y, w
         )
 
-    def append(self, Z: Tensor, c: Tensor, n: Tensor, s: Tensor) -> "GaussianState":
-        """One more feature, whose values at the observed points are `c (u,)`: O(u r + r^2).
+    def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":
+        """More features: O(r^2 k + k^3).
 
-        `Z (u, r)`, `n (u,)` and `s (u,)` are the features, counts and sums of all observed points.
+        Args:
+            G: their products with the others, Z^T N C `(r, k)`, where C `(u, k)` are their values at the data.
+            H: their products with each other, C^T N C `(k, k)`.
+            b: C^T s, `(k,)`.
         """
-        nc = n * c
-        return self.append_feature(Z.T @ nc, float(c @ nc), float(c @ s))
-
-    def append_feature(self, g: Tensor, h: float, b_new: float) -> "GaussianState":
-        """One more feature c from its products `g` = Z^T N c `(r,)`, `h` = c^T N c and `b_new` = c^T s: O(r^2)."""
-        h = h + self.lam
-        u = self.root @ g
-        p = self.root.T @ u
-        # h - g.p >= lam in exact arithmetic: it is lam plus the part of c that the other features do not explain.
-        schur = max(h - float(u @ u), self.lam)
-        r = len(self.w)
-        V = self.V.new_zeros(r + 1, r + 1)
-        V[:r, :r], V[:r, r], V[r, :r], V[r, r] = self.V, g, g, h
-        step = (b_new - float(p @ self.b)) / schur
-        w = torch.cat([self.w - p * step, self.w.new_tensor([step])])
-        b = torch.cat([self.b, self.b.new_tensor([b_new])])
-        return GaussianState(self.lam, V, append_to_inverse_root(self.root, p, schur), b, w)
+        U = self.root @ G
+        P = self.root.T @ U
+        # lam I plus the part of C that the other features do not explain, which rounding may make negative.
+        D = H - U.T @ U
+        root = inverse_root(D.diagonal_scatter(D.diagonal().clamp_min(0.0) + self.lam))
+        step = root.T @ (root @ (b - P.T @ self.b))
+        r, k = G.shape
+        V = self.V.new_zeros(r + k, r + k)
+        V[:r, :r], V[:r, r:], V[r:, :r] = self.V, G, G.T
+        V[r:, r:] = H.diagonal_scatter(H.diagonal() + self.lam)
+        w, b = torch.cat([self.w - P @ step, step]), torch.cat([self.b, b])
+        return GaussianState(self.lam, V, append_to_inverse_root(self.root, P, root), b, w)
 
     def refactor(self) -> "GaussianState":
         """The same state with root and w computed anew from V and b, which rank-one steps keep to rounding error."""

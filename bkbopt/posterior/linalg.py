@@ -12,6 +12,7 @@ change of A costs two matrix-vector products and one outer product.
 """
 
 import contextlib
+import math
 
 import torch
 from torch import Tensor
@@ -23,7 +24,6 @@ __all__ = [
     "append_to_inverse_root",
     "append_to_thin_root",
     "block_update_inverse_root",
-    "border_inverse_root",
     "downdate_inverse_root",
     "eigh",
     "inverse_root",
@@ -75,6 +75,8 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
 
 def inverse_root(A: Tensor) -> Tensor:
     """Root `G (m, m)` of the inverse of the positive definite `A (m, m)`: G^T G = A^-1 (lower triangular)."""
+    if A.numel() == 1 and 0.0 < float(A) < math.inf:
+        return A.rsqrt()
     L = safe_cholesky(A)
     eye = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
     return torch.linalg.solve_triangular(L, eye, upper=False).contiguous()
@@ -105,40 +107,32 @@ def thin_root(K: Tensor) -> Tensor:
     return (U[:, keep] / eigenvalues[keep].sqrt()).contiguous()
 
 
-def append_to_thin_root(W: Tensor, z: Tensor, residual: float) -> Tensor:
-    """Thin root after one more point enters the dictionary.
+def append_to_thin_root(W: Tensor, Z: Tensor, root: Tensor) -> Tensor:
+    """Thin root after k more points enter the dictionary.
 
     Args:
         W: the root so far, (m, r).
-        z: embedding of the new point under `W`, (r,).
-        residual: k(x, x) - |z|^2 of the new point, positive.
+        Z: embedding of the new points under `W`, (k, r).
+        root: root of the inverse of their residual covariance k(X, X) - Z Z^T, (k, k).
 
-    The new feature is the Gram-Schmidt direction (k(x, .) - z . z(.)) / sqrt(residual); old features stay as they are.
+    The new features are the Gram-Schmidt directions root (k(X, .) - Z z(.)); old features stay as they are.
     """
     m, r = W.shape
-    s = residual**0.5
-    out = W.new_zeros(m + 1, r + 1)
+    out = W.new_zeros(m + len(Z), r + len(Z))
     out[:m, :r] = W
-    out[:m, r] = -(W @ z) / s
-    out[m, r] = 1.0 / s
+    out[:m, r:] = -(W @ Z.T) @ root.T
+    out[m:, r:] = root.T
     return out
 
 
-def append_to_inverse_root(G: Tensor, p: Tensor, schur: float) -> Tensor:
-    """Root of the inverse of [[A, g], [g^T, h]] from `G (k, m)`, `p` = A^-1 g `(m,)` and `schur` = h - g.p > 0."""
+def append_to_inverse_root(G: Tensor, P: Tensor, root: Tensor) -> Tensor:
+    """Root of the inverse of [[A, B], [B^T, C]] from `G (k, m)`, `P` = A^-1 B `(m, q)` and a root of (C - B^T P)^-1."""
     k, m = G.shape
-    s = schur**0.5
-    out = G.new_zeros(k + 1, m + 1)
+    out = G.new_zeros(k + len(root), m + len(root))
     out[:k, :m] = G
-    out[k, :m] = -p / s
-    out[k, m] = 1.0 / s
+    out[k:, :m] = -root @ P.T
+    out[k:, m:] = root
     return out
-
-
-def border_inverse_root(G: Tensor, P: Tensor, D: Tensor) -> Tensor:
-    """Root of the inverse of [[A, B], [B^T, C]] from `G (k, m)`, `P` = A^-1 B `(m, q)` and `D` = C - B^T P `(q, q)`."""
-    root = inverse_root(D)
-    return torch.cat([torch.cat([G, G.new_zeros(len(G), len(D))], 1), torch.cat([-root @ P.T, root], 1)])
 
 
 def update_inverse_root(G: Tensor, u: Tensor, v: Tensor, q: float) -> Tensor:

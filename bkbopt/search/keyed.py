@@ -54,6 +54,6 @@ def keyed(space: Space) -> KeyedSpace:
     keys = {name: column_key(name, parameter) for name, parameter in space.items}
     conditions = {
         keys[name]: {keys[parent]: frozenset(values) for parent, values in needs.items()}
-        for name, needs in getattr(space, "conditions", {}).items()
+        for name, needs in space.conditions.items()
     }
     return KeyedSpace({keys[name]: parameter for name, parameter in space.items}, conditions)

@@ -31,7 +31,7 @@ from bkbopt._support.arrays import check_choice, check_count, check_number, chec
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import gram
-from bkbopt.posterior.features import Nystrom, WithoutResidual
+from bkbopt.posterior.features import Extension, Nystrom, WithoutResidual
 from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
@@ -206,12 +206,14 @@ class BKB(SurrogateBase[Fantasy]):
         return None if self.max_inducing is None else max(self.max_inducing - size, 0)
 
     def _append(self, x: Tensor, z: Tensor, residual: float) -> None:
-        features, obs = self._ready(), self.observations
+        obs, Z = self.observations, self._table.Z
         assert self._state is not None
-        c = (self.kernel(obs.X, x[None])[:, 0] - self._table.Z @ z) / residual**0.5
-        self._state = self._state.append(self._table.Z, c, obs.n, obs.s)
-        self._table.add_column(c)
-        self._features = features.append(x, z, residual)
+        more = Extension(self._ready(), x[None], z[None], z.new_tensor([[residual**-0.5]]))
+        C = more.columns(obs.X, Z)
+        NC = obs.n[:, None] * C
+        self._state = self._state.append(Z.T @ NC, C.T @ NC, C.T @ obs.s)
+        self._table.add_column(C[:, 0])
+        self._features = more.whole()
 
     def _draw_is_due(self) -> bool:
         m = len(self._ready().S)
@@ -237,17 +239,14 @@ class BKB(SurrogateBase[Fantasy]):
         self._build(obs.X[draw.rows] if len(draw.rows) else obs.X[latest : latest + 1])
 
     def _build(self, S: Tensor) -> None:
-        """Take the dictionary `S` as one that was drawn."""
-        self._features, self._table, self._state = self._project(S)
-        self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
-
-    def _project(self, S: Tensor) -> tuple[Nystrom, FeatureTable, GaussianState]:
-        """Features and state of all observations under the dictionary `S (m, d)`: O(u m^2 + m^3)."""
+        """Take the dictionary `S (m, d)` as one that was drawn, and compute all anew: O(u m^2 + m^3)."""
         obs = self.observations
         with threads_for(len(obs) * len(S) ** 2):
             features = Nystrom.from_points(self.kernel, S.clone())
-            table = FeatureTable.of(features, obs.X)
-            return features, table, GaussianState.from_data(table.Z, obs.n, obs.s, self.noise)
+            self._table = FeatureTable.of(features, obs.X)
+            self._state = GaussianState.from_data(self._table.Z, obs.n, obs.s, self.noise)
+        self._features = features
+        self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
 
     def _relearn(self) -> None:
         """The old dictionary, where there is one, scores the points for the new."""
@@ -310,25 +309,21 @@ class BKB(SurrogateBase[Fantasy]):
 
     def _count(self, known: Fantasy, X: Tensor) -> Fantasy:
         """Points that the dictionary does not see are appended to it first, so that their variance really falls."""
-        size = -1
-        # Features that no longer grow are at the limit of rounding: another pass would find the same points.
-        while known.features.size > size and len(new := self._uncovered(known, X)):
-            size = known.features.size
-            if len(new) > BULK // 4:
-                features, table, state = self._project(torch.cat([known.features.S, new]))
-                pending = known.X
-                known = Fantasy.start(features, table.Z, state)
-                known = known.count(pending) if len(pending) else known
-                continue
-            for x in new:
-                known = known.append(x, *_embed(known.features, x), self.observations)
-        return known.count(X)
+        Z = known.features(X)
+        for _ in X:  # a pass appends a point at least
+            rows = self._uncovered(known, X, Z)
+            if not rows:
+                break
+            more = Extension.of(known.features, X[rows], Z[rows])
+            Z = torch.cat([Z, more.columns(X, Z)], 1)
+            known = known.append(more, self.observations)
+        return known.count(X, Z)
 
-    def _uncovered(self, known: Fantasy, X: Tensor) -> Tensor:
+    def _uncovered(self, known: Fantasy, X: Tensor, Z: Tensor) -> list[int]:
         """Those of the points that a draw would take for certain."""
         size = len(known.features.S)
         room, pays = self._room(size), functools.partial(self._append_pays, size)
-        return X[:0] if room == 0 else X[uncovered(known.features, known.state, X, room, pays)]
+        return [] if room == 0 else uncovered(known.features, known.state, X, Z, room, pays)
 
 
 def _embed(features: Nystrom, x: Tensor) -> tuple[Tensor, float]:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel, gram
 from bkbopt.posterior.features import Nystrom
-from bkbopt.posterior.linalg import append_to_inverse_root, border_inverse_root, downdate_inverse_root, inverse_root
+from bkbopt.posterior.linalg import append_to_inverse_root, downdate_inverse_root, inverse_root
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase
 
@@ -72,7 +72,7 @@ class ExactGP(SurrogateBase[Model]):
         U = self.observations.X
         self._steps += 1
         if known is None:
-            G, residual = _border(self.kernel, U, self._G, x, self.noise / weight)
+            G, residual = _border(self.kernel, U, self._G, x[None], self.noise / weight)
         else:
             n = float(self.observations.n[known])
             G, residual = downdate_inverse_root(self._G, known, self.noise / n - self.noise / (n + weight)), 0.0
@@ -100,13 +100,8 @@ class ExactGP(SurrogateBase[Model]):
     def _count(self, known: Model, X: Tensor) -> Model:
         features, kernel = known.features, self.kernel
         assert isinstance(features, Nystrom)
-        U, G = features.S, features.W.T
-        if len(X) == 1:
-            G, _ = _border(kernel, U, G, X[0], self.noise)
-        else:
-            A = G @ kernel(U, X)
-            D = gram(kernel, X) - A.T @ A
-            G = border_inverse_root(G, G.T @ A, D.diagonal_scatter(D.diagonal().clamp_min(0.0) + self.noise))
+        U = features.S
+        G, _ = _border(kernel, U, features.W.T, X, self.noise)
         # What equals the mean adds no innovation, and so no weight.
         w = torch.cat([known.w, known.w.new_zeros(len(X))])
         return replace(known, features=Nystrom(kernel, torch.cat([U, X]), G.T), w=w, root=G.new_zeros(0, len(w)))
@@ -130,9 +125,10 @@ class ExactGP(SurrogateBase[Model]):
         return float((1.0 - self.noise / self.observations.n * inverse_diagonal).sum())
 
 
-def _border(kernel: Kernel, U: Tensor, G: Tensor, x: Tensor, lam: float) -> tuple[Tensor, float]:
-    """G for one more point, and its residual given the others, as a part of k(x, x)."""
-    prior = float(gram(kernel, x[None]))
-    a = G @ kernel(U, x[None])[:, 0] if len(U) else G.new_zeros(0)
-    residual = prior - float(a @ a)
-    return append_to_inverse_root(G, G.T @ a, max(residual, 0.0) + lam), residual / max(prior, lam)
+def _border(kernel: Kernel, U: Tensor, G: Tensor, X: Tensor, lam: float) -> tuple[Tensor, float]:
+    """G for more points `X (q, d)`, and the lowest of their residuals given the others, as a part of k(x, x)."""
+    K = gram(kernel, X)
+    A = G @ kernel(U, X) if len(U) else G.new_zeros(0, len(X))
+    R = K - A.T @ A
+    root = inverse_root(R.diagonal_scatter(R.diagonal().clamp_min(0.0) + lam))
+    return append_to_inverse_root(G, G.T @ A, root), float((R.diagonal() / K.diagonal().clamp_min(lam)).min())

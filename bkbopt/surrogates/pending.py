@@ -7,8 +7,9 @@
 | R        | (p, p) | y^2   | what the features do not see of their covariance, k(X, X) - Z Z^T     |
 | C        | (p, k) | y     | the new features of the k points taken so far; C C^T approximates R   |
 
-A list of pending points is counted in steps of 512, then of 32, then one by one. The steps are a function of the list's
-length, so that the result is a function of the list, and a list that begins with one counted before goes on from there.
+A list of pending points is counted in steps of 512 as long as there are so many, then of 128, 32 and 8, then one by
+one. The steps depend on the number of points alone, so the result is a function of the list. A list that begins with
+one counted before goes on from the last end of a step that both have.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +20,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.features import Extension, Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.observations import Observations
 
 __all__ = ["Counted", "Fantasy", "count_all", "uncovered"]
 
-#: Pending points that are counted together, as many as there are left of.
-STEPS = (512, 32, 1)
+#: How many pending points are counted together; each divides the one before.
+STEPS = (512, 128, 32, 8, 1)
 
 T = TypeVar("T")
 
@@ -96,50 +97,52 @@ class Fantasy:
         """Nothing pending yet."""
         return cls(features, state, state, Z, Z.new_zeros(len(Z), 0), features.S[:0])
 
-    def count(self, X: Tensor) -> "Fantasy":
-        """The points `X (q, d)` counted, too, on the same features."""
-        Z = self.features(X)
+    def count(self, X: Tensor, Z: Tensor) -> "Fantasy":
+        """The points `X (q, d)` counted, too, whose features are `Z (q, r)`."""
         return replace(self, state=self.state.hallucinate(Z), X=torch.cat([self.X, X]), parts=(*self.parts, Z))
 
-    def append(self, x: Tensor, z: Tensor, residual: float, seen: Observations) -> "Fantasy":
-        """The inducing point `x (d,)` appended, whose features are `z (r,)`: O((u + p) r + r^2).
+    def append(self, more: Extension, seen: Observations) -> "Fantasy":
+        """Inducing points appended: O((u + p) r k + r^2 k + k^3).
 
         Args:
-            x: the point.
-            z: its features.
-            residual: its residual, y squared, positive.
+            more: the points.
             seen: the observations.
         """
-        kernel, size, r = self.features.kernel, residual**0.5, self.Z.shape[1]
-        c = (kernel(seen.X, x[None])[:, 0] - self.Z @ z[:r] - self.C @ z[r:]) / size
-        nc = seen.n * c
-        g, h = torch.cat([self.Z.T @ nc, self.C.T @ nc]), float(c @ nc)
-        observed = self.observed.append_feature(g, h, float(c @ seen.s))
+        r = self.Z.shape[1]
+        # As `more.columns`, without a copy of Z and C side by side.
+        K = more.features.kernel(seen.X, more.X)
+        C = (K - self.Z @ more.Z[:, :r].T - self.C @ more.Z[:, r:].T) @ more.root.T
+        NC = seen.n[:, None] * C
+        G, H = torch.cat([self.Z.T @ NC, self.C.T @ NC]), C.T @ NC
+        observed = self.observed.append(G, H, C.T @ seen.s)
         state, parts = observed, self.parts
         if parts:
-            P = torch.cat(parts)
-            e = (kernel(self.X, x[None])[:, 0] - P @ z) / size
-            state = self.state.append_feature(g + P.T @ e, h + float(e @ e), 0.0).with_mean(observed.w)
-            parts = (torch.cat([P, e[:, None]], 1),)
-        C = torch.cat([self.C, c[:, None]], 1)
-        return replace(
-            self, features=self.features.append(x, z, residual), observed=observed, state=state, C=C, parts=parts
-        )
+            Z = torch.cat(parts)
+            E = more.columns(self.X, Z)
+            state = self.state.append(G + Z.T @ E, H + E.T @ E, torch.zeros_like(H[0])).with_mean(observed.w)
+            parts = (torch.cat([Z, E], 1),)
+        C = torch.cat([self.C, C], 1)
+        return replace(self, features=more.whole(), observed=observed, state=state, C=C, parts=parts)
 
 
 def uncovered(
-    features: Nystrom, state: GaussianState, X: Tensor, room: int | None, pays: Callable[[float, float, Tensor], bool]
+    features: Nystrom,
+    state: GaussianState,
+    X: Tensor,
+    Z: Tensor,
+    room: int | None,
+    pays: Callable[[float, float, Tensor], bool],
 ) -> list[int]:
-    """Rows of `X (p, d)` to append, each judged after those before it, by pivoted Cholesky: O(p m^2 + p^2 m + p k^2).
+    """Rows of `X (p, d)` to append, each judged after those before it, by pivoted Cholesky: O(p r^2 + p^2 r + p k^2).
 
     Args:
         features: those of the dictionary.
         state: what it knows of the points is taken as it is now.
         X: pending points.
+        Z: their features (p, r).
         room: how many points may be appended, or None for no limit.
         pays: leverage, residual (y squared) and point `(d,)` to whether to append it.
     """
-    Z = features(X)
     known, residual = state.leverage(Z).tolist(), features.residual(X, Z).tolist()
     # A point that does not pay now does not pay once others are in, either: residuals only fall.
     rows = [i for i in range(len(X)) if pays(residual[i] / state.lam + known[i], residual[i], X[i])]

@@ -1,6 +1,7 @@
 """Observations against a dictionary of lists."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,22 +50,34 @@ def test_find_returns_the_row_that_add_returned(rows: list[tuple[tuple[float, fl
     assert obs.find(torch.tensor([9.0, 9.0], dtype=torch.float64)) is None
 
 
-@given(tables)
-def test_state_round_trip_is_bit_for_bit_and_goes_on(rows: list[tuple[tuple[float, float], float]]) -> None:
-    one = filled(rows)
-    two = Observations.from_state(one.state_dict())
-    for obs in (one, two):
-        obs.add(torch.tensor([[7.0, 7.0], [0.0, 0.0]], dtype=torch.float64), torch.tensor([0.1, 0.2]).double())
-    assert torch.equal(one.X, two.X)
-    assert torch.equal(one.n, two.n)
-    assert torch.equal(one.s, two.s)
-    assert (one.total, one.Y2, one.dim) == (two.total, two.Y2, two.dim)
+@given(tables, st.lists(st.floats(0.01, 100.0), min_size=60, max_size=60))
+def test_weights_count_as_so_many_evaluations(
+    rows: list[tuple[tuple[float, float], float]], weights: list[float]
+) -> None:
+    obs = Observations(2)
+    X, y = (torch.tensor(part, dtype=torch.float64) for part in zip(*rows, strict=True))
+    a = torch.tensor(weights[: len(rows)], dtype=torch.float64)
+    at = obs.add(X, y, a)
+    for i in range(len(obs)):
+        own = at == i
+        assert float(obs.n[i]) == pytest.approx(float(a[own].sum()), rel=1e-12)
+        # Sums may cancel to nothing.
+        assert float(obs.s[i]) == pytest.approx(float((a * y)[own].sum()), rel=1e-12, abs=1e-6)
+        assert float(obs.repeats[i]) == float(own.sum()) - 1.0
+    assert pytest.approx(float((a * y * y).sum()), rel=1e-12) == obs.Y2
 
 
-def test_empty_state_round_trip_accepts_points_afterwards() -> None:
-    obs = Observations.from_state(Observations(3).state_dict())
-    obs.add(torch.ones(1, 3, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
-    assert len(obs) == 1
+def test_what_was_added_since_a_checkpoint_is_taken_back() -> None:
+    obs, plain = Observations(1), Observations(1)
+    X = torch.tensor([[0.0], [1.0], [1.0]], dtype=torch.float64)
+    for one in (obs, plain):
+        one.add(X, X[:, 0])
+    restore = obs.checkpoint()
+    obs.add(torch.arange(40.0).double()[:, None], torch.ones(40).double())
+    restore()
+    for a, b in ((obs.X, plain.X), (obs.n, plain.n), (obs.s, plain.s), (obs.repeats, plain.repeats)):
+        assert torch.equal(a, b)
+    assert (obs.total, obs.Y2) == (plain.total, plain.Y2)
 
 
 def test_growth_keeps_every_point() -> None:

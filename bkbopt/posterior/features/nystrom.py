@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel, gram
-from bkbopt.posterior.linalg import append_to_thin_root, thin_root
+from bkbopt.posterior.linalg import append_to_thin_root, inverse_root, thin_root
 
-__all__ = ["Nystrom"]
+__all__ = ["Extension", "Nystrom"]
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,43 @@ class Nystrom:
         """See `FeatureMap`."""
         return gram(self.kernel, X) - Z @ Z.mT
 
-    def append(self, x: Tensor, z: Tensor, residual: float) -> "Nystrom":
-        """The map of the dictionary with `x (d,)` added; the first r features stay the same.
 
-        Args:
-            x: the new inducing point.
-            z: its features under this map, (r,).
-            residual: its residual under this map, y squared, positive.
-        """
-        return Nystrom(self.kernel, torch.cat([self.S, x[None]]), append_to_thin_root(self.W, z, residual))
+@dataclass(frozen=True)
+class Extension:
+    """Further inducing points: their Gram-Schmidt directions are new features, and the old ones stay as they are.
+
+    Attributes:
+        features: the map so far, r features.
+        X: the new inducing points, (k, d).
+        Z: their features so far, (k, r).
+        root: root of the inverse of their residual covariance, (k, k).
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.posterior.features import Extension, Nystrom
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
+        >>> small = Nystrom.from_points(rbf(1, lengthscale=1.0), X[:1])
+        >>> large = Extension.of(small, X[1:], small(X[1:])).whole()
+        >>> large.residual(X, large(X)) < 1e-12
+        tensor([True, True, True])
+    """
+
+    features: Nystrom
+    X: Tensor
+    Z: Tensor
+    root: Tensor
+
+    @classmethod
+    def of(cls, features: Nystrom, X: Tensor, Z: Tensor) -> "Extension":
+        """By the points `X (k, d)`, with the features `Z (k, r)` and residuals that are positive."""
+        return cls(features, X, Z, inverse_root(features.residual_covariance(X, Z)))
+
+    def whole(self) -> Nystrom:
+        """The map of the larger dictionary: r + k features."""
+        old = self.features
+        return Nystrom(old.kernel, torch.cat([old.S, self.X]), append_to_thin_root(old.W, self.Z, self.root))
+
+    def columns(self, X: Tensor, Z: Tensor) -> Tensor:
+        """The new features `(n, k)` of the points `X (n, d)`, whose old ones are `Z (n, r)`."""
+        return (self.features.kernel(X, self.X) - Z @ self.Z.T) @ self.root.T

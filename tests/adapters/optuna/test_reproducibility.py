@@ -210,17 +210,17 @@ def test_whether_a_grid_is_noisy_does_not_depend_on_when_it_was_asked_for() -> N
 def test_an_update_that_was_interrupted_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     study = new_study(BKBSampler(**OPTIONS))
     study.optimize(objective, n_trials=10)
-    known, tell = study.sampler, FittedModel.tell
+    known, follow = study.sampler, Quantity.follow
 
-    def interrupted(self: FittedModel, X: Any, y: Any) -> None:
-        tell(self, X, y)
+    def interrupted(self: Quantity, rows: Rows) -> None:
+        follow(self, rows)
         raise KeyboardInterrupt
 
     study.sampler = RandomSampler(seed=0)
     study.optimize(objective, n_trials=4)
     study.sampler = known
     with monkeypatch.context() as patch:
-        patch.setattr(FittedModel, "tell", interrupted)
+        patch.setattr(Quantity, "follow", interrupted)
         with pytest.raises(KeyboardInterrupt):
             known.recommend(study)
     assert known.recommend(study) == BKBSampler(**OPTIONS).recommend(study)

@@ -13,7 +13,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.adapters.optuna.pareto import Improvement
+from bkbopt.search.pareto import Improvement
 
 Objective = Callable[[optuna.Trial], Any]
 

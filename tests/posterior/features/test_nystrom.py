@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bkbopt.errors import KernelError
 from bkbopt.kernels import as_kernel, gram, matern52, rbf
-from bkbopt.posterior.features import FeatureMap, Nystrom, WithoutResidual
+from bkbopt.posterior.features import Extension, FeatureMap, Nystrom, WithoutResidual
 
 KERNEL = matern52(2, 0.4, 3.0)
 
@@ -54,15 +54,17 @@ def test_near_duplicates_do_not_spoil_the_projection() -> None:
     assert float(near.residual(X, Z2).min()) >= 0.0
 
 
-def test_append_equals_the_map_of_the_larger_dictionary_and_keeps_the_features() -> None:
+@pytest.mark.parametrize("k", [1, 3])
+def test_extension_is_the_map_of_the_larger_dictionary_and_keeps_the_features(k: int) -> None:
     S, X = random_points(8), random_points(20, 1)
-    small = Nystrom.from_points(KERNEL, S[:7])
-    z = small(S[7:])
-    grown = small.append(S[7], z[0], float(small.residual(S[7:], z)[0]))
+    small = Nystrom.from_points(KERNEL, S[:-k])
+    more = Extension.of(small, S[-k:], small(S[-k:]))
+    grown = more.whole()
     assert torch.equal(grown.S, S)
     assert grown.size == 8
     Z, expected = grown(X), Nystrom.from_points(KERNEL, S)(X)
-    np.testing.assert_allclose(Z[:, :7], small(X), rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(Z[:, :-k], small(X), rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(Z[:, -k:], more.columns(X, small(X)), rtol=0.0, atol=1e-13)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, rtol=0.0, atol=1e-12)
 
 
