@@ -230,9 +230,10 @@ class Designer:
 
     def _start_up(self, request: Request) -> Choice:
         closed, tried = self._closed_points()
-        levels = [[*closed, *request.running, *tried], [*closed, *request.running], closed]
+        running = list(request.running)
+        levels = [[*closed, *running, *tried], [*closed, *running], closed]
         if self.options.repeat_when_exhausted:
-            levels.append([])
+            levels = [*levels[:2], running, []]
         space, rng = request.space, request.rng()
         for points in levels:
             if self.problem.pool is not None:
@@ -309,7 +310,7 @@ class Designer:
         closed = self._closed(fantasy, candidates)
         levels = [torch.cat([closed, fantasy.pending]), closed]
         if options.repeat_when_exhausted:
-            levels.append(closed[:0])
+            levels = [levels[0], fantasy.pending, closed[:0]]
         for taken in levels:
             if perturbs and perturbation_is_due(request.number, candidates.has_choices):
                 choice = candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)

@@ -54,8 +54,6 @@ class Models:
             self.objectives = [
                 Quantity(self.options, self.seed, k, sign, winsorised=single) for k, sign in enumerate(signs)
             ]
-        if history.n_complete < self.first:
-            return
         for k, quantity in enumerate(self.objectives):
             quantity.follow(history.objective(k, self.first))
         self._number_constraints(history.constraint_names)

@@ -274,7 +274,7 @@ def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
     def likelihood(kernel: Kernel, noise: float) -> float:
         lam = obs.X.new_tensor(noise)
         with torch.no_grad():
-            return float(log_marginal_likelihood(obs.X, obs.n, obs.s / obs.n, 0.0, kernel, lam, mean_precision=1.0))
+            return float(log_marginal_likelihood(obs.X, obs.n, obs.s / obs.n, 0.0, 0.0, kernel, lam, 1.0))
 
     return likelihood(kernel, noise) - likelihood(free, DETERMINISTIC)
 

@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.quantity import Quantity
+from bkbopt.search.quantity import Quantity, Rows
 
 Params = dict[str, Any]
 OPTIONS: Params = {"seed": 0, "n_startup_trials": 4}
