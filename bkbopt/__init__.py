@@ -5,8 +5,8 @@ from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.minimizing import maximize, minimize
 from bkbopt.optimizer.theory import theory
-from bkbopt.spaces.pool import Pool
 from bkbopt.optimizer.trials import Trial
+from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
 from bkbopt.surrogates import BKB, ExactGP, FourierGP
 

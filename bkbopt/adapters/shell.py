@@ -43,7 +43,7 @@ from typing import IO, Any, NoReturn
 from bkbopt import __version__
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
-from bkbopt.search.trials import Trial
+from bkbopt.optimizer.trials import Trial
 from bkbopt.spaces.space import Categorical, Float, Int, Ordinal
 
 __all__ = ["main", "read_space"]

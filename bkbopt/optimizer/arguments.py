@@ -78,7 +78,8 @@ def as_rule(given: str | Acquisition) -> AcquisitionRule:
         check_choice("acquisition", given, tuple(ACQUISITIONS))
     elif isinstance(given, type) or not callable(given):
         raise ArgumentTypeError(
-            f"acquisition: expected one of {tuple(ACQUISITIONS)} or a callable (mean, variance) -> scores, got {given!r}."
+            f"acquisition: expected one of {tuple(ACQUISITIONS)} or a callable (mean, variance) -> scores, "
+            f"got {given!r}."
         )
     return rule_of(given)
 

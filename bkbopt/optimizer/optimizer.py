@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import check_choice, check_count
@@ -37,21 +36,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimizer"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _locked(
-    method: "Callable[Concatenate[Optimizer, P], R]",
-) -> "Callable[Concatenate[Optimizer, P], R]":
+def _locked(method: F) -> F:
     """One thread at a time."""
 
     @functools.wraps(method)
-    def call(self: "Optimizer", *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             return method(self, *args, **kwargs)
 
-    return call
+    return cast(F, call)
 
 
 class Optimizer:
@@ -71,9 +67,9 @@ class Optimizer:
         n_startup_trials: values to gather by a quasi-random design before the model takes over.
         surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
-        acquisition: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores of tensors (n,), differentiable
-            and larger where better, on standardised values that are maximised. With several objectives, constraints or
-            failed trials the criterion is another in any case, see `bkbopt.search.criteria`.
+        acquisition: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores of tensors (n,),
+            differentiable and larger where better, on standardised values that are maximised. With several objectives,
+            constraints or failed trials the criterion is another in any case, see `bkbopt.search.criteria`.
         beta: width of the confidence: None (a practical default), a number of standard deviations, or a schedule of
             `bkbopt.confidence`.
         fit: whether kernel and noise are fitted. Values are then standardised and pool columns scaled to [0, 1];
@@ -285,6 +281,8 @@ class Optimizer:
         self._replace(replace(self._designer.problem, space=Space.parse(space)))
 
     def _replace(self, problem: Problem) -> None:
+        if problem.pool is not None and problem.pool.objects is not None:
+            self._options.models.surrogate.bind_objects(problem.pool.objects)
         self._vocabulary = _vocabulary(problem)
         self._designer.set_problem(replace(problem, feasible=self._is_feasible()))
 
@@ -341,7 +339,8 @@ class Optimizer:
 
         Args:
             rows: row numbers, or labels of the data frame's index (of `Pool(id_column=)`, where one is named).
-            values: as in `tell`, for many; `more` are its other arguments.
+            values: as in `tell`, for many.
+            more: the other arguments of `tell`.
 
         Raises:
             ArgumentError: the optimizer has a space, or the pool has no such row; nothing was learnt then.
@@ -389,12 +388,15 @@ class Optimizer:
             if number is not None:
                 taken.add(number)
         now, done = _now(), []
-        for report, (number, point, given) in zip(reports, targets, strict=True):
-            if number is None:
-                index = self._vocabulary.index(point, given)
-                number = self._log.add(self._vocabulary.params(point, index), point, self.space, index, now).id
+        for report, (found, point, given) in zip(reports, targets, strict=True):
+            number = self._add(point, given, now) if found is None else found
             done.append(self._log.finish(number, report.outcome, now))
         return done
+
+    def _add(self, point: Point, given: Params, now: datetime) -> int:
+        """A running trial of past data."""
+        index = self._vocabulary.index(point, given)
+        return self._log.add(self._vocabulary.params(point, index), point, self.space, index, now).id
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -410,9 +412,9 @@ class Optimizer:
 
     @property
     def best_trial(self) -> Trial:
-        """The feasible trial with the best value told (`NotReadyError` before). Under noise it flatters: see `recommend`.
+        """The feasible trial with the best value told; under noise it flatters, see `recommend`.
 
-        `ArgumentError` with several objectives: see `best_trials`.
+        `NotReadyError` before there is one, `ArgumentError` with several objectives: see `best_trials`.
         """
         return results.best_trial(self._log, self.directions)
 
@@ -460,7 +462,7 @@ class Optimizer:
             raise ArgumentError(
                 "recommend: expected a single objective, got several, of which no single point is best."
             )
-        return results.recommendation(self._followed(), self._vocabulary)
+        return results.recommendation(self._followed(), self._vocabulary.params)
 
     @_locked
     def predict(self, params: Iterable[Params] | Params) -> tuple[np.ndarray, np.ndarray]:
@@ -517,7 +519,7 @@ class Optimizer:
         """
         if len(self.directions) > 1:
             raise ArgumentError("regret_certificate: expected a single objective, got several; see hypervolume.")
-        return results.certificate(self._followed(), self._vocabulary)
+        return results.certificate(self._followed(), self._vocabulary.params)
 
     @_locked
     def useful_workers(self, limit: int = 64) -> int:

@@ -1,7 +1,7 @@
 """What people read from an optimizer: best trials, fronts, predictions, certificates and a page for notebooks."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from torch import Tensor
 from bkbopt._support.arrays import as_values
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
 from bkbopt.optimizer.trials import COMPLETE, Trial, TrialLog
-from bkbopt.optimizer.vocabulary import Vocabulary
+from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer, lower_bound
+from bkbopt.search.evaluations import Point
 from bkbopt.search.models import Fantasy
 from bkbopt.search.reports import Recommendation, RegretCertificate
 
@@ -37,6 +38,8 @@ SHOWN = 5
 BATCH_BUDGET = 2.0
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+#: A point and its row in the pool to parameters.
+ParamsOf = Callable[[Point, int | None], dict[str, Any]]
 
 
 def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> Array:
@@ -93,12 +96,17 @@ def _fantasy(designer: Designer) -> Fantasy:
 
 
 @torch.no_grad()
-def recommendation(designer: Designer, vocabulary: Vocabulary) -> Recommendation:
+def recommendation(designer: Designer, params_of: ParamsOf) -> Recommendation:
     """See `Optimizer.recommend`."""
     fantasy, objective = _fantasy(designer), designer.trained().objectives[0]
+    history = designer.history
     means = fantasy.means[:, 0]
     feasible = fantasy.feasible
     rank = means.masked_fill(~feasible, -torch.inf) if bool(feasible.any()) else -fantasy.lost
+    # Of equal ones a point that was evaluated to its end: the value of a pruned trial is imputed.
+    complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
+    pruned = torch.tensor([key not in complete for key in row_keys(fantasy.known)])
+    rank = torch.where(pruned, rank.nextafter(rank.new_tensor(-torch.inf)), rank)
     order = torch.argsort(rank, descending=True, stable=True).tolist()
     pool = designer.problem.pool
     if pool is not None:
@@ -107,13 +115,12 @@ def recommendation(designer: Designer, vocabulary: Vocabulary) -> Recommendation
     best = order[0]
     x = fantasy.known[best]
     # The trials there share their encoded point; the first of them has the parameters.
-    history = designer.history
     first = next(i for i in (x == history.X).all(1).nonzero()[:, 0].tolist() if history.finished[i].state != "FAIL")
     point = history.finished[first].point
-    rows = pool.rows_at(x) if pool is not None else ()
+    rows = [] if pool is None else pool.rows_at(x)
     index = int(rows[0]) if len(rows) else None
     mean, std = objective.predict(x[None])
-    return Recommendation(vocabulary.params(point, index), index, float(mean[0]), float(std[0]))
+    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
 
 
 @torch.no_grad()
@@ -131,16 +138,16 @@ def width(designer: Designer) -> float:
 
 
 @torch.no_grad()
-def certificate(designer: Designer, vocabulary: Vocabulary) -> RegretCertificate:
+def certificate(designer: Designer, params_of: ParamsOf) -> RegretCertificate:
     """See `Optimizer.regret_certificate`."""
     fantasy, objective = _fantasy(designer), designer.trained().objectives[0]
     x, lower = lower_bound(fantasy)
     upper = max(designer.upper_bound(fantasy), lower)
     history, pool = designer.history, designer.problem.pool
     first = int((x == history.X).all(1).nonzero()[0, 0])
-    rows = pool.rows_at(x) if pool is not None else ()
+    rows = [] if pool is None else pool.rows_at(x)
     index = int(rows[0]) if len(rows) else None
-    params = vocabulary.params(history.finished[first].point, index)
+    params = params_of(history.finished[first].point, index)
     return RegretCertificate(objective.scaler.width(upper - lower), params, index, fantasy.betas[0])
 
 

@@ -1,29 +1,32 @@
-"""An optimizer to and from a file: the arguments it was made with, the spaces or pools it had, and its log."""
+"""An optimizer to and from a file: the arguments it was made with, its spaces or pool, and its log.
+
+Models, generators and counters are not in it: they follow from the log.
+"""
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from bkbopt import confidence
 from bkbopt._support import files
 from bkbopt.errors import ArgumentError, reading_state
-from bkbopt.kernels import ARDKernel
+from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 from bkbopt.learners.surrogate import LearnerSurrogate
-from bkbopt.optimizer.trials import Trial, TrialLog
+from bkbopt.optimizer.trials import FAIL, RUNNING, WAITING, Outcome, TrialLog
 from bkbopt.search.acquisition import Acquisition
 from bkbopt.search.reports import Diagnostics
-from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.tables import Columns
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
 
 if TYPE_CHECKING:
     from bkbopt.optimizer.optimizer import Optimizer
-    from bkbopt.optimizer.vocabulary import Params
 
 __all__ = ["load", "save"]
 
-KIND = "optimizer log"
+KIND = "log of an optimizer"
 SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP, LearnerSurrogate)}
 SCHEDULES: dict[str, Any] = {
     c.__name__: c
@@ -32,8 +35,173 @@ SCHEDULES: dict[str, Any] = {
 
 
 def save(optimizer: "Optimizer", path: str | os.PathLike[str]) -> None:
-    raise NotImplementedError
+    """See `Optimizer.save`."""
+    log = optimizer._log
+    spaces = list(dict.fromkeys(entry.space for entry in log.entries if entry.space is not None))
+    if optimizer.space is not None and optimizer.space not in spaces:
+        spaces.append(optimizer.space)
+    named = isinstance(optimizer.acquisition, str)
+    state = {
+        "options": {
+            "directions": list(optimizer.directions),
+            "constraints": list(optimizer.constraints),
+            "n_startup_trials": optimizer.n_startup_trials,
+            "acquisition": optimizer.acquisition if named else None,
+            "fit": optimizer._options.models.fit,
+            "duplicates": optimizer.duplicates,
+            "deterministic": optimizer._options.models.deterministic,
+            "perturbations": optimizer._options.perturbations,
+        },
+        "entropy": optimizer.entropy,
+        "beta": _schedule_state(optimizer.confidence),
+        "surrogate": _surrogate_state(optimizer._options.models.surrogate),
+        "spaces": [space.to_dict() for space in spaces],
+        "space": None if optimizer.space is None else spaces.index(optimizer.space),
+        "pool": None if optimizer.pool is None else _pool_state(optimizer.pool),
+        "trials": [_trial_state(entry, spaces) for entry in log.entries],
+        "order": list(log.order),
+        "waiting": list(log.waiting),
+        "diagnostics": [asdict(d) for d in optimizer.diagnostics],
+    }
+    files.save(path, state, kind=KIND)
 
 
-def load(*args: Any) -> "Optimizer":
-    raise NotImplementedError
+def load(
+    cls: "type[Optimizer]",
+    path: str | os.PathLike[str],
+    pool: Any,
+    surrogate: Surrogate | None,
+    feasible: Callable[[Mapping[str, Any]], bool] | None,
+    acquisition: Acquisition | None,
+) -> "Optimizer":
+    """See `Optimizer.load`."""
+    state: Any = files.load(path, kind=KIND)
+    with reading_state("an optimizer", path):
+        options = dict(state["options"])
+        if options["acquisition"] is None:
+            if acquisition is None:
+                raise ArgumentError("acquisition: this state was saved with one of yours; pass acquisition= to load.")
+            options["acquisition"] = acquisition
+        spaces = [Space.from_dict(description) for description in state["spaces"]]
+        encoded = None if state["pool"] is None else _pool(state["pool"], pool, options["fit"])
+        optimizer = cls(
+            encoded.pool if encoded is not None else spaces[state["space"]],
+            surrogate=_surrogate(state["surrogate"], surrogate),
+            beta=_schedule(state["beta"]),
+            feasible=feasible,
+            **options,
+        )
+        _fill(optimizer, state, spaces, encoded)
+        return optimizer
+
+
+def _fill(optimizer: "Optimizer", state: Any, spaces: list[Space], pool: EncodedPool | None) -> None:
+    """Take entropy, pool and log from the state."""
+    optimizer.entropy = optimizer._designer.seed = state["entropy"]
+    if pool is not None:
+        optimizer._replace(replace(optimizer._designer.problem, pool=pool))
+    log = TrialLog()
+    outcomes: dict[int, tuple[Outcome, Any]] = {}
+    for t in state["trials"]:
+        space = None if t["space"] is None else spaces[t["space"]]
+        params = optimizer._vocabulary.params(t["point"], None) if space is None else space.external([t["point"]])[0]
+        start = WAITING if t["state"] == WAITING else RUNNING
+        trial = log.add(params, t["point"], space, t["index"], t["asked_at"], start)
+        if t["state"] not in (RUNNING, WAITING):
+            failed = t["state"] == FAIL
+            outcome = Outcome() if failed else Outcome(t["values"], t["constraints"], t["stds"])
+            outcomes[trial.id] = (outcome, t["told_at"])
+    log.waiting[:] = state["waiting"]
+    for number in state["order"]:
+        log.finish(number, *outcomes[number])
+    optimizer._log = log
+    optimizer.diagnostics = [Diagnostics(**d) for d in state["diagnostics"]]
+
+
+def _trial_state(entry: Any, spaces: list[Space]) -> dict[str, object]:
+    t = entry.trial
+    return {
+        "point": dict(entry.point),
+        "space": None if entry.space is None else spaces.index(entry.space),
+        "index": t.index,
+        "state": t.state,
+        "values": t.values,
+        "constraints": dict(t.constraints),
+        "stds": t.stds,
+        "asked_at": t.asked_at,
+        "told_at": t.told_at,
+    }
+
+
+def _surrogate_state(surrogate: Surrogate) -> dict[str, object]:
+    name = type(surrogate).__name__
+    if name not in SURROGATES:
+        raise ArgumentError(f"surrogate: {name} is not one that state files know.")
+    kernel = surrogate.kernel if surrogate.has_kernel else None
+    return {"class": name, "options": surrogate.options(), "kernel": kernel_to_state(kernel)}
+
+
+def _surrogate(own: dict[str, Any], given: Surrogate | None) -> Surrogate:
+    """The surrogate without data, as it was when the optimizer was made."""
+    if given is not None:
+        if type(given).__name__ != own["class"]:
+            raise ArgumentError(
+                f"surrogate: expected a {own['class']}, which this state was saved with, got {type(given).__name__}."
+            )
+        return given
+    options = dict(own["options"])
+    if options.pop("needs_kernel"):
+        raise ArgumentError(
+            "surrogate: this state was saved with a kernel of yours; pass surrogate= with the same kernel to load."
+        )
+    surrogate: Surrogate = SURROGATES[own["class"]](kernel_from_state(own["kernel"], None), **options)
+    return surrogate
+
+
+def _schedule_state(schedule: object) -> dict[str, object]:
+    name = type(schedule).__name__
+    if name not in SCHEDULES:
+        raise ArgumentError(f"beta: a schedule of type {name} cannot be saved; use one of bkbopt.confidence.")
+    return {"class": name, "options": asdict(schedule)}  # type: ignore[call-overload]
+
+
+def _schedule(state: dict[str, Any]) -> Any:
+    return SCHEDULES[state["class"]](**state["options"])
+
+
+def _pool_state(pool: EncodedPool) -> dict[str, object]:
+    """The raw rows of an array; data frames and objects have to be given again."""
+    if pool.columns is None:
+        return {"columns": None, "table": pool.table, "n_objects": len(pool.objects or ())}
+    columns = pool.columns
+    choices = [[j, list(values)] for j, values in columns.choices.items()]
+    is_frame = hasattr(pool.pool.arms, "iloc")
+    return {
+        "columns": {**vars(columns), "choices": choices},
+        "table": None if is_frame else pool.table,
+        "id_column": pool.pool.id_column,
+    }
+
+
+def _pool(state: dict[str, Any], given: Any, scale: bool) -> EncodedPool:
+    """The pool as it was; raises where it is not the one that was saved."""
+    if state["columns"] is None:
+        objects = list(given.arms if isinstance(given, Pool) else given or ())
+        if len(objects) != state["n_objects"]:
+            raise ArgumentError(
+                f"pool: expected the {state['n_objects']} different objects that were saved (all that were ever in "
+                f"the pool, in order of appearance), got {len(objects)}; pass pool= to load."
+            )
+        every = EncodedPool(Pool(objects), scale=scale, has_kernel=True)
+        return every.replaced(Pool([objects[int(number)] for number in state["table"][:, 0].tolist()]))
+    columns = state["columns"]
+    if given is None and state["table"] is None:
+        raise ArgumentError("pool: this state was saved with a data frame; pass pool= to load.")
+    pool = given if isinstance(given, Pool) else Pool(state["table"] if given is None else given)
+    if pool.id_column is None and state["id_column"] is not None:
+        pool = Pool(pool.arms, id_column=state["id_column"])
+    known = Columns(**{**columns, "choices": {j: tuple(values) for j, values in columns["choices"]}})
+    encoded = EncodedPool(pool, scale=scale, has_kernel=True)
+    if encoded.names != known.names:
+        raise ArgumentError(f"pool: expected the columns {known.names} that were saved, got {encoded.names}.")
+    return encoded.with_columns(known)

@@ -14,8 +14,6 @@ from bkbopt.optimizer.vocabulary import Params
 
 __all__ = ["Report", "reports_of", "trial_id"]
 
-Values = "np.ndarray[Any, np.dtype[np.float64]]"
-
 
 @dataclass(frozen=True)
 class Report:
@@ -146,7 +144,7 @@ def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> l
     return out
 
 
-def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[torch.Tensor | None, list[bool] | Any]:
+def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[torch.Tensor | None, Any]:
     """Numbers (n, k) or None, and which rows are finite."""
     fine = np.ones(n, dtype=bool)
     if given is None:

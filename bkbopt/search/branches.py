@@ -218,6 +218,6 @@ def declared_branches(
     return list(out.values())
 
 
-def _random_setting(at: KeyedSpace, rng: np.random.Generator) -> Values:
+def _random_setting(at: KeyedSpace, rng: np.random.Generator) -> dict[str, float]:
     values = {key: at.parameters[key].internal_values for key in at.switches}
     return at.active({key: own[rng.integers(len(own))] for key, own in values.items()})

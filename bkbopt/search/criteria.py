@@ -125,15 +125,15 @@ class AcquisitionRule:
     build: Callable[[Model, float, float], Criterion]
 
 
-def _build_ucb(model: Model, beta: float, incumbent: float) -> Criterion:
+def _build_ucb(model: Model, beta: float, _: float) -> Criterion:
     return UpperBound.over(model, beta)
 
 
-def _build_logei(model: Model, beta: float, incumbent: float) -> Criterion:
+def _build_logei(model: Model, _: float, incumbent: float) -> Criterion:
     return _Scored(model, LogEI(incumbent))
 
 
-def _build_thompson(model: Model, beta: float, incumbent: float) -> Criterion:
+def _build_thompson(model: Model, _beta: float, _incumbent: float) -> Criterion:
     return _Sampled(model)
 
 

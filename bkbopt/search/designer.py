@@ -23,7 +23,7 @@ trials: a search that likes one of the values has no reason to try the next.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -105,8 +105,9 @@ class Designer:
 
     def set_problem(self, problem: Problem) -> None:
         """Another space or pool from here on; what was learnt stays."""
-        self.history.set_problem(problem)
-        self._pool, self._candidates, self._models = None, {}, None
+        if self.history.set_problem(problem):
+            self._models = None
+        self._pool, self._candidates = None, {}
 
     # -- the two verbs -----------------------------------------------------------------------------------------------
 

@@ -116,16 +116,20 @@ class History:
             self._take(row, self.finished[row])
         self._taken = len(self.finished)
 
-    def set_problem(self, problem: Problem) -> None:
-        """Another space or pool; what is known stays."""
-        self.problem = problem
+    def set_problem(self, problem: Problem) -> bool:
+        """Another space or pool; what is known stays. Whether rows have changed their code."""
+        before, version = self.problem, self.version
+        old = None if problem.pool is not None else self.encoding
+        self.problem, self._encoding = problem, None
         if problem.space is not None:
             self._widen(problem.space)
-        self._encoding = None
-        self._void()
-        for row, evaluation in enumerate(self.finished):
-            self._take(row, evaluation)
+        moved = self.encoding != old if problem.pool is None else problem.pool.objects is not None
+        if moved and before is not problem and self.version == version:
+            self._void()
+        for row in range(self._taken, len(self.finished)):
+            self._take(row, self.finished[row])
         self._taken = len(self.finished)
+        return self.version != version
 
     def _void(self) -> None:
         self.version += 1

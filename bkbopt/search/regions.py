@@ -1,7 +1,7 @@
 """Where a suggestion is searched: a branch of the space, with the ranges of now and the values that are held.
 
-The branch with the best point among a few at random and its own best trials is searched. One that was hardly tried comes
-first: what the others taught the kernel need not hold there. Failed and running trials count as visits, so that a
+The branch with the best point among a few at random and its own best trials is searched. One that was hardly tried
+comes first: what the others taught the kernel need not hold there. Failed and running trials count as visits, so that a
 branch that always fails is given up.
 """
 

@@ -214,7 +214,7 @@ class Embedding:
 
     def holds(self, X: Tensor) -> Tensor:
         """Which of the encoded points `X (n, d)` agree with what does not vary, (n,) of bool."""
-        return ((X == self.base) | self._varies).all(1)
+        return ((self.base == X) | self._varies).all(1)
 
     @cached_property
     def _varies(self) -> Tensor:

@@ -10,6 +10,7 @@ vectors are numbered in order of appearance; the only column "arm" then holds th
 objects up. Equal objects (by ==, where hashable) are the same arm wherever they appear.
 """
 
+import copy
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
@@ -131,6 +132,12 @@ class EncodedPool:
     def replaced(self, pool: Pool) -> "EncodedPool":
         """Other arms in the same encoding; raises as the class does."""
         return EncodedPool(pool, scale=self.scale, has_kernel=self.has_kernel, like=self)
+
+    def with_columns(self, columns: Columns) -> "EncodedPool":
+        """The same arms in another encoding of their columns; raises as the class does."""
+        earlier = copy.copy(self)
+        set_fields(earlier, columns=columns)
+        return EncodedPool(self.pool, scale=self.scale, has_kernel=self.has_kernel, like=earlier)
 
     @property
     def dim(self) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-
 __all__ = ["chunks", "publish", "published_point"]
 
 KEY = "bkb:relative_params"

@@ -1,9 +1,8 @@
 """`BKBSampler`: Bayesian optimisation that stays fast over thousands of trials, as a sampler of Optuna."""
 
-import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,8 +51,8 @@ class BKBSampler(BaseSampler):
       processes and machines that share a storage propose different points.
     - Pruned trials count as poor values (the last intermediate value or the poorer quartile of the complete trials,
       whichever is worse); infinite values count as the worst or best finite one.
-    - Where trials fail is learnt: points near failures become less likely, as far as no success is nearer, and a point of
-      a discrete space that failed is not proposed again while there are others. Optuna's own samplers ignore failed
+    - Where trials fail is learnt: points near failures become less likely, as far as no success is nearer, and a point
+      of a discrete space that failed is not proposed again while there are others. Optuna's own samplers ignore failed
       trials.
 
     Args:
@@ -239,7 +238,7 @@ class BKBSampler(BaseSampler):
                     "study: expected at least one complete trial with a finite value, got infinite ones only; "
                     "call optimize or tell first."
                 )
-            return recommendation(designer, followed)
+            return recommendation(designer, followed.params)
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
