@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,11 @@ class Conditions:
                 mask = table[positions[parent]] & masks.get(parent, True)
                 masks[name] = masks[name] & mask if name in masks else mask
         return masks
+
+    @cached_property
+    def fixed(self) -> Mapping[str, Any]:
+        """The values of the parameters that have only one, by name."""
+        return {name: parameter.first for name, parameter in self.parameters.items() if parameter.n_values == 1}
 
     @cached_property
     def keys(self) -> Mapping[str, str]:

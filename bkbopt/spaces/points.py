@@ -34,8 +34,7 @@ def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
     """
     if not isinstance(params_list, Sequence) or isinstance(params_list, str):
         raise ArgumentTypeError(f"params_list: expected a list of dicts, got {shown(params_list)}: use [params]")
-    known = conditions.parameters
-    fixed = {name: parameter.first for name, parameter in known.items() if parameter.n_values == 1}
+    known, fixed = conditions.parameters, conditions.fixed
     active = list(known)
     out: list[Params] = []
     for i, row in enumerate(params_list):

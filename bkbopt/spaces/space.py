@@ -219,8 +219,12 @@ class Space:
             have = [i for i, row in enumerate(rows) if name in row]
             positions = np.array([position_of(name, parameter, rows[i], i) for i in have])
             if name in self._index:
-                X[:, self._index[name]] = parameter.absent
-                X[have, self._index[name]] = parameter.scale.encoded(positions)
+                column = X[:, self._index[name]]
+                if len(have) == len(rows):
+                    column[:] = parameter.scale.encoded(positions)
+                else:
+                    column[:] = parameter.absent
+                    column[have] = parameter.scale.encoded(positions)
         return torch.from_numpy(X)
 
     def decode(self, X: Tensor) -> list[dict[str, Any]]:

@@ -28,7 +28,6 @@ rate = { type = "float", low = 1e-3, high = 1.0, log = true }
 width = { type = "int", low = 16, high = 64, step = 16 }
 kind = ["fast", "slow"]
 level = { type = "categorical", choices = [1, 2.5, true] }
-size = { type = "ordinal", values = ["S", "M", "L"] }
 threads = 4
 """
 IN_PYTHON = {
@@ -36,7 +35,6 @@ IN_PYTHON = {
     "width": bo.Int(16, 64, step=16),
     "kind": ["fast", "slow"],
     "level": [1, 2.5, True],
-    "size": bo.Ordinal(["S", "M", "L"]),
     "threads": 4,
 }
 
