@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bkbopt import learners, storage
+from bkbopt import learners
+from bkbopt._support import files as storage
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 from bkbopt.kernels import rbf
 from bkbopt.learners import CBRAP, SOFUL, FeatureBandit, LinearBandit, OnlineLearner

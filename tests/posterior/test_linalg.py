@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bkbopt import linalg
+from bkbopt._support import threads
 from bkbopt.errors import KernelError
+from bkbopt.posterior import linalg
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -36,25 +37,25 @@ def two_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("two_threads")
 def test_small_work_runs_on_one_thread_and_restores_the_callers_setting() -> None:
-    with linalg.small_work():
+    with threads.small_work():
         assert torch.get_num_threads() == 1
-        with linalg.small_work():
+        with threads.small_work():
             assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
 def test_small_work_restores_the_setting_when_the_block_raises() -> None:
-    with pytest.raises(ZeroDivisionError), linalg.small_work():
+    with pytest.raises(ZeroDivisionError), threads.small_work():
         _ = 1 // 0
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
 def test_threads_for_limits_only_small_work() -> None:
-    with linalg.threads_for(1e3):
+    with threads.threads_for(1e3):
         assert torch.get_num_threads() == 1
-    with linalg.threads_for(1e12):
+    with threads.threads_for(1e12):
         assert torch.get_num_threads() == 2
 
 
