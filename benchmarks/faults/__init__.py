@@ -1,1 +1,1 @@
-"""Faults that are sown into the package, one at a time, to see that the fast tests notice: `python -m benchmarks.faults`."""
+"""Faults sown into the package, one at a time, to see that the fast tests notice: `python -m benchmarks.faults`."""

@@ -92,7 +92,7 @@ SUPPORT = (
         "_support/foreign_kernels.py",
         "if values.shape != shape:",
         "if values.shape[0] != shape[0]:",
-        ("test_kernels.py", "surrogates", "conformance"),
+        ("test_kernels.py",),
     ),
     Fault(
         "a GPyTorch kernel is fitted in the user's hands",
@@ -271,7 +271,7 @@ POSTERIOR = (
         "posterior/observations.py",
         "self.total, self.Y2 = total, Y2\n\n        return restore",
         "self.total = total\n\n        return restore",
-        ("posterior/test_observations.py", "conformance", "surrogates"),
+        ("posterior/test_observations.py", "conformance"),
     ),
     Fault(
         "the residual is forgotten",

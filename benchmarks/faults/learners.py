@@ -196,8 +196,8 @@ LEARNERS = (
     Fault(
         "a refresh keeps the matrix of the old features",
         "learners/forks.py",
-        "        self._w = np.zeros(self._features())\n        self._inverse = np.eye(self._features()) / float(self._own.alpha)\n",
-        "        self._w = np.zeros(self._features())\n",
+        "np.zeros(self._features())\n        self._inverse = np.eye(self._features()) / float(self._own.alpha)\n",
+        "np.zeros(self._features())\n",
         ("learners/test_forks.py",),
     ),
     Fault(
