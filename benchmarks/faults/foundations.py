@@ -271,7 +271,7 @@ POSTERIOR = (
         "posterior/observations.py",
         "self.total, self.Y2 = total, Y2\n\n        return restore",
         "self.total = total\n\n        return restore",
-        ("posterior/test_observations.py", "conformance"),
+        ("posterior/test_observations.py",),
     ),
     Fault(
         "the residual is forgotten",
