@@ -102,6 +102,7 @@ def test_models_take_turns_while_they_have_time(
     assert ["BKB", "300", "50", "10", "10", "0", "-", "-"] in lines
 
 
+@pytest.mark.slow
 def test_a_turn_has_data_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[int] = []
 

@@ -18,12 +18,14 @@ def rooms() -> set[str]:
     return {room for room in own | adapters if not room.split("/")[-1].startswith("__")} - {"adapters", "errors"}
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_has_its_place_in_the_source_and_leaves_code(fault: Fault) -> None:
-    source = (ROOT / "bkbopt" / fault.file).read_text(encoding="utf-8")
-    assert ast.dump(ast.parse(fault.sown(source))) != ast.dump(ast.parse(source))
-    assert fault.tests
-    assert [test for test in fault.tests if not (ROOT / "tests" / test.split("::")[0]).exists()] == []
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_faults_of_a_room_have_their_place_in_the_source_and_leave_code(room: str) -> None:
+    for fault in ROOMS[room]:
+        source = (ROOT / "bkbopt" / fault.file).read_text(encoding="utf-8")
+        ast.parse(fault.sown(source), fault.name)
+        assert fault.text != fault.instead, fault.name
+        assert fault.tests, fault.name
+        assert [test for test in fault.tests if not (ROOT / "tests" / test.split("::")[0]).exists()] == [], fault.name
 
 
 def test_every_room_of_the_package_has_faults_or_is_to_have_some() -> None:
@@ -34,8 +36,9 @@ def test_every_room_of_the_package_has_faults_or_is_to_have_some() -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of one function, with a test of it."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     files = {
         "bkbopt/__init__.py": "",
         "bkbopt/double.py": "def double(x):\n    unused = 1\n    return 2 * x\n",
