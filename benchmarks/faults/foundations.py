@@ -227,15 +227,15 @@ POSTERIOR = (
     Fault(
         "a new feature keeps what the old ones say",
         "posterior/linalg.py",
-        "out[:m, r] = -(W @ z) / s",
-        "out[:m, r] = (W @ z) / s",
+        "= -(W @ ",
+        "= (W @ ",
         LINALG,
     ),
     Fault(
         "a bordered inverse has another sign",
         "posterior/linalg.py",
-        "out[k, :m] = -p / s",
-        "out[k, :m] = p / s",
+        ":m] = -",
+        ":m] = ",
         LINALG,
     ),
     Fault(
@@ -311,12 +311,16 @@ POSTERIOR = (
     Fault(
         "a block of imagined observations moves the mean",
         "posterior/gaussian_state.py",
-        "self.b + Z.T @ (Z @ self.w), self.lam)",
-        "self.b, self.lam)",
+        "self.b + Z.T @ (Z @ self.w)",
+        "self.b",
         STATE,
     ),
     Fault(
-        "a lie pulls the other way", "posterior/gaussian_state.py", "(lie - Z @ self.w)", "(Z @ self.w - lie)", STATE
+        "the effective dimension is not one of leverages",
+        "posterior/gaussian_state.py",
+        "len(self.w) - self.lam * float(",
+        "len(self.w) - float(",
+        STATE,
     ),
     Fault(
         "the log determinant is not one of V / lam",

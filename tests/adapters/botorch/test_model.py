@@ -84,6 +84,7 @@ def assert_alike(ours: Any, theirs: Any, tolerance: float, *, joint: bool = True
 @pytest.mark.parametrize(
     ("dtype", "batch", "m", "fixed", "name"),
     sweep(DTYPES.values(), [(), (2,)], [1, 2], [False, True], TRANSFORMS, together=2),
+    ids=str,
 )
 def test_agrees_with_single_task_gp(
     dtype: torch.dtype, batch: tuple[int, ...], m: int, fixed: bool, name: str, data: Data, pair: Pair
@@ -152,7 +153,7 @@ def test_points_of_another_dtype_are_taken_to_the_models(data: Data, pair: Pair)
 
 
 # Above 128 points the covariance is lazy; it has to be the same one.
-@pytest.mark.parametrize(("q", "m", "fixed"), sweep([128, 129], [1, 2], [False, True], together=2))
+@pytest.mark.parametrize(("q", "m", "fixed"), sweep([128, 129], [1, 2], [False, True], together=2), ids=str)
 def test_many_points_at_once_have_the_same_joint_posterior(q: int, m: int, fixed: bool, data: Data, pair: Pair) -> None:
     X, Y, Yvar = data(30, D, m)
     ours, theirs = pair(X, Y, Yvar if fixed else None)
@@ -187,7 +188,7 @@ def test_a_sample_of_many_points_has_the_moments_of_the_posterior(data: Data, pa
 
 
 @pytest.mark.parametrize(
-    ("batch", "fixed", "indices"), sweep([(), (2,)], [False, True], [[1], [2, 0], [0, 1, 2]], together=2)
+    ("batch", "fixed", "indices"), sweep([(), (2,)], [False, True], [[1], [2, 0], [0, 1, 2]], together=2), ids=str
 )
 def test_subset_output_keeps_the_posteriors_of_the_outputs_kept(
     batch: tuple[int, ...], fixed: bool, indices: list[int], data: Data, pair: Pair
@@ -247,7 +248,7 @@ def kernels(batch: tuple[int, ...]) -> dict[str, Kernel]:
 
 
 # Dense and lazy covariances, of one output, of two, and of two outputs of a batch.
-@pytest.mark.parametrize(("name", "form", "q"), sweep(kernels(()), [((), 1), ((), 2), ((2,), 2)], [4, 130]))
+@pytest.mark.parametrize(("name", "form", "q"), sweep(kernels(()), [((), 1), ((), 2), ((2,), 2)], [4, 130]), ids=str)
 def test_any_gpytorch_kernel_agrees(
     name: str, form: tuple[tuple[int, ...], int], q: int, data: Data, pair: Pair
 ) -> None:
