@@ -164,10 +164,11 @@ def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint's model, and where its zero is."""
+    """A constraint's model, where its zero is, and the posterior standard deviations that are kept from it."""
 
     model: Model
     bound: float
+    weight: float = 1.0
 
     @cached_property
     def _predict(self) -> Predictor:
@@ -177,7 +178,7 @@ class Constraint:
         """Logarithm of the probability that the constraint holds at the points `X (n, d)`, (n,), <= 0."""
         mean, variance = self._predict(X)
         sd = variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()
-        return torch.special.log_ndtr((mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd)
+        return self.weight * torch.special.log_ndtr((mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd)
 
 
 @dataclass(frozen=True)

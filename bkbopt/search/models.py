@@ -25,6 +25,7 @@ __all__ = ["Fantasy", "Models"]
 
 #: Numbers of random streams: objectives have 0, 1, ..., far below these.
 CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
+CAUTION = float(__import__("os").environ.get("CAUTION","0"))
 #: Observed points with the best posterior means that searches start from.
 N_INCUMBENTS = 5
 
@@ -59,6 +60,7 @@ class Models:
         self._number_constraints(history.constraint_names)
         for name, quantity in self.constraints.items():
             quantity.follow(history.constraint(name, self.first))
+        self.share = history.n_failed / max(len(history.finished), 1)
         if history.n_failed:
             if self.failing is None:
                 self.failing = self._limit(FAILING_STREAM)
@@ -93,7 +95,7 @@ class Models:
             mean = own.fitted() if torch.equal(own.observations.X, known) else own.model(known)[0]
             lost += (constraint.bound - mean).clamp_min(0.0)
         if self.failing is not None and self.failing.ready:
-            constraints.append(Constraint(self.failing.model(pending), self.failing.zero))
+            constraints.append(Constraint(self.failing.model(pending), self.failing.zero, 1.0 + CAUTION * max(0.0, float((self.failing.surrogate.observations.s > 0).sum())*0 + self.share - 0.2)))
         return Fantasy(
             models,
             tuple(confidence(quantity.context(n_arms, len(pending))) for quantity in self.objectives),
