@@ -92,7 +92,7 @@ def hypervolume(log: TrialLog, directions: Sequence[str], reference: Sequence[fl
 
 def _fantasy(designer: Designer) -> Fantasy:
     models = designer.trained()
-    return models.fantasy(designer.history.X[:0], designer.options.confidence, designer.n_arms())
+    return models.fantasy(designer.history, designer.history.X[:0], designer.options.confidence, designer.n_arms())
 
 
 @torch.no_grad()

@@ -23,17 +23,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.kernels import Kernel
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.model import Model, Predictor
 from bkbopt.search.acquisition import UCB, Acquisition, LogEI
 from bkbopt.search.pareto import Improvement
 from bkbopt.search.pool_maximizer import PoolMaximizer
 
-__all__ = ["ACQUISITIONS", "AcquisitionRule", "Combined", "Constraint", "Criterion", "UpperBound", "rule_of"]
+__all__ = ["ACQUISITIONS", "AcquisitionRule", "Combined", "Constraint", "Crashes", "Criterion", "UpperBound", "rule_of"]
 
 #: Smallest standard deviation of a constraint, on values with a standard deviation of one: below it a probability has
 #: no slope to follow. Twice as much is kept as a distance from an edge, or half of the trials there would be outside.
 CONSTRAINT_FLOOR = 1e-3
+#: What a score loses where a trial is expected to fail: more than any logarithm of an improvement differs by.
+CRASH_PENALTY = 1e6
+#: Successes that bound the neighbourhood of a failure.
+N_NEAREST = 32
 #: Weight of the objective while no feasible point is known.
 FEASIBILITY_FIRST = 0.01
 
@@ -164,11 +169,10 @@ def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint's model, where its zero is, and the posterior standard deviations that are kept from it."""
+    """A constraint's model, and where its zero is."""
 
     model: Model
     bound: float
-    weight: float = 1.0
 
     @cached_property
     def _predict(self) -> Predictor:
@@ -178,7 +182,41 @@ class Constraint:
         """Logarithm of the probability that the constraint holds at the points `X (n, d)`, (n,), <= 0."""
         mean, variance = self._predict(X)
         sd = variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()
-        return self.weight * torch.special.log_ndtr((mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd)
+        return torch.special.log_ndtr((mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd)
+
+
+@dataclass(frozen=True)
+class Crashes:
+    """Where trials failed: points that are more like a failure than like any success are not proposed.
+
+    A success between a failure and a point opens the way to it, so that a search approaches an edge by bisection.
+    What is alike is measured by the prior correlation under the objective's kernel.
+
+    Attributes:
+        kernel: of the objective.
+        failures: (f, d) points that failed and never gave a value.
+        successes: (s, d) points with a value, those nearest to the failures.
+    """
+
+    kernel: Kernel
+    failures: Tensor
+    successes: Tensor
+
+    @classmethod
+    def among(cls, kernel: Kernel, failures: Tensor, known: Tensor) -> "Crashes":
+        """Of all `failures (f, d)`, with the `N_NEAREST` most similar of the `known (u, d)` points of each."""
+        nearest = _correlation(kernel, failures, known).topk(min(N_NEAREST, len(known)), dim=1).indices
+        return cls(kernel, failures, known[torch.unique(nearest)])
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Which of the points `X (n, d)` are more like a failure, (n,)."""
+        with torch.no_grad():
+            near_failure = _correlation(self.kernel, X, self.failures).amax(1)
+            return near_failure > _correlation(self.kernel, X, self.successes).amax(1)
+
+
+def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:
+    return kernel(A, B) / (kernel.diag(A)[:, None] * kernel.diag(B)).sqrt()
 
 
 @dataclass(frozen=True)
@@ -190,12 +228,14 @@ class Combined:
         constraints: of the outcome, and of failing.
         improvement: over the front; None with a single objective.
         incumbent: the best posterior mean of a feasible point; None where none is known, and feasibility comes first.
+        crashes: where trials failed; None where none did, and for suggestions that may go there.
     """
 
     objectives: Sequence[tuple[Model, float]]
     constraints: Sequence[Constraint]
     improvement: Improvement | None
     incumbent: float | None
+    crashes: Crashes | None = None
 
     @cached_property
     def _predictors(self) -> list[Predictor]:
@@ -207,6 +247,8 @@ class Combined:
         feasible = X.new_zeros(len(X))
         for constraint in self.constraints:
             feasible = feasible + constraint.log_probability(X)
+        if self.crashes is not None:
+            feasible = feasible - CRASH_PENALTY * self.crashes(X)
         if self.improvement is None and self.incumbent is not None:
             return LogEI(self.incumbent)(*posteriors[0]) + feasible
         bounds = [UCB(beta)(*posterior) for posterior, (_, beta) in zip(posteriors, self.objectives, strict=True)]

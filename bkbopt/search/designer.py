@@ -33,7 +33,6 @@ from torch import Tensor
 from bkbopt._support.threads import small_work
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import GRID_LIMIT, TRIES, CandidateSet, Choice, PoolCandidates, candidates_of
 from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
@@ -259,7 +258,7 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        fantasy = models.fantasy(pending, options.confidence, self.n_arms(request.space))
+        fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
         candidates, good = self._where(fantasy, request)
         choice, perturbed = self._choose(models, fantasy, candidates, good, request)
         first = models.objectives[0]
@@ -334,11 +333,7 @@ class Designer:
         if self.options.avoid_duplicates:
             running = self.history.encode([e.point for e in self.history.running.values()])
             return torch.cat([X, running, fantasy.pending])
-        failures = self.history.failures()
-        if not len(failures):
-            return failures
-        gave_values = set(row_keys(fantasy.known))
-        return failures[[key not in gave_values for key in row_keys(failures)]]
+        return self.history.failures()
 
     def _repeats_in_vain(self, models: Models, fantasy: Fantasy, candidates: CandidateSet, choice: Choice) -> bool:
         """Whether the choice was evaluated before, and a second value would be the same."""

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.posterior.observations import row_keys
 from bkbopt.search.evaluations import FAIL, RUNNING, Evaluation, Problem
 from bkbopt.search.quantity import Rows, last_mark
 from bkbopt.spaces.encoding import Encoding, column_key, merged
@@ -242,8 +243,11 @@ class History:
 
     def failures(self) -> Tensor:
         """Points that failed each time, `(f, d)`."""
-        X = self.X
-        return X[self._failures]
+        X = self.X[self._failures]
+        if not len(X):
+            return X
+        gave_values = set(row_keys(self.X[np.array(self._objectives[0].rows)]))
+        return X[[key not in gave_values for key in row_keys(X)]]
 
     def _rows(self, column: _Column, mark: int) -> Rows:
         X = self.X if len(column.rows) == len(self.finished) else self.X[np.array(column.rows)]

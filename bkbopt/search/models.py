@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bkbopt.confidence import Confidence
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria import AcquisitionRule, Combined, Constraint, Criterion
+from bkbopt.search.criteria import AcquisitionRule, Combined, Constraint, Crashes, Criterion
 from bkbopt.search.history import History
 from bkbopt.search.pareto import Improvement
 from bkbopt.search.quantity import ModelOptions, Quantity
@@ -25,7 +25,6 @@ __all__ = ["Fantasy", "Models"]
 
 #: Numbers of random streams: objectives have 0, 1, ..., far below these.
 CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
-CAUTION = float(__import__("os").environ.get("CAUTION","0"))
 #: Observed points with the best posterior means that searches start from.
 N_INCUMBENTS = 5
 
@@ -60,7 +59,6 @@ class Models:
         self._number_constraints(history.constraint_names)
         for name, quantity in self.constraints.items():
             quantity.follow(history.constraint(name, self.first))
-        self.share = history.n_failed / max(len(history.finished), 1)
         if history.n_failed:
             if self.failing is None:
                 self.failing = self._limit(FAILING_STREAM)
@@ -83,8 +81,8 @@ class Models:
         """Whether every objective has a model."""
         return bool(self.objectives) and all(quantity.ready for quantity in self.objectives)
 
-    def fantasy(self, pending: Tensor, confidence: Confidence, n_arms: int | None) -> "Fantasy":
-        """All posteriors with `pending (p, d)` counted as evaluated at their means."""
+    def fantasy(self, history: History, pending: Tensor, confidence: Confidence, n_arms: int | None) -> "Fantasy":
+        """All posteriors of the history with `pending (p, d)` counted as evaluated at their means."""
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
         models = tuple(quantity.model(pending) for quantity in self.objectives)
         constraints = [Constraint(quantity.model(pending), quantity.zero) for quantity in limits]
@@ -94,8 +92,12 @@ class Models:
             own = quantity.surrogate
             mean = own.fitted() if torch.equal(own.observations.X, known) else own.model(known)[0]
             lost += (constraint.bound - mean).clamp_min(0.0)
+        crashes = None
         if self.failing is not None and self.failing.ready:
-            constraints.append(Constraint(self.failing.model(pending), self.failing.zero, 1.0 + CAUTION * max(0.0, float((self.failing.surrogate.observations.s > 0).sum())*0 + self.share - 0.2)))
+            constraints.append(Constraint(self.failing.model(pending), self.failing.zero))
+            failures = history.failures()
+            if len(failures):
+                crashes = Crashes.among(self.objectives[0].surrogate.kernel, failures, known)
         return Fantasy(
             models,
             tuple(confidence(quantity.context(n_arms, len(pending))) for quantity in self.objectives),
@@ -104,6 +106,7 @@ class Models:
             known,
             torch.stack([quantity.surrogate.fitted() for quantity in self.objectives], 1),
             lost,
+            crashes,
         )
 
 
@@ -119,6 +122,7 @@ class Fantasy:
         known: see the table.
         means: see the table.
         lost: see the table.
+        crashes: where trials failed; None where none did.
     """
 
     models: tuple[Model, ...]
@@ -128,6 +132,7 @@ class Fantasy:
     known: Tensor
     means: Tensor
     lost: Tensor
+    crashes: Crashes | None
 
     @cached_property
     def feasible(self) -> Tensor:
@@ -148,10 +153,10 @@ class Fantasy:
         """What a suggestion maximises."""
         if self.is_plain:
             return rule.build(self.models[0], self.betas[0], float(self.means.max()))
-        return self._combined
+        return replace(self._combined, crashes=self.crashes)
 
     def perturbation_criterion(self) -> Criterion:
-        """What ranks coordinate perturbations: expected improvement."""
+        """What ranks coordinate perturbations: expected improvement. They may go where a trial is expected to fail."""
         if self.is_plain:
             return Combined([(self.models[0], 0.0)], (), None, float(self.means.max()))
         return self._combined
