@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, CallableKernel, matern52, rbf
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.fit import FitSettings, fit_hyperparameters, log_marginal_likelihood
+from bkbopt.surrogates.fit import FitData, FitSettings, fit_hyperparameters, log_marginal_likelihood
 
 LENGTHSCALES, OUTPUTSCALE, NOISE = [0.3, 0.8], 2.0, 0.05
 KERNEL = matern52(2, LENGTHSCALES, OUTPUTSCALE)
@@ -30,8 +30,7 @@ def observed(X: np.ndarray, y: np.ndarray) -> Observations:
 
 
 def likelihood(obs: Observations, kernel: ARDKernel, lam: Tensor) -> Tensor:
-    within = obs.Y2 - float((obs.s**2 / obs.n).sum())
-    return log_marginal_likelihood(obs.X, obs.n, obs.s / obs.n, within, float(obs.repeats.sum()), kernel, lam)
+    return log_marginal_likelihood(FitData.of(obs), kernel, lam)
 
 
 @pytest.mark.parametrize("unique", [60, 25, 1])
