@@ -16,8 +16,8 @@ import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 study = optuna.create_study(sampler=BKBSampler(seed=0))
-study.optimize(lambda t: t.suggest_float("x", 0, 1) + (t.suggest_categorical("k", "ab") == "a"), n_trials=25)
-bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trials=25, seed=0)
+study.optimize(lambda t: t.suggest_float("x", 0, 1) + (t.suggest_categorical("k", "ab") == "a"), n_trials=15)
+bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trials=15, seed=0)
 print(*sys.modules)
 """
 

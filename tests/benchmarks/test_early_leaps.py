@@ -20,6 +20,7 @@ def test_the_first_leap_is_moved_and_moved_back() -> None:
     assert before == (proposing.FIRST_LEAP, proposing.FIRST_LEAP_OF_CHOICES)
 
 
+@pytest.mark.slow
 def test_every_table_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early_leaps, "FLOATS", ("branin",))
     monkeypatch.setitem(early_leaps.TRIALS, "branin", 15)

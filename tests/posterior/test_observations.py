@@ -103,3 +103,33 @@ def test_row_keys_tell_apart_what_differs_in_the_last_bit() -> None:
     a, b, c, zero, negative_zero = row_keys(X)
     assert a == c != b
     assert zero == negative_zero
+
+
+@given(tables, st.integers(1, 4))
+def test_a_weight_is_a_number_of_evaluations(rows: list[tuple[tuple[float, float], float]], weight: int) -> None:
+    X = torch.tensor([x for x, _ in rows], dtype=torch.float64)
+    y = torch.tensor([v for _, v in rows], dtype=torch.float64)
+    weighted, repeated = Observations(2), filled(rows * weight)
+    weighted.add(X, y, torch.full_like(y, weight))
+    assert torch.equal(weighted.X, repeated.X)
+    assert torch.equal(weighted.n, repeated.n)
+    # The same sums in another order, of values of up to 1e6.
+    np.testing.assert_allclose(weighted.s, repeated.s, rtol=1e-13, atol=1e-7)
+    np.testing.assert_allclose(weighted.Y2, repeated.Y2, rtol=1e-12)
+
+
+@given(tables, tables)
+def test_restoring_takes_back_all_that_was_added(
+    kept: list[tuple[tuple[float, float], float]], taken_back: list[tuple[tuple[float, float], float]]
+) -> None:
+    obs, expected = filled(kept), filled(kept)
+    restore = obs.checkpoint()
+    obs.add(
+        torch.tensor([x for x, _ in taken_back], dtype=torch.float64),
+        torch.tensor([v for _, v in taken_back], dtype=torch.float64),
+    )
+    restore()
+    for one, other in zip(obs.state_dict().values(), expected.state_dict().values(), strict=True):
+        assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
+    new = torch.tensor([[9.0, 9.0]], dtype=torch.float64)
+    assert obs.add(new, torch.ones(1, dtype=torch.float64)).tolist() == [len(expected)]
