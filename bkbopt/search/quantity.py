@@ -28,7 +28,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.scaling import Scaler
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.fit import constant_mean, fit_hyperparameters, log_marginal_likelihood
+from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
@@ -274,7 +274,7 @@ def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
     def likelihood(kernel: Kernel, noise: float) -> float:
         lam = obs.X.new_tensor(noise)
         with torch.no_grad():
-            return float(log_marginal_likelihood(obs.X, obs.n, obs.s / obs.n, 0.0, 0.0, kernel, lam, 1.0))
+            return float(log_marginal_likelihood(FitData.of(obs), kernel, lam, 1.0))
 
     return likelihood(kernel, noise) - likelihood(free, DETERMINISTIC)
 

@@ -13,7 +13,7 @@ from bkbopt.kernels import CallableKernel, matern52, rbf
 from bkbopt.learners import BOGD, FOGD, FORKS, LOSSES, NOGD, PKAWV, Forgetron, ProsNKONS
 from bkbopt.learners.recipes import RECIPES
 from bkbopt.learners.spans import project
-from bkbopt.optimizer.names import NAMES, surrogate_named
+from bkbopt.optimizer.arguments import as_surrogate
 from bkbopt.posterior.observations import Observations
 
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05
@@ -234,19 +234,17 @@ def test_log_growth_bounds_the_information_gain_of_the_kernel() -> None:
 # -- names and instances ---------------------------------------------------------------------------------------------
 
 
-def test_every_name_is_resolved_in_one_place() -> None:
-    assert set(NAMES) == {"bkb", "exact", "fourier", *RECIPES}
-    for name in NAMES:
-        assert (
-            bo.Optimizer([(0.0, 1.0)], surrogate=name)._modelling.surrogate.options() == surrogate_named(name).options()
-        )
+def test_the_optimizer_takes_every_learner_by_its_name() -> None:
+    for name in RECIPES:
+        surrogate = as_surrogate(name, fit=True)
+        assert isinstance(surrogate, LearnerSurrogate)
+        assert surrogate.options() == LearnerSurrogate(learner=name).options()
     with pytest.raises(ArgumentError, match=r"^surrogate: expected one of bkb, exact, .*forks.*, got 'gp'"):
         bo.Optimizer([(0.0, 1.0)], surrogate="gp")
 
 
 def test_learners_are_taken_as_they_are_set() -> None:
-    opt = bo.Optimizer([(0.0, 1.0)], surrogate=FORKS(loss="squared", budget=20, rank=5))
-    gp = opt._modelling.surrogate
+    gp = as_surrogate(FORKS(loss="squared", budget=20, rank=5), fit=True)
     assert isinstance(gp, LearnerSurrogate)
     assert (gp.learner, gp.settings) == ("forks", {"loss": "squared", "budget": 20, "rank": 5})
     kernel = rbf(1, 0.3)
