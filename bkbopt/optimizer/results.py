@@ -133,7 +133,7 @@ def prediction(designer: Designer, X: Tensor) -> tuple[Array, Array]:
 
 def width(designer: Designer) -> float:
     """See `Optimizer.beta`."""
-    context = designer.trained().objectives[0].context(designer.n_arms(), 0)
+    context = designer.trained().objectives[0].context(designer.n_arms(), designer.history.X[:0])
     return designer.options.confidence(context)
 
 

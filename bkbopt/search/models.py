@@ -100,7 +100,7 @@ class Models:
                 crashes = Crashes.among(self.objectives[0].surrogate.kernel, failures, known)
         return Fantasy(
             models,
-            tuple(confidence(quantity.context(n_arms, len(pending))) for quantity in self.objectives),
+            tuple(confidence(quantity.context(n_arms, pending)) for quantity in self.objectives),
             tuple(constraints),
             pending,
             known,

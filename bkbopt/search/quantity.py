@@ -229,9 +229,10 @@ class Quantity:
         """Standard deviation of the noise, user's units."""
         return self.scaler.width(self.surrogate.noise**0.5)
 
-    def context(self, n_arms: int | None, batch: int) -> ScheduleContext:
-        """What confidence schedules look at."""
+    def context(self, n_arms: int | None, pending: Tensor) -> ScheduleContext:
+        """What confidence schedules look at, with `pending (p, d)` in flight."""
         surrogate = self.surrogate
+        unseen = float(surrogate.model(pending)[1].sum()) if len(pending) else 0.0
         obs = surrogate.observations
         return ScheduleContext(
             t=obs.total,
@@ -241,7 +242,8 @@ class Quantity:
             kappa2=float(surrogate.kernel.diag(obs.X[:64]).max()),
             effective_dimension=surrogate.effective_dimension(),
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
-            batch=batch,
+            batch=len(pending),
+            batch_leverage=unseen / surrogate.noise,
         )
 
     def is_noisy(self) -> bool:
