@@ -216,7 +216,8 @@ class Quantity:
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
         s = self.scaler
-        mean, variance = self.surrogate.model(X)
+        posterior = self.surrogate.posterior(X)
+        mean, variance = posterior.mean, posterior.variance
         return s.sign * (mean * s.scale + s.center) * s.unit, variance.sqrt() * s.scale * s.unit
 
     @property
@@ -232,7 +233,7 @@ class Quantity:
     def context(self, n_arms: int | None, pending: Tensor) -> ScheduleContext:
         """What confidence schedules look at, with `pending (p, d)` in flight."""
         surrogate = self.surrogate
-        unseen = float(surrogate.model(pending)[1].sum()) if len(pending) else 0.0
+        unseen = float(surrogate.posterior(pending).variance.sum()) if len(pending) else 0.0
         obs = surrogate.observations
         return ScheduleContext(
             t=obs.total,
