@@ -28,7 +28,7 @@ import botorch
 import numpy as np
 import optuna
 
-from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, with_error
+from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error
 from benchmarks.outcome_botorch import BOTORCH
 from benchmarks.outcome_peers import OURS_AND_OPTUNA, Loop, drive
 from benchmarks.outcomes import CONSTRAINED, FRONTS, OutcomeProblem
@@ -62,7 +62,7 @@ def print_problem(name: str, records: Mapping[str, Sequence[Mapping[str, list[fl
         for peer, kept in records.items():
             found = [(r, r["checkpoints"].index(checkpoint)) for r in kept if checkpoint in r["checkpoints"]]
             if found:
-                cells = [with_error([r[measure][at] for r, at in found]) for measure in measures]
+                cells = [_text([r[measure][at] for r, at in found]) for measure in measures]
                 ms = 1e3 * float(np.median([r["seconds"][at] for r, at in found])) / checkpoint
                 rows.append((int(checkpoint), peer, len(found), *cells, ms))
     problem = PROBLEMS[name]
@@ -72,6 +72,11 @@ def print_problem(name: str, records: Mapping[str, Sequence[Mapping[str, list[fl
         ("trials", "optimiser", "seeds", *measures, "ms/trial"),
         rows,
     )
+
+
+def _text(values: Sequence[float]) -> str:
+    """Mean +- standard error to two or three digits: measures of one table differ by orders of magnitude."""
+    return f"{np.mean(values):.3g} +- {standard_error(values):.2g}"
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
