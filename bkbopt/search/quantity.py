@@ -28,7 +28,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.scaling import Scaler
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.fit import constant_mean, fit_hyperparameters, log_marginal_likelihood
+from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
@@ -216,7 +216,8 @@ class Quantity:
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
         s = self.scaler
-        mean, variance = self.surrogate.model(X)
+        posterior = self.surrogate.posterior(X)
+        mean, variance = posterior.mean, posterior.variance
         return s.sign * (mean * s.scale + s.center) * s.unit, variance.sqrt() * s.scale * s.unit
 
     @property
@@ -229,9 +230,10 @@ class Quantity:
         """Standard deviation of the noise, user's units."""
         return self.scaler.width(self.surrogate.noise**0.5)
 
-    def context(self, n_arms: int | None, batch: int) -> ScheduleContext:
-        """What confidence schedules look at."""
+    def context(self, n_arms: int | None, pending: Tensor) -> ScheduleContext:
+        """What confidence schedules look at, with `pending (p, d)` in flight."""
         surrogate = self.surrogate
+        unseen = float(surrogate.posterior(pending).variance.sum()) if len(pending) else 0.0
         obs = surrogate.observations
         return ScheduleContext(
             t=obs.total,
@@ -241,7 +243,8 @@ class Quantity:
             kappa2=float(surrogate.kernel.diag(obs.X[:64]).max()),
             effective_dimension=surrogate.effective_dimension(),
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
-            batch=batch,
+            batch=len(pending),
+            batch_leverage=unseen / surrogate.noise,
         )
 
     def is_noisy(self) -> bool:
@@ -274,7 +277,7 @@ def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
     def likelihood(kernel: Kernel, noise: float) -> float:
         lam = obs.X.new_tensor(noise)
         with torch.no_grad():
-            return float(log_marginal_likelihood(obs.X, obs.n, obs.s / obs.n, 0.0, 0.0, kernel, lam, 1.0))
+            return float(log_marginal_likelihood(FitData.of(obs), kernel, lam, 1.0))
 
     return likelihood(kernel, noise) - likelihood(free, DETERMINISTIC)
 
