@@ -90,9 +90,7 @@ def reports_of(
 
 
 def _one(name: str, given: Any, k: int) -> Any:
-    if k > 1 and (
-        isinstance(given, str | bytes) or not np.iterable(given) or not hasattr(given, "__len__") or len(given) != k
-    ):
+    if k > 1 and (isinstance(given, str | bytes) or not hasattr(given, "__len__") or len(given) != k):
         raise ArgumentError(f"{name}: expected {k} numbers, one for each objective, got {given!r}.")
     return given
 
