@@ -31,10 +31,9 @@ from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, ScaledKernel
 from bkbopt.learners.recipes import is_learner, recipe_of, settings_of
 from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
-from bkbopt.posterior.features import Extension
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.pending import Fantasy, uncovered
+from bkbopt.surrogates.pending import Fantasy, extension_by
 
 if TYPE_CHECKING:
     from bkbopt.learners import OnlineLearner
@@ -248,9 +247,8 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         def pays(_: float, residual: float, x: Tensor) -> bool:
             return residual > max(1e-3 * self.noise, RANK_TOLERANCE * float(kernel.diag(x[None])[0]))
 
-        rows = uncovered(known.features, known.state, X, Z, None, pays)
-        if rows:
-            more = Extension.of(known.features, X[rows], Z[rows])
+        more = extension_by(known.features, known.state, X, Z, None, pays)
+        if more is not None:
             Z = torch.cat([Z, more.columns(X, Z)], 1)
             known = known.append(more, self.observations)
         return known.count(X, Z)

@@ -21,7 +21,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.linalg import append_to_inverse_root, block_update_inverse_root, inverse_root, update_inverse_root
+from bkbopt.posterior.linalg import (
+    append_to_inverse_root,
+    block_update_inverse_root,
+    difference_root,
+    inverse_root,
+    update_inverse_root,
+)
 
 __all__ = ["GaussianState"]
 
@@ -95,9 +101,8 @@ class GaussianState:
         """
         U = self.root @ G
         P = self.root.T @ U
-        # lam I plus the part of C that the other features do not explain, which rounding may make negative.
-        D = H - U.T @ U
-        root = inverse_root(D.diagonal_scatter(D.diagonal().clamp_min(0.0) + self.lam))
+        # The part of C that the other features do not explain, and lam I.
+        root = difference_root(H - U.T @ U, self.lam)
         step = root.T @ (root @ (b - P.T @ self.b))
         r, k = G.shape
         V = self.V.new_zeros(r + k, r + k)

@@ -12,7 +12,6 @@ change of A costs two matrix-vector products and one outer product.
 """
 
 import contextlib
-import math
 
 import torch
 from torch import Tensor
@@ -24,8 +23,10 @@ __all__ = [
     "append_to_inverse_root",
     "append_to_thin_root",
     "block_update_inverse_root",
+    "difference_root",
     "downdate_inverse_root",
     "eigh",
+    "inverse_of_lower",
     "inverse_root",
     "safe_cholesky",
     "thin_root",
@@ -75,11 +76,30 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
 
 def inverse_root(A: Tensor) -> Tensor:
     """Root `G (m, m)` of the inverse of the positive definite `A (m, m)`: G^T G = A^-1 (lower triangular)."""
-    if A.numel() == 1 and 0.0 < float(A) < math.inf:
-        return A.rsqrt()
-    L = safe_cholesky(A)
-    eye = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    return inverse_of_lower(safe_cholesky(A))
+
+
+def inverse_of_lower(L: Tensor) -> Tensor:
+    """Inverse of a lower triangular matrix `L (m, m)`, which is lower triangular, too."""
+    eye = torch.eye(L.shape[-1], dtype=L.dtype, device=L.device)
     return torch.linalg.solve_triangular(L, eye, upper=False).contiguous()
+
+
+def difference_root(R: Tensor, lam: float) -> Tensor:
+    """Root `(m, m)` of the inverse of R + lam I, lam > 0, of a difference `R (m, m)` of larger matrices.
+
+    R is positive semi-definite but for rounding; negative eigenvalues that lam does not hide are taken for zero.
+    """
+    if len(R) == 1:
+        return (R.clamp_min(0.0) + lam).rsqrt()
+    L, info = torch.linalg.cholesky_ex(R.diagonal_scatter(R.diagonal() + lam))
+    # The pivots of R + lam I are at least lam.
+    if int(info) == 0 and float(L.diagonal().min()) ** 2 > 0.5 * lam:
+        return inverse_of_lower(L)
+    if not bool(torch.isfinite(R).all()):
+        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
+    e, Q = eigh(R)
+    return (Q / (e.clamp_min(0.0) + lam).sqrt()).T.contiguous()
 
 
 def thin_root(K: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
 from bkbopt.surrogates.leverages import Leverages
-from bkbopt.surrogates.pending import Fantasy, uncovered
+from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
 __all__ = ["BKB", "DRAW_FRACTION"]
@@ -139,9 +139,9 @@ class BKB(SurrogateBase[Fantasy]):
             z, residual = _embed(self._features, x)
         else:
             z, residual = self._table.Z[known].clone(), float(self._table.residual[known])
-        leverage = weight * (residual / self.noise + float(self._state.leverage(z[None])[0]))
+        leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
         # The running bound of logdet(I + K / lam) in Theorem 2's safe form, at eps = 1/2, so alpha = 3.
-        self.log_growth += math.log1p(3.0 * leverage)
+        self.log_growth += math.log1p(3.0 * weight * leverage)
         row = int(self.observations.add(x[None], y[None], a[None])[0])
         if known is None:
             self._table.add_row(z, z.new_tensor(residual))
@@ -150,7 +150,7 @@ class BKB(SurrogateBase[Fantasy]):
             return
         with small_work():
             self._state = self._state.update(z, float(y), weight)
-            if self._append_pays(len(self._features.S), leverage, residual, x):
+            if self._append_pays(len(self._features.S), leverage, residual, x, weight):
                 self._append(x, z, residual)
             else:
                 self._spent += weight * residual / (self.noise * self._scale)
@@ -182,20 +182,21 @@ class BKB(SurrogateBase[Fantasy]):
 
     # -- the dictionary ------------------------------------------------------------------------------------------
 
-    def _append_pays(self, size: int, leverage: float, residual: float, x: Tensor) -> bool:
+    def _append_pays(self, size: int, leverage: float, residual: float, x: Tensor, weight: float = 1.0) -> bool:
         """Whether the next draw would include the point for certain, and the dictionary does not see it yet.
 
         Args:
             size: of the dictionary.
-            leverage: of the observation before it is made, times its weight.
+            leverage: of the point before the observation, variance / lam.
             residual: of the point, y squared.
             x: the point.
+            weight: of the observation.
         """
         if self._room(size) == 0:
             return False
-        scaled = leverage / self._scale
+        scaled = weight * leverage / self._scale
         certain = self.qbar * scaled / (1.0 + scaled) >= 1.0
-        if not certain or residual < 1e-3 * self.noise * self._scale:
+        if not certain or weight * residual < 1e-3 * self.noise * self._scale:
             return False
         return residual > RANK_TOLERANCE * float(self.kernel.diag(x[None])[0])
 
@@ -311,19 +312,14 @@ class BKB(SurrogateBase[Fantasy]):
         """Points that the dictionary does not see are appended to it first, so that their variance really falls."""
         Z = known.features(X)
         for _ in X:  # a pass appends a point at least
-            rows = self._uncovered(known, X, Z)
-            if not rows:
+            size = len(known.features.S)
+            room, pays = self._room(size), functools.partial(self._append_pays, size)
+            more = None if room == 0 else extension_by(known.features, known.state, X, Z, room, pays)
+            if more is None:
                 break
-            more = Extension.of(known.features, X[rows], Z[rows])
             Z = torch.cat([Z, more.columns(X, Z)], 1)
             known = known.append(more, self.observations)
         return known.count(X, Z)
-
-    def _uncovered(self, known: Fantasy, X: Tensor, Z: Tensor) -> list[int]:
-        """Those of the points that a draw would take for certain."""
-        size = len(known.features.S)
-        room, pays = self._room(size), functools.partial(self._append_pays, size)
-        return [] if room == 0 else uncovered(known.features, known.state, X, Z, room, pays)
 
 
 def _embed(features: Nystrom, x: Tensor) -> tuple[Tensor, float]:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel, gram
 from bkbopt.posterior.features import Nystrom
-from bkbopt.posterior.linalg import append_to_inverse_root, downdate_inverse_root, inverse_root
+from bkbopt.posterior.linalg import append_to_inverse_root, difference_root, downdate_inverse_root, inverse_root
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase
 
@@ -130,5 +130,6 @@ def _border(kernel: Kernel, U: Tensor, G: Tensor, X: Tensor, lam: float) -> tupl
     K = gram(kernel, X)
     A = G @ kernel(U, X) if len(U) else G.new_zeros(0, len(X))
     R = K - A.T @ A
-    root = inverse_root(R.diagonal_scatter(R.diagonal().clamp_min(0.0) + lam))
-    return append_to_inverse_root(G, G.T @ A, root), float((R.diagonal() / K.diagonal().clamp_min(lam)).min())
+    return append_to_inverse_root(G, G.T @ A, difference_root(R, lam)), float(
+        (R.diagonal() / K.diagonal().clamp_min(lam)).min()
+    )

@@ -31,9 +31,9 @@ from bkbopt.errors import KernelError
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, gram
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.gradients import CLOSED_FORMS, likelihood_and_gradient
+from bkbopt.surrogates.gradients import CLOSED_FORMS, FitData, likelihood_and_gradient
 
-__all__ = ["FitSettings", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
+__all__ = ["FitData", "FitSettings", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
 
 log = logging.getLogger(__name__)
 
@@ -57,17 +57,6 @@ class FitSettings:
     noise_scale: float = 1.5
     mean_precision: float = 1.0
     noise_bounds: tuple[float, float] = (1e-6, 10.0)
-
-
-@dataclass(frozen=True)
-class _Data:
-    """What the likelihood needs."""
-
-    U: Tensor
-    n: Tensor
-    ybar: Tensor
-    within: float
-    repeats: float
 
 
 def fit_hyperparameters(
@@ -109,18 +98,18 @@ def fit_hyperparameters(
     return (best[1], best[2]) if math.isfinite(best[0]) else (kernel, noise)
 
 
-def _prepare(obs: Observations, settings: FitSettings, rng: np.random.Generator) -> _Data:
-    within = max(obs.Y2 - float((obs.s * obs.s / obs.n).sum()), 0.0)
-    U, n, s, repeats = obs.X, obs.n, obs.s, float(obs.repeats.sum())
-    if len(U) > settings.max_points:
-        rows = torch.as_tensor(np.sort(rng.choice(len(U), settings.max_points, replace=False)), device=U.device)
-        every, repeats = repeats, float(obs.repeats[rows].sum())
-        U, n, s, within = U[rows], n[rows], s[rows], within * repeats / max(every, 1.0)
-    return _Data(U, n, s / n, within, repeats)
+def _prepare(obs: Observations, settings: FitSettings, rng: np.random.Generator) -> FitData:
+    data = FitData.of(obs)
+    if len(obs) <= settings.max_points:
+        return data
+    rows = torch.as_tensor(np.sort(rng.choice(len(obs), settings.max_points, replace=False)), device=obs.X.device)
+    repeats = float(obs.repeats[rows].sum())
+    within = data.within * repeats / max(data.repeats, 1.0)
+    return FitData(data.U[rows], data.n[rows], data.ybar[rows], within, repeats)
 
 
 def _maximise(
-    data: _Data, kernel: Kernel, noise: float, fit_noise: bool, with_mean: bool, settings: FitSettings
+    data: FitData, kernel: Kernel, noise: float, fit_noise: bool, with_mean: bool, settings: FitSettings
 ) -> tuple[float, Kernel, float]:
     from scipy.optimize import minimize
 
@@ -165,13 +154,12 @@ def _maximise(
     return (value if abs(value) < 1e299 else -math.inf), fitted, float(lam)
 
 
-def _log_likelihood(data: _Data, t: Tensor, kernel: Kernel, lam: Tensor, precision: float | None) -> Tensor:
+def _log_likelihood(data: FitData, t: Tensor, kernel: Kernel, lam: Tensor, precision: float | None) -> Tensor:
     """The log marginal likelihood, differentiable in the variables `t` that made `kernel` and `lam`."""
-    U, n, ybar, within, repeats = data.U, data.n, data.ybar, data.within, data.repeats
     if not isinstance(kernel, ARDKernel) or kernel.form not in CLOSED_FORMS:
-        return log_marginal_likelihood(U, n, ybar, within, repeats, kernel, lam, precision)
+        return log_marginal_likelihood(data, kernel, lam, precision)
     with torch.no_grad():
-        value, slope = likelihood_and_gradient(U, n, ybar, within, repeats, kernel, float(lam), precision)
+        value, slope = likelihood_and_gradient(data, kernel, float(lam), precision)
         # Without the last entry where the noise is not fitted.
         slope = slope[: len(t)]
     # A tensor of this value and this gradient, so that the priors can be added to it.
@@ -195,35 +183,23 @@ def constant_mean(
     data = _prepare(observations, settings, rng or np.random.default_rng(0))
     lam = data.U.new_tensor(noise)
     with torch.no_grad(), small_work():
-        P, _ = _products(data.U, data.n, data.ybar, kernel, lam)
+        P, _ = _products(data, kernel, lam)
     return float(P[0, 1] / (P[1, 1] + settings.mean_precision))
 
 
-def log_marginal_likelihood(
-    U: Tensor,
-    n: Tensor,
-    ybar: Tensor,
-    within: float,
-    repeats: float,
-    kernel: Kernel,
-    lam: Tensor,
-    mean_precision: float | None = None,
-) -> Tensor:
+def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_precision: float | None = None) -> Tensor:
     """Log marginal likelihood of all evaluations; a scalar, differentiable.
 
     Args:
-        U: unique points (u, d).
-        n: counts (u,).
-        ybar: mean value of each unique point (u,), units of y.
-        within: Y2 - sum s_i^2 / n_i, the spread of the repeats, y squared.
-        repeats: number of evaluations less u.
+        data: the observations.
         kernel: the kernel.
         lam: noise variance, y squared.
         mean_precision: None for a zero mean; else the best constant mean is put in, under a normal prior of this
             precision, whose log density (up to a constant) is added.
     """
-    rest = 0.5 * within / lam + 0.5 * repeats * torch.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
-    P, logdet = _products(U, n, ybar, kernel, lam)
+    n = data.n
+    rest = 0.5 * data.within / lam + 0.5 * data.repeats * torch.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
+    P, logdet = _products(data, kernel, lam)
     quadratic = P[0, 0]
     if mean_precision is not None:
         # min over c of (ybar - c)^T E^-1 (ybar - c) + precision c^2
@@ -231,8 +207,9 @@ def log_marginal_likelihood(
     return -0.5 * (quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest
 
 
-def _products(U: Tensor, n: Tensor, ybar: Tensor, kernel: Kernel, lam: Tensor) -> tuple[Tensor, Tensor]:
+def _products(data: FitData, kernel: Kernel, lam: Tensor) -> tuple[Tensor, Tensor]:
     """[ybar, 1]^T E^-1 [ybar, 1] `(2, 2)` and log det E."""
-    L = safe_cholesky(gram(kernel, U) + torch.diag(lam / n))
-    A = torch.linalg.solve_triangular(L, torch.stack([ybar, torch.ones_like(ybar)], 1), upper=False)
+    L = safe_cholesky(gram(kernel, data.U) + torch.diag(lam / data.n))
+    both = torch.stack([data.ybar, torch.ones_like(data.ybar)], 1)
+    A = torch.linalg.solve_triangular(L, both, upper=False)
     return A.T @ A, 2.0 * L.diagonal().log().sum()

@@ -22,9 +22,10 @@ from torch import Tensor
 
 from bkbopt.posterior.features import Extension, Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.linalg import inverse_of_lower
 from bkbopt.posterior.observations import Observations
 
-__all__ = ["Counted", "Fantasy", "count_all", "uncovered"]
+__all__ = ["Counted", "Fantasy", "count_all", "extension_by"]
 
 #: How many pending points are counted together; each divides the one before.
 STEPS = (512, 128, 32, 8, 1)
@@ -125,20 +126,22 @@ class Fantasy:
         return replace(self, features=more.whole(), observed=observed, state=state, C=C, parts=parts)
 
 
-def uncovered(
+def extension_by(
     features: Nystrom,
     state: GaussianState,
     X: Tensor,
     Z: Tensor,
     room: int | None,
     pays: Callable[[float, float, Tensor], bool],
-) -> list[int]:
-    """Rows of `X (p, d)` to append, each judged after those before it, by pivoted Cholesky: O(p r^2 + p^2 r + p k^2).
+) -> Extension | None:
+    """By those of `X (p, d)` that pay, each judged after those before it: O(p r^2 + p^2 r + p k^2).
+
+    A Cholesky factorisation of what the features do not see tells what each point leaves unseen of the next ones.
 
     Args:
         features: those of the dictionary.
         state: what it knows of the points is taken as it is now.
-        X: pending points.
+        X: points.
         Z: their features (p, r).
         room: how many points may be appended, or None for no limit.
         pays: leverage, residual (y squared) and point `(d,)` to whether to append it.
@@ -147,10 +150,10 @@ def uncovered(
     # A point that does not pay now does not pay once others are in, either: residuals only fall.
     rows = [i for i in range(len(X)) if pays(residual[i] / state.lam + known[i], residual[i], X[i])]
     if not rows:
-        return []
+        return None
     R = features.residual_covariance(X[rows], Z[rows]).cpu().numpy()
     most = len(rows) if room is None else min(room, len(rows))
-    left, C, taken = R.diagonal().copy(), np.empty((len(rows), most)), list[int]()
+    left, C, taken = R.diagonal().copy(), np.zeros((len(rows), most)), list[int]()
     for i, row in enumerate(rows):
         k = len(taken)
         if k == most:
@@ -158,5 +161,9 @@ def uncovered(
         if pays(float(left[i]) / state.lam + known[row], float(left[i]), X[row]):
             C[:, k] = (R[:, i] - C[:, :k] @ C[i, :k]) / left[i] ** 0.5
             left = (left - C[:, k] ** 2).clip(0.0)
-            taken.append(row)
-    return taken
+            taken.append(i)
+    if not taken:
+        return None
+    chosen = [rows[i] for i in taken]
+    L = torch.as_tensor(np.tril(C[taken, : len(taken)]), device=Z.device)
+    return Extension(features, X[chosen], Z[chosen], inverse_of_lower(L))

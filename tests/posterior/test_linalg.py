@@ -125,6 +125,18 @@ def test_thin_root_refuses_negative_eigenvalues(diagonal: list[float]) -> None:
         linalg.thin_root(torch.diag(torch.tensor(diagonal, dtype=torch.float64)))
 
 
+@given(st.integers(1, 6), seeds, st.floats(1e-12, 1e-2))
+def test_difference_root_takes_negative_eigenvalues_for_zero(m: int, seed: int, lam: float) -> None:
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.standard_normal((m, m)))
+    e = rng.uniform(-0.5, 1.0, m)
+    e[e < 0.0] -= 2.0 * lam  # so that R + lam I is not positive definite either
+    root = linalg.difference_root(torch.as_tensor(Q @ np.diag(e) @ Q.T), lam).numpy()
+    expected = Q @ np.diag(np.maximum(e, 0.0) + lam) @ Q.T
+    # Rounding of R, 1e-16, counts where lam is as small.
+    np.testing.assert_allclose(root @ expected @ root.T, np.eye(m), rtol=0.0, atol=1e-10 + 1e-14 / lam)
+
+
 @given(st.integers(1, 8), st.integers(1, 3), seeds)
 def test_append_to_thin_root_spans_the_larger_dictionary(m: int, k: int, seed: int) -> None:
     A = positive_definite(m + k, seed)

@@ -67,19 +67,6 @@ def test_weights_count_as_so_many_evaluations(
     assert pytest.approx(float((a * y * y).sum()), rel=1e-12) == obs.Y2
 
 
-def test_what_was_added_since_a_checkpoint_is_taken_back() -> None:
-    obs, plain = Observations(1), Observations(1)
-    X = torch.tensor([[0.0], [1.0], [1.0]], dtype=torch.float64)
-    for one in (obs, plain):
-        one.add(X, X[:, 0])
-    restore = obs.checkpoint()
-    obs.add(torch.arange(40.0).double()[:, None], torch.ones(40).double())
-    restore()
-    for a, b in ((obs.X, plain.X), (obs.n, plain.n), (obs.s, plain.s), (obs.repeats, plain.repeats)):
-        assert torch.equal(a, b)
-    assert (obs.total, obs.Y2) == (plain.total, plain.Y2)
-
-
 def test_growth_keeps_every_point() -> None:
     obs = Observations(1)
     X = torch.arange(1000, dtype=torch.float64)[:, None]
@@ -129,7 +116,8 @@ def test_restoring_takes_back_all_that_was_added(
         torch.tensor([v for _, v in taken_back], dtype=torch.float64),
     )
     restore()
-    for one, other in zip(obs.state_dict().values(), expected.state_dict().values(), strict=True):
-        assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
+    for one, other in ((obs.X, expected.X), (obs.n, expected.n), (obs.s, expected.s), (obs.repeats, expected.repeats)):
+        assert torch.equal(one, other)
+    assert (obs.total, obs.Y2) == (expected.total, expected.Y2)
     new = torch.tensor([[9.0, 9.0]], dtype=torch.float64)
     assert obs.add(new, torch.ones(1, dtype=torch.float64)).tolist() == [len(expected)]

@@ -1,5 +1,7 @@
 """Pending points: counted in steps that depend on the list alone, and appended by the rule on exact residuals."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from bkbopt import BKB
 from bkbopt.kernels import gram, matern52
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
-from bkbopt.surrogates.pending import STEPS, Counted, count_all, uncovered
+from bkbopt.surrogates.pending import STEPS, Counted, count_all, extension_by
 
 KERNEL = matern52(3, [0.3, 0.4, 0.6], 2.0)
 NOISE = 0.05
@@ -59,7 +61,7 @@ def test_steps_are_large_as_long_as_there_are_so_many_points() -> None:
     assert [len(step) for step in steps_of(3)] == [1, 1, 1]
     assert [len(step) for step in steps_of(1000)] == [512, 128, 128, 128, 32, 32, 32, 8]
     assert [len(step) for step in steps_of(1066)] == [512, 512, 32, 8, 1, 1]
-    assert all(large % small == 0 for large, small in zip(STEPS, STEPS[1:], strict=False))
+    assert all(large % small == 0 for large, small in itertools.pairwise(STEPS))
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3)), min_size=1, max_size=8))
@@ -109,10 +111,16 @@ def test_each_point_is_judged_by_what_those_before_it_leave_unseen(room: int | N
         left = float(unseen(torch.cat([S, X[expected]]), x[None])[0])
         if len(expected) < (room or 50) and left / NOISE + known > threshold / NOISE:
             expected.append(i)
-    found = uncovered(features, state, X, features(X), room, lambda leverage, *_: leverage > threshold / NOISE)
-    assert found == expected
+    more = extension_by(features, state, X, features(X), room, lambda leverage, *_: leverage > threshold / NOISE)
+    if not expected:
+        assert more is None
+        return
+    assert more is not None
+    assert torch.equal(more.X, X[expected])
     if room is None and threshold == 0.3:
-        assert 10 < len(found) < 40  # the example leaves something out and takes something in
+        assert 10 < len(expected) < 40  # the example leaves something out and takes something in
+    R = features.residual_covariance(more.X, features(more.X))
+    np.testing.assert_allclose(more.root @ R @ more.root.T, np.eye(len(expected)), rtol=0.0, atol=1e-9)
 
 
 def test_a_point_is_asked_about_with_its_own_leverage_and_residual() -> None:
@@ -120,7 +128,7 @@ def test_a_point_is_asked_about_with_its_own_leverage_and_residual() -> None:
     features = Nystrom.from_points(KERNEL, S)
     state = GaussianState.from_data(features(S), torch.ones(6).double(), torch.ones(6).double(), NOISE)
     asked: list[tuple[float, float, torch.Tensor]] = []
-    assert uncovered(features, state, X, features(X), None, lambda *a: bool(asked.append(a))) == []
+    assert extension_by(features, state, X, features(X), None, lambda *a: bool(asked.append(a))) is None
     leverage, residual, x = asked[0]
     assert torch.equal(x, X[0])
     # The kernel matrix has a condition number of 1e2.

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel, gram
-from bkbopt.posterior.linalg import append_to_thin_root, inverse_root, thin_root
+from bkbopt.posterior.linalg import append_to_thin_root, thin_root
 
 __all__ = ["Extension", "Nystrom"]
 
@@ -81,10 +81,13 @@ class Extension:
     Example:
         >>> import torch
         >>> from bkbopt.posterior.features import Extension, Nystrom
+        >>> from bkbopt.posterior.linalg import inverse_root
         >>> from bkbopt.kernels import rbf
         >>> X = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
         >>> small = Nystrom.from_points(rbf(1, lengthscale=1.0), X[:1])
-        >>> large = Extension.of(small, X[1:], small(X[1:])).whole()
+        >>> Z = small(X)
+        >>> more = Extension(small, X[1:], Z[1:], inverse_root(small.residual_covariance(X[1:], Z[1:])))
+        >>> large = more.whole()
         >>> large.residual(X, large(X)) < 1e-12
         tensor([True, True, True])
     """
@@ -93,11 +96,6 @@ class Extension:
     X: Tensor
     Z: Tensor
     root: Tensor
-
-    @classmethod
-    def of(cls, features: Nystrom, X: Tensor, Z: Tensor) -> "Extension":
-        """By the points `X (k, d)`, with the features `Z (k, r)` and residuals that are positive."""
-        return cls(features, X, Z, inverse_root(features.residual_covariance(X, Z)))
 
     def whole(self) -> Nystrom:
         """The map of the larger dictionary: r + k features."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from bkbopt.errors import KernelError
 from bkbopt.kernels import as_kernel, gram, matern52, rbf
 from bkbopt.posterior.features import Extension, FeatureMap, Nystrom, WithoutResidual
+from bkbopt.posterior.linalg import inverse_root
 
 KERNEL = matern52(2, 0.4, 3.0)
 
@@ -60,7 +61,8 @@ def test_near_duplicates_do_not_spoil_the_projection() -> None:
 def test_extension_is_the_map_of_the_larger_dictionary_and_keeps_the_features(k: int) -> None:
     S, X = random_points(8), random_points(20, 1)
     small = Nystrom.from_points(KERNEL, S[:-k])
-    more = Extension.of(small, S[-k:], small(S[-k:]))
+    Z = small(S[-k:])
+    more = Extension(small, S[-k:], Z, inverse_root(small.residual_covariance(S[-k:], Z)))
     grown = more.whole()
     assert torch.equal(grown.S, S)
     assert grown.size == 8
