@@ -38,6 +38,8 @@ class Coordinates(Protocol):
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
         """The recommended point with `at` in place of some of its parameters, `(k,)`.
 
+        Where the space has moved since it was evaluated, the nearest point that there is now.
+
         Raises:
             ArgumentTypeError: `at` is no dict.
             ArgumentError: `at` names a parameter that is not there or not active, or a value outside of the space.

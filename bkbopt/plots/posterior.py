@@ -88,8 +88,8 @@ def posterior_slice(
     ax.scatter([], [], s=size, color="black", label="values told" + _is_off(seen.near))
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
-    if at is None:
-        _draw_star(ax, dimension.place([best.params.get(dimension.name)]), np.array([best.mean]))
+    if at is None and _is_visible(best.params, dimension):
+        _draw_star(ax, dimension.place([best.params[dimension.name]]), np.array([best.mean]))
     dimension.dress(ax, "x")
     ax.set_ylabel(value_name)
     ax.grid(alpha=0.3)
@@ -159,9 +159,9 @@ def posterior_contour(
     )
     label = "values told" + _is_off(seen.near)
     ax.scatter([], [], s=20, color="white", edgecolors="black", linewidth=0.8, label=label)
-    if at is None:
-        best = opt.recommend().params
-        _draw_star(ax, across.place([best.get(across.name)]), up.place([best.get(up.name)]))
+    best = opt.recommend().params
+    if at is None and _is_visible(best, across, up):
+        _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
     across.dress(ax, "x")
     up.dress(ax, "y")
     legend_below(ax, ncols=3, below=across.room)
@@ -180,6 +180,11 @@ def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarra
     else:
         drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
     ax.figure.colorbar(drawn, ax=ax, label=label)
+
+
+def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:
+    """Whether a point has a place on all axes: the space may have moved since it was evaluated."""
+    return all(bool(dimension.visible([params.get(dimension.name)])[0]) for dimension in dimensions)
 
 
 def _is_off(near: np.ndarray) -> str:

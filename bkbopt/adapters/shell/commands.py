@@ -116,7 +116,7 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
             constraints=limits or None,
         )
     assert isinstance(told, Trial)
-    yield _finished(told)
+    yield _finished(opt, told)
 
 
 def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Namespace) -> Any:
@@ -130,13 +130,13 @@ def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Names
 def _fail(args: argparse.Namespace) -> Iterator[Row]:
     with _opened(args) as opt:
         failed = opt.fail(args.id)
-    yield _finished(failed)
+    yield _finished(opt, failed)
 
 
 def _best(args: argparse.Namespace) -> Iterator[Row]:
     opt = Optimizer.load(args.state)
     if len(opt.directions) > 1:
-        yield from map(_finished, opt.best_trials)
+        yield from (_finished(opt, trial) for trial in opt.best_trials)
         return
     choice = opt.recommend()
     # While no trial is feasible, the recommendation is the point that is nearest to it.
@@ -145,7 +145,7 @@ def _best(args: argparse.Namespace) -> Iterator[Row]:
         **_point(choice.params, choice.index),
         "mean": choice.mean,
         "std": choice.std,
-        "observed": _finished(opt.best_trial) if feasible else None,
+        "observed": _finished(opt, opt.best_trial) if feasible else None,
     }
 
 
@@ -154,7 +154,7 @@ def _show(args: argparse.Namespace) -> Iterator[Row]:
     if args.trials:
         for trial in opt.trials:
             times = {"asked_at": trial.asked_at, "told_at": trial.told_at}
-            yield _finished(trial) | {k: None if at is None else at.isoformat() for k, at in times.items()}
+            yield _finished(opt, trial) | {k: None if at is None else at.isoformat() for k, at in times.items()}
         return
     states = [trial.state for trial in opt.trials]
     limits = {"feasible": sum(t.state == "COMPLETE" and t.is_feasible for t in opt.trials)} if opt.constraints else {}
@@ -214,8 +214,9 @@ def _aims(opt: Optimizer) -> Row:
     return aims | ({"constraints": list(opt.constraints)} if opt.constraints else {})
 
 
-def _finished(trial: Trial) -> Row:
-    values: Row = {"values": list(trial.values)} if len(trial.values) > 1 else {"value": trial.value}
+def _finished(opt: Optimizer, trial: Trial) -> Row:
+    several = len(opt.directions) > 1
+    values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
     return {"id": trial.id, "state": trial.state, **values, **limits, **_point(trial.params, trial.index)}
 
