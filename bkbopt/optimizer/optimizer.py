@@ -216,7 +216,7 @@ class Optimizer:
 
     def _suggested(self, count: int, fixed: Point) -> list[Trial]:
         start = time.perf_counter()
-        self._designer.update(self._log.changes())
+        self._update()
         suggestions = self._designer.suggest(count, number=len(self._log), fixed=fixed)
         seconds, now, trials = (time.perf_counter() - start) / len(suggestions), _now(), []
         for suggestion in suggestions:
@@ -229,9 +229,13 @@ class Optimizer:
         trials: list[Trial] = []
         for number in list(self._log.waiting):
             given = self._log.entries[number].point
-            if len(trials) < count and all(given.get(key, value) == value for key, value in fixed.items()):
-                self._designer.update(self._log.changes())
-                suggestion = self._designer.complete({**given, **fixed}, number)
+            agrees = all(given.get(key, value) == value for key, value in fixed.items())
+            if len(trials) < count and agrees and self._vocabulary.holds({**given, **fixed}):
+                self._update()
+                try:
+                    suggestion = self._designer.complete({**given, **fixed}, number)
+                except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
+                    continue
                 params = self._vocabulary.params(suggestion.point, suggestion.index)
                 trials.append(self._log.start(number, params, suggestion.point, suggestion.index, _now()))
                 self.diagnostics.append(suggestion.diagnostics)
@@ -241,16 +245,23 @@ class Optimizer:
     def enqueue(self, params: Params) -> Trial:
         """Queue a point to be asked next, in the order of the calls; parameters left out are suggested then.
 
+        A whole point is asked even where it was evaluated before. Queued trials stay in the queue while the space or
+        pool, having been replaced, does not have them, or while nothing that they leave open is left to propose.
+
         Returns:
             The queued trial, whose id it keeps.
 
         Raises:
-            ArgumentError: a parameter or value outside of the space, or a point that is no arm of the pool.
+            ArgumentError: a parameter or value outside of the space, a point that is no arm of the pool, or one that
+                is not feasible.
         """
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"params: expected a dict of parameters, got {type(params).__name__}.")
         given = self._vocabulary.fixed(params)
-        return self._log.add(dict(params), given, self.space, None, _now(), WAITING)
+        whole, feasible = self._designer.whole(given), self._designer.problem.feasible
+        if whole is not None and feasible is not None and not feasible(whole[0]):
+            raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
+        return self._log.add(self._vocabulary.params(given, None), given, self.space, None, _now(), WAITING)
 
     @_locked
     def set_pool(self, pool: Any) -> None:
@@ -329,6 +340,7 @@ class Optimizer:
             std=std,
             columns=columns,
             invalid=invalid,
+            without_gaps=self._vocabulary.without_gaps,
         )
         told = self._finish(reports, "tell")
         return told if many else told[0]
@@ -347,6 +359,8 @@ class Optimizer:
         """
         if self.pool is None:
             raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
+        if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+            raise ArgumentTypeError(f"rows: expected a list of row numbers or labels, got {rows!r}.")
         told = self.tell([{"index": self.pool.row_of(row)} for row in rows], values, **more)
         assert isinstance(told, list)
         return told
@@ -359,7 +373,7 @@ class Optimizer:
         not proposed again. Raises as `tell` does.
         """
         many = isinstance(trial, list | tuple) and not isinstance(trial, Trial)
-        reports = [Report(trial_id(one), Outcome()) for one in (trial if many else [trial])]
+        reports = [Report(trial_id(one, "a trial or its id"), Outcome()) for one in (trial if many else [trial])]
         failed = self._finish(reports, "fail")
         return failed if many else failed[0]
 
@@ -440,19 +454,24 @@ class Optimizer:
         """
         return self._followed().trained().objectives[0].surrogate
 
+    def _update(self) -> None:
+        """Tell the designer of all trials; what an interrupt kept from it is told again."""
+        self._designer.update(self._log.changes())
+        self._log.forget_changes()
+
     def _followed(self) -> Designer:
         """The designer, up to date."""
         if not self._log.n_complete:
             raise NotReadyError("posterior: expected at least one value, got none; call tell first.")
-        self._designer.update(self._log.changes())
+        self._update()
         return self._designer
 
     @_locked
     def recommend(self) -> Recommendation:
         """The evaluated point with the best posterior mean among those expected to be feasible: the answer under noise.
 
-        Over a pool it is an arm that is still there; only if every evaluated arm has gone, the best of those, and its
-        index is None.
+        Over a pool it is an arm that is still there, and in a space a point that belongs to it as it is now; only if
+        there is none, the best of all, without an index.
 
         Raises:
             NotReadyError: no value was told yet.
@@ -462,7 +481,10 @@ class Optimizer:
             raise ArgumentError(
                 "recommend: expected a single objective, got several, of which no single point is best."
             )
-        return results.recommendation(self._followed(), self._vocabulary.params)
+        designer, vocabulary = self._followed(), self._vocabulary
+        return results.recommendation(
+            designer, vocabulary.params, lambda point: vocabulary.holds(point) and designer.whole(point) is not None
+        )
 
     @_locked
     def predict(self, params: Iterable[Params] | Params) -> tuple[np.ndarray, np.ndarray]:
@@ -529,7 +551,7 @@ class Optimizer:
         on, when one answer changes everything; more as the posterior settles. At first: the start-up trials left.
         """
         limit = check_count("limit", limit, 1)
-        self._designer.update(self._log.changes())
+        self._update()
         return results.useful_workers(self._designer, limit)
 
     def trials_dataframe(self) -> "pandas.DataFrame":

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bkbopt._support.arrays import as_values
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
-from bkbopt.optimizer.trials import COMPLETE, Trial, TrialLog
+from bkbopt.optimizer.trials import COMPLETE, FAIL, Trial, TrialLog
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer, lower_bound
 from bkbopt.search.evaluations import Point
@@ -96,8 +96,8 @@ def _fantasy(designer: Designer) -> Fantasy:
 
 
 @torch.no_grad()
-def recommendation(designer: Designer, params_of: ParamsOf) -> Recommendation:
-    """See `Optimizer.recommend`."""
+def recommendation(designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool]) -> Recommendation:
+    """See `Optimizer.recommend`; `belongs`: whether a point is one of the space as it is now."""
     fantasy, objective = _fantasy(designer), designer.trained().objectives[0]
     history = designer.history
     means = fantasy.means[:, 0]
@@ -109,18 +109,22 @@ def recommendation(designer: Designer, params_of: ParamsOf) -> Recommendation:
     rank = torch.where(pruned, rank.nextafter(rank.new_tensor(-torch.inf)), rank)
     order = torch.argsort(rank, descending=True, stable=True).tolist()
     pool = designer.problem.pool
-    if pool is not None:
-        here = (i for i in order if len(pool.rows_at(fantasy.known[i])) and (feasible[i] or not bool(feasible.any())))
-        order = [next(here, order[0])]
-    best = order[0]
-    x = fantasy.known[best]
-    # The trials there share their encoded point; the first of them has the parameters.
-    first = next(i for i in (x == history.X).all(1).nonzero()[:, 0].tolist() if history.finished[i].state != "FAIL")
-    point = history.finished[first].point
+
+    def point_at(x: Tensor) -> Point:
+        # The trials there share their encoded point; the first of them has the parameters.
+        rows = (x == history.X).all(1).nonzero()[:, 0].tolist()
+        return next(e.point for e in map(history.finished.__getitem__, rows) if e.state != FAIL)
+
+    def is_here(x: Tensor) -> bool:
+        return bool(pool.rows_at(x)) if pool is not None else belongs(point_at(x))
+
+    some_feasible = bool(feasible.any())
+    here = (i for i in order if (feasible[i] or not some_feasible) and is_here(fantasy.known[i]))
+    x = fantasy.known[next(here, order[0])]
     rows = [] if pool is None else pool.rows_at(x)
     index = int(rows[0]) if len(rows) else None
     mean, std = objective.predict(x[None])
-    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
+    return Recommendation(params_of(point_at(x), index), index, float(mean[0]), float(std[0]))
 
 
 @torch.no_grad()

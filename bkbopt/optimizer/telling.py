@@ -1,16 +1,19 @@
 """What people tell: trials, ids, parameters and tables, with values, as checked reports of single trials."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from bkbopt._support.arrays import as_values, check_choice
+from bkbopt._support.arrays import as_points, as_values, check_choice
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.optimizer.vocabulary import Params
+from bkbopt.spaces.values import as_float, is_missing, is_real
 
 __all__ = ["Report", "reports_of", "trial_id"]
 
@@ -33,13 +36,13 @@ class _Told:
     std: Any
 
 
-def trial_id(trial: Any) -> int:
+def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of parameters") -> int:
     """The id that a trial or an integer stands for."""
     if isinstance(trial, Trial):
         return trial.id
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
         return int(trial)
-    raise ArgumentTypeError(f"trial: expected a trial, its id, or a dict of parameters, got {type(trial).__name__}.")
+    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}.")
 
 
 def reports_of(
@@ -52,6 +55,7 @@ def reports_of(
     std: Any,
     columns: Sequence[str] | None,
     invalid: str,
+    without_gaps: Callable[[Params], Params],
 ) -> tuple[list[Report], bool]:
     """The reports of a call of `tell`, and whether it was a call for many; see `Optimizer.tell`.
 
@@ -63,36 +67,50 @@ def reports_of(
     if constraints is not None and not isinstance(constraints, Mapping):
         raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
     limits = dict(constraints or {})
+    if value is None and not limits:
+        raise ArgumentTypeError("value: expected a finite number, got None; call fail for a trial without a value.")
+    for name, limit in limits.items():
+        if limit is None:
+            raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
     is_table = hasattr(trial, "iloc") and hasattr(trial, "columns")
     many = is_table or (isinstance(trial, list | tuple) and not isinstance(trial, Trial))
     if columns is not None and not is_table:
         raise ArgumentTypeError(f"columns: expected with a data frame only, got it with {type(trial).__name__}.")
     if is_table:
-        told = _from_table(trial, value, limits, std, columns)
+        told = _from_table(trial, value, limits, std, columns, without_gaps)
     elif many:
         told = _Told(list(trial), value, limits, std)
     else:
-        if value is None and not limits:
-            raise ArgumentTypeError("value: expected a finite number, got None; call fail for a trial without a value.")
-        one = [value] if n_objectives == 1 else [_several("value", value, n_objectives)]
-        stds = None if std is None else [std] if n_objectives == 1 else [_several("std", std, n_objectives)]
-        told = _Told([trial], None if value is None else one, {k: [v] for k, v in limits.items()}, stds)
+        one, of_std = (
+            None if given is None else [_one(name, given, n_objectives)]
+            for name, given in (("value", value), ("std", std))
+        )
+        told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std)
     return _checked(told, n_objectives, constraint_names, invalid == "fail"), many
 
 
-def _several(name: str, given: Any, k: int) -> Any:
-    if isinstance(given, str | bytes) or not hasattr(given, "__len__") or len(given) != k:
+def _one(name: str, given: Any, k: int) -> Any:
+    if k > 1 and (isinstance(given, str | bytes) or not hasattr(given, "__len__") or len(given) != k):
         raise ArgumentError(f"{name}: expected {k} numbers, one for each objective, got {given!r}.")
     return given
 
 
-def _from_table(frame: Any, value: Any, limits: dict[str, Any], std: Any, columns: Sequence[str] | None) -> _Told:
+def _from_table(
+    frame: Any,
+    value: Any,
+    limits: dict[str, Any],
+    std: Any,
+    columns: Sequence[str] | None,
+    without_gaps: Callable[[Params], Params],
+) -> _Told:
+    if not frame.columns.is_unique:
+        raise ArgumentError(f"trial: expected a data frame with distinct columns, got {list(frame.columns)}.")
     used: list[str] = []
 
     def column(name: str, given: Any) -> Any:
         """A column's values where a name was given."""
         if isinstance(given, list | tuple) and given and all(isinstance(part, str) for part in given):
-            return np.stack([np.asarray(column(name, part), dtype=object) for part in given], 1)
+            return list(zip(*(column(name, part) for part in given), strict=True))
         if not isinstance(given, str):
             return given
         if given not in frame.columns:
@@ -104,11 +122,11 @@ def _from_table(frame: Any, value: Any, limits: dict[str, Any], std: Any, column
     limits = {name: column("constraints", given) for name, given in limits.items()}
     std = column("std", std)
     if columns is not None:
-        unknown = [name for name in columns if name not in frame.columns]
+        unknown = [name for name in as_names("columns", columns) if name not in frame.columns]
         if unknown:
             raise ArgumentError(f"columns: expected columns among {list(frame.columns)}, got {unknown}.")
     chosen = frame[list(columns)] if columns is not None else frame.drop(columns=used)
-    return _Told(chosen.to_dict("records"), value, limits, std)
+    return _Told([without_gaps(row) for row in chosen.to_dict("records")], value, limits, std)
 
 
 def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> list[Report]:
@@ -149,23 +167,40 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
     fine = np.ones(n, dtype=bool)
     if given is None:
         return None, fine
+    given = _without_gradients(given)
     if keep_invalid:
-        given = np.array([_number_or_nan(row) for row in given], dtype=np.float64)
-        fine = np.isfinite(given).reshape(n, -1).all(1) if len(given) == n else fine
-        given = np.where(np.isfinite(given), given, 0.0)
-    if k == 1:
-        return as_values(given, n, name=name).detach()[:, None], fine
-    table = torch.as_tensor(np.asarray(given, dtype=np.float64))
-    if table.shape != (n, k):
+        given = _with_nan(name, given)
+        if given.ndim and len(given) == n:
+            finite = np.isfinite(given)
+            fine, given = finite.all(axis=tuple(range(1, given.ndim))), np.where(finite, given, 0.0)
+    table = as_values(given, n, name=name)[:, None] if k == 1 else as_points(given, k, name=name)
+    if len(table) != n:
         raise ArgumentError(
             f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."
         )
-    for j in range(k):
-        as_values(table[:, j], n, name=name)
     return table, fine
 
 
-def _number_or_nan(value: Any) -> Any:
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_number_or_nan(part) for part in value]
-    return float("nan") if value is None else float(value)
+def _without_gradients(given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return [_without_gradients(part) for part in given]
+    return given.detach() if isinstance(given, torch.Tensor) else given
+
+
+def _with_nan(name: str, given: Any) -> Any:
+    """Numbers as an array with NaN where one is missing."""
+
+    def numbers(part: Any) -> Any:
+        part = part.tolist() if hasattr(part, "tolist") else part
+        if isinstance(part, list | tuple):
+            return [numbers(one) for one in part]
+        if is_missing(part):
+            return math.nan
+        if not is_real(part):
+            raise ArgumentTypeError(f"{name}: expected real numbers, got {type(part).__name__} among them.")
+        return as_float(part)
+
+    try:
+        return np.array(numbers(given), dtype=np.float64)
+    except ValueError:
+        raise ArgumentError(f"{name}: expected numbers in equal rows, got rows of different lengths.") from None

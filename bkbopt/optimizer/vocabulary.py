@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bkbopt.errors import ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.evaluations import Point
 from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.values import is_missing
 
 __all__ = ["Params", "PoolVocabulary", "SpaceVocabulary", "Vocabulary"]
 
@@ -26,7 +27,15 @@ class Vocabulary(Protocol):
         ...
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
-        """The parameters of a point, in the row `index` of the pool."""
+        """The parameters of a point, in the row `index` of the pool; of part of a point, those that it has."""
+        ...
+
+    def holds(self, point: Point) -> bool:
+        """Whether the space or pool as it is now has points with these values."""
+        ...
+
+    def without_gaps(self, row: Params) -> Params:
+        """A row of a table without the empty cells of parameters that need not be there."""
         ...
 
     def index(self, point: Point, row: Params) -> int | None:
@@ -51,6 +60,26 @@ class SpaceVocabulary:
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """See `Vocabulary`."""
         return self.space.external([point])[0]
+
+    def holds(self, point: Point) -> bool:
+        """See `Vocabulary`."""
+        params = self.space.external([point])[0]
+        if len(params) < len(point):
+            return False
+        try:
+            self.space.fixed(params)
+        except ArgumentError:
+            return False
+        return True
+
+    def without_gaps(self, row: Params) -> Params:
+        """See `Vocabulary`."""
+        parameters, conditions = self.space.parameters, self.space.conditions
+
+        def is_gap(name: str, value: Any) -> bool:
+            return name in conditions and is_missing(value) and parameters[name].locate(value) is None
+
+        return {name: value for name, value in row.items() if not is_gap(name, value)}
 
     def index(self, point: Point, row: Params) -> None:
         """See `Vocabulary`."""
@@ -77,6 +106,14 @@ class PoolVocabulary:
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """See `Vocabulary`."""
         return dict(self.pool.params_of(point) if index is None else self.pool.decode(index))
+
+    def holds(self, point: Point) -> bool:
+        """See `Vocabulary`."""
+        return bool(self.pool.matching(point).any())
+
+    def without_gaps(self, row: Params) -> Params:
+        """See `Vocabulary`."""
+        return row
 
     def index(self, point: Point, row: Params) -> int | None:
         """See `Vocabulary`."""

@@ -142,7 +142,7 @@ class _Averages:
     samples: Tensor
 
     def curves(self, *dimensions: Dimension) -> np.ndarray:
-        """Posterior means `(n_1 * n_2, n_samples)` over the values of one or two dimensions; the last changes fastest."""
+        """Posterior means `(n_1 * n_2, n_samples)` over the values of dimensions; the last changes fastest."""
         codes = [torch.from_numpy(dimension.codes(dimension.values)) for dimension in dimensions]
         grid = torch.cartesian_prod(*codes).reshape(-1, len(codes))
         U = self.samples.repeat(len(grid), 1)

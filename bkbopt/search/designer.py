@@ -37,6 +37,7 @@ from bkbopt.search.candidates import GRID_LIMIT, TRIES, CandidateSet, Choice, Po
 from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
+from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.regions import region_of, regions_of
@@ -161,14 +162,28 @@ class Designer:
         return out
 
     def complete(self, point: Point, number: int) -> Suggestion:
-        """The point that trial `number` is to have, where `point` gives some or all of its values."""
-        if self.problem.pool is not None:
-            rows = torch.nonzero(self.problem.pool.matching(point))[:, 0]
-            if len(rows) == 1:
-                index = int(rows[0])
-                diagnostics = Diagnostics(trial=number, t=self.history.n_complete)
-                return Suggestion(number, self.problem.pool.point(index), index, diagnostics)
-        return self.suggest(1, number=number, fixed=point)[0]
+        """The point that trial `number` is to have, where `point` gives some or all of its values.
+
+        Raises:
+            SpaceExhaustedError, ArgumentError: no point with these values is left to propose, or is feasible.
+        """
+        whole = self.whole(point)
+        if whole is None:
+            return self.suggest(1, number=number, fixed=point)[0]
+        diagnostics = Diagnostics(trial=number, t=self.history.n_complete)
+        return Suggestion(number, whole[0], whole[1], diagnostics)
+
+    def whole(self, point: Point) -> tuple[Point, int | None] | None:
+        """The only point with these values and its row in the pool; None where others have them too."""
+        pool, space = self.problem.pool, self.problem.space
+        if pool is not None:
+            rows = torch.nonzero(pool.matching(point))[:, 0]
+            return (pool.point(int(rows[0])), int(rows[0])) if len(rows) == 1 else None
+        assert space is not None
+        at = keyed(space)
+        single = {key: p.internal_values[0] for key, p in at.parameters.items() if p.n_values == 1}
+        every = at.active({**single, **point})
+        return (every, None) if set(at.may_be_active(every)) <= set(every) else None
 
     def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
         diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)

@@ -215,11 +215,11 @@ class EncodedPool:
         return {name: as_python(arms.iat[row, at[name]]) for name in self.names}
 
     def params_of(self, point: Point) -> dict[str, Any]:
-        """The parameters of a point, whether it is in the pool or not."""
+        """The parameters of a point, whether it is in the pool or not; of part of a point, those that it has."""
         if self.columns is None:
             assert self.objects is not None
-            return {"arm": self.objects[int(point["arm"])]}
-        return {name: self.columns.external(j, point[name]) for j, name in enumerate(self.names)}
+            return {"arm": self.objects[int(point["arm"])]} if point else {}
+        return {name: self.columns.external(j, point[name]) for j, name in enumerate(self.names) if name in point}
 
     # -- rows --------------------------------------------------------------------------------------------------------
 

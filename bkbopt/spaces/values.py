@@ -19,6 +19,7 @@ __all__ = [
     "checked_whole",
     "identity",
     "is_hashable",
+    "is_missing",
     "is_real",
     "places_of",
     "same",
@@ -89,6 +90,12 @@ def same(left: object, right: object) -> bool:
         return identity(left) == identity(right)
     except ValueError:  # arrays: their comparison has no single truth value
         return False
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none in a table: None, NaN, or what pandas has (told by its name)."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def is_hashable(key: object) -> bool:

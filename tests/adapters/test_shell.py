@@ -17,7 +17,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 fcntl = pytest.importorskip("fcntl", reason="the locks of these tests are those of POSIX")
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SPACE = """
 direction = "maximize"
 seed = 3
