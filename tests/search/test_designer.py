@@ -1,11 +1,9 @@
-"""Proposals: global steps and leaps, from the data alone."""
+"""The designer: start-up, global steps and coordinate perturbations, failures, and what is held or taken."""
 
-import copy
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,246 +12,172 @@ import pytest
 import torch
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentTypeError
-from bkbopt.search import proposing
-from bkbopt.search.acquisition import UCB
-from bkbopt.search.box_maximizer import LEAP
-from bkbopt.search.fitted_model import FittedModel
-from bkbopt.search.proposing import leap_is_due, propose
+from bkbopt.errors import ArgumentTypeError, SpaceExhaustedError
+from bkbopt.search.box_maximizer import FAR
+from bkbopt.search.criteria import ACQUISITIONS
+from bkbopt.search.designer import (
+    FIRST_PERTURBATION,
+    FIRST_PERTURBATION_OF_CHOICES,
+    PERTURBATIONS,
+    Designer,
+    Options,
+    perturbation_is_due,
+)
+from bkbopt.search.evaluations import COMPLETE, FAIL, RUNNING, Evaluation, Point, Problem
+from bkbopt.search.quantity import ModelOptions
+from bkbopt.spaces.pool import EncodedPool, Pool
 
-MIXED = {"x": (0.0, 1.0), "rate": bo.Float(1e-3, 1.0, log=True), "n": bo.Int(1, 40), "kind": ["a", "b", "c"]}
 FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
-#: The steps up to 200 that are leaps.
-DUE = [t for t in range(200) if leap_is_due(t, False)]
+MIXED = {"x": (0.0, 1.0), "rate": bo.Float(1e-3, 1.0, log=True), "n": bo.Int(1, 40), "kind": ["a", "b", "c"]}
+#: The trials up to 200 that are perturbations, in spaces of long ranges.
+DUE = [t for t in range(200) if perturbation_is_due(t, False)]
 
 
-def value(params: Any) -> float:
-    return sum((i + 1.0) * (v - 0.3) ** 2 for i, v in enumerate(p for p in params.values() if isinstance(p, float)))
+def value(point: Point) -> float:
+    return sum((i + 1.0) * (v - 0.3) ** 2 for i, v in enumerate(point.values()))
 
 
-def told(space: Any, n: int = 20, seed: int = 0, **options: Any) -> bo.Optimizer:
-    """An optimizer with `n` random trials and a model."""
-    opt = bo.Optimizer(space, seed=seed, **options)
-    space_ = bo.Space.parse(space)
-    rows = space_.decode(space_.sample(n, np.random.default_rng(seed)))
-    opt.tell(rows, [value(p) for p in rows])
-    opt.fail(opt.ask())  # builds the model
-    return opt
+def some_points(space: bo.Space, n: int, seed: int = 0) -> list[Point]:
+    return list(space.internal(space.decode(space.sample(n, np.random.default_rng(seed)))))
 
 
-def proposal(opt: bo.Optimizer, step: int, seed: int = 0, **options: Any) -> torch.Tensor:
-    given: dict[str, Any] = {"pending": opt._log.pending(), "failed": opt._log.failed(), "acquisition": "ucb"}
+def evaluation(number: int, point: Point, state: str = COMPLETE, **more: Any) -> Evaluation:
+    values = (value(point),) if state == COMPLETE else ()
+    return Evaluation(number, state, point, order=(float(number), number), **{"values": values, **more})
+
+
+def designer(spec: Any, n: int = 20, feasible: Any = None, **options: Any) -> Designer:
+    """A designer that knows `n` trials at random points."""
+    space = bo.Space.parse(spec)
+    out = Designer(Problem(space=space, feasible=feasible), Options(ModelOptions(bo.BKB()), **options), seed=0)
+    out.update(evaluation(i, point) for i, point in enumerate(some_points(space, n)))
+    return out
+
+
+def best_known(designer: Designer) -> torch.Tensor:
+    models = designer.models
     with torch.no_grad():
-        return propose(
-            opt._modelling,
-            opt.domain,
-            confidence=opt.confidence,
-            rng=np.random.default_rng(seed),
-            step=step,
-            **given | options,
-        )[0]
+        fantasy = models.fantasy(designer.history, designer.history.X[:0], designer.options.confidence, None)
+        return fantasy.incumbents(torch.arange(len(fantasy.known)))[0]
 
 
-def moved(opt: bo.Optimizer, x: torch.Tensor) -> int:
-    """Number of columns in which a proposal differs from the best point."""
-    return int((x != opt._modelling.best_points(1)[0]).sum())
+def moved(designer: Designer, point: Point) -> int:
+    """Number of columns in which a point differs from the best known one."""
+    return int((designer.history.encode([point])[0] != best_known(designer)).sum())
+
+
+def suggested(designer: Designer, number: int, seed: int = 0) -> Point:
+    return designer.suggest(number=number, seed=seed)[0].point
+
+
+# -- coordinate perturbations ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("choices", [False, True])
-def test_leaps_are_due_about_three_root_t_times_and_none_at_first(choices: bool) -> None:
-    steps = [t for t in range(10_001) if leap_is_due(t, choices)]
-    first = proposing.FIRST_LEAP_OF_CHOICES if choices else proposing.FIRST_LEAP
-    assert steps[0] > first
+def test_perturbations_are_due_about_three_root_t_times_and_none_at_first(choices: bool) -> None:
+    trials = [t for t in range(10_001) if perturbation_is_due(t, choices)]
+    first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
+    assert trials[0] > first
     for t in (200, 1_000, 10_000):
-        expected = proposing.LEAPS * (t**0.5 - first**0.5)
-        assert abs(sum(s <= t for s in steps) - expected) <= 1.0
-
-
-def test_spaces_with_short_grids_or_categories_have_early_leaps() -> None:
-    early = next(t for t in range(200) if leap_is_due(t, True))
-    assert early < DUE[0]
-    for more, leaps in (
-        ({}, False),
-        ({"k": bo.Int(1, 5)}, True),
-        ({"k": ["a", "b"]}, True),
-        ({"k": bo.Int(1, 99)}, False),
-    ):
-        opt = told({**FLOATS, **more})
-        assert (moved(opt, proposal(opt, early)) == 1) == leaps
-
-
-@pytest.mark.parametrize("space", [FLOATS, MIXED], ids=["floats", "mixed"])
-def test_leap_differs_from_the_best_point_in_one_parameter_and_is_of_the_space(space: Any) -> None:
-    opt = told(space)
-    for seed in range(20):
-        x = proposal(opt, DUE[0], seed)
-        assert moved(opt, x) == 1
-        params = opt.domain.describe(x)[0]
-        assert torch.equal(opt.domain.encode([params])[0], x)
-
-
-def test_leap_along_a_continuum_goes_far() -> None:
-    opt = told(FLOATS)
-    best = opt._modelling.best_points(1)[0]
-    assert min(float((proposal(opt, DUE[0], seed) - best).abs().max()) for seed in range(60)) > LEAP
-
-
-def test_global_step_stands_in_where_no_leap_is_open() -> None:
-    opt = told(FLOATS)
-    best = opt.domain.describe(opt._modelling.best_points(1)[0])[0]
-    shut = bo.Optimizer(FLOATS, seed=0, feasible=lambda p: all(abs(p[k] - best[k]) < 0.5 * LEAP for k in best))
-    opt.domain = shut.domain
-    x = opt.domain.describe(proposal(opt, DUE[0]))[0]
-    assert all(abs(x[k] - best[k]) < 0.5 * LEAP for k in best)
-
-
-def test_leap_is_feasible_and_neither_pending_nor_failed() -> None:
-    opt = told({"n": bo.Int(0, 200), "kind": list("abcdefghij"), "k": bo.Int(0, 200)}, feasible=lambda p: p["n"] > 50)
-    taken = set()
-    for seed in range(60):
-        x = proposal(opt, DUE[0], seed % 50)
-        params = opt.domain.describe(x)[0]
-        assert params["n"] > 50
-        key = tuple(params.values())
-        assert key not in taken
-        taken.add(key)
-        trial = opt._log.add(x, params, None, datetime(2000, 1, 1))
-        if seed % 2:
-            opt.fail(trial)
-
-
-@pytest.mark.parametrize("options", [{"leaps": False}, {"acquisition": "thompson"}], ids=["off", "thompson"])
-def test_step_of_a_leap_is_global_where_there_are_no_leaps(options: dict[str, Any]) -> None:
-    opt = told(FLOATS)
-    assert torch.equal(proposal(opt, DUE[0], **options), proposal(opt, DUE[0] + 1, **options))
-    assert not leap_is_due(DUE[0] + 1, False)
+        expected = PERTURBATIONS * (t**0.5 - first**0.5)
+        assert abs(sum(s <= t for s in trials) - expected) <= 1.0
 
 
 @pytest.mark.parametrize(
-    "where", [{"n": bo.Int(0, 30), "kind": ["a", "b"]}, np.random.default_rng(0).random((40, 2))], ids=["grid", "pool"]
+    ("more", "perturbs"),
+    [({}, False), ({"k": bo.Int(1, 5)}, True), ({"k": ["a", "b"]}, True), ({"k": bo.Int(1, 99)}, False)],
 )
-def test_grids_and_pools_are_searched_as_without_leaps(where: Any) -> None:
-    asked = []
-    for leaps in (True, False):
-        opt = bo.Optimizer(where, seed=0, leaps=leaps)
-        row = []
-        for _ in range(70):
-            trial = opt.ask()
-            row.append(dict(trial.params))
-            opt.tell(trial, float(next(iter(trial.params.values()))))
-        asked.append(row)
-    assert asked[0] == asked[1]
+def test_spaces_with_short_grids_or_categories_have_early_perturbations(more: Any, perturbs: bool) -> None:
+    early = next(t for t in range(200) if perturbation_is_due(t, True))
+    assert early < DUE[0]
+    mine = designer({**FLOATS, **more})
+    assert (moved(mine, suggested(mine, early)) == 1) == perturbs
 
 
-def test_fixed_kernel_is_searched_as_without_leaps() -> None:
-    asked = []
-    for leaps in (True, False):
-        surrogate = bo.BKB(bo.kernels.matern52(3, 0.4), noise=1e-2)
-        opt = bo.Optimizer(FLOATS, seed=0, surrogate=surrogate, fit=False, leaps=leaps)
-        row = []
-        for _ in range(60):
-            trial = opt.ask()
-            row.append(dict(trial.params))
-            opt.tell(trial, value(trial.params))
-        asked.append(row)
-    assert asked[0] == asked[1]
+@pytest.mark.parametrize("spec", [FLOATS, MIXED], ids=["floats", "mixed"])
+def test_perturbation_differs_from_the_best_point_in_one_parameter_and_is_of_the_space(spec: Any) -> None:
+    mine, space = designer(spec), bo.Space.parse(spec)
+    for seed in range(20):
+        point = suggested(mine, DUE[0], seed)
+        assert moved(mine, point) == 1
+        assert space.internal(space.external([point])) == [point]
 
 
-def test_proposal_leaves_model_and_domain_as_they_were() -> None:
-    opt = told(MIXED)
-    before = copy.deepcopy(opt)
-    for step in (DUE[0], DUE[0] + 1):
-        first = proposal(opt, step)
-        assert torch.equal(proposal(opt, step), first)
-        assert torch.equal(proposal(before, step), first)
-    assert opt._rng.bit_generator.state == before._rng.bit_generator.state
+def test_perturbation_along_a_continuum_goes_far() -> None:
+    mine = designer(FLOATS)
+    X = mine.history.encode([suggested(mine, DUE[0], seed) for seed in range(30)])
+    assert float((X - best_known(mine)).abs().amax(1).min()) > FAR
 
 
-SCRIPT = """
-import json
-import sys
-sys.path.insert(0, sys.argv[2])
-import numpy as np, torch
-import bkbopt as bo
-from bkbopt.confidence import Practical
-from bkbopt.search.box_candidates import BoxDomain
-from bkbopt.search.box_maximizer import LEAP
-from bkbopt.search.fitted_model import FittedModel
-from bkbopt.search.proposing import propose
-rows, values = json.loads(sys.argv[1])
-domain = BoxDomain(bo.Space.parse({"x": (0.0, 1.0), "n": bo.Int(0, 99), "kind": ["a", "b"]}), None, 0)
-X = domain.encode(rows)
-modelling = FittedModel(bo.BKB(), fit=True, sign=-1.0, categorical=domain.categorical, rng=np.random.default_rng(0))
-none = X[:0]
-out = []
-with torch.no_grad():
-    modelling.refit(X, torch.tensor(values, dtype=torch.float64))
-    for step in range(60, 80):
-        rng = np.random.default_rng(step)
-        x, _ = propose(modelling, domain, acquisition="ucb", confidence=Practical(), rng=rng, pending=none,
-                       failed=none, step=step)
-        out.append(x.tolist())
-print(json.dumps(out))
-"""
+def test_global_step_stands_in_where_no_perturbation_is_open() -> None:
+    mine = designer(FLOATS)
+    best = dict(zip(mine.history.encoding.columns, best_known(mine).tolist(), strict=True))
+
+    def near(point: Point) -> bool:
+        return all(abs(point[key] - best[key]) < 0.5 * FAR for key in best)
+
+    mine.set_problem(replace(mine.problem, feasible=near))
+    assert near(suggested(mine, DUE[0]))
 
 
-def test_same_data_give_the_same_proposals_in_another_process() -> None:
-    space = bo.Space.parse({"x": (0.0, 1.0), "n": bo.Int(0, 99), "kind": ["a", "b"]})
-    rows = space.decode(space.sample(30, np.random.default_rng(1)))
-    given = json.dumps([rows, [value(p) + 0.01 * p["n"] for p in rows]])
-    root = str(Path(bo.__file__).parents[1])
-    outputs = [
-        subprocess.run([sys.executable, "-c", SCRIPT, given, root], capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    ]
-    assert outputs[0] == outputs[1]
-    assert len(json.loads(outputs[0])) == 20
+def test_perturbation_is_feasible_and_neither_pending_nor_failed() -> None:
+    spec = {"n": bo.Int(0, 200), "kind": list("abcdefghij"), "k": bo.Int(0, 200)}
+    mine = designer(spec, feasible=lambda point: point["n (int)"] > 50)
+    taken = set()
+    for i in range(40):
+        point = suggested(mine, DUE[0], i % 30)
+        assert point["n (int)"] > 50
+        key = tuple(sorted(point.items()))
+        assert key not in taken
+        taken.add(key)
+        mine.update([evaluation(100 + i, point, FAIL if i % 2 else RUNNING)])
 
 
-def test_saved_optimizer_leaps_as_the_one_that_went_on(tmp_path: Path) -> None:
-    opt = told(MIXED, n=DUE[0] - 4)
-    opt.save(tmp_path / "state")
-    other = bo.Optimizer.load(tmp_path / "state")
-    assert other.leaps is True
-    leapt = 0
-    for _ in range(8):
-        leapt += leap_is_due(len(opt.trials), True)
-        a, b = opt.ask(), other.ask()
-        assert a.params == b.params
-        opt.tell(a, value(a.params))
-        other.tell(b, value(b.params))
-    assert leapt > 0
+@pytest.mark.parametrize(
+    "options", [{"perturbations": False}, {"rule": ACQUISITIONS["thompson"]}], ids=["off", "thompson"]
+)
+def test_trial_of_a_perturbation_is_global_where_there_are_none(options: dict[str, Any]) -> None:
+    mine = designer(FLOATS, **options)
+    assert all(moved(mine, suggested(mine, DUE[0], seed)) == 3 for seed in range(5))
 
 
-def test_switch_is_saved(tmp_path: Path) -> None:
-    told(FLOATS, leaps=False).save(tmp_path / "state")
-    assert bo.Optimizer.load(tmp_path / "state").leaps is False
+@pytest.mark.parametrize("spec", [{"n": bo.Int(0, 30), "kind": ["a", "b"]}, {"x": (0.0, 1.0)}], ids=["grid", "line"])
+def test_what_is_seen_whole_is_searched_as_without_perturbations(spec: Any) -> None:
+    with_, without = designer(spec), designer(spec, perturbations=False)
+    assert [suggested(with_, t) for t in DUE[:3]] == [suggested(without, t) for t in DUE[:3]]
 
 
-def test_switch_takes_booleans_only() -> None:
-    with pytest.raises(ArgumentTypeError, match="leaps: expected True or False, got 1"):
-        bo.Optimizer(FLOATS, leaps=1)  # type: ignore[arg-type]
+def test_pool_is_searched_as_without_perturbations() -> None:
+    pool = EncodedPool(Pool(np.random.default_rng(0).random((40, 2))), scale=True, has_kernel=False)
+    points = []
+    for perturbations in (True, False):
+        options = Options(ModelOptions(bo.BKB()), perturbations=perturbations)
+        mine = Designer(Problem(pool=pool), options, seed=0)
+        mine.update(evaluation(i, pool.point(i)) for i in range(20))
+        points.append([suggested(mine, t) for t in DUE[:5]])
+    assert points[0] == points[1]
 
 
-def test_leap_has_no_regret_bound() -> None:
-    opt = bo.Optimizer(FLOATS, seed=0)
-    for _ in range(DUE[1] + 1):
-        trial = opt.ask()
-        opt.tell(trial, value(trial.params))
-    without = [d.trial for d in opt.diagnostics[10:] if d.regret_bound is None]
-    assert without == [t for t in DUE if t <= DUE[1]]
+def test_fixed_kernel_is_searched_as_without_perturbations() -> None:
+    points = []
+    for perturbations in (True, False):
+        models = ModelOptions(bo.BKB(bo.kernels.matern52(3, 0.4), noise=1e-2), fit=False)
+        mine = Designer(Problem(space=bo.Space.parse(FLOATS)), Options(models, perturbations=perturbations), seed=0)
+        mine.update(evaluation(i, point) for i, point in enumerate(some_points(bo.Space.parse(FLOATS), 20)))
+        points.append([suggested(mine, t) for t in DUE[:3]])
+    assert points[0] == points[1]
 
 
-def test_leaps_find_the_better_well_of_each_parameter() -> None:
-    # Five wells of depth 1 at 0.2 and of depth 0.8 at 0.8, one a parameter: all but one are wrong at the start.
+def test_perturbations_find_the_better_well_of_each_parameter() -> None:
+    # Three wells of depth 1 at 0.2 and of depth 0.8 at 0.8, one a parameter: all are wrong at the start.
     def wells(params: Any) -> float:
         return -sum(
             np.exp(-(((v - 0.2) / 0.08) ** 2)) + 0.8 * np.exp(-(((v - 0.8) / 0.08) ** 2)) for v in params.values()
         )
 
     ends = []
-    for leaps in (True, False):
-        opt = bo.Optimizer({f"x{j}": (0.0, 1.0) for j in range(3)}, seed=0, leaps=leaps)
+    for perturbations in (True, False):
+        opt = bo.Optimizer({f"x{j}": (0.0, 1.0) for j in range(3)}, seed=0, perturbations=perturbations)
         rng = np.random.default_rng(0)
         near = 0.8 + 0.05 * rng.standard_normal((60, 3))
         rows = [{f"x{j}": float(v) for j, v in enumerate(x.clip(0.0, 1.0))} for x in near]
@@ -265,55 +189,84 @@ def test_leaps_find_the_better_well_of_each_parameter() -> None:
     assert ends[0] <= ends[1] + 1e-3
 
 
-def test_modelling_without_leaps_needs_no_box() -> None:
-    # What an adapter does: a model of its own, and a domain.
-    domain = bo.Optimizer(np.random.default_rng(0).random((30, 2)), seed=0).domain
-    modelling = FittedModel(bo.BKB(), fit=True, sign=1.0, categorical=(), rng=np.random.default_rng(0))
-    X = domain.encode([{"index": i} for i in range(12)])
-    modelling.refit(X, X[:, 0])
-    x, report = propose(
-        modelling,
-        domain,
-        acquisition="ucb",
-        confidence=bo.confidence.Practical(),
-        rng=np.random.default_rng(0),
-        pending=X[:0],
-        failed=X[:0],
-        step=DUE[0],
-    )
-    assert domain.describe(x)[1] is not None
-    assert report["regret_bound"] >= 0.0
+def test_perturbation_has_no_regret_bound() -> None:
+    mine = designer(FLOATS)
+    assert mine.suggest(number=DUE[0])[0].diagnostics.regret_bound is None
+    bound = mine.suggest(number=DUE[0] + 1)[0].diagnostics.regret_bound
+    assert bound is not None
+    assert bound >= 0.0
 
 
-def test_leap_goes_to_no_point_that_is_most_like_a_failed_one() -> None:
-    opt = told(FLOATS)
-    kernel, known = opt._modelling.surrogate.kernel, opt._modelling.surrogate.observations.X
-    failed = torch.as_tensor(np.random.default_rng(1).random((30, 3)))
-    with torch.no_grad():
-        leaps = torch.stack([proposal(opt, DUE[0], seed, failed=failed[:1]) for seed in range(40)])
-        careful = torch.stack([proposal(opt, DUE[0], seed, failed=failed) for seed in range(40)])
-
-    def beside_failures(X: torch.Tensor) -> int:
-        return int((kernel(X, failed).amax(1) >= kernel(X, known).amax(1)).sum())
-
-    assert beside_failures(leaps) > 4
-    assert beside_failures(careful[[moved(opt, x) == 1 for x in careful]]) == 0
+def test_switch_takes_booleans_only() -> None:
+    with pytest.raises(ArgumentTypeError, match="perturbations: expected True or False, got 1"):
+        bo.Optimizer(FLOATS, perturbations=1)  # type: ignore[arg-type]
 
 
-def test_no_leaps_along_a_line() -> None:
-    opt = told({"x": (0.0, 1.0)})
-    assert all(torch.equal(proposal(opt, DUE[0], seed), proposal(opt, DUE[0] + 1, seed)) for seed in range(3))
+# -- batches, held values, exhaustion --------------------------------------------------------------------------------
 
 
-def test_global_step_stands_in_where_no_leap_may_be_taken() -> None:
-    opt = told(FLOATS)
-    model, good = opt._modelling.surrogate.model, opt._modelling.best_points(1)
-    no_point = torch.empty(0, 3, dtype=torch.float64)
+@pytest.mark.parametrize("n_known", [0, 20])
+def test_suggestions_together_are_those_one_after_the_other(n_known: int) -> None:
+    together, alone = designer(MIXED, n_known), designer(MIXED, n_known)
+    for suggestion in together.suggest(6, number=60):
+        other = alone.suggest(number=suggestion.number)[0]
+        assert other.point == suggestion.point
+        alone.update([evaluation(other.number, other.point, RUNNING)])
 
-    def leapt(usable: Callable[[torch.Tensor], torch.Tensor]) -> bool:
-        rng = np.random.default_rng(0)
-        with torch.no_grad():
-            return proposing.choose(model, opt.domain, UCB(1.0), UCB(1.0), good, rng, no_point, usable)[1]
 
-    assert leapt(lambda X: torch.ones(len(X), dtype=torch.bool))
-    assert not leapt(lambda X: torch.zeros(len(X), dtype=torch.bool))
+@pytest.mark.parametrize("n_known", [0, 20])
+def test_fixed_values_are_held(n_known: int) -> None:
+    mine = designer(MIXED, n_known)
+    held = {"kind of ('a', 'b', 'c')": 2.0, "n (int)": 7.0}
+    for number in (40, DUE[0], DUE[0] + 1):
+        point = mine.suggest(number=number, fixed=held)[0].point
+        assert {key: point[key] for key in held} == held
+    assert mine.suggest(number=40, fixed=(whole := {**held, "x (float)": 0.5, "rate (float, log)": 0.1}))[0].point == whole
+
+
+def test_given_values_are_completed_by_the_model() -> None:
+    mine = designer(MIXED)
+    given = {"x (float)": 0.25}
+    assert mine.complete(given, 60) == mine.suggest(number=60, fixed=given)[0]
+
+
+def test_own_trial_does_not_count_as_running() -> None:
+    mine, other = designer(FLOATS), designer(FLOATS)
+    point = mine.suggest(number=40)[0].point
+    mine.update([evaluation(40, point, RUNNING)])
+    assert mine.suggest(number=40)[0].point == other.suggest(number=40)[0].point
+    assert mine.suggest(number=41)[0].point != point
+
+
+def test_a_grid_that_is_used_up_ends_or_repeats() -> None:
+    spec = {"n": bo.Int(0, 3), "kind": ["a", "b"]}
+    space = bo.Space.parse(spec)
+    every = space.internal(space.decode(space.all_points(8)))
+    for repeats in (False, True):
+        mine = designer(spec, 0, avoid_duplicates=True, repeat_when_exhausted=repeats, n_startup_trials=3)
+        mine.update(evaluation(i, point) for i, point in enumerate(every[:5]))
+        left = mine.suggest(3)
+        assert {tuple(s.point.values()) for s in left} == {tuple(point.values()) for point in every[5:]}
+        mine.update(evaluation(i, point) for i, point in enumerate(every))
+        if repeats:
+            assert len(mine.suggest(3)) == 3
+        else:
+            with pytest.raises(SpaceExhaustedError):
+                mine.suggest(1)
+
+
+SCRIPT = """
+import json
+import sys
+sys.path.insert(0, sys.argv[2])
+from tests.search.test_designer import MIXED, designer
+mine = designer(MIXED, 30)
+print(json.dumps([dict(s.point) for s in mine.suggest(json.loads(sys.argv[1]), number=60)]))
+"""
+
+
+def test_same_log_gives_the_same_suggestions_in_another_process() -> None:
+    root = str(Path(bo.__file__).parents[1])
+    command = [sys.executable, "-c", SCRIPT, "12", root]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert json.loads(output) == [dict(s.point) for s in designer(MIXED, 30).suggest(12, number=60)]

@@ -229,8 +229,8 @@ def test_repeats_decide_whether_values_are_noisy() -> None:
 
 
 def test_without_repeats_the_evidence_decides_whether_values_are_noisy() -> None:
-    X, y = data(80)
-    noise = 0.4 * torch.as_tensor(np.random.default_rng(0).standard_normal(80))
+    X, y = data(40)
+    noise = 0.4 * torch.as_tensor(np.random.default_rng(0).standard_normal(40))
     assert not fitted(X, y).is_noisy()
     assert fitted(X, y + noise).is_noisy()
     assert not fitted(X, y + noise, deterministic=True).is_noisy()
