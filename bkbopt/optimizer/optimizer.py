@@ -507,14 +507,19 @@ class Optimizer:
     @_locked
     def encode(self, params: Sequence[Params]) -> Tensor:
         """Parameters as encoded points `X (n, d)`, the columns that surrogates see."""
-        return self._designer.history.encode(self._vocabulary.points(params))
+        return self._encoded(self._vocabulary.points(params))
+
+    def _encoded(self, points: list[Point]) -> Tensor:
+        """Encoded points, in the columns of all trials of the log."""
+        self._designer.update(self._log.changes())
+        return self._designer.history.encode(points)
 
     @_locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order in which the values came."""
         entries = [self._log.entries[i] for i in self._log.order if self._log.entries[i].trial.values]
         values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
-        X = self._designer.history.encode([entry.point for entry in entries])
+        X = self._encoded([entry.point for entry in entries])
         return X, values[:, 0] if len(self.directions) == 1 else values
 
     @property
