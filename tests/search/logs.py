@@ -162,7 +162,9 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
                 space,
                 order if state != RUNNING else (0.0, number),
                 values if told else (),
-                tuple(0.05 + 0.3 * rng.random() for _ in values) if told and case.weighs and rng.random() < 0.7 else None,
+                tuple(0.05 + 0.3 * rng.random() for _ in values)
+                if told and case.weighs and rng.random() < 0.7
+                else None,
                 level + 1.0 if state == PRUNED and rng.random() < 0.7 else math.nan,
                 {name: level - 0.5 for name in names} if state in (COMPLETE, PRUNED) else {},
             )

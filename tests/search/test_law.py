@@ -181,7 +181,9 @@ def test_equal_spaces_are_one_space() -> None:
 @pytest.mark.parametrize("rule", ["ucb", "thompson"])
 def test_what_is_known_of_the_constraint_on_points_changes_no_suggestion(rule: str) -> None:
     # Hardly any arm is feasible, so that random draws fail, and the search meets many arms that are not.
-    few = Problem(pool=pool_of(np.random.default_rng(0).random((600, 2))), feasible=lambda point: hash(point["x0"]) % 60 == 0)
+    few = Problem(
+        pool=pool_of(np.random.default_rng(0).random((600, 2))), feasible=lambda point: hash(point["x0"]) % 60 == 0
+    )
     knows, fresh = designer(few, rule=rule_of(rule)), designer(few, rule=rule_of(rule))
     pool = few.pool
     assert pool is not None
