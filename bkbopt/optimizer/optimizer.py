@@ -405,14 +405,14 @@ class Optimizer:
     @_locked
     def encode(self, params: Sequence[Params]) -> Tensor:
         """Parameters as encoded points `X (n, d)`, the columns that surrogates see."""
-        return self._core.designer.history.encode(self._core.vocabulary.points(params))
+        return self._core.update().history.encode(self._core.vocabulary.points(params))
 
     @_locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order in which the values came."""
         entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
         values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
-        X = self._core.designer.history.encode([entry.point for entry in entries])
+        X = self._core.update().history.encode([entry.point for entry in entries])
         return X, values[:, 0] if len(self.directions) == 1 else values
 
     @property
