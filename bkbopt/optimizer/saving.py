@@ -3,6 +3,7 @@
 Models, generators and counters are not in it: they follow from the log.
 """
 
+import operator
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bkbopt import confidence
 from bkbopt._support import files
-from bkbopt.errors import ArgumentError, reading_state
+from bkbopt.errors import ArgumentError, BkbError, reading_state
 from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer.trials import FAIL, RUNNING, WAITING, Outcome, TrialLog
@@ -82,7 +83,7 @@ def load(
             if acquisition is None:
                 raise ArgumentError("acquisition: this state was saved with one of yours; pass acquisition= to load.")
             options["acquisition"] = acquisition
-        spaces = [Space.from_dict(description) for description in state["spaces"]]
+        spaces = [_space(description) for description in state["spaces"]]
         encoded = None if state["pool"] is None else _pool(state["pool"], pool, options["fit"])
         optimizer = cls(
             encoded.pool if encoded is not None else spaces[state["space"]],
@@ -95,9 +96,16 @@ def load(
         return optimizer
 
 
+def _space(description: Any) -> Space:
+    try:
+        return Space.from_dict(description)
+    except BkbError as error:
+        raise ValueError("no description of a space") from error
+
+
 def _fill(optimizer: "Optimizer", state: Any, spaces: list[Space], pool: EncodedPool | None) -> None:
     """Take entropy, pool and log from the state."""
-    optimizer.entropy = optimizer._designer.seed = state["entropy"]
+    optimizer.entropy = optimizer._designer.seed = operator.index(state["entropy"])
     if pool is not None:
         optimizer._replace(replace(optimizer._designer.problem, pool=pool))
     log = TrialLog()
@@ -111,6 +119,8 @@ def _fill(optimizer: "Optimizer", state: Any, spaces: list[Space], pool: Encoded
             failed = t["state"] == FAIL
             outcome = Outcome() if failed else Outcome(t["values"], t["constraints"], t["stds"])
             outcomes[trial.id] = (outcome, t["told_at"])
+    if sorted(log.waiting) != sorted(state["waiting"]) or sorted(outcomes) != sorted(state["order"]):
+        raise ValueError("trials without a place in their order")
     log.waiting[:] = state["waiting"]
     for number in state["order"]:
         log.finish(number, *outcomes[number])
