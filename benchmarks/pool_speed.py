@@ -5,17 +5,19 @@ noise (sd 0.3, lam 0.09), qbar 2, beta, the first arm and the noise of each step
 
 - core: `BKB` and `PoolMaximizer` alone;
 - optimizer: `Optimizer` with everything it reports;
-- literal: Algorithm 1 as printed, which recomputes the posterior of all arms at every step, all features at once;
-- blocked: the same arithmetic in blocks that fit the cache, which is often faster. It makes the literal's choices.
+- baseline: Algorithm 1, which recomputes the posterior of all arms at every step, in the form that is fastest here;
+- literal: the same as printed, the features of all arms at once, with as many threads as ours has.
 
-Where a literal run would take long, it is sampled: one literal step is timed at every k-th step of our own run, with
-that step's data and a dictionary of that step's size, and counted k times.
+The forms of Algorithm 1 differ in the size of the blocks in which the pool is swept and in the threads of BLAS, and do
+the same arithmetic. Each is timed at ten steps of our own run, with the data of the step and a dictionary of that
+step's size, and every such step is counted for the steps between. The fastest is the baseline, and is run in full.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +25,6 @@ from torch import Tensor
 
 import bkbopt as bo
 from benchmarks.algorithm1 import (
-    BLOCK_ROWS,
     Array,
     PoolProblem,
     RBFPool,
@@ -35,11 +36,24 @@ from benchmarks.algorithm1 import (
 from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
 from bkbopt.kernels import rbf
 from bkbopt.posterior.model import Model
-from bkbopt.search.pool_maximizer import Choice, PoolMaximizer
+from bkbopt.search.pool_maximizer import Argmax, PoolMaximizer
 
-__all__ = ["Outcome", "choices_that_agree", "main", "run_core", "run_literal", "run_optimizer", "sampled_literal"]
+__all__ = ["Form", "Outcome", "choices_that_agree", "main", "run_core", "run_literal", "run_optimizer", "time_forms"]
 
 LAM, QBAR = 0.09, 2.0
+BLOCKS = (None, 256, 512, 1_024, 2_048, 4_096)
+N_SAMPLED = 10
+
+
+class Form(NamedTuple):
+    """A form of the literal step: the rows of a block (None: the whole pool at once) and the threads of BLAS."""
+
+    block_rows: int | None
+    threads: int
+
+    def __str__(self) -> str:
+        rows = "whole pool" if self.block_rows is None else f"blocks of {self.block_rows:,}"
+        return f"{rows}, {self.threads} thread(s)"
 
 
 @dataclass(frozen=True)
@@ -107,7 +121,7 @@ class _TimedSearch(PoolMaximizer):
         finally:
             self.seconds["bounds"] += time.perf_counter() - start
 
-    def _refine(self, *args: object) -> Choice:
+    def _refine(self, *args: object) -> Argmax:
         start = time.perf_counter()
         try:
             return super()._refine(*args)  # type: ignore[arg-type]
@@ -176,33 +190,36 @@ def run_optimizer(problem: PoolProblem, n_steps: int, beta: float, seed: int) ->
     return _outcome(problem, "optimizer", arms, rewards, m=m, wall=clock.wall, cpu=clock.cpu)
 
 
-def run_literal(problem: PoolProblem, n_steps: int, beta: float, seed: int, block_rows: int | None = None) -> Outcome:
-    """Run Algorithm 1 as printed, or in blocks of `block_rows` arms."""
-    with Clock() as clock:
-        run = run_algorithm1(problem, n_steps, lam=LAM, qbar=QBAR, beta=beta, seed=seed, block_rows=block_rows)
-    name = "literal" if block_rows is None else "blocked"
-    return _outcome(problem, name, run.arms, run.rewards, m=run.m, wall=clock.wall, cpu=clock.cpu)
+def run_literal(problem: PoolProblem, n_steps: int, beta: float, seed: int, form: Form) -> Outcome:
+    """Run Algorithm 1 in the given form."""
+    with limited_threads(form.threads), Clock() as clock:
+        run = run_algorithm1(problem, n_steps, lam=LAM, qbar=QBAR, beta=beta, seed=seed, block_rows=form.block_rows)
+    return _outcome(problem, "baseline", run.arms, run.rewards, m=run.m, wall=clock.wall, cpu=clock.cpu)
 
 
-def sampled_literal(
-    problem: PoolProblem, ours: Outcome, beta: float, every: int, block_rows: int | None = None
-) -> Outcome:
-    """Time one literal step at every `every`-th step of our run, at its data and its m, and count each that often."""
-    pool, clock, coins = RBFPool(problem.X, problem.lengthscale), Clock(), np.random.default_rng(0)
-    n_arms = len(problem.f)
+def time_forms(problem: PoolProblem, ours: Outcome, beta: float, threads: int) -> dict[Form, Outcome]:
+    """Time the literal step in every form at some steps of our run, at its data and its m."""
+    pool, n_arms, every = RBFPool(problem.X, problem.lengthscale), len(problem.f), -(-len(ours.arms) // N_SAMPLED)
+    steps = []
     for t in range(every // 2 + 1, len(ours.arms), every):
-        arms = ours.arms[:t]
-        counts = np.bincount(arms, minlength=n_arms).astype(np.float64)
-        sums = np.bincount(arms, ours.rewards[:t], minlength=n_arms)
+        counts = np.bincount(ours.arms[:t], minlength=n_arms).astype(np.float64)
+        sums = np.bincount(ours.arms[:t], ours.rewards[:t], minlength=n_arms)
         pulled = np.flatnonzero(counts)
-        dictionary = np.sort(coins.choice(pulled, min(int(ours.m[t]), len(pulled)), replace=False))
-        with clock:
-            mean, leverage = nystrom_posterior(pool, dictionary, counts, sums, LAM, block_rows=block_rows)
-            np.argmax(mean + beta * np.sqrt(LAM * leverage))
-            draw_dictionary(counts, leverage, QBAR, int(arms[-1]), coins)
-    name = "literal, sampled" if block_rows is None else "blocked, sampled"
-    nothing = np.zeros(0)
-    return Outcome(name, nothing, nothing, ours.m, float("nan"), every * clock.wall, every * clock.cpu)
+        chosen = np.random.default_rng(t).choice(pulled, min(int(ours.m[t]), len(pulled)), replace=False)
+        steps.append((np.sort(chosen), counts, sums, int(ours.arms[t - 1])))
+
+    def time_form(form: Form) -> Outcome:
+        coins, clock = np.random.default_rng(0), Clock()
+        with limited_threads(form.threads):
+            for dictionary, counts, sums, latest in steps:
+                with clock:
+                    mean, leverage = nystrom_posterior(pool, dictionary, counts, sums, LAM, block_rows=form.block_rows)
+                    np.argmax(mean + beta * np.sqrt(LAM * leverage))
+                    draw_dictionary(counts, leverage, QBAR, latest, coins)
+        nothing = np.zeros(0)
+        return Outcome("literal, sampled", nothing, nothing, ours.m, np.nan, every * clock.wall, every * clock.cpu)
+
+    return {form: time_form(form) for form in (Form(block, n) for n in sorted({1, threads}) for block in BLOCKS)}
 
 
 def choices_that_agree(problem: PoolProblem, n_steps: int, beta: float, seed: int) -> tuple[int, int]:
@@ -219,58 +236,59 @@ def choices_that_agree(problem: PoolProblem, n_steps: int, beta: float, seed: in
     return agree, n_steps
 
 
-def _speed_rows(outcomes: Sequence[Outcome], beta: float, n_steps: int) -> list[tuple[object, ...]]:
-    """Rows of the speed table; the ratio is to the core, in the time of both."""
-    core = outcomes[0]
-    rows: list[tuple[object, ...]] = []
-    for o in outcomes:
-        refreshed = None if o.n_refreshed is None else o.n_refreshed / n_steps
-        times = (o.wall, o.cpu, o.wall / core.wall, o.cpu / core.cpu)
-        regret = None if np.isnan(o.regret) else o.regret
-        rows.append((o.name, beta, *times, float(o.m.mean()), int(o.m[-1]), o.n_draws, o.n_scans, refreshed, regret))
-    return rows
+def _speed_row(o: Outcome, beta: float, baseline: Outcome) -> tuple[object, ...]:
+    """A row of the speed table; the speeds are in multiples of the baseline's."""
+    refreshed = None if o.n_refreshed is None else o.n_refreshed / len(o.arms)
+    times = (o.wall, o.cpu, baseline.wall / o.wall, baseline.cpu / o.cpu)
+    regret = None if np.isnan(o.regret) else o.regret
+    return (o.name, beta, *times, float(o.m.mean()), int(o.m[-1]), o.n_draws, o.n_scans, refreshed, regret)
 
 
 SPEED_HEADER = (
-    "run", "beta", "wall s", "cpu s", "wall / core", "cpu / core", "mean m", "last m", "draws", "scans",
+    "run", "beta", "wall s", "cpu s", "speed (wall)", "speed (cpu)", "mean m", "last m", "draws", "scans",
     "refreshed/step", "regret",
 )  # fmt: skip
 
 
-def compare_speed(n_arms: int, n_steps: int, betas: Sequence[float], every: int, d: int = 6) -> None:
-    """Print the time of ours and the baselines on one problem; literal runs are sampled where `every` > 1."""
-    problem, rows = make_pool_problem(n_arms, d), []
+def _print_parts(title: str, core: Outcome) -> None:
+    parts = [(name, s, 100 * s / core.wall, 1e3 * s / len(core.arms)) for name, s in core.parts.items()]
+    print_table(f"{title}: where the core's time goes", ("stage", "wall s", "%", "ms/step"), parts)
+
+
+def compare_speed(n_arms: int, n_steps: int, betas: Sequence[float], threads: int, d: int = 6) -> None:
+    """Print the time of ours and of the baseline, and of the forms that the baseline was chosen from."""
+    problem, rows, form_rows, cores = make_pool_problem(n_arms, d), [], [], []
     run_core(problem, min(n_steps, 30), betas[0], seed=1)  # warms up both libraries
     for beta in betas:
-        core = run_core(problem, n_steps, beta, seed=0)
-        outcomes = [core, run_optimizer(problem, n_steps, beta, seed=0)]
-        for block in (None, BLOCK_ROWS):
-            if every > 1:
-                outcomes.append(sampled_literal(problem, core, beta, every, block))
-            else:
-                outcomes.append(run_literal(problem, n_steps, beta, 0, block))
-        rows += _speed_rows(outcomes, beta, n_steps)
-        if beta == betas[0]:
-            parts = [(name, s, 100 * s / core.wall, 1e3 * s / n_steps) for name, s in core.parts.items()]
-    note = f"sampled: one literal step in {every} is timed, at our m" if every > 1 else ""
-    print_table(f"{n_arms:,} arms, d = {d}, {n_steps:,} steps", SPEED_HEADER, rows, note)
-    print_table(
-        f"{n_arms:,} arms, beta {betas[0]:g}: where the core's time goes",
-        ("stage", "wall s", "%", "ms/step"),
-        parts,
-    )
+        core, optimizer = (run(problem, n_steps, beta, 0) for run in (run_core, run_optimizer))
+        forms = time_forms(problem, core, beta, threads)
+        best = min(forms, key=lambda form: forms[form].wall)
+        baseline = run_literal(problem, n_steps, beta, 0, best)
+        outcomes = (core, optimizer, baseline, forms[Form(None, threads)])
+        rows += [_speed_row(o, beta, baseline) for o in outcomes]
+        form_rows += [
+            (n, beta, *(forms[Form(block, n)].wall for block in BLOCKS), best if n == best.threads else None)
+            for n in sorted({1, threads})
+        ]
+        cores.append(core)
+    title, note = f"{n_arms:,} arms, d = {d}, {n_steps:,} steps", "speed: the baseline's time divided by the row's"
+    print_table(title, SPEED_HEADER, rows, note)
+    blocks = ("whole pool" if block is None else f"{block:,} rows" for block in BLOCKS)
+    form_header = ("threads", "beta", *blocks, "baseline")
+    print_table(f"{n_arms:,} arms: wall s of the forms of Algorithm 1, sampled", form_header, form_rows)
+    _print_parts(f"{n_arms:,} arms, beta {betas[0]:g}", cores[0])
 
 
 def compare_regret(n_arms: int, n_steps: int, beta: float, seeds: int, d: int = 6) -> None:
-    """Print the cumulative regret of ours and of the literal run over problems and seeds."""
+    """Print the cumulative regret of ours and of Algorithm 1 over problems and seeds."""
     runs: dict[str, Callable[[PoolProblem, int, float, int], Outcome]] = {
         "core": run_core,
         "optimizer": run_optimizer,
-        "literal": lambda p, n, b, s: run_literal(p, n, b, s, BLOCK_ROWS),
+        "baseline": lambda p, n, b, s: run_literal(p, n, b, s, Form(1_024, 1)),
     }
     problems = [make_pool_problem(n_arms, d, seed=seed) for seed in range(seeds)]
     regrets = {k: np.array([r(p, n_steps, beta, s).regret for s, p in enumerate(problems)]) for k, r in runs.items()}
-    base, rows = regrets["literal"], []
+    base, rows = regrets["baseline"], []
     for name, own in regrets.items():
         difference = own - base
         error = difference.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else np.nan
@@ -278,7 +296,7 @@ def compare_regret(n_arms: int, n_steps: int, beta: float, seeds: int, d: int = 
         rows.append((name, float(own.mean()), float(relative * difference.mean()), float(relative * error)))
     print_table(
         f"{n_arms:,} arms, beta {beta:g}: cumulative regret after {n_steps:,} steps, {seeds} problems and seeds",
-        ("run", "mean", "% from literal", "standard error of it, %"),
+        ("run", "mean", "% from baseline", "standard error of it, %"),
         rows,
         "The runs share noise and first arm but not the dictionary's coins, so single runs differ either way.",
     )
@@ -306,16 +324,14 @@ def large_pool(n_arms: int, n_steps: int, beta: float, d: int = 6) -> None:
         [tuple(facts.values())],
         "Memory is the whole process's, libraries and problem included.",
     )
-    parts = [(name, s, 100 * s / core.wall, 1e3 * s / n_steps) for name, s in core.parts.items()]
-    print_table(f"{n_arms:,} arms: where the time goes", ("stage", "wall s", "%", "ms/step"), parts)
+    _print_parts(f"{n_arms:,} arms", core)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="200 steps, sampled literal runs, no pool of a million")
-    parser.add_argument("--full", action="store_true", help="literal runs in full for 100,000 arms too (minutes)")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="200 steps, no pool of a million")
+    parser.add_argument("--threads", type=int, default=2, help="of ours, and the most of the baseline")
     parser.add_argument("--seeds", type=int, default=3, help="problems of the regret table")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--betas", type=float, nargs="+", default=[5.0, 3.0, 2.0])
@@ -327,8 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with limited_threads(options.threads):
         print(conditions(options.threads))
         for n_arms in options.arms:
-            sampled = options.quick or (n_arms > 20_000 and not options.full)
-            compare_speed(n_arms, n_steps, options.betas, 20 if sampled else 1)
+            compare_speed(n_arms, n_steps, options.betas, options.threads)
         if large:
             large_pool(large, min(n_steps, 200), options.betas[0])
         smallest = min(options.arms, default=10_000)

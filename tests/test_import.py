@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bkbopt import learners
+
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = ("botorch", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "sklearn")
 # SciPy is a requirement, but its import takes long and most calls do without.
@@ -38,7 +40,7 @@ def printed() -> list[str]:
 import sys, json
 import bkbopt
 of_the_package = sorted(sys.modules)
-import bkbopt.learners
+from bkbopt.learners import *
 print(bkbopt.__file__)
 print(json.dumps(of_the_package))
 print(json.dumps(sorted(sys.modules)))
@@ -87,8 +89,19 @@ def test_import_pulls_in_no_optional_or_slow_package(printed: list[str]) -> None
 
 
 def test_import_leaves_the_learners_alone(printed: list[str]) -> None:
-    # Their names are known; their classes are imported when a surrogate is made of one.
-    assert [m for m in json.loads(printed[-2]) if m.startswith("bkbopt.learners") or m == "numba"] == []
+    # Their names are known; their classes are imported when a surrogate is made of one. State files know kernels by
+    # `gram`, which annotates arrays as `losses` does.
+    of_the_surrogate = {"recipes", "spans", "surrogate", "gram", "losses"}
+    learners = {m.removeprefix("bkbopt.learners.") for m in json.loads(printed[-2]) if m.startswith("bkbopt.learners.")}
+    assert learners == of_the_surrogate
+    assert "numba" not in json.loads(printed[-2])
+
+
+def test_every_learner_is_known_by_its_name_and_listed() -> None:
+    assert [name for name in learners.__all__ if not hasattr(learners, name)] == []
+    assert set(learners.__all__) <= set(dir(learners))
+    with pytest.raises(AttributeError, match="no attribute 'Perceptron'"):
+        learners.Perceptron  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_learners_import_no_compiler_before_they_learn(printed: list[str]) -> None:

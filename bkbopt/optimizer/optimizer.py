@@ -217,7 +217,7 @@ class Optimizer:
 
     def _suggested(self, count: int, fixed: Point) -> list[Trial]:
         start = time.perf_counter()
-        self._designer.update(self._log.changes())
+        self._update()
         suggestions = self._designer.suggest(count, number=len(self._log), fixed=fixed)
         seconds, now, trials = (time.perf_counter() - start) / len(suggestions), _now(), []
         for suggestion in suggestions:
@@ -232,7 +232,7 @@ class Optimizer:
             given = self._log.entries[number].point
             agrees = all(given.get(key, value) == value for key, value in fixed.items())
             if len(trials) < count and agrees and self._vocabulary.holds({**given, **fixed}):
-                self._designer.update(self._log.changes())
+                self._update()
                 try:
                     suggestion = self._designer.complete({**given, **fixed}, number)
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
@@ -459,11 +459,16 @@ class Optimizer:
         """
         return self._followed().trained().objectives[0].surrogate
 
+    def _update(self) -> None:
+        """Tell the designer of all trials; what an interrupt kept from it is told again."""
+        self._designer.update(self._log.changes())
+        self._log.forget_changes()
+
     def _followed(self) -> Designer:
         """The designer, up to date."""
         if not self._log.n_complete:
             raise NotReadyError("posterior: expected at least one value, got none; call tell first.")
-        self._designer.update(self._log.changes())
+        self._update()
         return self._designer
 
     @_locked
@@ -551,7 +556,7 @@ class Optimizer:
         on, when one answer changes everything; more as the posterior settles. At first: the start-up trials left.
         """
         limit = check_count("limit", limit, 1)
-        self._designer.update(self._log.changes())
+        self._update()
         return results.useful_workers(self._designer, limit)
 
     def trials_dataframe(self) -> "pandas.DataFrame":

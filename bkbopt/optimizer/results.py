@@ -137,7 +137,7 @@ def prediction(designer: Designer, X: Tensor) -> tuple[Array, Array]:
 
 def width(designer: Designer) -> float:
     """See `Optimizer.beta`."""
-    context = designer.trained().objectives[0].context(designer.n_arms(), 0)
+    context = designer.trained().objectives[0].context(designer.n_arms(), designer.history.X[:0])
     return designer.options.confidence(context)
 
 
@@ -162,9 +162,10 @@ def useful_workers(designer: Designer, limit: int) -> int:
     models = designer.models
     if history.n_complete < first or not models.ready:
         return min(limit, max(first - history.n_complete, 1))
-    model = models.objectives[0].surrogate.model
+    surrogate = models.objectives[0].surrogate
     n = len(history.running)
-    spent = float(model(history.encode([e.point for e in history.running.values()]))[1].sum()) / model.lam if n else 0.0
+    points = [e.point for e in history.running.values()]
+    spent = float(surrogate.posterior(history.encode(points)).leverage.sum()) if n else 0.0
     wanted = 0
     while n + wanted < limit and 1.0 + spent <= BATCH_BUDGET:
         wanted += 1
@@ -174,7 +175,7 @@ def useful_workers(designer: Designer, limit: int) -> int:
             break
         if len(suggestions) < wanted:
             break
-        spent += float(model(history.encode([suggestions[-1].point]))[1][0]) / model.lam
+        spent += float(surrogate.posterior(history.encode([suggestions[-1].point])).leverage[0])
     return max(n + wanted, 1)
 
 

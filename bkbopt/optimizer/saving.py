@@ -170,12 +170,16 @@ def _surrogate(own: dict[str, Any], given: Surrogate | None) -> Surrogate:
 
 def _schedule_state(schedule: object) -> dict[str, object]:
     name = type(schedule).__name__
+    if isinstance(schedule, confidence.Batch):
+        return {"class": name, "inner": _schedule_state(schedule.inner), "leverage_budget": schedule.leverage_budget}
     if name not in SCHEDULES:
         raise ArgumentError(f"beta: a schedule of type {name} cannot be saved; use one of bkbopt.confidence.")
     return {"class": name, "options": asdict(schedule)}  # type: ignore[call-overload]
 
 
 def _schedule(state: dict[str, Any]) -> Any:
+    if state["class"] == "Batch":
+        return confidence.Batch(_schedule(state["inner"]), state["leverage_budget"])
     return SCHEDULES[state["class"]](**state["options"])
 
 

@@ -178,9 +178,12 @@ class TrialLog:
         return trial
 
     def changes(self) -> list[Evaluation]:
-        """Trials that changed since the last call, as the search sees them."""
-        changed, self._changed = dict.fromkeys(self._changed), []
-        return [self.evaluation(trial_id) for trial_id in changed]
+        """Trials that changed since `forget_changes` was called, as the search sees them."""
+        return [self.evaluation(trial_id) for trial_id in dict.fromkeys(self._changed)]
+
+    def forget_changes(self) -> None:
+        """The changes have been taken in."""
+        self._changed.clear()
 
     def evaluation(self, trial_id: int) -> Evaluation:
         """A trial as the search sees it."""

@@ -8,6 +8,7 @@
 Points that may not be chosen come as rows of X. A set answers None where it has nothing else to offer.
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -128,15 +129,16 @@ class _Listed:
 
     def _usable(self, row: int) -> bool:
         if self._feasible is not None and not self._checked[row]:
+            self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: checked only after it
             self._checked[row] = True
-            self._infeasible[row] = not self._feasible(self.choice(row).point)
         return not self._infeasible[row]
 
     def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""
         closed = self.closed(taken)
         while not bool(closed.all()):
-            row = criterion.best_row(self.search, closed, rng)
+            # Each time the same random numbers: how many rows turn out infeasible depends on what was asked before.
+            row = criterion.best_row(self.search, closed, copy.deepcopy(rng))
             if self._usable(row):
                 return self.choice(row)
             closed[row] = True
@@ -159,9 +161,9 @@ class _Listed:
             row = int(rng.integers(len(closed)))
             if not closed[row] and self._usable(row):
                 return self.choice(row)
-        for row in rng.permutation(torch.nonzero(~closed)[:, 0].numpy()):
-            if self._usable(int(row)):
-                return self.choice(int(row))
+        for row in rng.permutation(len(closed)).tolist():
+            if not closed[row] and self._usable(row):
+                return self.choice(row)
         return None
 
     def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:

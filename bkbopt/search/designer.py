@@ -326,6 +326,10 @@ class Designer:
         levels = [torch.cat([closed, fantasy.pending]), closed]
         if options.repeat_when_exhausted:
             levels = [levels[0], fantasy.pending, closed[:0]]
+        exact = candidates.n_arms is not None and criterion.sample is None
+        if exact and options.models.fit and all(quantity.is_found_noiseless for quantity in models.objectives):
+            # The argmax over the rest is that of the second look below, so one look is enough.
+            levels = [torch.cat([levels[0], fantasy.known]), *levels]
         for taken in levels:
             if perturbs and perturbation_is_due(request.number, candidates.has_choices):
                 choice = candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)

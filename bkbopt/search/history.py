@@ -66,6 +66,7 @@ class History:
         self.running: dict[int, Evaluation] = {}
         self.version = 0
         self._numbers: set[int] = set()
+        self._interrupted = False
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
         self._counts: dict[str, int] = {}
@@ -88,18 +89,33 @@ class History:
     # -- following the log -------------------------------------------------------------------------------------------
 
     def update(self, evaluations: Iterable[Evaluation]) -> None:
-        """Take in trials; those that are known to be finished are passed over."""
+        """Take in trials; those that are known to be finished are passed over.
+
+        An update that was interrupted is to be given again.
+        """
+        if self._interrupted:
+            self._numbers = {evaluation.number for evaluation in self.finished}
+            self._void()
+        self._interrupted = True
+        self._follow(evaluations)
+        self._interrupted = False
+
+    def _follow(self, evaluations: Iterable[Evaluation]) -> None:
         new = []
         for evaluation in evaluations:
-            if evaluation.number in self._numbers:
+            number = evaluation.number
+            if number in self._numbers:
                 continue
+            self.running.pop(number, None)
+            if not evaluation.point and evaluation.state in (RUNNING, FAIL):
+                continue  # it has no parameters yet, or failed before it had any
             if evaluation.state == RUNNING:
-                self.running[evaluation.number] = evaluation
+                self.running[number] = evaluation
                 continue
-            self.running.pop(evaluation.number, None)
             new.append(evaluation)
-            self._numbers.add(evaluation.number)
+            self._numbers.add(number)
         if not new:
+            self._take_all()
             return
         new.sort(key=lambda evaluation: evaluation.order)
         late = bool(self.finished) and new[0].order < self.finished[-1].order
@@ -113,28 +129,30 @@ class History:
                 self._widen(evaluation.space)
         if late:
             self._void()
-        for row in range(self._taken, len(self.finished)):
-            self._take(row, self.finished[row])
-        self._taken = len(self.finished)
+        self._take_all()
 
     def set_problem(self, problem: Problem) -> bool:
         """Another space or pool; what is known stays. Whether rows have changed their code."""
-        before, version = self.problem, self.version
         old = None if problem.pool is not None else self.encoding
-        self.problem, self._encoding = problem, None
-        if problem.space is not None:
-            self._widen(problem.space)
+        self.problem, self._encoding, self.parameters, self._spaces = problem, None, {}, {}
+        # The ranges of a space that no trial came from do not count any more.
+        for space in (problem.space, *(e.space for e in self.finished if e.state != FAIL)):
+            if space is not None:
+                self._merge(space)
         moved = self.encoding != old if problem.pool is None else problem.pool.objects is not None
-        if moved and before is not problem and self.version == version:
+        if moved:
             self._void()
-        for row in range(self._taken, len(self.finished)):
-            self._take(row, self.finished[row])
-        self._taken = len(self.finished)
-        return self.version != version
+            self._take_all()
+        return moved
 
     def _void(self) -> None:
         self.version += 1
         self._reset()
+
+    def _take_all(self) -> None:
+        for row in range(self._taken, len(self.finished)):
+            self._take(row, self.finished[row])
+        self._taken = len(self.finished)
 
     def _take(self, row: int, evaluation: Evaluation) -> None:
         """The trial as a row of each quantity that it says something about."""
@@ -157,18 +175,26 @@ class History:
             column.append(row, y, evaluation.intermediate, math.nan if stds is None else stds[k])
 
     def _widen(self, space: Space) -> None:
+        """Take in the ranges of a space; rows that are known are encoded anew where that changes a column."""
+        if self._merge(space) and self.finished:
+            self._void()
+
+    def _merge(self, space: Space) -> bool:
+        """Whether the ranges of a space add to those known."""
         if self._spaces.get(id(space)) is space:
-            return
+            return False
         self._spaces[id(space)] = space
+        grown = False
         for name, parameter in space.items:
             key = column_key(name, parameter)
             old = self.parameters.get(key)
             wide = merged(parameter if old is None else old, parameter)
             if old is None or wide != old:
                 self.parameters[key] = wide
-                self._encoding = None
-                if self.finished:
-                    self._void()
+                grown = True
+        if grown:
+            self._encoding = None
+        return grown
 
     # -- what the log says -------------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class Models:
         lost = torch.zeros(len(known), dtype=torch.float64)
         for quantity, constraint in zip(limits, constraints, strict=True):
             own = quantity.surrogate
-            mean = own.fitted() if torch.equal(own.observations.X, known) else own.model(known)[0]
+            mean = own.fitted() if torch.equal(own.observations.X, known) else own.posterior(known).mean
             lost += (constraint.bound - mean).clamp_min(0.0)
         crashes = None
         if self.failing is not None and self.failing.ready:
@@ -100,7 +100,7 @@ class Models:
                 crashes = Crashes.among(self.objectives[0].surrogate.kernel, failures, known)
         return Fantasy(
             models,
-            tuple(confidence(quantity.context(n_arms, len(pending))) for quantity in self.objectives),
+            tuple(confidence(quantity.context(n_arms, pending)) for quantity in self.objectives),
             tuple(constraints),
             pending,
             known,

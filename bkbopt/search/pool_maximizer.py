@@ -102,13 +102,15 @@ class PoolMaximizer:
         """
         if excluded is not None and bool(excluded.all()):
             raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
-        cache = self._up_to_date(model)
+        cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
         with threads_for(200.0 * len(self.X)):
             bound = self._bounds(cache, model, beta)
             if excluded is not None:
                 bound.masked_fill_(excluded, -math.inf)
         with small_work():
-            return self._refine(cache, model, beta, bound)
+            best = self._refine(cache, model, beta, bound)
+        self._cache = cache
+        return best
 
     @torch.no_grad()
     def scan(self, model: Model) -> tuple[Tensor, Tensor]:

@@ -37,9 +37,9 @@ GROWTH = 1.15
 #: Noise variance of a deterministic objective, as a share of the variance of its values.
 DETERMINISTIC = 1e-6
 #: How much better (log likelihood) a model with noise must explain the values than one without.
-EVIDENCE = 5.0
-#: Unique points up to which noise is tested by fitting without it.
-TEST_UP_TO = 400
+EVIDENCE = 0.5
+#: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
+TEST_UP_TO = 50
 #: Smallest noise variance of standardised values: below it the kernel matrix is singular in float64.
 LEAST_NOISE = 1e-12
 
@@ -216,7 +216,8 @@ class Quantity:
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
         s = self.scaler
-        mean, variance = self.surrogate.model(X)
+        posterior = self.surrogate.posterior(X)
+        mean, variance = posterior.mean, posterior.variance
         return s.sign * (mean * s.scale + s.center) * s.unit, variance.sqrt() * s.scale * s.unit
 
     @property
@@ -229,9 +230,10 @@ class Quantity:
         """Standard deviation of the noise, user's units."""
         return self.scaler.width(self.surrogate.noise**0.5)
 
-    def context(self, n_arms: int | None, batch: int) -> ScheduleContext:
-        """What confidence schedules look at."""
+    def context(self, n_arms: int | None, pending: Tensor) -> ScheduleContext:
+        """What confidence schedules look at, with `pending (p, d)` in flight."""
         surrogate = self.surrogate
+        unseen = float(surrogate.posterior(pending).variance.sum()) if len(pending) else 0.0
         obs = surrogate.observations
         return ScheduleContext(
             t=obs.total,
@@ -241,14 +243,22 @@ class Quantity:
             kappa2=float(surrogate.kernel.diag(obs.X[:64]).max()),
             effective_dimension=surrogate.effective_dimension(),
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
-            batch=batch,
+            batch=len(pending),
+            batch_leverage=unseen / surrogate.noise,
         )
+
+    @property
+    def is_found_noiseless(self) -> bool:
+        """Whether `is_noisy` would say no, as far as that is known without a fit."""
+        obs = self.surrogate.observations
+        repeats = obs.total > len(obs)
+        return self.options.deterministic or (not repeats and len(obs) <= TEST_UP_TO and self._noisy is False)
 
     def is_noisy(self) -> bool:
         """Whether a second evaluation of a point can be expected to give another value.
 
-        Repeats decide where there are any; before that, whether noise explains the values of the last mark much better
-        than none.
+        Repeats decide where there are any. Before that, while points are few, whether noise explains the values of the
+        last mark better than none; later the first repeat is to decide.
         """
         if self.options.deterministic:
             return False
@@ -258,7 +268,7 @@ class Quantity:
             within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
             return within > 1e-9 * max(obs.Y2, 1e-300)
         if len(obs) > TEST_UP_TO:
-            return noise > 1e-3
+            return True
         if self._noisy is None:
             _, mark = self._built
             fitted = Observations(obs.dim, obs.X.device)

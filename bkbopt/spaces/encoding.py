@@ -70,8 +70,9 @@ def real_numbers(low: float, high: float, *, log: bool = False, step: float | No
 
 def merged(old: Parameter, new: Parameter) -> Parameter:
     """The smallest parameter that holds the values of both, which belong to one column, under no condition."""
+    old, new = (p if p.when is None else replace(p, when=None) for p in (old, new))
     if old == new or isinstance(old, Categorical | Ordinal) or isinstance(new, Categorical | Ordinal):
-        return old if old.when is None else replace(old, when=None)
+        return old
     low, high = min(old.low, new.low), max(old.high, new.high)
     if isinstance(old, Int) and isinstance(new, Int):
         same = old.step == new.step and (old.low - new.low) % old.step == 0

@@ -43,7 +43,7 @@ class Pool:
     Example:
         >>> import bkbopt as bo
         >>> bo.Optimizer(bo.Pool([(0.1, 2.0), (0.7, 1.5), (0.4, 0.9)]), seed=0).ask().params
-        {'x0': 0.7, 'x1': 1.5}
+        {'x0': 0.4, 'x1': 0.9}
     """
 
     arms: Any

@@ -25,7 +25,7 @@ print(*sys.modules)
 def test_search_loads_none_of_the_parts_that_are_left_out_of_its_digest() -> None:
     done = subprocess.run([sys.executable, "-c", SEARCH], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
-    assert "bkbopt.search.proposing" in loaded
+    assert "bkbopt.search.designer" in loaded
     for part in NOT_SEARCH:
         assert (Path(bkbopt.__file__).parent / part).exists()
         name = "bkbopt." + part.removesuffix(".py").replace("/", ".")

@@ -1,5 +1,6 @@
 """Every program of the benchmarks runs to its end at a tiny size, and what it counts is true."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +17,42 @@ TINY_POOL = ["--steps", "12", "--arms", "300", "--betas", "3", "--seeds", "2", "
 def test_pool_speed_prints_every_table(capsys: pytest.CaptureFixture[str]) -> None:
     pool_speed.main(TINY_POOL)
     out = capsys.readouterr().out
-    for row in ("core ", "optimizer ", "literal ", "blocked ", "scan ", "refine ", "400 arms"):
+    for row in ("core ", "optimizer ", "baseline ", "literal, sampled ", "scan ", "refine ", "400 arms"):
         assert row in out
     assert "300 arms: 12 of 12 lazy choices equal the argmax computed in full" in out
 
 
-def test_quick_pool_speed_samples_the_literal_run(capsys: pytest.CaptureFixture[str]) -> None:
-    pool_speed.main(["--quick", *TINY_POOL[:-4], "--threads", "1", "--steps", "40"])
-    assert "literal, sampled" in capsys.readouterr().out
+def test_pool_speed_is_a_multiple_of_the_fastest_form(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fastest, forms, ran = pool_speed.Form(512, 1), [], []
+
+    def time_forms(*args: object) -> dict[pool_speed.Form, pool_speed.Outcome]:
+        timed = time_as_it_is(*args)
+        forms.extend(timed)
+        return {form: replace(o, wall=0.5 if form == fastest else 1.0) for form, o in timed.items()}
+
+    def run_literal(*args: object) -> pool_speed.Outcome:
+        ran.append(args[-1])
+        return replace(run_as_it_is(*args), wall=8.0)
+
+    time_as_it_is, run_as_it_is = pool_speed.time_forms, pool_speed.run_literal
+    monkeypatch.setattr(pool_speed, "time_forms", time_forms)
+    monkeypatch.setattr(pool_speed, "run_literal", run_literal)
+    pool_speed.compare_speed(300, 12, [3.0], threads=2)
+    assert set(forms) == {pool_speed.Form(block, n) for block in pool_speed.BLOCKS for n in (1, 2)}
+    assert ran == [fastest]
+    out = capsys.readouterr().out
+    assert str(fastest) in out
+    cells = {line.split()[0]: line.split()[-10:] for line in out.splitlines()[2:7]}
+    assert float(cells["baseline"][2]) == 1.0
+    assert float(cells["literal,"][2]) == 8.0  # eight seconds in full, one as printed
 
 
 def test_both_sides_meet_the_same_first_arm_and_noise() -> None:
     problem = make_pool_problem(200)
-    runs = [run(problem, 8, 3.0, 5) for run in (pool_speed.run_core, pool_speed.run_optimizer, pool_speed.run_literal)]
+    runs = [run(problem, 8, 3.0, 5) for run in (pool_speed.run_core, pool_speed.run_optimizer)]
+    runs.append(pool_speed.run_literal(problem, 8, 3.0, 5, pool_speed.Form(None, 1)))
     first = [run.arms[0] for run in runs]
     assert first == [first[0]] * 3
     noise = [run.rewards - problem.f[run.arms] for run in runs]

@@ -41,19 +41,18 @@ class FollowedStudy:
 
     def update(self, trials: Sequence[FrozenTrial]) -> None:
         """Hand over the trials that are new or running."""
-        news = []
+        news, finished = [], []
         for trial in trials:
             if trial.number in self._finished or trial.state == TrialState.WAITING:
                 continue
             evaluation = evaluation_of(trial)
             if trial.state != TrialState.RUNNING:
-                self._finished.add(trial.number)
-                if trial.state == TrialState.FAIL and not evaluation.point:
-                    continue  # it failed before it had parameters: nothing is to be learnt from it
+                finished.append(trial.number)
                 if trial.state != TrialState.FAIL:
                     self._note(trial, evaluation.order)
             news.append(evaluation)
         self.designer.update(news)
+        self._finished.update(finished)
 
     def _note(self, trial: FrozenTrial, order: tuple[float, int]) -> None:
         for name, distribution in trial.distributions.items():
@@ -63,7 +62,9 @@ class FollowedStudy:
 
     def latest_distributions(self) -> dict[str, BaseDistribution]:
         """The distributions that finished trials had last, by name."""
-        return {name: distribution for _, name, distribution in self._latest.values()}
+        # A name has several columns where trials of other studies were added; the one used last counts.
+        latest = sorted(self._latest.values(), key=lambda used: used[0])
+        return {name: distribution for _, name, distribution in latest}
 
     def running_points(self, number: int) -> list[Point]:
         """Points of the running trials but one."""

@@ -238,7 +238,7 @@ class BKBSampler(BaseSampler):
                     "study: expected at least one complete trial with a finite value, got infinite ones only; "
                     "call optimize or tell first."
                 )
-            return recommendation(designer, followed.params)
+            return recommendation(designer, followed.params, lambda _: True)
 
     # -- parts ---------------------------------------------------------------------------------------------------
 

@@ -1,14 +1,14 @@
-"""What early leaps find and what they cost: studies that are the same but for the step from which there are leaps.
+"""What early coordinate perturbations find and cost: studies that differ in the trial from which there are any.
 
-Run it as `python -m benchmarks.early_leaps [--studies 100] [--noisy 30] [--pairs 15]`. Three parts, one thread:
+Run it as `python -m benchmarks.early_perturbations [--studies 100] [--noisy 30] [--pairs 15]`. Three parts, one thread:
 
 - a space with few values: a float, an integer from 0 to 6 and two categories, no noise: in how many studies of 20 and
   of 40 trials the best values of integer and category were not found;
 - the same under noise: regret of the recommendation after 40 trials, and of the average trial;
-- spaces of floats: the difference that early leaps make, in pairs with one seed, on Branin, Hartmann-6 and Ackley-10.
+- spaces of floats: the difference that early perturbations make, in pairs with one seed, on Branin, Hartmann-6 and Ackley-10.
 
-By default leaps are early in the first kind of space only. `proposing.FIRST_LEAP_OF_CHOICES` and `FIRST_LEAP` are what
-this program changes.
+By default they are early in the first kind of space only. `designer.FIRST_PERTURBATION_OF_CHOICES` and
+`FIRST_PERTURBATION` are what this program changes.
 """
 
 import argparse
@@ -23,9 +23,9 @@ from benchmarks.comparison import with_error
 from benchmarks.peers import run_peer
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.sample_efficiency import TRIALS, problem_named
-from bkbopt.search import proposing
+from bkbopt.search import designer
 
-__all__ = ["first_leap_at", "loss", "main", "study"]
+__all__ = ["first_perturbation_at", "loss", "main", "study"]
 
 SPACE = {"x": bo.Float(-2.0, 2.0), "n": bo.Int(0, 6), "kind": ["a", "b"]}
 EARLY, LATE = 10, 50
@@ -41,14 +41,14 @@ def loss(params: Any) -> float:
 
 
 @contextmanager
-def first_leap_at(step: int) -> Iterator[None]:
-    """Leaps from that step on, in all spaces."""
-    before = proposing.FIRST_LEAP, proposing.FIRST_LEAP_OF_CHOICES
-    proposing.FIRST_LEAP = proposing.FIRST_LEAP_OF_CHOICES = step
+def first_perturbation_at(trial: int) -> Iterator[None]:
+    """Perturbations after that trial, in all spaces."""
+    before = designer.FIRST_PERTURBATION, designer.FIRST_PERTURBATION_OF_CHOICES
+    designer.FIRST_PERTURBATION = designer.FIRST_PERTURBATION_OF_CHOICES = trial
     try:
         yield
     finally:
-        proposing.FIRST_LEAP, proposing.FIRST_LEAP_OF_CHOICES = before
+        designer.FIRST_PERTURBATION, designer.FIRST_PERTURBATION_OF_CHOICES = before
 
 
 def study(n_trials: int, noise_sd: float, seed: int) -> tuple[list[float], float]:
@@ -63,16 +63,16 @@ def print_choices(studies: int, noisy: int) -> None:
     """The two parts on the space with few values."""
     missed, regrets = [], []
     for first in (LATE, EARLY):
-        with first_leap_at(first):
+        with first_perturbation_at(first):
             runs = [np.minimum.accumulate(study(40, 0.0, seed)[0]) for seed in range(studies)]
             missed.append((first, *(sum(bool(run[n - 1] >= MISSED) for run in runs) for n in (20, 40))))
             ends = [study(40, NOISE_SD, seed) for seed in range(noisy)]
         average = [float(np.mean(trials)) for trials, _ in ends]
         regrets.append((first, with_error([end for _, end in ends]), with_error(average)))
     title = f"few values, no noise: of {studies} studies those that missed the best integer or category"
-    print_table(title, ("leaps after", "20 trials", "40 trials"), missed)
+    print_table(title, ("perturbed after", "20 trials", "40 trials"), missed)
     title = f"few values, noise sd {NOISE_SD}: regret after 40 trials, {noisy} studies"
-    print_table(title, ("leaps after", "recommended", "average trial"), regrets)
+    print_table(title, ("perturbed after", "recommended", "average trial"), regrets)
 
 
 def print_floats(pairs: int) -> None:
@@ -83,7 +83,7 @@ def print_floats(pairs: int) -> None:
         for seed in range(100, 100 + pairs):
             pair = []
             for first in (LATE, EARLY):
-                with first_leap_at(first):
+                with first_perturbation_at(first):
                     run = run_peer("bkbopt", problem, TRIALS[name], seed)
                 recommended = (problem.value(run.recommended[-1:])[0] - problem.minimum) / problem.iqr
                 pair.append((float(recommended), float((run.f_true.mean() - problem.minimum) / problem.iqr)))

@@ -1,62 +1,22 @@
-"""The command-line tool: ask and tell for black boxes that are not Python.
-
-    bkbopt init SPACE.toml STATE         make a state file from a search space
-    bkbopt ask STATE [-n N]              the next trials
-    bkbopt tell STATE ID VALUE           the value of a trial
-    bkbopt tell STATE --params JSON VALUE    the value of a point that was never asked
-    bkbopt fail STATE ID                 a trial gave no value
-    bkbopt best STATE                    what to use, and the best value told
-    bkbopt show STATE [--trials]         what the state is; or all trials
-    bkbopt plot STATE OUT.png [--kind KIND] [--x NAME] [--y NAME]
-
-Results are JSON objects on standard output, one a line. An error is one line on standard error, with exit status 2 for
-a command that cannot be understood and 1 for everything else; the state is then as it was. Commands that change the
-state lock it, and wait for each other.
-
-A search space in TOML:
-
-    direction = "minimize"               # options of Optimizer, all of them optional
-    seed = 0
-
-    [space]
-    rate = { type = "float", low = 1e-5, high = 1e-1, log = true }
-    width = { type = "int", low = 16, high = 256, step = 16 }
-    kind = ["fast", "slow"]              # choices
-    size = { type = "ordinal", values = ["S", "M", "L"] }
-    depth = { type = "int", low = 1, high = 9, when = { kind = "slow" } }
-    threads = 4                          # a fixed value
-"""
+"""The commands, and the parser of their arguments."""
 
 import argparse
 import contextlib
 import json
-import math
 import os
 import sys
-import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
-from bkbopt import __version__
+from bkbopt import Optimizer, Trial, __version__
+from bkbopt._support.locks import locked
+from bkbopt.adapters.shell import space_file
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
-from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
-from bkbopt.spaces.space import Categorical, Float, Int, Ordinal
 
-__all__ = ["main", "read_space"]
+__all__ = ["main"]
 
-OPTIONS = ("direction", "seed", "n_startup_trials", "surrogate", "acquisition", "beta", "duplicates", "leaps")
-TYPES: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical, "ordinal": Ordinal}
-NEEDED = {"float": {"low", "high"}, "int": {"low", "high"}, "categorical": {"choices"}, "ordinal": {"values"}}
-BESIDES = {
-    "float": {"log", "step", "when"},
-    "int": {"log", "step", "when"},
-    "categorical": {"when"},
-    "ordinal": {"when"},
-}
 KINDS = (
     "overview",
     "convergence",
@@ -67,6 +27,7 @@ KINDS = (
     "complexity",
     "time",
     "calibration",
+    "pareto",
 )
 #: Seconds that a command waits for others by default.
 WAIT = 60.0
@@ -77,7 +38,12 @@ Row = dict[str, Any]
 def main(argv: list[str] | None = None) -> int:
     """Run one command; `argv` are its arguments, by default those of the process. Returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    args = _parser().parse_args([_shielded(a) for a in arguments])
+    args, more = _parser().parse_known_args([_shielded(a) for a in arguments])
+    if "numbers" in args:  # argparse takes those in front of the first option only
+        args.numbers += [a for a in more if not a.startswith("-")]
+        more = [a for a in more if a.startswith("-")]
+    if more:
+        args.parser.error(f"unrecognized arguments: {' '.join(more)}")
     try:
         for row in args.run(args):
             sys.stdout.write(json.dumps(row, allow_nan=False) + "\n")
@@ -103,46 +69,83 @@ def _failed(error: object, status: int = 1) -> int:
 
 
 def _init(args: argparse.Namespace) -> Iterator[Row]:
-    space, options = read_space(args.space)
+    space, options = space_file.read_space(args.space)
     opt = Optimizer(space, **options)
-    with _locked(args.state, args.wait):
+    with locked(args.state, args.wait):
         if not args.force and os.path.exists(args.state):
             raise ArgumentError(f"state: {args.state} exists already; take another name, or --force to start anew.")
         opt.save(args.state)
-    yield {"state": args.state, "direction": opt.direction, "parameters": list(space)}
+    yield {"state": args.state, **_aims(opt), "parameters": list(space)}
 
 
 def _ask(args: argparse.Namespace) -> Iterator[Row]:
+    fixed = None if args.fixed is None else _as_params("--fixed", args.fixed)
     with _opened(args) as opt:
-        trials = opt.ask(args.n)
+        trials = opt.ask(args.n, fixed=fixed)
     for trial in trials:
         yield {"id": trial.id, **_point(trial.params, trial.index)}
 
 
-def _tell(args: argparse.Namespace) -> Iterator[Row]:
-    if (args.id is None) == (args.params is None):
-        raise ArgumentError("tell: expected an id and a value, or --params and a value; give one of the two forms.")
-    what = args.id if args.params is None else _as_params(args.params)
+def _enqueue(args: argparse.Namespace) -> Iterator[Row]:
+    params = _as_params("params", args.params)
     with _opened(args) as opt:
-        told = opt.tell(what, args.value)
+        trial = opt.enqueue(params)
+    yield {"id": trial.id, "state": trial.state, **_point(trial.params, trial.index)}
+
+
+def _tell(args: argparse.Namespace) -> Iterator[Row]:
+    limits = dict(args.constraint)
+    if len(limits) < len(args.constraint):
+        raise ArgumentError("--constraint: expected each name once.")
+    numbers: list[str] = args.numbers
+    params = None if args.params is None else _as_params("--params", args.params)
+    number = _read("ID", int, numbers[0], args) if numbers and params is None else None
+    values = [_read("VALUE", float, text, args) for text in (numbers if number is None else numbers[1:])]
+    if (number is None and params is None) or not (values or limits):
+        raise ArgumentError("tell: expected an id and a value, or --params and a value; give one of the two forms.")
+    with _opened(args) as opt:
+        k = len(opt.directions)
+        if values and len(values) != k:
+            raise ArgumentError(
+                f"tell: expected {k} value{'s' * (k > 1)}, one for each objective, behind an id or --params, "
+                f"got {len(values)}; give one of the two forms."
+            )
+        told = opt.tell(
+            number if params is None else params,
+            (values[0] if k == 1 else values) if values else None,
+            constraints=limits or None,
+        )
     assert isinstance(told, Trial)
-    yield _finished(told)
+    yield _finished(opt, told)
+
+
+def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Namespace) -> Any:
+    """A number; the message is argparse's, which cannot tell apart an id that may be left out and several values."""
+    try:
+        return kind(text)
+    except ValueError:
+        args.parser.error(f"argument {name}: invalid {kind.__name__} value: {text!r}")
 
 
 def _fail(args: argparse.Namespace) -> Iterator[Row]:
     with _opened(args) as opt:
         failed = opt.fail(args.id)
-    yield _finished(failed)
+    yield _finished(opt, failed)
 
 
 def _best(args: argparse.Namespace) -> Iterator[Row]:
     opt = Optimizer.load(args.state)
-    observed, choice = opt.best_trial, opt.recommend()
+    if len(opt.directions) > 1:
+        yield from (_finished(opt, trial) for trial in opt.best_trials)
+        return
+    choice = opt.recommend()
+    # While no trial is feasible, the recommendation is the point that is nearest to it.
+    feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
     yield {
         **_point(choice.params, choice.index),
         "mean": choice.mean,
         "std": choice.std,
-        "observed": _finished(observed),
+        "observed": _finished(opt, opt.best_trial) if feasible else None,
     }
 
 
@@ -151,16 +154,18 @@ def _show(args: argparse.Namespace) -> Iterator[Row]:
     if args.trials:
         for trial in opt.trials:
             times = {"asked_at": trial.asked_at, "told_at": trial.told_at}
-            yield _finished(trial) | {k: None if at is None else at.isoformat() for k, at in times.items()}
+            yield _finished(opt, trial) | {k: None if at is None else at.isoformat() for k, at in times.items()}
         return
     states = [trial.state for trial in opt.trials]
-    domain = opt.domain.state_dict()
+    limits = {"feasible": sum(t.state == "COMPLETE" and t.is_feasible for t in opt.trials)} if opt.constraints else {}
     yield {
-        "direction": opt.direction,
-        "space": domain["space"]["parameters"] if "space" in domain else None,  # type: ignore[index]
-        "arms": opt.domain.n_arms if "space" not in domain else None,
+        **_aims(opt),
+        "space": None if opt.space is None else opt.space.to_dict()["parameters"],
+        "arms": None if opt.pool is None else len(opt.pool),
         "complete": states.count("COMPLETE"),
+        **limits,
         "running": [trial.id for trial in opt.trials if trial.state == "RUNNING"],
+        "queued": [trial.id for trial in opt.trials if trial.state == "WAITING"],
         "failed": states.count("FAIL"),
         "last_ask": asdict(opt.diagnostics[-1]) if opt.diagnostics else None,
     }
@@ -187,6 +192,7 @@ def _plot(args: argparse.Namespace) -> Iterator[Row]:
         "complexity": plots.complexity,
         "time": plots.ask_time,
         "calibration": plots.calibration,
+        "pareto": plots.pareto,
     }
     drawn = kinds[ask](opt, *names)
     figure = drawn if ask == "overview" else drawn.figure
@@ -201,64 +207,30 @@ def _point(params: Mapping[str, Any], index: int | None) -> Row:
     return {"params": dict(params)} | ({} if index is None else {"index": index})
 
 
-def _finished(trial: Trial) -> Row:
-    return {"id": trial.id, "state": trial.state, "value": trial.value, **_point(trial.params, trial.index)}
+def _aims(opt: Optimizer) -> Row:
+    """What is optimized, by the names of the options."""
+    several = len(opt.directions) > 1
+    aims: Row = {"directions": list(opt.directions)} if several else {"direction": opt.direction}
+    return aims | ({"constraints": list(opt.constraints)} if opt.constraints else {})
+
+
+def _finished(opt: Optimizer, trial: Trial) -> Row:
+    several = len(opt.directions) > 1
+    values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
+    limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
+    return {"id": trial.id, "state": trial.state, **values, **limits, **_point(trial.params, trial.index)}
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------
 
 
-def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A search space and the options of `Optimizer` from a TOML file; the module's text shows one.
-
-    Raises:
-        ArgumentError: not TOML, no `[space]`, unknown keys, or a parameter that cannot be.
-        ArgumentTypeError: an entry of the wrong type.
-        OSError: the file cannot be read.
-    """
-    with open(path, "rb") as file:
-        try:
-            document = tomllib.load(file)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ArgumentError(f"space: expected a TOML file, got {os.fspath(path)}: {error}.") from None
-    entries = document.pop("space", None)
-    if not isinstance(entries, dict) or not entries:
-        raise ArgumentError(f"space: expected a table [space] with parameters in {os.fspath(path)}, got {entries!r}.")
-    unknown = set(document) - set(OPTIONS)
-    if unknown:
-        raise ArgumentError(f"space: expected options among {OPTIONS}, got {sorted(unknown)}.")
-    return {name: _parameter(name, entry) for name, entry in entries.items()}, document
-
-
-def _parameter(name: str, entry: Any) -> Any:
-    values = entry if isinstance(entry, list) else [entry]
-    if any(isinstance(v, float) and not math.isfinite(v) for v in values):
-        raise ArgumentError(f"parameter {name!r}: expected finite numbers, which JSON can say, got {entry!r}.")
-    if not isinstance(entry, dict):
-        return entry
-    fields = dict(entry)
-    kind = fields.pop("type", None)
-    if kind not in TYPES:
-        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(TYPES)}, got {kind!r}.")
-    needed, besides = NEEDED[kind], BESIDES[kind]
-    if not needed <= set(fields) <= needed | besides:
-        raise ArgumentError(
-            f"parameter {name!r}: expected {sorted(needed)} and no more than {sorted(besides)} besides, "
-            f"got {sorted(fields)}."
-        )
-    try:
-        return TYPES[kind](**fields)
-    except (ArgumentError, ArgumentTypeError) as error:
-        raise type(error)(f"parameter {name!r}: {error}") from None
-
-
-def _as_params(text: str) -> dict[str, Any]:
+def _as_params(argument: str, text: str) -> dict[str, Any]:
     try:
         params = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ArgumentError(f"--params: expected a JSON object, got {text!r}: {error}.") from None
+        raise ArgumentError(f"{argument}: expected a JSON object, got {text!r}: {error}.") from None
     if not isinstance(params, dict):
-        raise ArgumentTypeError(f"--params: expected a JSON object, got {text!r}.")
+        raise ArgumentTypeError(f"{argument}: expected a JSON object, got {text!r}.")
     return params
 
 
@@ -269,61 +241,10 @@ def _as_params(text: str) -> dict[str, Any]:
 def _opened(args: argparse.Namespace) -> Iterator[Optimizer]:
     """The optimizer of a state file, which is saved at the end unless something went wrong."""
     os.stat(args.state)  # no lock is left beside a file that is not there
-    with _locked(args.state, args.wait):
+    with locked(args.state, args.wait):
         opt = Optimizer.load(args.state)
         yield opt
         opt.save(args.state)
-
-
-@contextlib.contextmanager
-def _locked(state: str, wait: float) -> Iterator[None]:
-    """Hold the lock of a state file: no other command changes it meanwhile.
-
-    The lock is one of the operating system on a file beside the state; it goes with the process that holds it. The file
-    stays: if it were removed, two processes could hold locks on two files of that name.
-    """
-    path = os.path.realpath(state) + ".lock"
-    deadline = time.monotonic() + wait
-    with open(path, "a+b") as file:
-        while not _try_lock(file):
-            if time.monotonic() >= deadline:
-                raise TimeoutError(
-                    f"{state}: another command has held its lock for {wait:g} s; wait for it, or see who holds {path}."
-                )
-            time.sleep(0.05)
-        try:
-            yield
-        finally:
-            _unlock(file)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(file: IO[bytes]) -> bool:
-        file.seek(0)
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _unlock(file: IO[bytes]) -> None:
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _try_lock(file: IO[bytes]) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _unlock(file: IO[bytes]) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
@@ -352,6 +273,16 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _limit(text: str) -> tuple[str, float]:
+    name, equals, value = text.rpartition("=")
+    try:
+        if name and equals:
+            return name, float(value)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"expected NAME=NUMBER, got {text!r}")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="bkbopt", description="Bayesian optimisation by ask and tell, on a state file.")
     parser.add_argument("--version", action="version", version=f"bkbopt {__version__}")
@@ -359,7 +290,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: Callable[..., Iterator[Row]], text: str, *, changes: bool) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, parser=sub)
         if name == "init":
             sub.add_argument("space", metavar="SPACE.toml", help="the search space")
         sub.add_argument("state", metavar="STATE", help="the state file")
@@ -370,14 +301,19 @@ def _parser() -> argparse.ArgumentParser:
 
     init = command("init", _init, "make a state file from a search space", changes=True)
     init.formatter_class = argparse.RawDescriptionHelpFormatter
-    init.epilog = "".join((__doc__ or "").partition("A search space in TOML")[1:])
+    init.epilog = "".join((space_file.__doc__ or "").partition("A search space in TOML")[1:])
     init.add_argument("--force", action="store_true", help="replace a state file that exists")
     ask = command("ask", _ask, "print the next trials; they count as running until told", changes=True)
     ask.add_argument("-n", type=int, default=1, help="how many (default 1)")
+    ask.add_argument("--fixed", metavar="JSON", help="values of some parameters that are held")
+    enqueue = command("enqueue", _enqueue, "queue a point to be asked next", changes=True)
+    enqueue.add_argument("params", metavar="JSON", help="its parameters; those left out are suggested")
     tell = command("tell", _tell, "report a value of a trial, or of a point that was never asked", changes=True)
-    tell.add_argument("id", metavar="ID", type=int, nargs="?", help="the trial; left out with --params")
-    tell.add_argument("value", metavar="VALUE", type=float, help="a finite number")
+    text = "the trial, left out with --params; and a finite number for each objective"
+    tell.add_argument("numbers", metavar="ID VALUE", nargs="*", help=text)
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked")
+    text = "the value of a constraint, feasible where <= 0; once for each, and enough without a VALUE"
+    tell.add_argument("--constraint", metavar="NAME=G", type=_limit, action="append", default=[], help=text)
     fail = command("fail", _fail, "report that a trial gave no value", changes=True)
     fail.add_argument("id", metavar="ID", type=int, help="the trial")
     command("best", _best, "print the point to use, and the best value told", changes=False)
@@ -389,7 +325,3 @@ def _parser() -> argparse.ArgumentParser:
     plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence")
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())
