@@ -13,6 +13,7 @@ from torch import Tensor
 from bkbopt._support.arrays import check_choice, check_count
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, reading_state
+from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.arguments import as_directions, as_names, as_problem, as_rule, as_surrogate, checked_seed
 from bkbopt.optimizer.logged_designer import LoggedDesigner
@@ -276,6 +277,10 @@ class Optimizer:
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: anything else. In all cases nothing was learnt.
         """
+        if std is not None and isinstance(self._core.designer.options.models.surrogate, LearnerSurrogate):
+            raise ArgumentError(
+                'std: expected none with an online learner, which weighs all values alike; use surrogate="bkb".'
+            )
         reports, many = reports_of(
             trial,
             value,

@@ -3,6 +3,7 @@
 Models, generators and counters are not in it: they follow from the log.
 """
 
+import operator
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -10,7 +11,7 @@ from typing import Any
 
 from bkbopt import confidence
 from bkbopt._support import files
-from bkbopt.errors import ArgumentError, reading_state
+from bkbopt.errors import ArgumentError, BkbError, reading_state
 from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer.logged_designer import LoggedDesigner
@@ -84,7 +85,7 @@ def read(
             arguments["acquisition"] = acquisition
         arguments["surrogate"] = _surrogate(state["surrogate"], surrogate)
         arguments["beta"] = _schedule(state["beta"])
-        spaces = [Space.from_dict(description) for description in state["spaces"]]
+        spaces = [_space(description) for description in state["spaces"]]
         encoded = None if state["pool"] is None else _pool(state["pool"], pool, arguments["fit"])
         return Saved(spaces[0] if encoded is None else encoded.pool, arguments, spaces, encoded, state)
 
@@ -93,7 +94,7 @@ def fill(core: LoggedDesigner, saved: Saved, path: str | os.PathLike[str]) -> No
     """Take entropy, pool and log from what was read."""
     with reading_state("an optimizer", path):
         state = saved.state
-        core.designer.seed = state["entropy"]
+        core.designer.seed = operator.index(state["entropy"])
         if saved.pool is not None:
             core.replace(replace(core.designer.problem, pool=saved.pool))
         for t in state["trials"]:
@@ -102,12 +103,23 @@ def fill(core: LoggedDesigner, saved: Saved, path: str | os.PathLike[str]) -> No
             params = core.vocabulary.params(point, None) if space is None else space.external([point])[0]
             start = WAITING if t["state"] == WAITING else RUNNING
             core.log.add(params, point, space, t["index"], t["asked_at"], start)
+        unfinished = [i for i, t in enumerate(state["trials"]) if t["state"] in (RUNNING, WAITING)]
+        places = sorted([*state["order"], *unfinished])
+        if places != list(range(len(state["trials"]))) or sorted(core.log.waiting) != sorted(state["waiting"]):
+            raise ValueError("trials without a place in their order")
         core.log.waiting[:] = state["waiting"]
         for number in state["order"]:
             t = state["trials"][number]
             outcome = Outcome() if t["state"] == FAIL else Outcome(t["values"], t["constraints"], t["stds"])
             core.log.finish(number, outcome, t["told_at"])
         core.diagnostics[:] = [Diagnostics(**d) for d in state["diagnostics"]]
+
+
+def _space(description: Any) -> Space:
+    try:
+        return Space.from_dict(description)
+    except BkbError as error:
+        raise ValueError("no description of a space") from error
 
 
 def _trial_state(entry: Any, places: Mapping[int, int]) -> dict[str, object]:

@@ -29,6 +29,7 @@ class AskAndTell(RuleBasedStateMachine):
         )
         self.n = self.n_complete = self.n_failed = 0
         self.values: list[float] = []
+        self.queue: list[int] = []
 
     @rule(target=running)
     def ask(self) -> Any:
@@ -36,9 +37,37 @@ class AskAndTell(RuleBasedStateMachine):
             trial = self.opt.ask()
         except SpaceExhaustedError:
             return None
-        assert trial.id == self.n
-        self.n += 1
+        if self.queue and trial.id == self.queue[0]:
+            self.queue.pop(0)
+        else:
+            # Queued trials come first, unless the space is not theirs any more.
+            assert trial.id == self.n
+            assert all(not self.fits(self.opt.trials[i]) for i in self.queue)
+            self.n += 1
+        assert self.fits(trial)
         return trial
+
+    def fits(self, trial: Any) -> bool:
+        assert self.opt.space is not None
+        return trial.params.get("x", 0.0) <= self.opt.space.parameters["x"].high
+
+    @rule(x=st.sampled_from([None, 0.25, 0.75]))
+    def enqueue(self, x: float | None) -> None:
+        if x is not None and x > self.opt.space.parameters["x"].high:
+            with pytest.raises(BkbError):
+                self.opt.enqueue({"x": x})
+            return
+        # Whole points only: with duplicates="avoid" there may be nothing left to complete others with.
+        params = {} if x is None else {"n": 1, "kind": "a", "x": x}
+        if params:
+            self.queue.append(self.opt.enqueue(params).id)
+            self.n += 1
+
+    @rule(high=st.sampled_from([0.5, 1.0]))
+    def set_space(self, high: float) -> None:
+        self.opt.set_space({"n": bo.Int(0, 2), "kind": ["a", "b"], "x": bo.Float(0.0, high, step=0.25)})
+        still = [i for i in self.queue if self.fits(self.opt.trials[i])]
+        self.queue = [*still, *(i for i in self.queue if i not in still)]
 
     @rule(trial=consumes(running), value=st.floats(-1e6, 1e6), by_id=st.booleans(), target=done)
     def tell(self, trial: Any, value: float, by_id: bool) -> Any:
@@ -93,6 +122,7 @@ class AskAndTell(RuleBasedStateMachine):
         assert [t.id for t in self.opt.trials] == list(range(self.n))
         assert states.count("COMPLETE") == self.n_complete
         assert states.count("FAIL") == self.n_failed
+        assert states.count("WAITING") == len(self.queue)
         assert len(self.opt.diagnostics) <= self.n
 
     @invariant()

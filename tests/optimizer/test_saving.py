@@ -66,14 +66,14 @@ def answer(opt: bo.Optimizer, trial: bo.Trial) -> None:
     """Tell the trial, or fail it, as its number and parameters say."""
     value = loss(trial.params)
     limits = {name: value - 0.2 * i for i, name in enumerate(opt.constraints)}
+    several = len(opt.directions) > 1
     if trial.id % 7 == 3:
         opt.fail(trial)
-    elif trial.id % 5 == 4:  # known noise, and a run that gives the constraints only
-        std = 0.1 if len(opt.directions) == 1 else [0.1, 0.2]
-        values = value if len(opt.directions) == 1 else [value, -value]
-        opt.tell(trial, None if limits else values, constraints=limits, std=None if limits else std)
+    elif trial.id % 5 == 4 and limits:  # a run that gives the values of the constraints only
+        opt.tell(trial, None, constraints=limits)
     else:
-        opt.tell(trial, value if len(opt.directions) == 1 else [value, value**2], constraints=limits)
+        std = [0.1, 0.2] if several and trial.id % 5 == 4 else None
+        opt.tell(trial, [value, value**2] if several else value, constraints=limits, std=std)
 
 
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -186,7 +186,7 @@ def test_state_file_holds_the_log_and_no_model(name: str, tmp_path: Path) -> Non
     advance(opt, HALF)
     opt.save(tmp_path / "s")
     state: Any = files.load(tmp_path / "s", kind=KIND)
-    parts = "options entropy beta surrogate spaces space pool trials order waiting diagnostics"
+    parts = "arguments entropy beta surrogate spaces pool trials order waiting diagnostics"
     assert sorted(state) == sorted(parts.split())
     assert sorted(state["surrogate"]) == ["class", "kernel", "options"]
     opt.ask()  # a model more, and a trial more
