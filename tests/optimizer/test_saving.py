@@ -409,7 +409,7 @@ def test_foreign_archives_and_other_kinds_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["options", "entropy", "beta", "surrogate", "spaces", "space", "trials", "order", "waiting", "diagnostics"]
+    "key", ["arguments", "entropy", "beta", "surrogate", "spaces", "trials", "order", "waiting", "diagnostics"]
 )
 def test_state_with_a_part_missing_or_of_the_wrong_type_is_refused(key: str, saved: Path) -> None:
     state = dict(files.load(saved, kind=KIND))
