@@ -222,6 +222,18 @@ def test_saving_changes_nothing_and_a_second_file_is_the_same(tmp_path: Path) ->
     assert asked + advance(opt, 8) == advance(optimizer("mixed"), 18)
 
 
+def test_a_space_that_moved_is_read_the_same_before_the_first_ask(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 2.0), "gone": ["a", "b"]}, seed=0, n_startup_trials=4)
+    for _ in range(5):
+        trial = opt.ask()
+        opt.tell(trial, trial.params["x"])
+    opt.set_space({"x": (0.0, 1.0)})
+    opt.save(tmp_path / "state")
+    assert torch.equal(bo.Optimizer.load(tmp_path / "state").observed()[0], opt.observed()[0])
+    assert torch.equal(bo.Optimizer.load(tmp_path / "state").encode([{"x": 0.5}]), opt.encode([{"x": 0.5}]))
+    assert bo.Optimizer.load(tmp_path / "state").predict({"x": 0.5}) == opt.predict({"x": 0.5})
+
+
 def test_told_digits_survive(tmp_path: Path) -> None:
     opt = bo.Optimizer({"x": (-5.0, 10.0), "k": 3}, seed=0)
     values = [1.3, 0.1 + 0.2, -4.9, np.nextafter(7.7, 8.0)]
