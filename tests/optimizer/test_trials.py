@@ -67,7 +67,7 @@ def test_queued_trial_is_no_change_until_it_is_started() -> None:
     assert log.changes() == []
     with pytest.raises(TrialStateError, match=r"tell: .* trial 1 is queued and was not asked yet"):
         log.running(1, "tell")
-    started = log.start(1, {"a": 7}, {"a (int)": 7.0}, None, NOW)
+    started = log.start(1, {"a": 7}, {"a (int)": 7.0}, None, None, NOW)
     assert (started.id, started.state, started.params, log.waiting) == (1, RUNNING, {"a": 7}, [])
     assert [e.point for e in log.changes()] == [{"a (int)": 7.0}]
 
