@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
