@@ -125,14 +125,15 @@ class LoggedDesigner:
         """Check all reports of a `call`, then write all."""
         params = [report.target for report in reports if isinstance(report.target, Mapping)]
         points = iter(self.vocabulary.points(params))
-        running = {_key(self.log.entries[i].point): i for i in reversed(self.log.running_ids)} if params else {}
+        running: dict[frozenset[tuple[str, float]], list[int]] = {}
+        for i in self.log.running_ids if params else ():
+            running.setdefault(_key(self.log.entries[i].point), []).append(i)
         targets: list[tuple[int | None, Point, Params]] = []
         taken: set[int] = set()
         for report in reports:
             if isinstance(report.target, Mapping):
                 point = next(points)
-                found = running.get(_key(point))
-                number = found if found not in taken else None
+                number = next((i for i in running.get(_key(point), ()) if i not in taken), None)
                 targets.append((number, point, report.target))
             else:
                 number = self.log.running(report.target, call).id

@@ -104,7 +104,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "deterministic": (MIXED, {"deterministic": True, "perturbations": False}),
 }
 #: Cases that the fast suite plays; the others change an option that the file holds as these.
-FAST = ("mixed", "pool", "conditional", "several objectives", "constraints", "box by PKAWV", "fixed")
+FAST = ("pool", "conditional", "several objectives", "constraints", "box by PKAWV", "fixed")
 #: Asks before and after the break: past the start-up, with fits before and after it.
 HALF = 12
 
@@ -172,7 +172,7 @@ def test_break_in_a_new_process_changes_no_bit(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == expected
 
 
-@pytest.mark.parametrize("name", slow_but(FAST, CASES))
+@pytest.mark.parametrize("name", slow_but(["mixed", "grid"], CASES))  # the others go through a new process
 def test_break_in_the_same_process_changes_no_bit(name: str, tmp_path: Path) -> None:
     opt = optimizer(name)
     advance(opt, HALF)

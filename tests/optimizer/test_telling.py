@@ -58,7 +58,8 @@ def test_equal_running_points_are_completed_one_by_one() -> None:
     opt = optimizer()
     point = {"x": 0.5, "y": 1.0}
     trials = opt.ask(3, fixed=point)
-    assert [opt.tell(point, float(i)).id for i in range(4)] == [*(t.id for t in trials), 3]
+    assert opt.tell(point, 0.0).id == trials[0].id
+    assert [t.id for t in opt.tell([point] * 3, [1.0, 2.0, 3.0])] == [trials[1].id, trials[2].id, 3]
 
 
 def test_arms_are_told_by_row_or_label_and_complete_running_ones() -> None:

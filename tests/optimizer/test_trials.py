@@ -48,10 +48,12 @@ def test_trial_without_values_is_complete_where_it_gave_constraints_and_failed_w
     assert log.n_complete == 0
 
 
-def test_changes_are_reported_once_and_as_they_are_now() -> None:
+def test_changes_are_reported_as_they_are_now_until_they_were_taken_in() -> None:
     log = log_of(3)
     log.finish(1, Outcome((2.0,)), NOW)
     assert [(e.number, e.state) for e in log.changes()] == [(0, RUNNING), (1, COMPLETE), (2, RUNNING)]
+    assert len(log.changes()) == 3
+    log.forget_changes()
     assert log.changes() == []
     log.finish(0, Outcome(), NOW)
     (change,) = log.changes()
@@ -60,12 +62,12 @@ def test_changes_are_reported_once_and_as_they_are_now() -> None:
 
 def test_queued_trial_is_no_change_until_it_is_started() -> None:
     log = log_of(1)
-    log.changes()
+    log.forget_changes()
     log.add({}, {}, None, None, NOW, WAITING)
     assert log.changes() == []
     with pytest.raises(TrialStateError, match=r"tell: .* trial 1 is queued and was not asked yet"):
         log.running(1, "tell")
-    started = log.start(1, {"a": 7}, {"a (int)": 7.0}, None, NOW)
+    started = log.start(1, {"a": 7}, {"a (int)": 7.0}, None, None, NOW)
     assert (started.id, started.state, started.params, log.waiting) == (1, RUNNING, {"a": 7}, [])
     assert [e.point for e in log.changes()] == [{"a (int)": 7.0}]
 

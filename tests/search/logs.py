@@ -166,7 +166,7 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
                 if told and case.weighs and rng.random() < 0.7
                 else None,
                 level + 1.0 if state == PRUNED and rng.random() < 0.7 else math.nan,
-                {name: level - 0.5 for name in names} if state in (COMPLETE, PRUNED) else {},
+                dict.fromkeys(names, level - 0.5) if state in (COMPLETE, PRUNED) else {},
             )
         )
     return log

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.encoding import Encoding
 
 SPACE = {"x": (0.0, 1.0), "rate": bo.Float(1e-4, 1.0, log=True), "n": bo.Int(1, 5), "kind": ["a", "b", "c"]}
+
 
 def candidates(spec: Any) -> BoxCandidates | GridCandidates:
     parameters = keyed(bo.Space.parse(spec)).parameters
@@ -256,7 +256,9 @@ def test_list_of_pairs_names_its_parameters() -> None:
 
 
 def test_steps_and_whole_numbers_stay_on_their_grid() -> None:
-    opt = bo.Optimizer({"s": bo.Float(0.1, 0.9, step=0.1), "n": bo.Int(10, 1000, step=30), "x": (0.0, 1.0)}, seed=1, n_startup_trials=4)
+    opt = bo.Optimizer(
+        {"s": bo.Float(0.1, 0.9, step=0.1), "n": bo.Int(10, 1000, step=30), "x": (0.0, 1.0)}, seed=1, n_startup_trials=4
+    )
     for p in run(opt, 12, lambda p: p["s"] * p["n"]):
         assert p["s"] in [round(0.1 * i, 1) for i in range(1, 10)]
         assert type(p["n"]) is int

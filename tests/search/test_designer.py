@@ -221,7 +221,9 @@ def test_fixed_values_are_held(n_known: int) -> None:
     for number in (40, DUE[0], DUE[0] + 1):
         point = mine.suggest(number=number, fixed=held)[0].point
         assert {key: point[key] for key in held} == held
-    assert mine.suggest(number=40, fixed=(whole := {**held, "x (float)": 0.5, "rate (float, log)": 0.1}))[0].point == whole
+    assert (
+        mine.suggest(number=40, fixed=(whole := {**held, "x (float)": 0.5, "rate (float, log)": 0.1}))[0].point == whole
+    )
 
 
 def test_given_values_are_completed_by_the_model() -> None:

@@ -36,7 +36,11 @@ DISTRIBUTIONS: dict[str, D.BaseDistribution] = {
 
 
 def value(params: dict[str, Any]) -> float:
-    return (params["x"] - 1.0) ** 2 + abs(math.log10(params["rate"]) + 2.0) + 0.1 * params["depth"] * (params["kind"] == "a")
+    return (
+        (params["x"] - 1.0) ** 2
+        + abs(math.log10(params["rate"]) + 2.0)
+        + 0.1 * params["depth"] * (params["kind"] == "a")
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -103,7 +103,7 @@ distributions = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     space=st.dictionaries(st.sampled_from(["a", "b", "c", "kind (int)"]), distributions, min_size=1),
     values=st.lists(st.floats(allow_nan=False), min_size=5, max_size=5),
@@ -181,6 +181,7 @@ def best_values(sampler: Callable[[int], BaseSampler], objective: Objective, n_t
     return np.array(best)
 
 
+@pytest.mark.slow
 def test_a_conditional_space_is_searched_better_than_at_random() -> None:
     ours = best_values(lambda seed: BKBSampler(seed=seed), conditional, 60)
     random = best_values(lambda seed: RandomSampler(seed=seed), conditional, 60)
@@ -259,7 +260,9 @@ def test_a_grid_without_noise_is_visited_cell_by_cell(options: dict[str, Any]) -
         return (trial.suggest_int("a", 0, 9) - 3) ** 2 + (trial.suggest_int("b", 0, 9) - 6) ** 2
 
     study.optimize(objective, n_trials=100)
-    assert len({tuple(sorted(trial.params.items())) for trial in study.trials}) == 100
+    # One repeat tells that there is no noise, where that was not said.
+    n_cells = len({tuple(sorted(trial.params.items())) for trial in study.trials})
+    assert n_cells >= (100 if options.get("deterministic_objective") else 99)
 
 
 def test_a_deterministic_objective_of_choices_is_not_repeated() -> None:
