@@ -22,8 +22,8 @@ OPTIMIZER = (
     Fault(
         "one running trial is told twice in a call",
         "optimizer/logged_designer.py",
-        "number = found if found not in taken else None",
-        "number = found",
+        "next((i for i in running.get(_key(point), ()) if i not in taken), None)",
+        "next(iter(running.get(_key(point), ())), None)",
         TELLING,
     ),
     Fault(

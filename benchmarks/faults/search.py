@@ -7,6 +7,7 @@ __all__ = ["SEARCH"]
 BOX = ("search/test_box_maximizer.py",)
 DESIGNER = ("search/test_designer.py",)
 FAILURES = ("optimizer/test_failures.py",)
+HISTORY = ("search/test_history.py",)
 LAW = ("search/test_law.py",)
 POOL = ("search/test_pool_maximizer.py",)
 QUANTITY = ("search/test_quantity.py",)
@@ -18,49 +19,49 @@ SEARCH = (
         "search/history.py",
         "bisect.insort(self.finished, evaluation, key=lambda other: other.order)",
         "self.finished.append(evaluation)",
-        LAW,
+        HISTORY,
     ),
     Fault(
         "a late trial voids nothing",
         "search/history.py",
         "        if late:\n            self._void()",
         "        if late:\n            pass",
-        LAW,
+        HISTORY,
     ),
     Fault(
         "a wider range leaves the codes of the old rows",
         "search/history.py",
         "        if self._merge(space) and self.finished:\n            self._void()",
         "        self._merge(space)",
-        LAW,
+        HISTORY,
     ),
     Fault(
         "columns come in the order of their first trials",
         "search/history.py",
         "sorted(self.parameters.keys() - set(first))",
         "[key for key in self.parameters if key not in first]",
-        LAW,
+        HISTORY,
     ),
     Fault(
         "trials fail where they succeeded",
         "search/history.py",
         "1.0 if failed else -1.0",
         "-1.0 if failed else 1.0",
-        FAILURES,
+        HISTORY,
     ),
     Fault(
         "a mark of failures ends before its failure",
         "search/history.py",
         "self._failures[last_mark(self.n_failed, 1) - 1] + 1)",
         "self._failures[last_mark(self.n_failed, 1) - 1])",
-        (*QUANTITY, *FAILURES),
+        HISTORY,
     ),
     Fault(
         "a point that failed once is a failure for ever",
         "search/history.py",
         "X[[key not in gave_values for key in row_keys(X)]]",
         "X",
-        FAILURES,
+        HISTORY,
     ),
     Fault(
         "a mark comes a row late",

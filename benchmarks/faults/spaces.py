@@ -11,13 +11,6 @@ SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
 
 SPACES = (
     Fault(
-        "the ends of a grid are drawn half as often",
-        "spaces/scales.py",
-        "np.clip(np.floor(unit * self.n), 0, self.n - 1)",
-        "np.clip(np.rint(unit * (self.n - 1)), 0, self.n - 1)",
-        SPACE,
-    ),
-    Fault(
         "whole numbers on a log scale go to the farther neighbour",
         "spaces/scales.py",
         "self.encoded(below + 1) - unit < unit - self.encoded(below)",
@@ -58,27 +51,6 @@ SPACES = (
         "same = old.step == new.step and (old.low - new.low) % old.step == 0",
         "same = old.step == new.step",
         ENCODING,
-    ),
-    Fault(
-        "a range inside of a wider one is projected from zero",
-        "spaces/encoding.py",
-        "(X[:, self.columns] - self.low) / self.width",
-        "X[:, self.columns] / self.width",
-        ENCODING,
-    ),
-    Fault(
-        "what is absent lies at the low end",
-        "spaces/encoding.py",
-        "np.broadcast_to(self._absent, X.shape)[missing]",
-        "0.0",
-        ENCODING,
-    ),
-    Fault(
-        "the first column changes fastest",
-        "spaces/space.py",
-        "for j, scale in reversed(self._gridded):",
-        "for j, scale in self._gridded:",
-        (*SPACE, *CONDITIONS),
     ),
     Fault(
         "new choices of a pool take the codes of the old ones",
