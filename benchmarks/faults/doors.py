@@ -15,8 +15,8 @@ OPTIMIZER = (
     Fault(
         "an interrupt loses what was told",
         "optimizer/logged_designer.py",
-        "        self.designer.update(self.log.changes())\n        self.log.forget_changes()\n",
-        "        changes = self.log.changes()\n        self.log.forget_changes()\n        self.designer.update(changes)\n",
+        "self.designer.update(self.log.changes())\n        self.log.forget_changes()\n",
+        "changes = self.log.changes()\n        self.log.forget_changes()\n        self.designer.update(changes)\n",
         ("search/test_law.py", "optimizer/test_sharing.py"),
     ),
     Fault(

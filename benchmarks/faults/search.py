@@ -115,10 +115,8 @@ SEARCH = (
     Fault(
         "a point counts as checked before it is",
         "search/candidates.py",
-        "            self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: checked only after it\n"
-        "            self._checked[row] = True\n",
-        "            self._checked[row] = True\n"
-        "            self._infeasible[row] = not self._feasible(self.choice(row).point)\n",
+        "self._infeasible[row] = not self._feasible(",
+        "self._checked[row] = True\n            self._infeasible[row] = not self._feasible(",
         LAW,
     ),
     Fault(

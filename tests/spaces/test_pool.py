@@ -187,6 +187,13 @@ def test_new_objects_join_the_old_ones() -> None:
         later.internal({"arm": "emu"})
 
 
+def test_a_pool_does_not_know_the_objects_of_the_one_that_followed_it() -> None:
+    pool = words()
+    pool.replaced(Pool([*WORDS, "eel"]))
+    with pytest.raises(ArgumentError, match="an object that is or was in the pool, got 'eel'"):
+        pool.internal({"arm": "eel"})
+
+
 # -- pools that change ---------------------------------------------------------------------------------------------
 
 
