@@ -8,6 +8,7 @@ import torch
 import bkbopt as bo
 from bkbopt.search.evaluations import COMPLETE, FAIL, PRUNED, RUNNING, Evaluation, Problem
 from bkbopt.search.history import History
+from bkbopt.search.quantity import last_mark
 
 SPACE = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -123,6 +124,10 @@ def test_columns_are_those_of_the_space_and_then_the_others_by_key() -> None:
 
 def test_marks_of_failing_are_those_of_the_failures_too() -> None:
     # The first failures say most.
+    known = history(*(trial(i) for i in range(19)))
+    assert last_mark(20, 2) == 18
+    known.update([trial(19, FAIL)])
+    assert known.failing().mark == 20
     known = history(*(trial(i) for i in range(20)), trial(20, FAIL))
     assert known.failing().mark == 21
     known.update([trial(i) for i in range(21, 23)])

@@ -11,7 +11,13 @@ from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, CallableKernel, matern52, rbf
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.fit import FitData, FitSettings, fit_hyperparameters, log_marginal_likelihood
+from bkbopt.surrogates.fit import (
+    FitData,
+    FitSettings,
+    constant_mean,
+    fit_hyperparameters,
+    log_marginal_likelihood,
+)
 
 LENGTHSCALES, OUTPUTSCALE, NOISE = [0.3, 0.8], 2.0, 0.05
 KERNEL = matern52(2, LENGTHSCALES, OUTPUTSCALE)
@@ -149,6 +155,25 @@ def test_large_data_are_subsampled_by_the_given_generator_alone() -> None:
     assert torch.equal(thetas[0], thetas[1])
     assert fits[0][1] == fits[1][1]
     assert not torch.equal(thetas[0], thetas[2])
+
+
+def test_repeats_in_a_subset_inform_the_noise_as_those_of_all() -> None:
+    X = np.random.default_rng(0).random((300, 2))
+    spread = (NOISE / 2.0) ** 0.5  # two values a point, with a sample variance of NOISE
+    y = np.sin(5.0 * X[:, 0]) + X[:, 1]
+    obs = observed(np.concatenate([X, X]), np.concatenate([y - spread, y + spread]))
+    fixed = CallableKernel(KERNEL)
+    few, every = (fit_hyperparameters(obs, fixed, 1.0, settings=FitSettings(max_points=most))[1] for most in (60, 300))
+    assert few == pytest.approx(every, rel=0.3)  # the prior weighs more on few
+
+
+def test_constant_mean_is_that_of_a_normal_prior() -> None:
+    X, y = data_with_repeats(20, 12)
+    C = KERNEL(torch.as_tensor(X), torch.as_tensor(X)).numpy() + NOISE * np.eye(20)
+    one = np.linalg.solve(C, np.ones(20))
+    for precision in (1.0, 25.0):
+        mean = constant_mean(observed(X, y + 2.0), KERNEL, NOISE, settings=FitSettings(mean_precision=precision))
+        assert mean == pytest.approx(float(one @ (y + 2.0) / (one.sum() + precision)), rel=1e-9)
 
 
 def test_better_of_two_starts_wins() -> None:
