@@ -5,7 +5,8 @@ Run it as `python -m benchmarks.early_perturbations [--studies 100] [--noisy 30]
 - a space with few values: a float, an integer from 0 to 6 and two categories, no noise: in how many studies of 20 and
   of 40 trials the best values of integer and category were not found;
 - the same under noise: regret of the recommendation after 40 trials, and of the average trial;
-- spaces of floats: the difference that early perturbations make, in pairs with one seed, on Branin, Hartmann-6 and Ackley-10.
+- spaces of floats: the difference that early perturbations make, in pairs with one seed, on Branin, Hartmann-6 and
+  Ackley-10.
 
 By default they are early in the first kind of space only. `designer.FIRST_PERTURBATION_OF_CHOICES` and
 `FIRST_PERTURBATION` are what this program changes.

@@ -112,8 +112,8 @@ _ = ax.set_title("four trials in flight, numbered as they were proposed")
 
 # %% [markdown]
 # Results may come in any order, at any time, or not at all. A trial that gave no value is *failed*: the search learns
-# where trials fail and keeps away from there, and no invented value enters the data. `useful_workers` says how many trials it
-# pays to have in flight now: few while each answer changes the picture, more later.
+# where trials fail and keeps away from there, and no invented value enters the data. `useful_workers` says how many
+# trials it pays to have in flight now: few while each answer changes the picture, more later.
 
 # %%
 first, second, third, fourth = batch

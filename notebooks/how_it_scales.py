@@ -144,19 +144,21 @@ CANDIDATES = np.random.default_rng(3).random((500, 4))
 
 def bytes_of(surrogate):
     """Memory of its arrays, however deep, each counted once."""
-    seen, parts, total = set(), [surrogate], 0
+    seen, parts, arrays = set(), [surrogate], {}
     while parts:
         part = parts.pop()
         if id(part) in seen:
             continue
         seen.add(id(part))
-        if isinstance(part, torch.Tensor | np.ndarray):
-            total += part.nbytes
+        if isinstance(part, torch.Tensor):
+            arrays[part.untyped_storage().data_ptr()] = part.untyped_storage().nbytes()
+        elif isinstance(part, np.ndarray):
+            arrays[part.ctypes.data] = part.nbytes
         elif isinstance(part, dict | list | tuple):
             parts += part.values() if isinstance(part, dict) else part
         elif type(part).__module__.startswith("bkbopt"):
             parts += vars(part).values()
-    return total
+    return sum(arrays.values())
 
 
 def step_costs(surrogate, most, steps=15):

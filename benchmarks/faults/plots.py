@@ -22,8 +22,8 @@ PLOTS = (
     Fault(
         "a picture changes the optimizer's model",
         "plots/coverage.py",
-        "surrogate = copy.deepcopy(modelling.surrogate)",
-        "surrogate = modelling.surrogate",
+        "surrogate = copy.deepcopy(opt.surrogate)",
+        "surrogate = opt.surrogate",
         ("plots/test_coverage.py", "plots/test_all.py"),
     ),
     Fault(

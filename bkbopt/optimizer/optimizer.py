@@ -3,10 +3,8 @@
 import functools
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
@@ -14,15 +12,16 @@ from torch import Tensor
 
 from bkbopt._support.arrays import check_choice, check_count
 from bkbopt.confidence import Confidence, as_confidence
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, reading_state
+from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.arguments import as_directions, as_names, as_problem, as_rule, as_surrogate, checked_seed
+from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.telling import Report, reports_of, trial_id
-from bkbopt.optimizer.trials import RUNNING, WAITING, Outcome, Trial, TrialLog
-from bkbopt.optimizer.vocabulary import Params, PoolVocabulary, SpaceVocabulary, Vocabulary
+from bkbopt.optimizer.trials import Outcome, Trial
+from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.acquisition import Acquisition
-from bkbopt.search.designer import Designer, Options
-from bkbopt.search.evaluations import Point, Problem
+from bkbopt.search.designer import Options
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.reports import Diagnostics, Recommendation, RegretCertificate
 from bkbopt.spaces.pool import EncodedPool, Pool
@@ -126,13 +125,12 @@ class Optimizer:
         self.acquisition, rule = acquisition, as_rule(acquisition)
         self.n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
         self.confidence = as_confidence(beta)
-        self.entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
+        entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
         prototype = as_surrogate(surrogate, fit)
-        self._feasible = feasible
         problem = as_problem(space_or_pool, fit, prototype.has_kernel)
         if problem.pool is not None and problem.pool.objects is not None:
             prototype.bind_objects(problem.pool.objects)
-        self._options = Options(
+        options = Options(
             ModelOptions(prototype, fit, deterministic),
             self.n_startup_trials,
             rule,
@@ -141,20 +139,12 @@ class Optimizer:
             perturbations=perturbations,
         )
         signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
-        self._vocabulary = _vocabulary(problem)
-        self._designer = Designer(
-            replace(problem, signs=signs, feasible=self._is_feasible()), self._options, self.entropy
-        )
-        self._log = TrialLog()
+        self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, feasible)
         self._lock = threading.RLock()
-        #: One record for each ask.
-        self.diagnostics: list[Diagnostics] = []
 
     def __repr__(self) -> str:
-        return (
-            f"<Optimizer to {', '.join(self.directions)}: {len(self._log)} trials, {self._log.n_complete} of them "
-            "with values>"
-        )
+        log = self._core.log
+        return f"<Optimizer to {', '.join(self.directions)}: {len(log)} trials, {log.n_complete} of them with values>"
 
     def _repr_html_(self) -> str:
         """For notebooks: the best and the recommended trial, counts, and the latest trials."""
@@ -166,20 +156,19 @@ class Optimizer:
         return self.directions[0]
 
     @property
+    def diagnostics(self) -> list[Diagnostics]:
+        """One record for each ask."""
+        return self._core.diagnostics
+
+    @property
     def space(self) -> Space | None:
         """The search space; None over a pool."""
-        return self._designer.problem.space
+        return self._core.designer.problem.space
 
     @property
     def pool(self) -> EncodedPool | None:
         """The pool with its encoding; None in a space."""
-        return self._designer.problem.pool
-
-    def _is_feasible(self) -> Callable[[Point], bool] | None:
-        feasible = self._feasible
-        if feasible is None:
-            return None
-        return lambda point: bool(feasible(self._vocabulary.params(point, None)))
+        return self._core.designer.problem.pool
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -204,42 +193,9 @@ class Optimizer:
             ArgumentError: no feasible point was found, or `fixed` does not belong to the space.
         """
         count = 1 if n is None else check_count("n", n, 1)
-        held = self._vocabulary.fixed(fixed or {})
-        trials = self._from_queue(count, held)
-        if len(trials) < count:
-            try:
-                trials += self._suggested(count - len(trials), held)
-            except SpaceExhaustedError:
-                if not trials:
-                    raise
+        held = self._core.vocabulary.fixed(fixed or {})
+        trials = self._core.ask(count, held)
         return trials[0] if n is None else trials
-
-    def _suggested(self, count: int, fixed: Point) -> list[Trial]:
-        start = time.perf_counter()
-        self._update()
-        suggestions = self._designer.suggest(count, number=len(self._log), fixed=fixed)
-        seconds, now, trials = (time.perf_counter() - start) / len(suggestions), _now(), []
-        for suggestion in suggestions:
-            params = self._vocabulary.params(suggestion.point, suggestion.index)
-            trials.append(self._log.add(params, suggestion.point, self.space, suggestion.index, now))
-            self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=seconds))
-        return trials
-
-    def _from_queue(self, count: int, fixed: Point) -> list[Trial]:
-        trials: list[Trial] = []
-        for number in list(self._log.waiting):
-            given = self._log.entries[number].point
-            agrees = all(given.get(key, value) == value for key, value in fixed.items())
-            if len(trials) < count and agrees and self._vocabulary.holds({**given, **fixed}):
-                self._update()
-                try:
-                    suggestion = self._designer.complete({**given, **fixed}, number)
-                except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
-                    continue
-                params = self._vocabulary.params(suggestion.point, suggestion.index)
-                trials.append(self._log.start(number, params, suggestion.point, suggestion.index, _now()))
-                self.diagnostics.append(suggestion.diagnostics)
-        return trials
 
     @_locked
     def enqueue(self, params: Params) -> Trial:
@@ -257,11 +213,7 @@ class Optimizer:
         """
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"params: expected a dict of parameters, got {type(params).__name__}.")
-        given = self._vocabulary.fixed(params)
-        whole, feasible = self._designer.whole(given), self._designer.problem.feasible
-        if whole is not None and feasible is not None and not feasible(whole[0]):
-            raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
-        return self._log.add(self._vocabulary.params(given, None), given, self.space, None, _now(), WAITING)
+        return self._core.enqueue(params)
 
     @_locked
     def set_pool(self, pool: Any) -> None:
@@ -273,8 +225,8 @@ class Optimizer:
         old = self.pool
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        self._replace(
-            replace(self._designer.problem, pool=old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
+        self._core.replace(
+            replace(self._core.designer.problem, pool=old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
         )
 
     @_locked
@@ -289,13 +241,7 @@ class Optimizer:
         """
         if self.space is None:
             raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
-        self._replace(replace(self._designer.problem, space=Space.parse(space)))
-
-    def _replace(self, problem: Problem) -> None:
-        if problem.pool is not None and problem.pool.objects is not None:
-            self._options.models.surrogate.bind_objects(problem.pool.objects)
-        self._vocabulary = _vocabulary(problem)
-        self._designer.set_problem(replace(problem, feasible=self._is_feasible()))
+        self._core.replace(replace(self._core.designer.problem, space=Space.parse(space)))
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -331,6 +277,10 @@ class Optimizer:
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: anything else. In all cases nothing was learnt.
         """
+        if std is not None and isinstance(self._core.designer.options.models.surrogate, LearnerSurrogate):
+            raise ArgumentError(
+                'std: expected none with an online learner, which weighs all values alike; use surrogate="bkb".'
+            )
         reports, many = reports_of(
             trial,
             value,
@@ -340,9 +290,9 @@ class Optimizer:
             std=std,
             columns=columns,
             invalid=invalid,
-            without_gaps=self._vocabulary.without_gaps,
+            without_gaps=self._core.vocabulary.without_gaps,
         )
-        told = self._finish(reports, "tell")
+        told = self._core.finish(reports, "tell")
         return told if many else told[0]
 
     @_locked
@@ -374,55 +324,20 @@ class Optimizer:
         """
         many = isinstance(trial, list | tuple) and not isinstance(trial, Trial)
         reports = [Report(trial_id(one, "a trial or its id"), Outcome()) for one in (trial if many else [trial])]
-        failed = self._finish(reports, "fail")
+        failed = self._core.finish(reports, "fail")
         return failed if many else failed[0]
-
-    def _finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
-        """Check all, then write all."""
-        params = [report.target for report in reports if isinstance(report.target, Mapping)]
-        points = iter(self._vocabulary.points(params))
-        running = (
-            {_key(e.point): e.trial.id for e in reversed(self._log.entries) if e.trial.state == RUNNING}
-            if params
-            else {}
-        )
-        targets: list[tuple[int | None, Point, Params]] = []
-        taken: set[int] = set()
-        for report in reports:
-            if isinstance(report.target, Mapping):
-                point = next(points)
-                found = running.get(_key(point))
-                number = found if found not in taken else None
-                targets.append((number, point, report.target))
-            else:
-                number = self._log.running(report.target, call).id
-                if number in taken:
-                    raise ArgumentError(f"trial: expected each trial once, got trial {number} twice.")
-                targets.append((number, {}, {}))
-            if number is not None:
-                taken.add(number)
-        now, done = _now(), []
-        for report, (found, point, given) in zip(reports, targets, strict=True):
-            number = self._add(point, given, now) if found is None else found
-            done.append(self._log.finish(number, report.outcome, now))
-        return done
-
-    def _add(self, point: Point, given: Params, now: datetime) -> int:
-        """A running trial of past data."""
-        index = self._vocabulary.index(point, given)
-        return self._log.add(self._vocabulary.params(point, index), point, self.space, index, now).id
 
     # -- results -----------------------------------------------------------------------------------------------------
 
     @property
     def trials(self) -> list[Trial]:
         """All trials in order of their ids."""
-        return list(self._log)
+        return list(self._core.log)
 
     @property
     def n_complete(self) -> int:
         """Number of trials with values."""
-        return self._log.n_complete
+        return self._core.log.n_complete
 
     @property
     def best_trial(self) -> Trial:
@@ -430,12 +345,12 @@ class Optimizer:
 
         `NotReadyError` before there is one, `ArgumentError` with several objectives: see `best_trials`.
         """
-        return results.best_trial(self._log, self.directions)
+        return results.best_trial(self._core.log, self.directions)
 
     @property
     def best_trials(self) -> list[Trial]:
         """The feasible trials that no other one dominates: the Pareto front of the values told."""
-        return results.front(self._log, self.directions)
+        return results.front(self._core.log, self.directions)
 
     def hypervolume(self, reference: Sequence[float]) -> float:
         """The volume that the Pareto front dominates, as far as the `reference` point (k,), in the user's units.
@@ -443,7 +358,7 @@ class Optimizer:
         Raises:
             ArgumentError: not one number for each objective.
         """
-        return results.hypervolume(self._log, self.directions, reference)
+        return results.hypervolume(self._core.log, self.directions, reference)
 
     @property
     @_locked
@@ -452,19 +367,7 @@ class Optimizer:
 
         `NotReadyError` before the first value.
         """
-        return self._followed().trained().objectives[0].surrogate
-
-    def _update(self) -> None:
-        """Tell the designer of all trials; what an interrupt kept from it is told again."""
-        self._designer.update(self._log.changes())
-        self._log.forget_changes()
-
-    def _followed(self) -> Designer:
-        """The designer, up to date."""
-        if not self._log.n_complete:
-            raise NotReadyError("posterior: expected at least one value, got none; call tell first.")
-        self._update()
-        return self._designer
+        return self._core.followed().trained().objectives[0].surrogate
 
     @_locked
     def recommend(self) -> Recommendation:
@@ -481,7 +384,7 @@ class Optimizer:
             raise ArgumentError(
                 "recommend: expected a single objective, got several, of which no single point is best."
             )
-        designer, vocabulary = self._followed(), self._vocabulary
+        designer, vocabulary = self._core.followed(), self._core.vocabulary
         return results.recommendation(
             designer, vocabulary.params, lambda point: vocabulary.holds(point) and designer.whole(point) is not None
         )
@@ -502,32 +405,32 @@ class Optimizer:
     @_locked
     def predict_encoded(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """As `predict`, of encoded points `X (n, d)`; see `encode`."""
-        return results.prediction(self._followed(), X)
+        return results.prediction(self._core.followed(), X)
 
     @_locked
     def encode(self, params: Sequence[Params]) -> Tensor:
         """Parameters as encoded points `X (n, d)`, the columns that surrogates see."""
-        return self._designer.history.encode(self._vocabulary.points(params))
+        return self._core.update().history.encode(self._core.vocabulary.points(params))
 
     @_locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order in which the values came."""
-        entries = [self._log.entries[i] for i in self._log.order if self._log.entries[i].trial.values]
+        entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
         values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
-        X = self._designer.history.encode([entry.point for entry in entries])
+        X = self._core.update().history.encode([entry.point for entry in entries])
         return X, values[:, 0] if len(self.directions) == 1 else values
 
     @property
     @_locked
     def beta(self) -> float:
         """The width of the confidence now, in standard deviations; `NotReadyError` before the first value."""
-        return results.width(self._followed())
+        return results.width(self._core.followed())
 
     @property
     @_locked
     def noise_std(self) -> float:
         """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value."""
-        return self._followed().trained().objectives[0].noise_sd
+        return self._core.followed().trained().objectives[0].noise_sd
 
     @_locked
     def regret_certificate(self) -> RegretCertificate:
@@ -541,7 +444,7 @@ class Optimizer:
         """
         if len(self.directions) > 1:
             raise ArgumentError("regret_certificate: expected a single objective, got several; see hypervolume.")
-        return results.certificate(self._followed(), self._vocabulary.params)
+        return results.certificate(self._core.followed(), self._core.vocabulary.params)
 
     @_locked
     def useful_workers(self, limit: int = 64) -> int:
@@ -551,12 +454,12 @@ class Optimizer:
         on, when one answer changes everything; more as the posterior settles. At first: the start-up trials left.
         """
         limit = check_count("limit", limit, 1)
-        self._update()
-        return results.useful_workers(self._designer, limit)
+        self._core.update()
+        return results.useful_workers(self._core.designer, limit)
 
     def trials_dataframe(self) -> "pandas.DataFrame":
         """One row a trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
-        return self._log.dataframe(self.directions)
+        return self._core.log.dataframe(self.directions)
 
     # -- state files -------------------------------------------------------------------------------------------------
 
@@ -567,7 +470,18 @@ class Optimizer:
         Models are not saved: they follow from the trials. Not saved either: `feasible`, kernels and acquisition
         functions that are not ours, data frames and pools of objects; `load` takes them again.
         """
-        saving.save(self, path)
+        options = self._core.designer.options
+        arguments = {
+            "directions": list(self.directions),
+            "constraints": list(self.constraints),
+            "n_startup_trials": self.n_startup_trials,
+            "acquisition": self.acquisition if isinstance(self.acquisition, str) else None,
+            "fit": options.models.fit,
+            "duplicates": self.duplicates,
+            "deterministic": options.models.deterministic,
+            "perturbations": options.perturbations,
+        }
+        saving.save(path, arguments, self._core)
 
     @classmethod
     def load(
@@ -592,19 +506,8 @@ class Optimizer:
             StateFileError: not a complete state file of an optimizer, or one of another version.
             ArgumentError: something that is not saved is missing.
         """
-        return saving.load(cls, path, pool, surrogate, feasible, acquisition)
-
-
-def _vocabulary(problem: Problem) -> Vocabulary:
-    if problem.pool is not None:
-        return PoolVocabulary(problem.pool)
-    assert problem.space is not None
-    return SpaceVocabulary(problem.space)
-
-
-def _key(point: Point) -> frozenset[tuple[str, float]]:
-    return frozenset(point.items())
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)
+        saved = saving.read(path, pool, surrogate, acquisition)
+        with reading_state("an optimizer", path):
+            optimizer = cls(saved.where, feasible=feasible, **saved.arguments)
+        saving.fill(optimizer._core, saved, path)
+        return optimizer

@@ -3,17 +3,19 @@
 Models, generators and counters are not in it: they follow from the log.
 """
 
+import operator
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from bkbopt import confidence
 from bkbopt._support import files
-from bkbopt.errors import ArgumentError, reading_state
+from bkbopt.errors import ArgumentError, BkbError, reading_state
 from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 from bkbopt.learners.surrogate import LearnerSurrogate
-from bkbopt.optimizer.trials import FAIL, RUNNING, WAITING, Outcome, TrialLog
+from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.trials import FAIL, RUNNING, WAITING, Outcome
 from bkbopt.search.acquisition import Acquisition
 from bkbopt.search.reports import Diagnostics
 from bkbopt.spaces.pool import EncodedPool, Pool
@@ -21,10 +23,7 @@ from bkbopt.spaces.space import Space
 from bkbopt.spaces.tables import Columns
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
 
-if TYPE_CHECKING:
-    from bkbopt.optimizer.optimizer import Optimizer
-
-__all__ = ["load", "save"]
+__all__ = ["Saved", "fill", "read", "save"]
 
 KIND = "log of an optimizer"
 SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP, LearnerSurrogate)}
@@ -34,95 +33,100 @@ SCHEDULES: dict[str, Any] = {
 }
 
 
-def save(optimizer: "Optimizer", path: str | os.PathLike[str]) -> None:
-    """See `Optimizer.save`."""
-    log = optimizer._log
-    spaces = list(dict.fromkeys(entry.space for entry in log.entries if entry.space is not None))
-    if optimizer.space is not None and optimizer.space not in spaces:
-        spaces.append(optimizer.space)
-    named = isinstance(optimizer.acquisition, str)
+@dataclass(frozen=True)
+class Saved:
+    """What a file holds, as arguments of `Optimizer` and the rest.
+
+    Attributes:
+        where: the space or pool.
+        arguments: the others.
+        spaces: all that trials were proposed from.
+        pool: with the encoding that it had; None in a space.
+        state: as it was read.
+    """
+
+    where: Space | Pool
+    arguments: dict[str, Any]
+    spaces: list[Space]
+    pool: EncodedPool | None
+    state: Any
+
+
+def save(path: str | os.PathLike[str], arguments: Mapping[str, Any], core: LoggedDesigner) -> None:
+    """Write the plain arguments of an optimizer, and its log; see `Optimizer.save`."""
+    log, problem, options = core.log, core.designer.problem, core.designer.options
+    known = {id(space): space for space in (problem.space, *(e.space for e in log.entries)) if space is not None}
+    places = {key: i for i, key in enumerate(known)}
     state = {
-        "options": {
-            "directions": list(optimizer.directions),
-            "constraints": list(optimizer.constraints),
-            "n_startup_trials": optimizer.n_startup_trials,
-            "acquisition": optimizer.acquisition if named else None,
-            "fit": optimizer._options.models.fit,
-            "duplicates": optimizer.duplicates,
-            "deterministic": optimizer._options.models.deterministic,
-            "perturbations": optimizer._options.perturbations,
-        },
-        "entropy": optimizer.entropy,
-        "beta": _schedule_state(optimizer.confidence),
-        "surrogate": _surrogate_state(optimizer._options.models.surrogate),
-        "spaces": [space.to_dict() for space in spaces],
-        "space": None if optimizer.space is None else spaces.index(optimizer.space),
-        "pool": None if optimizer.pool is None else _pool_state(optimizer.pool),
-        "trials": [_trial_state(entry, spaces) for entry in log.entries],
+        "arguments": dict(arguments),
+        "entropy": core.designer.seed,
+        "beta": _schedule_state(options.confidence),
+        "surrogate": _surrogate_state(options.models.surrogate),
+        "spaces": [space.to_dict() for space in known.values()],
+        "pool": None if problem.pool is None else _pool_state(problem.pool),
+        "trials": [_trial_state(entry, places) for entry in log.entries],
         "order": list(log.order),
         "waiting": list(log.waiting),
-        "diagnostics": [asdict(d) for d in optimizer.diagnostics],
+        "diagnostics": [asdict(d) for d in core.diagnostics],
     }
     files.save(path, state, kind=KIND)
 
 
-def load(
-    cls: "type[Optimizer]",
-    path: str | os.PathLike[str],
-    pool: Any,
-    surrogate: Surrogate | None,
-    feasible: Callable[[Mapping[str, Any]], bool] | None,
-    acquisition: Acquisition | None,
-) -> "Optimizer":
-    """See `Optimizer.load`."""
+def read(
+    path: str | os.PathLike[str], pool: Any, surrogate: Surrogate | None, acquisition: Acquisition | None
+) -> Saved:
+    """Read what `save` wrote; see `Optimizer.load`."""
     state: Any = files.load(path, kind=KIND)
     with reading_state("an optimizer", path):
-        options = dict(state["options"])
-        if options["acquisition"] is None:
+        arguments = dict(state["arguments"])
+        if arguments["acquisition"] is None:
             if acquisition is None:
                 raise ArgumentError("acquisition: this state was saved with one of yours; pass acquisition= to load.")
-            options["acquisition"] = acquisition
-        spaces = [Space.from_dict(description) for description in state["spaces"]]
-        encoded = None if state["pool"] is None else _pool(state["pool"], pool, options["fit"])
-        optimizer = cls(
-            encoded.pool if encoded is not None else spaces[state["space"]],
-            surrogate=_surrogate(state["surrogate"], surrogate),
-            beta=_schedule(state["beta"]),
-            feasible=feasible,
-            **options,
-        )
-        _fill(optimizer, state, spaces, encoded)
-        return optimizer
+            arguments["acquisition"] = acquisition
+        arguments["surrogate"] = _surrogate(state["surrogate"], surrogate)
+        arguments["beta"] = _schedule(state["beta"])
+        spaces = [_space(description) for description in state["spaces"]]
+        encoded = None if state["pool"] is None else _pool(state["pool"], pool, arguments["fit"])
+        return Saved(spaces[0] if encoded is None else encoded.pool, arguments, spaces, encoded, state)
 
 
-def _fill(optimizer: "Optimizer", state: Any, spaces: list[Space], pool: EncodedPool | None) -> None:
-    """Take entropy, pool and log from the state."""
-    optimizer.entropy = optimizer._designer.seed = state["entropy"]
-    if pool is not None:
-        optimizer._replace(replace(optimizer._designer.problem, pool=pool))
-    log = TrialLog()
-    outcomes: dict[int, tuple[Outcome, Any]] = {}
-    for t in state["trials"]:
-        space = None if t["space"] is None else spaces[t["space"]]
-        params = optimizer._vocabulary.params(t["point"], None) if space is None else space.external([t["point"]])[0]
-        start = WAITING if t["state"] == WAITING else RUNNING
-        trial = log.add(params, t["point"], space, t["index"], t["asked_at"], start)
-        if t["state"] not in (RUNNING, WAITING):
-            failed = t["state"] == FAIL
-            outcome = Outcome() if failed else Outcome(t["values"], t["constraints"], t["stds"])
-            outcomes[trial.id] = (outcome, t["told_at"])
-    log.waiting[:] = state["waiting"]
-    for number in state["order"]:
-        log.finish(number, *outcomes[number])
-    optimizer._log = log
-    optimizer.diagnostics = [Diagnostics(**d) for d in state["diagnostics"]]
+def fill(core: LoggedDesigner, saved: Saved, path: str | os.PathLike[str]) -> None:
+    """Take entropy, pool and log from what was read."""
+    with reading_state("an optimizer", path):
+        state = saved.state
+        core.designer.seed = operator.index(state["entropy"])
+        if saved.pool is not None:
+            core.replace(replace(core.designer.problem, pool=saved.pool))
+        for t in state["trials"]:
+            space = None if t["space"] is None else (core.designer.problem.space, *saved.spaces[1:])[t["space"]]
+            point = t["point"]
+            params = core.vocabulary.params(point, None) if space is None else space.external([point])[0]
+            start = WAITING if t["state"] == WAITING else RUNNING
+            core.log.add(params, point, space, t["index"], t["asked_at"], start)
+        unfinished = [i for i, t in enumerate(state["trials"]) if t["state"] in (RUNNING, WAITING)]
+        places = sorted([*state["order"], *unfinished])
+        if places != list(range(len(state["trials"]))) or sorted(core.log.waiting) != sorted(state["waiting"]):
+            raise ValueError("trials without a place in their order")
+        core.log.waiting[:] = state["waiting"]
+        for number in state["order"]:
+            t = state["trials"][number]
+            outcome = Outcome() if t["state"] == FAIL else Outcome(t["values"], t["constraints"], t["stds"])
+            core.log.finish(number, outcome, t["told_at"])
+        core.diagnostics[:] = [Diagnostics(**d) for d in state["diagnostics"]]
 
 
-def _trial_state(entry: Any, spaces: list[Space]) -> dict[str, object]:
+def _space(description: Any) -> Space:
+    try:
+        return Space.from_dict(description)
+    except BkbError as error:
+        raise ValueError("no description of a space") from error
+
+
+def _trial_state(entry: Any, places: Mapping[int, int]) -> dict[str, object]:
     t = entry.trial
     return {
         "point": dict(entry.point),
-        "space": None if entry.space is None else spaces.index(entry.space),
+        "space": None if entry.space is None else places[id(entry.space)],
         "index": t.index,
         "state": t.state,
         "values": t.values,

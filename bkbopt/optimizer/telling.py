@@ -90,7 +90,12 @@ def reports_of(
 
 
 def _one(name: str, given: Any, k: int) -> Any:
-    if k > 1 and (isinstance(given, str | bytes) or not hasattr(given, "__len__") or len(given) != k):
+    """The value of one trial, or its values."""
+    try:
+        fits = k == 1 or (len(given) == k and not isinstance(given, str | bytes))
+    except TypeError:  # it has no length
+        fits = False
+    if not fits:
         raise ArgumentError(f"{name}: expected {k} numbers, one for each objective, got {given!r}.")
     return given
 

@@ -102,11 +102,14 @@ class TrialLog:
         entries: the trials with their points.
         order: ids of the finished trials in the order in which they were.
         waiting: ids of the queued trials in the order in which they were queued.
+        running_ids: ids of the running trials in the order in which they were asked.
+        n_complete: number of trials with values.
     """
 
     entries: list[_Entry] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
+    running_ids: dict[int, None] = field(default_factory=dict)
     n_complete: int = 0
     _changed: list[int] = field(default_factory=list)
 
@@ -132,17 +135,32 @@ class TrialLog:
         """A new trial, running or queued."""
         trial = Trial(len(self.entries), params, index, state, asked_at=now)
         self.entries.append(_Entry(trial, point, space))
-        (self.waiting if state == WAITING else self._changed).append(trial.id)
+        if state == WAITING:
+            self.waiting.append(trial.id)
+        else:
+            self._set_running(trial.id)
         return trial
 
-    def start(self, trial_id: int, params: Mapping[str, Any], point: Point, index: int | None, now: datetime) -> Trial:
+    def start(
+        self,
+        trial_id: int,
+        params: Mapping[str, Any],
+        point: Point,
+        space: Space | None,
+        index: int | None,
+        now: datetime,
+    ) -> Trial:
         """A queued trial is running, with all its parameters."""
         entry = self.entries[trial_id]
         entry.trial = replace(entry.trial, params=params, index=index, state=RUNNING, asked_at=now)
-        entry.point = point
+        entry.point, entry.space = point, space
         self.waiting.remove(trial_id)
-        self._changed.append(trial_id)
+        self._set_running(trial_id)
         return entry.trial
+
+    def _set_running(self, trial_id: int) -> None:
+        self.running_ids[trial_id] = None
+        self._changed.append(trial_id)
 
     def finish(self, trial_id: int, outcome: Outcome, now: datetime) -> Trial:
         """Mark as complete, or as failed."""
@@ -156,6 +174,7 @@ class TrialLog:
             told_at=now,
         )
         entry.order = len(self.order)
+        self.running_ids.pop(trial_id)
         self.order.append(trial_id)
         self.n_complete += bool(outcome.values)
         self._changed.append(trial_id)

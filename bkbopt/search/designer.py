@@ -23,7 +23,7 @@ trials: a search that likes one of the values has no reason to try the next.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -274,8 +274,13 @@ class Designer:
         options = self.options
         pending = self.history.encode(list(request.running))
         fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
-        candidates, good = self._where(fantasy, request)
-        choice, perturbed = self._choose(models, fantasy, candidates, good, request)
+        for candidates, good in self._places(fantasy, request):
+            found = self._choose(models, fantasy, candidates, good, request)
+            if found is not None:
+                break
+        else:
+            raise self._exhausted(candidates.is_discrete)
+        choice, perturbed = found
         first = models.objectives[0]
         diagnostics = replace(
             diagnostics,
@@ -292,19 +297,22 @@ class Designer:
             diagnostics = replace(diagnostics, regret_bound=first.scaler.width(max(gap, 0.0)))
         return choice, diagnostics
 
-    def _where(self, fantasy: Fantasy, request: Request) -> tuple[CandidateSet, Tensor]:
-        """The set to search, and known points to start from."""
+    def _places(self, fantasy: Fantasy, request: Request) -> Iterator[tuple[CandidateSet, Tensor]]:
+        """Sets to search, each with known points to start from: the best first, others in case it is exhausted."""
         if self.problem.pool is not None:
             every = torch.arange(len(fantasy.known))
-            return self._pool_candidates(request.fixed), fantasy.incumbents(every)
+            yield self._pool_candidates(request.fixed), fantasy.incumbents(every)
+            return
         criterion = fantasy.criterion(self.options.rule)
-        region = region_of(self.history, request, fantasy, criterion)
-        key = (self.history.version, region.key)
-        if key not in self._candidates:
-            if len(self._candidates) >= KEPT:
-                self._candidates.pop(next(iter(self._candidates)))
-            self._candidates[key] = candidates_of(region.embedding, self.problem.feasible)
-        return self._candidates[key], fantasy.incumbents(region.members(self.history.encoding, fantasy.known))
+        exhausted: list[object] = []
+        while (region := region_of(self.history, request, fantasy, criterion, exhausted)) is not None:
+            key = (self.history.version, region.key)
+            if key not in self._candidates:
+                if len(self._candidates) >= KEPT:
+                    self._candidates.pop(next(iter(self._candidates)))
+                self._candidates[key] = candidates_of(region.embedding, self.problem.feasible)
+            yield self._candidates[key], fantasy.incumbents(region.members(self.history.encoding, fantasy.known))
+            exhausted.append(region.key)
 
     def _pool_candidates(self, fixed: Point) -> PoolCandidates:
         pool = self.problem.pool
@@ -315,8 +323,8 @@ class Designer:
 
     def _choose(
         self, models: Models, fantasy: Fantasy, candidates: CandidateSet, good: Tensor, request: Request
-    ) -> tuple[Choice, bool]:
-        """The choice, and whether it is a coordinate perturbation."""
+    ) -> tuple[Choice, bool] | None:
+        """The choice, and whether it is a coordinate perturbation; None where nothing is left to propose."""
         rng = request.rng()
         options = self.options
         criterion = fantasy.criterion(options.rule)
@@ -342,7 +350,7 @@ class Designer:
             choice = choice or candidates.random(rng, taken)
             if choice is not None:
                 return choice, False
-        raise self._exhausted(candidates.is_discrete)
+        return None
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that are not to be proposed again, (c, d)."""

@@ -89,9 +89,7 @@ class Models:
         known = self.objectives[0].surrogate.observations.X
         lost = torch.zeros(len(known), dtype=torch.float64)
         for quantity, constraint in zip(limits, constraints, strict=True):
-            own = quantity.surrogate
-            mean = own.fitted() if torch.equal(own.observations.X, known) else own.posterior(known).mean
-            lost += (constraint.bound - mean).clamp_min(0.0)
+            lost += _missing(quantity, constraint.bound, known)
         crashes = None
         if self.failing is not None and self.failing.ready:
             constraints.append(Constraint(self.failing.model(pending), self.failing.zero))
@@ -108,6 +106,20 @@ class Models:
             lost,
             crashes,
         )
+
+
+def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
+    """By how much a constraint is expected to be missed at the points `known (u, d)`, (u,).
+
+    What was measured at a point counts too, as far as its noise does not explain it: a point that was found infeasible
+    without noise is not feasible because a smooth model says so.
+    """
+    surrogate = quantity.surrogate
+    obs = surrogate.observations
+    if not torch.equal(obs.X, known):
+        return (bound - surrogate.posterior(known).mean).clamp_min(0.0)
+    measured = obs.s / obs.n + (surrogate.noise / obs.n).sqrt()
+    return (bound - torch.minimum(surrogate.fitted(), measured)).clamp_min(0.0)
 
 
 @dataclass(frozen=True)

@@ -61,21 +61,25 @@ def regions_of(history: History, space: Space, fixed: Point, rng: np.random.Gene
     return [make(branch) for branch, make in regions]
 
 
-def region_of(history: History, request: Request, fantasy: Fantasy, criterion: Criterion) -> Region:
-    """The region that a suggestion is searched in.
+def region_of(
+    history: History, request: Request, fantasy: Fantasy, criterion: Criterion, exhausted: Sequence[object] = ()
+) -> Region | None:
+    """The region that a suggestion is searched in; None where all are exhausted.
 
     Args:
         history: of the log.
         request: for which trial, and what is held.
         fantasy: posteriors with the running trials counted.
         criterion: what is maximised.
+        exhausted: keys of regions that have nothing left to propose.
     """
     assert request.space is not None
     rng, fixed = request.rng(), request.fixed
     regions, branching = _regions(history, request.space, fixed, rng)
-    if len(regions) == 1:
-        branch, make = regions[0]
-        return make(branch)
+    if exhausted:
+        regions = [(branch, make) for branch, make in regions if make(branch).key not in exhausted]
+    if len(regions) <= 1:
+        return next((make(branch) for branch, make in regions), None)
     share = max(BRANCH_POINTS // len(regions), 16)
 
     def scored(branch: Branch, make: Make) -> tuple[float, Region]:
@@ -96,6 +100,7 @@ def region_of(history: History, request: Request, fantasy: Fantasy, criterion: C
         # What no trial combined is known from its parts; it competes, but is not owed a visit.
         make = regions[0][1]
         crossed = [scored(branch, make) for branch in branching.crossings(best[1].branch) if _agrees(branch, fixed)]
+        crossed = [candidate for candidate in crossed if candidate[1].key not in exhausted]
         best = max([best, *crossed], key=lambda candidate: candidate[0])
     return best[1]
 

@@ -417,6 +417,7 @@ def test_a_reader_that_goes_away_costs_one_line(state: str) -> None:
 # -- the shell example -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # nine processes, each of which starts torch
 def test_the_shell_example_runs_and_goes_on_where_it_was(tmp_path: Path) -> None:
     if shutil.which("awk") is None or shutil.which("sh") is None:
         pytest.skip("needs sh and awk")

@@ -15,14 +15,22 @@ import torch
 
 import bkbopt as bo
 from bkbopt import confidence
-from bkbopt._support import files as storage
+from bkbopt._support import files
 from bkbopt.errors import ArgumentError, StateFileError
 from bkbopt.kernels import rbf
+from bkbopt.optimizer.saving import KIND
+from tests.sweeps import slow_but, sweep
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BOX = {"x": (0.0, 1.0), "rate": bo.Float(1e-4, 1.0, log=True)}
 MIXED = {"x": (0.0, 1.0), "n": bo.Int(1, 50, log=True), "kind": ["a", None, True], "step": bo.Float(0.0, 1.0, step=0.1)}
 GRID = {"a": bo.Int(0, 9), "b": bo.Int(0, 9), "c": ["u", "v"]}
+TREE = {
+    "model": ["svm", "forest"],
+    "C": bo.Float(0.01, 100.0, log=True, when={"model": "svm"}),
+    "trees": bo.Ordinal([10, 30, 100], when={"model": "forest"}),
+    "x": (0.0, 1.0),
+}
 POOL = np.random.default_rng(0).random((120, 2)) * [1.0, 50.0]
 WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat", "cow", "eel", "elk", "dog"]
 TABLE = pd.DataFrame({"dose": POOL[:, 0], "steps": np.arange(120) % 7, "solvent": ["water", "oil", "acid"] * 40})
@@ -50,11 +58,22 @@ def advance(opt: bo.Optimizer, n: int) -> list[str]:
         running = [t for t in opt.trials if t.state == "RUNNING"]
         if len(running) > 2:  # the oldest of three comes in; every seventh fails
             first = running[0]
-            if first.id % 7 == 3:
-                opt.fail(first)
-            else:
-                opt.tell(first, loss(first.params))
+            answer(opt, first)
     return asked
+
+
+def answer(opt: bo.Optimizer, trial: bo.Trial) -> None:
+    """Tell the trial, or fail it, as its number and parameters say."""
+    value = loss(trial.params)
+    limits = {name: value - 0.2 * i for i, name in enumerate(opt.constraints)}
+    several = len(opt.directions) > 1
+    if trial.id % 7 == 3:
+        opt.fail(trial)
+    elif trial.id % 5 == 4 and limits:  # a run that gives the values of the constraints only
+        opt.tell(trial, None, constraints=limits)
+    else:
+        std = [0.1, 0.2] if several and trial.id % 5 == 4 else None
+        opt.tell(trial, [value, value**2] if several else value, constraints=limits, std=std)
 
 
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -78,10 +97,16 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "pool thompson": (POOL, {"acquisition": "thompson", "duplicates": "avoid"}),
     "pool exact logei": (POOL, {"acquisition": "logei", "surrogate": "exact"}),
     "fixed": (POOL, {"surrogate": bo.BKB(rbf(2, [0.3, 10.0]), noise=0.01), "fit": False, "beta": 2.0}),
-    "batch schedule": (POOL, {"beta": confidence.Batch(confidence.Srinivas(delta=0.2))}),
+    "schedule": (POOL, {"beta": confidence.Srinivas(delta=0.2)}),
+    "conditional": (TREE, {}),
+    "several objectives": (BOX, {"directions": ["minimize", "maximize"]}),
+    "constraints": (BOX, {"constraints": ["heat", "weight"]}),
+    "deterministic": (MIXED, {"deterministic": True, "perturbations": False}),
 }
-#: Asks before and after the break: many for the plain cases, fewer for the variants, which would take too long.
-HALF = {name: 25 if name in ("box", "mixed", "grid", "pool") else 13 for name in CASES}
+#: Cases that the fast suite plays; the others change an option that the file holds as these.
+FAST = ("pool", "conditional", "several objectives", "constraints", "box by PKAWV", "fixed")
+#: Asks before and after the break: past the start-up, with fits before and after it.
+HALF = 12
 
 
 def optimizer(name: str) -> bo.Optimizer:
@@ -89,49 +114,87 @@ def optimizer(name: str) -> bo.Optimizer:
     return bo.Optimizer(space, **{"seed": 11, "n_startup_trials": 6, **options})
 
 
-@pytest.fixture(scope="module")
-def continued(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """For each case: some asks here, saved; then as many in one new process for all of them."""
-    folder = tmp_path_factory.mktemp("states")
-    asked = {}
-    for name in CASES:
+def queued(opt: bo.Optimizer) -> None:
+    opt.enqueue({"x": 0.125})
+    opt.enqueue({})
+
+
+def moved(opt: bo.Optimizer) -> None:
+    opt.set_space({"x": (0.2, 2.0), "kind": ["a", None, True], "new": bo.Ordinal([1, 2, 4])})
+
+
+#: What happens before the break, in the mixed space: after how many asks, and what.
+MOMENTS: dict[str, tuple[int, Any]] = {
+    "before the first ask": (0, lambda opt: None),
+    "in the start-up": (4, lambda opt: None),
+    "all pending": (7, lambda opt: opt.ask(3)),
+    "all failed": (0, lambda opt: opt.fail(opt.ask(8))),
+    "with a queue": (8, queued),
+    "with another space": (9, moved),
+    "with another space and a queue that does not fit": (9, lambda opt: (opt.enqueue({"n": 7}), moved(opt))),
+    "after past data": (2, lambda opt: opt.tell({"x": 0.1 + 0.2, "n": 7, "kind": None, "step": 0.3}, 1.5)),
+}
+
+
+def at_moment(name: str) -> bo.Optimizer:
+    n, happen = MOMENTS[name]
+    opt = optimizer("mixed")
+    advance(opt, n)
+    happen(opt)
+    return opt
+
+
+def test_break_in_a_new_process_changes_no_bit(tmp_path: Path) -> None:
+    expected = {}
+    for name in FAST:
         opt = optimizer(name)
-        asked[name] = advance(opt, HALF[name])
+        advance(opt, HALF)
         assert {t.state for t in opt.trials} == {"RUNNING", "COMPLETE", "FAIL"}
-        opt.save(folder / f"{name}.bkb")
+        opt.save(tmp_path / f"{name}.bkb")
+        expected[name] = advance(opt, HALF)
+    for name in MOMENTS:
+        opt = at_moment(name)
+        opt.save(tmp_path / f"{name}.bkb")
+        expected[name] = advance(opt, 6)
     program = (
         "import importlib.util, json, sys, pathlib\n"
         "import torch, bkbopt as bo\n"
         "torch.set_num_threads(1)\n"
-        "spec = importlib.util.spec_from_file_location('tests_persistence', sys.argv[1])\n"
+        "spec = importlib.util.spec_from_file_location('tests_saving', sys.argv[1])\n"
         "module = importlib.util.module_from_spec(spec)\n"
         "spec.loader.exec_module(module)\n"
-        "folder = pathlib.Path(sys.argv[2])\n"
-        "out = {p.stem: module.advance(bo.Optimizer.load(p), module.HALF[p.stem]) for p in folder.glob('*.bkb')}\n"
-        "print(json.dumps(out))\n"
+        "paths = sorted(pathlib.Path(sys.argv[2]).glob('*.bkb'))\n"
+        "n = {p: 6 if p.stem in module.MOMENTS else module.HALF for p in paths}\n"
+        "print(json.dumps({p.stem: module.advance(bo.Optimizer.load(p), n[p]) for p in paths}))\n"
     )
-    command = [sys.executable, "-c", program, str(Path(__file__).resolve()), str(folder)]
+    command = [sys.executable, "-c", program, str(Path(__file__).resolve()), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    for name, rest in json.loads(done.stdout).items():
-        asked[name] += rest
-    return asked
+    assert json.loads(done.stdout) == expected
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_break_in_a_new_process_changes_no_bit(name: str, continued: dict[str, list[str]]) -> None:
-    assert continued[name] == advance(optimizer(name), 2 * HALF[name])
-
-
-@pytest.mark.parametrize("name", ["box", "mixed", "grid", "pool"])
-@pytest.mark.parametrize("at", [0, 5, 8])
-def test_break_at_any_step_changes_no_bit(name: str, at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", slow_but(["mixed", "grid"], CASES))  # the others go through a new process
+def test_break_in_the_same_process_changes_no_bit(name: str, tmp_path: Path) -> None:
     opt = optimizer(name)
-    asked = advance(opt, at)
+    advance(opt, HALF)
     opt.save(tmp_path / "s")
-    assert asked + advance(bo.Optimizer.load(tmp_path / "s"), 12 - at) == advance(optimizer(name), 12)
+    assert advance(bo.Optimizer.load(tmp_path / "s"), 6) == advance(opt, 6)
 
 
-@pytest.mark.parametrize("name", ["box", "mixed", "pool", "fixed", "box with known noise"])
+@pytest.mark.parametrize("name", ["mixed", "conditional", "several objectives", "pool"])
+def test_state_file_holds_the_log_and_no_model(name: str, tmp_path: Path) -> None:
+    opt = optimizer(name)
+    advance(opt, HALF)
+    opt.save(tmp_path / "s")
+    state: Any = files.load(tmp_path / "s", kind=KIND)
+    parts = "arguments entropy beta surrogate spaces pool trials order waiting diagnostics"
+    assert sorted(state) == sorted(parts.split())
+    assert sorted(state["surrogate"]) == ["class", "kernel", "options"]
+    opt.ask()  # a model more, and a trial more
+    opt.save(tmp_path / "t")
+    assert (tmp_path / "t").stat().st_size - (tmp_path / "s").stat().st_size < 1000
+
+
+@pytest.mark.parametrize("name", ["mixed", "pool", "fixed", "constraints", "conditional"])
 def test_everything_that_can_be_read_comes_back(name: str, tmp_path: Path) -> None:
     opt = optimizer(name)
     advance(opt, 15)
@@ -157,6 +220,18 @@ def test_saving_changes_nothing_and_a_second_file_is_the_same(tmp_path: Path) ->
     bo.Optimizer.load(tmp_path / "a").save(tmp_path / "c")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
     assert asked + advance(opt, 8) == advance(optimizer("mixed"), 18)
+
+
+def test_a_space_that_moved_is_read_the_same_before_the_first_ask(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 2.0), "gone": ["a", "b"]}, seed=0, n_startup_trials=4)
+    for _ in range(5):
+        trial = opt.ask()
+        opt.tell(trial, trial.params["x"])
+    opt.set_space({"x": (0.0, 1.0)})
+    opt.save(tmp_path / "state")
+    assert torch.equal(bo.Optimizer.load(tmp_path / "state").observed()[0], opt.observed()[0])
+    assert torch.equal(bo.Optimizer.load(tmp_path / "state").encode([{"x": 0.5}]), opt.encode([{"x": 0.5}]))
+    assert bo.Optimizer.load(tmp_path / "state").predict({"x": 0.5}) == opt.predict({"x": 0.5})
 
 
 def test_told_digits_survive(tmp_path: Path) -> None:
@@ -211,8 +286,7 @@ def test_objects_that_came_and_went_are_given_in_order_of_appearance(tmp_path: P
     assert advance(again, 8) == advance(b, 8)
 
 
-@pytest.mark.parametrize("fit", [True, False])
-@pytest.mark.parametrize("resample", ["delayed", "every"])
+@pytest.mark.parametrize(("fit", "resample"), sweep([True, False], ["delayed", "every"]))
 def test_gpytorch_kernel_is_given_again_and_keeps_what_was_fitted(fit: bool, resample: str, tmp_path: Path) -> None:
     def surrogate() -> bo.BKB:
         kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.MaternKernel(nu=2.5, ard_num_dims=2))
@@ -275,7 +349,7 @@ def test_pool_that_changed_keeps_the_encoding_of_the_first(pool: Any, tmp_path: 
     assert advance(again, 8) == advance(b, 8)
 
 
-@pytest.mark.parametrize("name", ["box", "grid", "grid thompson", "pool", "pool thompson"])
+@pytest.mark.parametrize("name", ["mixed", "grid", "pool"])
 def test_constraint_is_given_again(name: str, tmp_path: Path) -> None:
     def feasible(params: Any) -> bool:
         return float(next(iter(params.values()))) * 7.3 % 1.0 > 0.4
@@ -328,17 +402,19 @@ def test_foreign_files_are_refused(content: bytes, tmp_path: Path) -> None:
 
 def test_foreign_archives_and_other_kinds_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=np.zeros(3))
-    storage.save(tmp_path / "b", {"x": 1}, kind="something else")
+    files.save(tmp_path / "b", {"x": 1}, kind="something else")
     for name in ("a.npz", "b"):
         with pytest.raises(StateFileError):
             bo.Optimizer.load(tmp_path / name)
 
 
-@pytest.mark.parametrize("key", ["options", "beta", "surrogate", "domain", "log", "rng", "modelling", "diagnostics"])
+@pytest.mark.parametrize(
+    "key", ["arguments", "entropy", "beta", "surrogate", "spaces", "trials", "order", "waiting", "diagnostics"]
+)
 def test_state_with_a_part_missing_or_of_the_wrong_type_is_refused(key: str, saved: Path) -> None:
-    state = dict(storage.load(saved, kind="optimizer"))
+    state = dict(files.load(saved, kind=KIND))
     for broken in ({k: v for k, v in state.items() if k != key}, state | {key: "nonsense"}, state | {key: [1.0]}):
-        storage.save(saved, broken, kind="optimizer")
+        files.save(saved, broken, kind=KIND)
         with pytest.raises(StateFileError, match="optimizer"):
             bo.Optimizer.load(saved)
 
@@ -349,7 +425,7 @@ def test_newer_file_is_refused_with_advice(saved: Path, tmp_path: Path) -> None:
             content = old.read(item)
             if item == "state.json":
                 tree = json.loads(content)
-                content = json.dumps(tree | {"format_version": storage.FORMAT_VERSION + 1}).encode()
+                content = json.dumps(tree | {"format_version": files.FORMAT_VERSION + 1}).encode()
             new.writestr(item, content)
     with pytest.raises(StateFileError, match="newer"):
         bo.Optimizer.load(tmp_path / "new")
@@ -363,7 +439,7 @@ def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
 def test_what_cannot_be_saved_leaves_the_old_file(saved: Path) -> None:
     before = saved.read_bytes()
     odd = bo.Optimizer({"x": [object(), object()]}, seed=0)
-    custom = bo.Optimizer(BOX, seed=0, beta=lambda progress: 2.0)
+    custom = bo.Optimizer(BOX, seed=0, beta=lambda context: 2.0)
     for opt, word in ((odd, "choices"), (custom, "beta")):
         with pytest.raises(ArgumentError, match=word):
             opt.save(saved)
