@@ -96,14 +96,14 @@ SEARCH = (
         "search/models.py",
         "            if len(self.pending):\n",
         "            if False:\n",
-        SEVERAL,
+        ("search/test_models.py",),
     ),
     Fault(
         "searches start from the best points, feasible or not",
         "search/models.py",
         "(rank - 1e3 * lost).topk",
         "rank.topk",
-        SEVERAL,
+        ("search/test_models.py",),
     ),
     Fault(
         "random numbers are carried on from arm to arm",
@@ -139,13 +139,6 @@ SEARCH = (
         ".clamp_min_(0.0).div_(model.lam).sqrt_()",
         ".clamp_min_(0.0).sqrt_()",
         POOL,
-    ),
-    Fault(
-        "bounds that an interrupt left half-way are believed",
-        "search/pool_maximizer.py",
-        "cache, self._cache = self._up_to_date(model), None",
-        "cache = self._up_to_date(model)",
-        (*POOL, *LAW),
     ),
     Fault(
         "perturbations go one way only",

@@ -170,3 +170,6 @@ def test_perturbations_along_a_continuum_go_far() -> None:
     x = torch.tensor([0.5, 0.02], dtype=torch.float64)
     X = BoxMaximizer(space).perturbations(x, 200, np.random.default_rng(0))
     assert float((X - x).abs().amax(1).min()) > FAR
+    along_first = X[X[:, 0] != x[0], 0]
+    assert bool((along_first < x[0]).any())
+    assert bool((along_first > x[0]).any())
