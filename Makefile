@@ -11,10 +11,10 @@ STAMP := .venv/.stamp
 DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 
 .DEFAULT_GOAL := help
-.PHONY: help env check docs test example notebooks bench clean
+.PHONY: help env check docs test test-all faults example notebooks bench clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 env: $(STAMP) ## build the environment in .venv
 
@@ -36,6 +36,12 @@ docs: $(STAMP) ## build the reference and the guides to out/docs; a warning is a
 # One BLAS thread a test process: two pools of threads on the same cores slow each other down many times over.
 test: check docs ## make check and make docs, then the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+test-all: check docs ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m "slow or not slow" $(ARGS)
+
+faults: $(STAMP) ## sow faults into copies of the package and see that the fast tests notice; ARGS="--only WORD ..."
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults $(ARGS)
 
 example: $(STAMP) ## tune a real model, screen a real pool, and tune with Optuna
 	$(BIN)/python examples/tune_svm.py

@@ -1,7 +1,7 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
-The full comparisons `quality` and `optuna-quality` take many hours, most of them in the other optimisers, and `papers`
-a quarter of an hour; their results are kept in folders of out/, so that they can be stopped and continued.
+The full comparisons `quality`, `optuna-quality` and `pareto` take hours, most of them in the other optimisers, and
+`papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped and continued.
 `optuna-speed` and `botorch-speed` take half an hour each.
 """
 
@@ -18,6 +18,7 @@ from benchmarks import (
     online_surrogates,
     optuna_quality,
     optuna_speed,
+    pareto,
     pool_speed,
     sample_efficiency,
 )
@@ -38,6 +39,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "optuna-speed": lambda quick: optuna_speed.main(["--quick"] if quick else []),
     "botorch-speed": lambda quick: botorch_speed.main(["--quick"] if quick else []),
     "optuna-quality": lambda quick: optuna_quality.main(["--quick"] if quick else []),
+    "pareto": lambda quick: pareto.main(["--quick"] if quick else []),
 }
 
 

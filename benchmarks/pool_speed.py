@@ -36,7 +36,7 @@ from benchmarks.algorithm1 import (
 from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
 from bkbopt.kernels import rbf
 from bkbopt.posterior.model import Model
-from bkbopt.search.pool_maximizer import Choice, PoolMaximizer
+from bkbopt.search.pool_maximizer import Argmax, PoolMaximizer
 
 __all__ = ["Form", "Outcome", "choices_that_agree", "main", "run_core", "run_literal", "run_optimizer", "time_forms"]
 
@@ -121,7 +121,7 @@ class _TimedSearch(PoolMaximizer):
         finally:
             self.seconds["bounds"] += time.perf_counter() - start
 
-    def _refine(self, *args: object) -> Choice:
+    def _refine(self, *args: object) -> Argmax:
         start = time.perf_counter()
         try:
             return super()._refine(*args)  # type: ignore[arg-type]

@@ -3,11 +3,11 @@
 from bkbopt import confidence, errors, kernels
 from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.minimizing import minimize
+from bkbopt.optimizer.minimizing import maximize, minimize
 from bkbopt.optimizer.theory import theory
-from bkbopt.search.pool_candidates import Pool
-from bkbopt.search.trials import Trial
-from bkbopt.spaces.space import Categorical, Float, Int, Space
+from bkbopt.optimizer.trials import Trial
+from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
 from bkbopt.surrogates import BKB, ExactGP, FourierGP
 
 __version__ = "0.1.0"
@@ -21,12 +21,14 @@ __all__ = [
     "Int",
     "LearnerSurrogate",
     "Optimizer",
+    "Ordinal",
     "Pool",
     "Space",
     "Trial",
     "confidence",
     "errors",
     "kernels",
+    "maximize",
     "minimize",
     "theory",
 ]

@@ -12,9 +12,9 @@ microseconds, which is why it exists (`benchmarks/kernel_overhead.py` prints the
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -198,19 +198,6 @@ class ARDKernel:
         lp = -((self.log_lengthscale - self.prior_loc) ** 2).sum() / (2.0 * 3.0)
         lp = lp - (self.log_hamming**2).sum() / 2.0
         return lp - self.log_outputscale**2 / (2.0 * 0.5**2)
-
-    def state_dict(self) -> dict[str, object]:
-        """The kernel whole, for a state file."""
-        sizes = [len(self.log_lengthscale), list(self.categorical)]
-        return {"form": self.form, "sizes": sizes, "prior_loc": self.prior_loc, "theta": self.theta}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "ARDKernel":
-        """The inverse of `state_dict`."""
-        n, categorical = state["sizes"]
-        nothing = torch.zeros(n + len(categorical) + 1, dtype=torch.float64)
-        blank = cls(nothing[:n], nothing[-1], nothing[n:-1], tuple(categorical), state["form"], state["prior_loc"])
-        return blank.with_theta(state["theta"])
 
 
 def matern52(

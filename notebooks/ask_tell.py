@@ -111,9 +111,9 @@ for number, trial in enumerate(batch):
 _ = ax.set_title("four trials in flight, numbered as they were proposed")
 
 # %% [markdown]
-# Results may come in any order, at any time, or not at all. A trial that gave no value is *failed*: the search then
-# keeps away from its neighbourhood, and no invented value enters the data. `useful_workers` says how many trials it
-# pays to have in flight now: few while each answer changes the picture, more later.
+# Results may come in any order, at any time, or not at all. A trial that gave no value is *failed*: the search learns
+# where trials fail and keeps away from there, and no invented value enters the data. `useful_workers` says how many
+# trials it pays to have in flight now: few while each answer changes the picture, more later.
 
 # %%
 first, second, third, fourth = batch
@@ -147,9 +147,10 @@ print(f"{len(informed.trials)} trials, the first of our own is {dict(informed.as
 #
 # ## Forbidden settings, and settings that fail
 #
-# A constraint that you can *state* is a function of the settings; nothing outside of it is ever proposed. One that you
-# can only *run into* shows by failing trials. Here fine grinds must not be hot, and, what nobody knows, the grinder
-# jams at its coarsest steps.
+# A constraint that you can *state* is a function of the settings; nothing outside of it is ever proposed. One that each
+# run *measures* is named by `constraints=` and told beside the value (the README shows it). One that you can only *run
+# into* shows by failing trials. Here fine grinds must not be hot, and, what nobody knows, the grinder jams at its
+# coarsest steps.
 
 
 # %%
@@ -174,8 +175,8 @@ print(f"forbidden trials: {sum(not allowed(trial.params) for trial in careful.tr
 # %% [markdown]
 # ## A break in the middle
 #
-# One file holds everything, the random numbers included. A loaded optimizer goes on as if nothing had happened, to the
-# last bit, in a new process or on another day.
+# One file holds the options and the log of all trials; models and random numbers follow from them. A loaded optimizer
+# goes on as if nothing had happened, to the last bit, in a new process or on another day.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:

@@ -128,7 +128,7 @@ print(f"regret of the recommendation: {values.max() - values[opt.recommend().ind
 #
 # One step: learn a value, and ask for mean and variance at some hundred candidates. The three contestants get random
 # points, the worst case; the one that faces a rough kernel runs into its budget, `max_inducing`. Memory is that of the
-# arrays of the model's state.
+# surrogate's arrays.
 
 # %%
 SMOOTH, ROUGH = bo.kernels.rbf(4, lengthscale=0.7), bo.kernels.matern52(4, lengthscale=0.3)
@@ -142,12 +142,23 @@ X = np.random.default_rng(2).random((SIZES[-1] + 100, 4))
 CANDIDATES = np.random.default_rng(3).random((500, 4))
 
 
-def bytes_of(state):
-    """Memory of the arrays in a state, however deep."""
-    if isinstance(state, torch.Tensor | np.ndarray):
-        return state.nbytes
-    parts = state.values() if isinstance(state, dict) else state if isinstance(state, list | tuple) else ()
-    return sum(map(bytes_of, parts))
+def bytes_of(surrogate):
+    """Memory of its arrays, however deep, each counted once."""
+    seen, parts, arrays = set(), [surrogate], {}
+    while parts:
+        part = parts.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, torch.Tensor):
+            arrays[part.untyped_storage().data_ptr()] = part.untyped_storage().nbytes()
+        elif isinstance(part, np.ndarray):
+            arrays[part.ctypes.data] = part.nbytes
+        elif isinstance(part, dict | list | tuple):
+            parts += part.values() if isinstance(part, dict) else part
+        elif type(part).__module__.startswith("bkbopt"):
+            parts += vars(part).values()
+    return sum(arrays.values())
 
 
 def step_costs(surrogate, most, steps=15):
@@ -162,7 +173,7 @@ def step_costs(surrogate, most, steps=15):
             surrogate.posterior(CANDIDATES).variance  # and with it the mean
             seconds.append(time.perf_counter() - start)
         told = t + steps
-        rows.append((t, min(seconds), bytes_of(surrogate.state_dict()) / 1e6, len(surrogate.inducing)))
+        rows.append((t, min(seconds), bytes_of(surrogate) / 1e6, len(surrogate.inducing)))
     return np.array(rows)
 
 
@@ -176,7 +187,7 @@ pd.DataFrame(
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
-for ax, column, scale, label in ((axes[0], 1, 1e3, "time of a step (ms)"), (axes[1], 2, 1.0, "state (MB)")):
+for ax, column, scale, label in ((axes[0], 1, 1e3, "time of a step (ms)"), (axes[1], 2, 1.0, "arrays (MB)")):
     for (name, rows), series in zip(costs.items(), SERIES, strict=False):
         ax.plot(rows[:, 0], scale * rows[:, column], series.line, marker=series.marker, color=series.colour, label=name)
     ax.set(xscale="log", yscale="log", xlabel="values told, t", ylabel=label)

@@ -313,7 +313,7 @@ def test_callable_sees_objects_where_points_are_row_numbers() -> None:
     rows = torch.arange(4.0, dtype=torch.float64)[:, None]
     assert kernel(rows[:2], rows).tolist() == [[3.0, 2.0, 0.0, 3.0], [2.0, 3.0, 0.0, 2.0]]
     gp = ExactGP(common, 0.1)
-    gp.look_up(words)
+    gp.bind_objects(words)
     gp.observe(rows[:3], [1.0, 0.0, -1.0])
     mean = gp.posterior(rows).mean
     assert float(mean[3]) == pytest.approx(float(mean[0]), rel=1e-12)  # equal words, equal beliefs

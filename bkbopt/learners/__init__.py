@@ -1,17 +1,24 @@
-"""Online kernel learners: predict a row, see its target, learn. All of them keep to `OnlineLearner`."""
+"""Online kernel learners: predict a row, see its target, learn. All of them keep to `OnlineLearner`.
 
-from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
-from bkbopt.learners.feature_bandits import CBRAP, FeatureBandit
-from bkbopt.learners.forks import FORKS, SkeGD
-from bkbopt.learners.gradient import FOGD, NOGD
-from bkbopt.learners.kons import KONS, SketchedKONS
-from bkbopt.learners.linear_bandits import LinearBandit
-from bkbopt.learners.losses import LOSSES, Loss, get_loss
-from bkbopt.learners.pkawv import PKAWV
-from bkbopt.learners.prosnkons import ProsNKONS
-from bkbopt.learners.regression import KernelAWV, OnlineKRR
-from bkbopt.learners.soful import SOFUL
+A learner is imported when it is first asked for: `import bkbopt` does without them.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bkbopt.learners.base import OnlineLearner
+    from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
+    from bkbopt.learners.feature_bandits import CBRAP, FeatureBandit
+    from bkbopt.learners.forks import FORKS, SkeGD
+    from bkbopt.learners.gradient import FOGD, NOGD
+    from bkbopt.learners.kons import KONS, SketchedKONS
+    from bkbopt.learners.linear_bandits import LinearBandit
+    from bkbopt.learners.losses import LOSSES, Loss, get_loss
+    from bkbopt.learners.pkawv import PKAWV
+    from bkbopt.learners.prosnkons import ProsNKONS
+    from bkbopt.learners.regression import KernelAWV, OnlineKRR
+    from bkbopt.learners.soful import SOFUL
 
 __all__ = [
     "BOGD",
@@ -41,3 +48,45 @@ __all__ = [
     "SketchedKONS",
     "get_loss",
 ]
+
+#: The module of each name.
+_MODULES = {
+    "OnlineLearner": "base",
+    "BOGD": "budgeted",
+    "BPAS": "budgeted",
+    "KOGD": "budgeted",
+    "RBP": "budgeted",
+    "Forgetron": "budgeted",
+    "KernelPerceptron": "budgeted",
+    "Projectron": "budgeted",
+    "ProjectronPP": "budgeted",
+    "CBRAP": "feature_bandits",
+    "FeatureBandit": "feature_bandits",
+    "FORKS": "forks",
+    "SkeGD": "forks",
+    "FOGD": "gradient",
+    "NOGD": "gradient",
+    "KONS": "kons",
+    "SketchedKONS": "kons",
+    "LinearBandit": "linear_bandits",
+    "LOSSES": "losses",
+    "Loss": "losses",
+    "get_loss": "losses",
+    "PKAWV": "pkawv",
+    "ProsNKONS": "prosnkons",
+    "KernelAWV": "regression",
+    "OnlineKRR": "regression",
+    "SOFUL": "soful",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """A name of `__all__`, imported now."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

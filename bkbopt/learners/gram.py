@@ -135,7 +135,8 @@ def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | Forei
 def kernel_to_state(kernel: object) -> object:
     """The argument `kernel` for a state file: an `ARDKernel` whole, of others nothing but that there was one."""
     if isinstance(kernel, ARDKernel):
-        return kernel.state_dict()
+        sizes = [len(kernel.log_lengthscale), list(kernel.categorical)]
+        return {"form": kernel.form, "sizes": sizes, "prior_loc": kernel.prior_loc, "theta": kernel.theta}
     return None if kernel is None else {"form": None}
 
 
@@ -153,4 +154,7 @@ def kernel_from_state(state: Any, given: object) -> object:
                 "kernel: this state was saved with a kernel of yours; pass kernel= with the same kernel to load."
             )
         return given
-    return ARDKernel.from_state(state)
+    n, categorical = state["sizes"]
+    blank = torch.zeros(n + len(categorical) + 1, dtype=torch.float64)
+    kernel = ARDKernel(blank[:n], blank[-1], blank[n:-1], tuple(categorical), state["form"], state["prior_loc"])
+    return kernel.with_theta(state["theta"])

@@ -18,11 +18,11 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel, gram
-from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.features import Extension, Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import thin_root
 
-__all__ = ["Span", "project"]
+__all__ = ["RANK_TOLERANCE", "Span", "project"]
 
 #: A residual below this part of k(x, x) is rounding error: the point lies in the span.
 RANK_TOLERANCE = 1e-10
@@ -59,25 +59,22 @@ class Span:
         Z = features(X)
         return cls(features, Z, GaussianState.from_data(Z, n, s, lam))
 
-    def embed(self, x: Tensor) -> tuple[Tensor, float, bool]:
-        """Features `(r,)` and residual of the point `x (d,)`, and whether it is beyond the span."""
-        z, prior = self.features(x[None])[0], float(self.features.kernel.diag(x[None])[0])
-        residual = prior - float(z @ z)
-        return z, max(residual, 0.0), residual > RANK_TOLERANCE * prior
-
     def observe(self, row: int, x: Tensor, y: float) -> "Span":
         """One more value `y` of the unique point `x (d,)` number `row`, which may be a new one: O(m r + r^2)."""
         Z = self.Z if row < len(self.Z) else torch.cat([self.Z, self.features(x[None])])
         return Span(self.features, Z, self.state.update(Z[row], y))
 
-    def widen(self, x: Tensor, X: Tensor, n: Tensor, s: Tensor, least: float = 0.0) -> "Span":
-        """The span with the function k(x, .) in it, where that is beyond it by more than `least`: O(u r + r^2).
+    def widen(self, x: Tensor, X: Tensor, n: Tensor, s: Tensor) -> "Span":
+        """The span with the function k(x, .) in it, where that is beyond it: O(u r + r^2).
 
         `X (u, d)`, `n (u,)` and `s (u,)` are all observations.
         """
-        z, residual, beyond = self.embed(x)
-        if not beyond or residual <= least:
+        z, prior = self.features(x[None])[0], float(self.features.kernel.diag(x[None])[0])
+        residual = prior - float(z @ z)
+        if residual <= RANK_TOLERANCE * prior:
             return self
-        c = (self.features.kernel(X, x[None])[:, 0] - self.Z @ z) / residual**0.5
-        state = self.state.append(self.Z, c, n, s)
-        return Span(self.features.append(x, z, residual), torch.cat([self.Z, c[:, None]], 1), state)
+        more = Extension(self.features, x[None], z[None], z.new_tensor([[residual**-0.5]]))
+        C = more.columns(X, self.Z)
+        NC = n[:, None] * C
+        state = self.state.append(self.Z.T @ NC, C.T @ NC, C.T @ s)
+        return Span(more.whole(), torch.cat([self.Z, C], 1), state)

@@ -20,21 +20,20 @@ import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt._support.threads import threads_for
+from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, ScaledKernel
 from bkbopt.learners.recipes import is_learner, recipe_of, settings_of
-from bkbopt.learners.spans import Span, project
-from bkbopt.posterior.features import Nystrom
-from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.pending import Fantasy, extension_by
 
 if TYPE_CHECKING:
     from bkbopt.learners import OnlineLearner
@@ -48,7 +47,7 @@ REFACTOR_EVERY = 512
 BULK = 32
 
 
-class LearnerSurrogate(SurrogateBase):
+class LearnerSurrogate(SurrogateBase[Fantasy]):
     """An online learner as a surrogate: its mean, with the variance of a Gaussian state on its own functions.
 
     After a refit of the hyper-parameters, or when a value exceeds all before by so much that the unit changes, the
@@ -106,7 +105,12 @@ class LearnerSurrogate(SurrogateBase):
 
     # -- learning ------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: Tensor, y: Tensor) -> None:
+    def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
+        if bool((weight != 1.0).any()):
+            raise ArgumentError(
+                f"std: expected none with surrogate={self.learner!r}, since an online learner weighs all values alike, "
+                "got known noise; use surrogate='bkb' or 'exact'."
+            )
         first = not len(self.observations)
         rows = self.observations.add(X, y)
         if not self._units_hold(X, y) or self._learner is None:
@@ -165,7 +169,6 @@ class LearnerSurrogate(SurrogateBase):
         if scratch:
             self._span = self._project(learnt)
             self._steps = 0
-            self._epoch += 1
         self._points, self._basis = learnt.points, learnt.basis
         assert self._span is not None
         features = self._span.features
@@ -184,7 +187,6 @@ class LearnerSurrogate(SurrogateBase):
         assert span is not None
         for x in self._tensor(new[len(old) :]):
             span = span.widen(x, obs.X, obs.n, obs.s)
-        self._epoch += span is not self._span and span.features.size > self._span.features.size  # type: ignore[union-attr]
         self._span = span
         return True
 
@@ -201,13 +203,11 @@ class LearnerSurrogate(SurrogateBase):
     def _tensor(self, A: "np.ndarray[Any, Any]") -> Tensor:
         return torch.as_tensor(A, dtype=torch.float64, device=self.device)
 
-    @torch.no_grad()
-    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
-        """See `Surrogate`. The learner begins anew."""
-        self.observations, self._kernel, self.noise = observations, kernel, noise
+    def _relearn(self) -> None:
+        """The learner begins anew."""
         self._learner = self._span = None
         self._unit = self._prior = 0.0
-        if len(observations):
+        if len(self.observations):
             X, means = self._replayed()
             self._units_hold(X, means)
             self._begin(X, means)
@@ -223,37 +223,35 @@ class LearnerSurrogate(SurrogateBase):
 
         return both
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """See `SurrogateBase`."""
+        other = super().__deepcopy__(memo)
+        other._learner = copy.deepcopy(self._learner, memo)
+        return other
+
     # -- reading -------------------------------------------------------------------------------------------------
 
-    @property
-    def model(self) -> Model:
-        """See `Surrogate`."""
-        if self._span is None:
-            raise not_ready()
-        return self._as_model(self._span.features, self._span.state, self._w)
+    def _posterior(self) -> Fantasy:
+        assert self._span is not None
+        return Fantasy.start(self._span.features, self._span.Z, self._span.state)
 
-    def _as_model(self, features: Nystrom, state: GaussianState, w: Tensor) -> Model:
-        return Model(features, w, state.root, state.lam, self._epoch, state.V)
+    def _as_model(self, known: Fantasy) -> Model:
+        features, state = known.features, known.state
+        w = torch.cat([self._w, self._w.new_zeros(features.size - len(self._w))])
+        return Model(features, w, state.root, state.lam, V=state.V)
 
-    @torch.no_grad()
-    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
-        """See `Surrogate`."""
-        if self._span is None:
-            raise not_ready()
-        X = torch.cat([pending, failed])
-        if not len(X):
-            return self.model
-        obs, span = self.observations, self._span
-        for x in X:
-            # What the noise hides is not worth a function.
-            span = span.widen(x, obs.X, obs.n, obs.s, 1e-3 * self.noise)
-        w = torch.cat([self._w, self._w.new_zeros(span.features.size - len(self._w))])
-        state = span.state.hallucinate(span.features(X)).with_mean(w)
-        if len(failed):
-            state = state.lied_to(span.features(failed), lie)
-        # What is imagined is taken back later, and V shrinks then.
-        self._epoch += 2
-        return replace(self._as_model(span.features, state, state.w), epoch=self._epoch - 1)
+    def _count(self, known: Fantasy, X: Tensor) -> Fantasy:
+        """The span is widened first by what it does not see of the points, unless the noise hides it."""
+        Z, kernel = known.features(X), known.features.kernel
+
+        def pays(_: float, residual: float, x: Tensor) -> bool:
+            return residual > max(1e-3 * self.noise, RANK_TOLERANCE * float(kernel.diag(x[None])[0]))
+
+        more = extension_by(known.features, known.state, X, Z, None, pays)
+        if more is not None:
+            Z = torch.cat([Z, more.columns(X, Z)], 1)
+            known = known.append(more, self.observations)
+        return known.count(X, Z)
 
     @property
     def inducing(self) -> Tensor:
@@ -284,34 +282,6 @@ class LearnerSurrogate(SurrogateBase):
     def log_growth(self) -> float:
         """An upper bound of logdet(I + K / lam), whatever the functions: O(r^3)."""
         return 0.0 if self._span is None else self._span.state.log_determinant() + float(self._unseen().sum())
-
-    # -- state files ---------------------------------------------------------------------------------------------
-
-    def state_dict(self) -> dict[str, object]:
-        """See `Surrogate`."""
-        numbers = {k: getattr(self, k) for k in _NUMBERS}
-        out: dict[str, object] = {"observations": self.observations.state_dict(), "numbers": numbers}
-        if self._learner is not None and self._span is not None:
-            span = {"S": self._span.features.S, "W": self._span.features.W, "Z": self._span.Z}
-            out |= {"learner": self._learner.state_dict(), "span": span, "state": vars(self._span.state)}
-            out |= {"points": self._points, "basis": self._basis, "w": self._w}
-        return out
-
-    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
-        """See `Surrogate`."""
-        s: dict[str, Any] = state
-        self.observations = Observations.from_state(s["observations"])
-        self._kernel = kernel
-        for name, value in s["numbers"].items():
-            setattr(self, name, value)
-        if "learner" in s and kernel is not None:
-            self._learner = self._recipe.cls.from_state(s["learner"], _divided(kernel, self._prior or 1.0))
-            features = Nystrom(kernel, s["span"]["S"], s["span"]["W"])
-            self._span = Span(features, s["span"]["Z"], GaussianState(**s["state"]))
-            self._points, self._basis, self._w = s["points"], s["basis"], s["w"]
-
-
-_NUMBERS = ("noise", "_unit", "_prior", "_steps", "_epoch")
 
 
 def _power_above(value: float) -> float:

@@ -1,77 +1,110 @@
 """The optimizer's arguments, checked: what people pass, as the objects that the optimizer works with."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
 
-from bkbopt._support.arrays import as_values, check_count
-from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.learners.recipes import is_learner
+from bkbopt._support.arrays import check_choice, check_count
+from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
+from bkbopt.learners.recipes import RECIPES, is_learner
 from bkbopt.learners.surrogate import LearnerSurrogate
-from bkbopt.optimizer.names import surrogate_named
-from bkbopt.search.box_candidates import BoxDomain
-from bkbopt.search.candidates import Params
-from bkbopt.search.pool_candidates import Pool, PoolDomain
-from bkbopt.search.trials import Trial
+from bkbopt.search.acquisition import Acquisition
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, rule_of
+from bkbopt.search.evaluations import Problem
+from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.space import Space
-from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
 
 if TYPE_CHECKING:
     from bkbopt.learners import OnlineLearner
 
-__all__ = ["as_domain", "as_surrogate", "checked_seed", "checked_value", "trial_id"]
+__all__ = ["SURROGATES", "as_directions", "as_names", "as_problem", "as_rule", "as_surrogate", "checked_seed"]
+
+#: The surrogates by the names that users write; every other name is one of an online learner.
+SURROGATES: dict[str, Any] = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP}
 
 
-def as_domain(
-    given: Any, feasible: Callable[[Params], bool] | None, seed: int, fit: bool, has_kernel: bool
-) -> BoxDomain | PoolDomain:
-    """The domain that the user means; a list of (low, high) tuples is a space, an array is a pool."""
+def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
+    """The space or pool that the user means; a list of (low, high) tuples is a space, an array is a pool."""
     if isinstance(given, Pool):
-        return PoolDomain(given, feasible, scale=fit, has_kernel=has_kernel)
+        return Problem(pool=EncodedPool(given, scale=fit, has_kernel=has_kernel))
     pairs = (
         isinstance(given, list | tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given) and len(given) > 0
     )
     if isinstance(given, Space | Mapping) or pairs:
-        return BoxDomain(Space.parse(list(given) if pairs else given), feasible, seed)
+        return Problem(space=Space.parse(list(given) if pairs else given))
     if hasattr(given, "iloc") or isinstance(given, np.ndarray | Tensor | list | tuple):
-        return PoolDomain(Pool(given), feasible, scale=fit, has_kernel=has_kernel)
+        return Problem(pool=EncodedPool(Pool(given), scale=fit, has_kernel=has_kernel))
     raise ArgumentTypeError(
         "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame or a list "
         f"of arms, got {type(given).__name__}."
     )
 
 
-def as_surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
+def as_surrogate(given: "str | Surrogate | OnlineLearner | None", fit: bool) -> Surrogate:
     """A surrogate of our own from a name, an instance without data (copied), a learner without data, or None."""
-    if given is None or isinstance(given, str):
-        return surrogate_named("bkb" if given is None else given)
+    surrogate = _surrogate(given)
+    if not fit and not (surrogate.has_kernel and surrogate.fixed_noise):
+        raise ArgumentError(
+            "fit: expected a surrogate with kernel and noise given when fit=False, since nothing is fitted."
+        )
+    return surrogate
+
+
+def _surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
+    if given is None:
+        return BKB()
+    if isinstance(given, str):
+        if given not in SURROGATES and given not in RECIPES:
+            names = ", ".join((*SURROGATES, *RECIPES))
+            raise ArgumentError(f"surrogate: expected one of {names}, or an instance, got {given!r}.")
+        return SURROGATES[given]() if given in SURROGATES else LearnerSurrogate(learner=given)
     if is_learner(given):
         return LearnerSurrogate(learner=given)
     # isinstance of a protocol would read its properties, which are not ready before the first observation.
-    if isinstance(given, type) or not hasattr(type(given), "hallucinate"):
+    if isinstance(given, type) or not hasattr(type(given), "fantasy"):
         raise ArgumentTypeError(f"surrogate: expected a name or an instance such as bo.BKB(), got {given!r}.")
     if len(given.observations):
         raise ArgumentError("surrogate: expected one without data, got one that has observed points; pass a new one.")
     return copy.deepcopy(given)
 
 
-def trial_id(trial: Any) -> int:
-    """The id that a trial or an integer stands for."""
-    if isinstance(trial, Trial):
-        return trial.id
-    if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
-        return int(trial)
-    raise ArgumentTypeError(f"trial: expected a trial, its id, or a dict of parameters, got {type(trial).__name__}.")
+def as_rule(given: str | Acquisition) -> AcquisitionRule:
+    """The acquisition rule of a name or of a callable."""
+    if isinstance(given, str):
+        check_choice("acquisition", given, tuple(ACQUISITIONS))
+    elif isinstance(given, type) or not callable(given):
+        raise ArgumentTypeError(
+            f"acquisition: expected one of {tuple(ACQUISITIONS)} or a callable (mean, variance) -> scores, "
+            f"got {given!r}."
+        )
+    return rule_of(given)
 
 
-def checked_value(value: Any) -> float:
-    """One finite number; an array of one element will do."""
-    if value is None:
-        raise ArgumentTypeError("value: expected a finite number, got None; call fail for a trial without a value.")
-    return float(as_values(value, 1, name="value").detach()[0])
+def as_directions(direction: str, directions: Sequence[str] | None) -> tuple[str, ...]:
+    """One direction for each objective."""
+    allowed = ("minimize", "maximize")
+    if directions is None:
+        return (check_choice("direction", direction, allowed),)
+    if isinstance(directions, str) or not isinstance(directions, Sequence) or not directions:
+        raise ArgumentTypeError(f"directions: expected a list of directions, one an objective, got {directions!r}.")
+    out = tuple(check_choice("directions", one, allowed) for one in directions)
+    if len(out) > 1:
+        with extra("botorch"):
+            import botorch  # noqa: F401  decomposes the space of several objectives
+    return out
+
+
+def as_names(argument: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Distinct names."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
+        raise ArgumentTypeError(f"{argument}: expected a list of names, got {given!r}.")
+    if len(set(given)) < len(given):
+        raise ArgumentError(f"{argument}: expected distinct names, got {tuple(given)}.")
+    return tuple(given)
 
 
 def checked_seed(seed: Any) -> int | None:

@@ -1,24 +1,24 @@
-"""The loop for people who do not want to write it: minimise a function, on any executor."""
+"""The whole loop: minimise or maximise a function, on any executor."""
 
 import functools
 import queue
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from bkbopt._support.arrays import check_count, check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.search.trials import Trial
+from bkbopt.optimizer.trials import RUNNING, Trial
 
-__all__ = ["minimize"]
+__all__ = ["maximize", "minimize"]
 
 #: Trials between two regret certificates, which cost about as much as an ask.
 CERTIFY_EVERY = 10
 
 
 def minimize(
-    f: Callable[[dict[str, Any]], float],
+    f: Callable[[dict[str, Any]], Any],
     space: Any,
     n_trials: int | None = None,
     *,
@@ -31,10 +31,11 @@ def minimize(
     stop_at_regret: float | None = None,
     **options: Any,
 ) -> Optimizer:
-    """Minimise `f(params) -> float` (or maximise it, with `direction="maximize"`).
+    """Minimise `f(params) -> float`; see `maximize` too.
 
     Args:
-        f: the black box. With processes or a cluster it must be importable there.
+        f: the black box. It returns a number, one for each of several objectives, or a pair of that and a dict of the
+            values of outcome constraints. With processes or a cluster it must be importable there.
         space: a space, a pool, or an `Optimizer` to go on with.
         n_trials: trials to make; None for as many as `timeout` or `stop_at_regret` allow.
         timeout: seconds after which no trial is started; those running are waited for.
@@ -42,7 +43,8 @@ def minimize(
         executor: anything with `submit(f, params) -> future` with `add_done_callback`, as in `concurrent.futures`;
             results enter as they come. None evaluates here, one by one.
         n_workers: trials kept in flight with an executor; by default its number of workers where it tells, else 2.
-        catch: exceptions of `f` that fail a trial; others end the run.
+        catch: exceptions of `f` that fail a trial; others end the run. What ends a run, an interrupt too, fails the
+            trials that are running.
         show_progress_bar: a bar on standard error.
         stop_at_regret: end once the regret certificate falls below this, in units of y.
         options: passed to `Optimizer`.
@@ -90,6 +92,24 @@ def minimize(
     return optimizer
 
 
+def maximize(f: Callable[[dict[str, Any]], Any], space: Any, n_trials: int | None = None, **more: Any) -> Optimizer:
+    """Maximise `f(params) -> float`: `minimize` with `direction="maximize"`; `more` are its other arguments.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> opt = bo.maximize(lambda params: -((params["x"] - 0.3) ** 2), {"x": (0.0, 1.0)}, n_trials=15, seed=0)
+        >>> abs(opt.recommend().params["x"] - 0.3) < 0.05
+        True
+    """
+    if "direction" in more or "directions" in more:
+        raise ArgumentError("direction: maximize has its direction; call minimize with direction or directions.")
+    if isinstance(space, Optimizer):
+        if space.directions != ("maximize",):
+            raise ArgumentError(f"space: expected an optimizer to maximize, got one to {', '.join(space.directions)}.")
+        return minimize(f, space, n_trials, **more)
+    return minimize(f, space, n_trials, direction="maximize", **more)
+
+
 def _several(name: str, given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
     """One thing or an iterable of them, as a tuple of what fits."""
     items = (given,) if fits(given) else tuple(given) if isinstance(given, Iterable) else None
@@ -117,6 +137,13 @@ class _Stop:
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.started = self.ended = 0
         self.asked_to = False
+        self.best: Trial | None = None
+
+    def _is_best(self, trial: Trial) -> bool:
+        if len(trial.values) != 1 or not trial.is_feasible:
+            return False
+        sign = 1.0 if self.optimizer.direction == "maximize" else -1.0
+        return self.best is None or sign * trial.values[0] > sign * self.best.values[0]
 
     def now(self) -> bool:
         """Whether no further trial may start."""
@@ -129,11 +156,12 @@ class _Stop:
         self.ended += 1
         if bar is not None:
             bar.update(1)
-            if self.optimizer._log.n_complete:
-                bar.set_postfix(best=f"{self.optimizer.best_trial.value:.6g}", refresh=False)
+            if self._is_best(trial):
+                self.best = trial
+                bar.set_postfix(best=f"{trial.value:.6g}", refresh=False)
         for callback in self.callbacks:
             self.asked_to |= callback(self.optimizer, trial) is True
-        beyond_startup = self.optimizer._log.n_complete > self.optimizer.n_startup_trials
+        beyond_startup = self.optimizer.n_complete > self.optimizer.n_startup_trials
         if self.regret is not None and beyond_startup and self.ended % CERTIFY_EVERY == 0:
             self.asked_to |= self.optimizer.regret_certificate().bound <= self.regret
 
@@ -152,7 +180,12 @@ def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, catch: tuple[type[Excep
     while not stop.now():
         trial = optimizer.ask()
         stop.started += 1
-        stop.after(_finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch), bar)
+        try:
+            finished = _finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch)
+        except BaseException:
+            _fail_running(optimizer, [trial])
+            raise
+        stop.after(finished, bar)
 
 
 def _run_on(
@@ -165,29 +198,45 @@ def _run_on(
     bar: Any,
 ) -> None:
     done: queue.SimpleQueue[tuple[Trial, Any]] = queue.SimpleQueue()
-    in_flight = 0
-    while in_flight or not stop.now():
-        while in_flight < n_workers and not stop.now():
-            trial = optimizer.ask()
-            stop.started += 1
-            future = executor.submit(f, dict(trial.params))
-            future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
-            in_flight += 1
-        if not in_flight:
-            return
-        trial, future = done.get()
-        in_flight -= 1
-        stop.after(_finish(optimizer, trial, future.result, catch), bar)
+    in_flight: dict[int, tuple[Trial, Any]] = {}
+    try:
+        while in_flight or not stop.now():
+            while len(in_flight) < n_workers and not stop.now():
+                trial = optimizer.ask()
+                stop.started += 1
+                future = executor.submit(f, dict(trial.params))
+                in_flight[trial.id] = (trial, future)
+                future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
+            if not in_flight:
+                return
+            trial, future = done.get()
+            finished = _finish(optimizer, trial, future.result, catch)
+            del in_flight[trial.id]
+            stop.after(finished, bar)
+    finally:
+        for _, future in in_flight.values():
+            if callable(getattr(future, "cancel", None)):
+                future.cancel()
+        _fail_running(optimizer, [trial for trial, _ in in_flight.values()])
 
 
-def _finish(
-    optimizer: Optimizer, trial: Trial, result: Callable[[], float], catch: tuple[type[Exception], ...]
-) -> Trial:
+def _fail_running(optimizer: Optimizer, trials: Iterable[Trial]) -> None:
+    """Fail those of the trials that have not been told: nobody waits for them any more."""
+    for trial in trials:
+        if optimizer.trials[trial.id].state == RUNNING:
+            optimizer.fail(trial)
+
+
+def _finish(optimizer: Optimizer, trial: Trial, result: Callable[[], Any], catch: tuple[type[Exception], ...]) -> Trial:
     """Tell the result, or fail the trial where it is one of the exceptions to catch."""
     try:
         value = result()
     except catch:
-        return optimizer.fail(trial)
-    finished = optimizer.tell(trial, value)
+        failed: Trial = optimizer.fail(trial)
+        return failed
+    constraints = None
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):
+        value, constraints = value
+    finished = optimizer.tell(trial, value, constraints=constraints)
     assert isinstance(finished, Trial)
     return finished

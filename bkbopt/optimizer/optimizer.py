@@ -1,29 +1,31 @@
 """Ask and tell: Bayesian optimisation of a noisy black box with BKB or an exact Gaussian process."""
 
-import copy
-import math
+import functools
 import os
-import time
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, overload
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from bkbopt._support.arrays import as_values, check_choice, check_count
+from bkbopt._support.arrays import check_choice, check_count
 from bkbopt.confidence import Confidence, as_confidence
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError
-from bkbopt.optimizer import persistence
-from bkbopt.optimizer.arguments import as_domain, as_surrogate, checked_seed, checked_value, trial_id
-from bkbopt.search.acquisition import ACQUISITIONS
-from bkbopt.search.candidates import Params
-from bkbopt.search.fitted_model import FittedModel
-from bkbopt.search.pool_candidates import Pool, PoolDomain
-from bkbopt.search.proposing import N_GOOD, lower_bound, propose
+from bkbopt.errors import ArgumentError, ArgumentTypeError, reading_state
+from bkbopt.learners.surrogate import LearnerSurrogate
+from bkbopt.optimizer import results, saving
+from bkbopt.optimizer.arguments import as_directions, as_names, as_problem, as_rule, as_surrogate, checked_seed
+from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.telling import Report, reports_of, trial_id
+from bkbopt.optimizer.trials import Outcome, Trial
+from bkbopt.optimizer.vocabulary import Params
+from bkbopt.search.acquisition import Acquisition
+from bkbopt.search.designer import Options
+from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.reports import Diagnostics, Recommendation, RegretCertificate
-from bkbopt.search.trials import Trial, TrialLog
+from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
 
 if TYPE_CHECKING:
@@ -33,33 +35,56 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimizer"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _locked(method: F) -> F:
+    """One thread at a time."""
+
+    @functools.wraps(method)
+    def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return cast(F, call)
+
 
 class Optimizer:
-    """Suggests where to evaluate a noisy black box next.
+    """Suggests where to evaluate a noisy black box next. It may be used from several threads.
+
+    An optimizer is a log of trials and a designer: what is asked follows from the arguments below and from the trials
+    in the order of their completion, and from nothing else.
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
             anything the surrogate's kernel understands, or a `Pool`). A list of (low, high) tuples is a space.
         direction: "minimize" or "maximize".
+        directions: one of these for each of several objectives, in place of `direction`. Needs BoTorch.
+        constraints: names of outcome constraints; `tell` takes their values, and a point is feasible where all are
+            <= 0.
         seed: of everything random; None draws one.
         n_startup_trials: values to gather by a quasi-random design before the model takes over.
         surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
-        acquisition: "ucb", "logei" or "thompson".
+        acquisition: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores of tensors (n,),
+            differentiable and larger where better, on standardised values that are maximised. With several objectives,
+            constraints or failed trials the criterion is another in any case, see `bkbopt.search.criteria`.
         beta: width of the confidence: None (a practical default), a number of standard deviations, or a schedule of
             `bkbopt.confidence`.
         fit: whether kernel and noise are fitted. Values are then standardised and pool columns scaled to [0, 1];
             a noise given with the surrogate is kept, and is in the user's units. With False everything is taken as it
             is: kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
         duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice.
+        deterministic: whether the same parameters give the same value always.
         feasible: `feasible(params) -> bool`; only points where it holds are proposed.
-        leaps: whether some asks, fewer and fewer, leap away from the best point in one parameter to see if there is a
-            better basin elsewhere (see `bkbopt.search.proposing`). Only in spaces that are not searched as a grid, with
-            `fit=True`, and not by Thompson sampling.
+        perturbations: whether some asks, fewer and fewer, change a single parameter of the best point at random to see
+            if there is a better basin elsewhere (see `bkbopt.search.designer`). Only in spaces that are not searched as
+            a grid, with `fit=True`, and not by Thompson sampling.
 
     Raises:
         ArgumentError: an option is out of range, or the space or pool is refused.
         ArgumentTypeError: an option has the wrong type.
+        MissingPackageError: several objectives, and BoTorch is not installed.
 
     Example:
         >>> import bkbopt as bo
@@ -76,119 +101,172 @@ class Optimizer:
         space_or_pool: Any,
         *,
         direction: str = "minimize",
+        directions: Sequence[str] | None = None,
+        constraints: Sequence[str] = (),
         seed: int | None = None,
         n_startup_trials: int = 10,
         surrogate: "str | Surrogate | OnlineLearner | None" = None,
-        acquisition: str = "ucb",
+        acquisition: str | Acquisition = "ucb",
         beta: float | Confidence | None = None,
         fit: bool = True,
         duplicates: Literal["allow", "avoid"] = "allow",
+        deterministic: bool = False,
         feasible: Callable[[Params], bool] | None = None,
-        leaps: bool = True,
+        perturbations: bool = True,
     ) -> None:
-        self.direction = check_choice("direction", direction, ("minimize", "maximize"))
-        self.acquisition = check_choice("acquisition", acquisition, ACQUISITIONS)
+        self.directions = as_directions(direction, directions)
+        self.constraints = as_names("constraints", constraints)
         self.duplicates = check_choice("duplicates", duplicates, ("allow", "avoid"))
         if feasible is not None and not callable(feasible):
             raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
-        if not isinstance(leaps, bool):
-            raise ArgumentTypeError(f"leaps: expected True or False, got {leaps!r}.")
-        self.leaps = leaps
+        for name, flag in (("deterministic", deterministic), ("perturbations", perturbations), ("fit", fit)):
+            if not isinstance(flag, bool):
+                raise ArgumentTypeError(f"{name}: expected True or False, got {flag!r}.")
+        self.acquisition, rule = acquisition, as_rule(acquisition)
         self.n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
         self.confidence = as_confidence(beta)
-        self._rng = np.random.default_rng(checked_seed(seed))
-        own = as_surrogate(surrogate)
-        self._sobol_seed = int(self._rng.integers(2**31))
-        self.domain = as_domain(space_or_pool, feasible, self._sobol_seed, fit, own.has_kernel)
-        if isinstance(self.domain, PoolDomain) and self.domain.objects is not None:
-            own.look_up(self.domain.objects)
-        sign = 1.0 if direction == "maximize" else -1.0
-        self._modelling = FittedModel(own, fit=fit, sign=sign, categorical=self.domain.categorical, rng=self._rng)
-        self._log = TrialLog(self.domain.dim)
-        self.diagnostics: list[Diagnostics] = []
+        entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
+        prototype = as_surrogate(surrogate, fit)
+        problem = as_problem(space_or_pool, fit, prototype.has_kernel)
+        if problem.pool is not None and problem.pool.objects is not None:
+            prototype.bind_objects(problem.pool.objects)
+        options = Options(
+            ModelOptions(prototype, fit, deterministic),
+            self.n_startup_trials,
+            rule,
+            self.confidence,
+            avoid_duplicates=duplicates == "avoid",
+            perturbations=perturbations,
+        )
+        signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
+        self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, feasible)
+        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
-        return f"<Optimizer to {self.direction}: {len(self._log)} trials, {len(self._log.order)} of them told>"
+        log = self._core.log
+        return f"<Optimizer to {', '.join(self.directions)}: {len(log)} trials, {log.n_complete} of them with values>"
 
-    # -- asking --------------------------------------------------------------------------------------------------
+    def _repr_html_(self) -> str:
+        """For notebooks: the best and the recommended trial, counts, and the latest trials."""
+        return results.as_html(self)
+
+    @property
+    def direction(self) -> str:
+        """The direction of the first objective."""
+        return self.directions[0]
+
+    @property
+    def diagnostics(self) -> list[Diagnostics]:
+        """One record for each ask."""
+        return self._core.diagnostics
+
+    @property
+    def space(self) -> Space | None:
+        """The search space; None over a pool."""
+        return self._core.designer.problem.space
+
+    @property
+    def pool(self) -> EncodedPool | None:
+        """The pool with its encoding; None in a space."""
+        return self._core.designer.problem.pool
+
+    # -- asking ------------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self) -> Trial: ...
+    def ask(self, *, fixed: Params | None = None) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int, *, fixed: Params | None = None) -> list[Trial]: ...
+    @_locked
+    def ask(self, n: int | None = None, *, fixed: Params | None = None) -> Trial | list[Trial]:
         """The next trial, or a list of the next `n`; each counts as pending until told or failed.
 
-        Pending points differ from each other while there are enough. The list is shorter than `n` where
-        `duplicates="avoid"` leaves fewer.
+        Queued trials come first (see `enqueue`). Pending points differ from each other while there are enough. The list
+        is shorter than `n` where `duplicates="avoid"` leaves fewer.
+
+        Args:
+            n: how many; None for one, not in a list.
+            fixed: values of some parameters that are held (a context, say); in a pool, of some columns. Queued trials
+                with other values of them stay in the queue.
 
         Raises:
             SpaceExhaustedError: with `duplicates="avoid"`, every point was proposed.
-            ArgumentError: no feasible point was found.
+            ArgumentError: no feasible point was found, or `fixed` does not belong to the space.
         """
-        if n is None:
-            return self._ask_one()
-        trials: list[Trial] = []
-        for _ in range(check_count("n", n, 1)):
-            try:
-                trials.append(self._ask_one())
-            except SpaceExhaustedError:
-                if not trials:
-                    raise
-                break
-        return trials
+        count = 1 if n is None else check_count("n", n, 1)
+        held = self._core.vocabulary.fixed(fixed or {})
+        trials = self._core.ask(count, held)
+        return trials[0] if n is None else trials
 
-    def _ask_one(self) -> Trial:
-        start = time.perf_counter()
-        with torch.no_grad():
-            x, report = self._propose()
-        params, index = self.domain.describe(x)
-        trial = self._log.add(x, params, index, _now())
-        if self.duplicates == "avoid" and self.domain.is_discrete:
-            self.domain.block(x)
-        report["ask_seconds"] = time.perf_counter() - start
-        self.diagnostics.append(Diagnostics(trial=trial.id, t=self._log.n_complete, **report))
-        return trial
+    @_locked
+    def enqueue(self, params: Params) -> Trial:
+        """Queue a point to be asked next, in the order of the calls; parameters left out are suggested then.
 
-    def _propose(self) -> tuple[Tensor, dict[str, Any]]:
-        modelling, log = self._modelling, self._log
-        pending, failed = log.pending(), log.failed()
-        if log.n_complete < max(self.n_startup_trials, 1):
-            return self.domain.startup(self._rng, pending), {}
-        if modelling.fit_is_due(log.n_complete):
-            modelling.refit(*log.complete())
-        return propose(
-            modelling,
-            self.domain,
-            acquisition=self.acquisition,
-            confidence=self.confidence,
-            rng=self._rng,
-            pending=pending,
-            failed=failed,
-            step=len(log),
-            leaps=self.leaps,
-            all_open=self.duplicates == "allow" or not self.domain.is_discrete,
-        )
+        A whole point is asked even where it was evaluated before. Queued trials stay in the queue while the space or
+        pool, having been replaced, does not have them, or while nothing that they leave open is left to propose.
 
+        Returns:
+            The queued trial, whose id it keeps.
+
+        Raises:
+            ArgumentError: a parameter or value outside of the space, a point that is no arm of the pool, or one that
+                is not feasible.
+        """
+        if not isinstance(params, Mapping):
+            raise ArgumentTypeError(f"params: expected a dict of parameters, got {type(params).__name__}.")
+        return self._core.enqueue(params)
+
+    @_locked
     def set_pool(self, pool: Any) -> None:
         """Replace the arms of a pool: some may have gone, others come; what was learnt stays.
 
         Raises:
             ArgumentError: the optimizer has a space, or the pool is refused (see the constructor); nothing changes.
         """
-        if not isinstance(self.domain, PoolDomain):
+        old = self.pool
+        if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        self.domain.replace(pool if isinstance(pool, Pool) else Pool(pool))
+        self._core.replace(
+            replace(self._core.designer.problem, pool=old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
+        )
 
-    # -- telling -------------------------------------------------------------------------------------------------
+    @_locked
+    def set_space(self, space: Any) -> None:
+        """Replace the search space: bounds may move, parameters come and go.
 
-    def tell(self, trial: Any, value: Any) -> Trial | list[Trial]:
-        """Report a value.
+        Past trials stay in the model where their parameters have the same kind: a moved range, another step. A
+        parameter that past trials lack counts as unknown for them.
+
+        Raises:
+            ArgumentError: the optimizer has a pool, or the space is refused (see the constructor); nothing changes.
+        """
+        if self.space is None:
+            raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
+        self._core.replace(replace(self._core.designer.problem, space=Space.parse(space)))
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    @_locked
+    def tell(
+        self,
+        trial: Any,
+        value: Any = None,
+        *,
+        constraints: Mapping[str, Any] | None = None,
+        std: Any = None,
+        columns: Sequence[str] | None = None,
+        invalid: Literal["raise", "fail"] = "raise",
+    ) -> Trial | list[Trial]:
+        """Report values.
 
         Args:
-            trial: a trial of `ask` or its id; or the parameters of a point that was never asked (past data), as a dict;
-                or a data frame (or list of dicts) of many.
-            value: a finite number in the direction's own units; an array of them, or a column's name, for many.
+            trial: a trial of `ask` or its id; the parameters of a point, as a dict (those of a running trial complete
+                it, others are past data); or a list of these, or a data frame of parameters, for many.
+            value: a finite number in the direction's own units, one for each of several objectives; an array (n,) or
+                (n, k), or the names of columns, for many. None where a run gave the values of constraints only.
+            constraints: values of outcome constraints by name; feasible where <= 0. For many: arrays or columns' names.
+            std: standard deviation of the value's noise where it is known, user's units; else the noise is fitted.
+            columns: columns of a data frame that are parameters; others are ignored. None takes all that are left.
+            invalid: "fail" makes failed trials of rows without a finite value; "raise" refuses the call.
 
         Returns:
             The finished trial or trials.
@@ -199,136 +277,176 @@ class Optimizer:
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: anything else. In all cases nothing was learnt.
         """
-        if hasattr(trial, "iloc") and hasattr(trial, "columns"):
-            if isinstance(value, str):
-                if value not in trial.columns:
-                    raise ArgumentError(f"value: expected one of the columns {list(trial.columns)}, got {value!r}.")
-                trial, value = trial.drop(columns=value), trial[value]
-            return self._tell_many(trial.to_dict("records"), value)
-        if isinstance(trial, list | tuple):
-            return self._tell_many(list(trial), value)
-        if isinstance(trial, Mapping):
-            return self._tell_many([trial], [checked_value(value)])[0]
-        found = self._log.running(trial_id(trial), "tell")
-        y = checked_value(value)
-        self._modelling.tell(self._log.point(found.id)[None], torch.tensor([y], dtype=torch.float64))
-        return self._log.finish(found.id, y, _now())
+        if std is not None and isinstance(self._core.designer.options.models.surrogate, LearnerSurrogate):
+            raise ArgumentError(
+                'std: expected none with an online learner, which weighs all values alike; use surrogate="bkb".'
+            )
+        reports, many = reports_of(
+            trial,
+            value,
+            n_objectives=len(self.directions),
+            constraint_names=self.constraints,
+            constraints=constraints,
+            std=std,
+            columns=columns,
+            invalid=invalid,
+            without_gaps=self._core.vocabulary.without_gaps,
+        )
+        told = self._core.finish(reports, "tell")
+        return told if many else told[0]
 
-    def _tell_many(self, params: list[Any], values: Any) -> list[Trial]:
-        y = as_values(values, len(params), name="value")
-        X = self.domain.encode(params)
-        self._modelling.tell(X, y)
-        now = _now()
-        told = []
-        for x, row, value in zip(X, params, y.tolist(), strict=True):
-            told.append(self._log.finish(self._log.add(x, *self.domain.describe(x, row), now).id, value, now))
-            if self.duplicates == "avoid" and self.domain.is_discrete:
-                self.domain.block(x)
+    @_locked
+    def tell_rows(self, rows: Any, values: Any, **more: Any) -> list[Trial]:
+        """Report values of arms of the pool, by row number or by their label in the data frame.
+
+        Args:
+            rows: row numbers, or labels of the data frame's index (of `Pool(id_column=)`, where one is named).
+            values: as in `tell`, for many.
+            more: the other arguments of `tell`.
+
+        Raises:
+            ArgumentError: the optimizer has a space, or the pool has no such row; nothing was learnt then.
+        """
+        if self.pool is None:
+            raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
+        if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+            raise ArgumentTypeError(f"rows: expected a list of row numbers or labels, got {rows!r}.")
+        told = self.tell([{"index": self.pool.row_of(row)} for row in rows], values, **more)
+        assert isinstance(told, list)
         return told
 
-    def fail(self, trial: Any) -> Trial:
-        """Report that a trial gave no value; its neighbourhood is avoided, and the model's data stay clean.
+    @_locked
+    def fail(self, trial: Any) -> Any:
+        """Report that a trial, or each of a list of trials, gave no value: its neighbourhood becomes less likely.
 
-        In the search, and there only, the point counts as a poor value (the 10 % quantile of those seen); on discrete
-        spaces and pools it is not proposed again. Raises as `tell` does.
+        Where trials fail is learnt from failures and successes alike. On discrete spaces and pools the same point is
+        not proposed again. Raises as `tell` does.
         """
-        found = self._log.running(trial_id(trial), "fail")
-        if self.domain.is_discrete:
-            self.domain.block(self._log.point(found.id))
-        return self._log.finish(found.id, None, _now())
+        many = isinstance(trial, list | tuple) and not isinstance(trial, Trial)
+        reports = [Report(trial_id(one, "a trial or its id"), Outcome()) for one in (trial if many else [trial])]
+        failed = self._core.finish(reports, "fail")
+        return failed if many else failed[0]
 
-    # -- results -------------------------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------------------------
 
     @property
     def trials(self) -> list[Trial]:
         """All trials in order of their ids."""
-        return list(self._log)
+        return list(self._core.log)
+
+    @property
+    def n_complete(self) -> int:
+        """Number of trials with values."""
+        return self._core.log.n_complete
 
     @property
     def best_trial(self) -> Trial:
-        """The trial with the best value told (`NotReadyError` before). Under noise it flatters: see `recommend`."""
-        best = self._log.best(largest=self.direction == "maximize")
-        if best is None:
-            raise NotReadyError("best_trial: expected at least one value, got none; call tell first.")
-        return best
+        """The feasible trial with the best value told; under noise it flatters, see `recommend`.
+
+        `NotReadyError` before there is one, `ArgumentError` with several objectives: see `best_trials`.
+        """
+        return results.best_trial(self._core.log, self.directions)
 
     @property
+    def best_trials(self) -> list[Trial]:
+        """The feasible trials that no other one dominates: the Pareto front of the values told."""
+        return results.front(self._core.log, self.directions)
+
+    def hypervolume(self, reference: Sequence[float]) -> float:
+        """The volume that the Pareto front dominates, as far as the `reference` point (k,), in the user's units.
+
+        Raises:
+            ArgumentError: not one number for each objective.
+        """
+        return results.hypervolume(self._core.log, self.directions, reference)
+
+    @property
+    @_locked
     def surrogate(self) -> Surrogate:
-        """The surrogate, on encoded points and scaled values; a trained copy if the model is not in use yet.
+        """The surrogate of the first objective, on encoded points and standardised values.
 
         `NotReadyError` before the first value.
         """
-        return self._trained().surrogate
+        return self._core.followed().trained().objectives[0].surrogate
 
-    def _trained(self) -> FittedModel:
-        """The model, or a trained copy while the optimizer has not built one: reading changes nothing that is asked."""
-        modelling = self._modelling
-        if not self._log.n_complete:
-            raise NotReadyError("posterior: expected at least one value, got none; call tell first.")
-        if modelling.ready:
-            return modelling
-        modelling = copy.deepcopy(modelling)
-        with torch.no_grad():
-            modelling.refit(*self._log.complete())
-        return modelling
-
+    @_locked
     def recommend(self) -> Recommendation:
-        """The evaluated point with the best posterior mean, with its uncertainty: the answer under noise.
+        """The evaluated point with the best posterior mean among those expected to be feasible: the answer under noise.
 
-        Over a pool it is an arm that is still there; only if every evaluated arm has gone, the best of those, and its
-        index is None. `NotReadyError` before the first value.
+        Over a pool it is an arm that is still there, and in a space a point that belongs to it as it is now; only if
+        there is none, the best of all, without an index.
+
+        Raises:
+            NotReadyError: no value was told yet.
+            ArgumentError: there are several objectives; see `best_trials`.
         """
-        modelling = self._trained()
-        with torch.no_grad():
-            X = modelling.best_points(len(modelling.surrogate.observations))
-            here = (x for x in X if not isinstance(self.domain, PoolDomain) or self.domain.describe(x)[1] is not None)
-            x = next(here, X[0])
-            mean, variance = modelling.surrogate.model(x[None])
-        params, index = self.domain.describe(x)
-        scaler = modelling.scaler
-        return Recommendation(params, index, scaler.mean(float(mean[0])), scaler.width(float(variance[0]) ** 0.5))
+        if len(self.directions) > 1:
+            raise ArgumentError(
+                "recommend: expected a single objective, got several, of which no single point is best."
+            )
+        designer, vocabulary = self._core.followed(), self._core.vocabulary
+        return results.recommendation(
+            designer, vocabulary.params, lambda point: vocabulary.holds(point) and designer.whole(point) is not None
+        )
 
-    def predict(self, params: Iterable[Params] | Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    @_locked
+    def predict(self, params: Iterable[Params] | Params) -> tuple[np.ndarray, np.ndarray]:
         """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
 
-        With `fit=True` very bad values were winsorised for the model: far from the optimum the mean is too good.
+        With several objectives each is `(n, k)`. With `fit=True` very bad values were winsorised for the model: far
+        from the optimum the mean is too good.
 
         Raises:
             NotReadyError: no value was told yet.
             ArgumentError: parameters outside of the space.
         """
-        return self._predict_encoded(self.domain.encode([params] if isinstance(params, Mapping) else list(params)))
+        return self.predict_encoded(self.encode([params] if isinstance(params, Mapping) else list(params)))
 
-    def _predict_encoded(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """As `predict`, of encoded points `X (n, d)`."""
-        modelling = self._trained()
-        with torch.no_grad():
-            mean, variance = modelling.surrogate.model(X)
-        s = modelling.scaler
-        return s.sign * (mean * s.scale + s.center).numpy() * s.unit, variance.sqrt().numpy() * s.scale * s.unit
+    @_locked
+    def predict_encoded(self, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """As `predict`, of encoded points `X (n, d)`; see `encode`."""
+        return results.prediction(self._core.followed(), X)
 
+    @_locked
+    def encode(self, params: Sequence[Params]) -> Tensor:
+        """Parameters as encoded points `X (n, d)`, the columns that surrogates see."""
+        return self._core.update().history.encode(self._core.vocabulary.points(params))
+
+    @_locked
+    def observed(self) -> tuple[Tensor, np.ndarray]:
+        """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order in which the values came."""
+        entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
+        values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
+        X = self._core.update().history.encode([entry.point for entry in entries])
+        return X, values[:, 0] if len(self.directions) == 1 else values
+
+    @property
+    @_locked
+    def beta(self) -> float:
+        """The width of the confidence now, in standard deviations; `NotReadyError` before the first value."""
+        return results.width(self._core.followed())
+
+    @property
+    @_locked
+    def noise_std(self) -> float:
+        """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value."""
+        return self._core.followed().trained().objectives[0].noise_sd
+
+    @_locked
     def regret_certificate(self) -> RegretCertificate:
         """Largest UCB minus largest LCB: what is left to gain over the point named, if the model and beta hold.
 
-        Over a pool the largest UCB is exact; over a box it is the largest that a search finds. `NotReadyError` before
-        the first value.
-        """
-        modelling = self._trained()
-        with torch.no_grad():
-            beta = self.confidence(modelling.progress(self.domain.n_arms, 0))
-            x, lcb = (
-                lower_bound(modelling, beta)
-                if modelling is self._modelling
-                else (modelling.best_points(1)[0], -math.inf)
-            )
-            if lcb == -math.inf:
-                mean, variance = modelling.surrogate.model(x[None])
-                lcb = float(mean[0] - beta * variance[0].sqrt())
-            good = modelling.best_points(N_GOOD)
-            ucb = max(self.domain.upper_bound(modelling.surrogate.model, beta, good)[1], lcb)
-        params, index = self.domain.describe(x)
-        return RegretCertificate(modelling.scaler.width(ucb - lcb), params, index, beta)
+        Over a pool the largest UCB is exact; over a box it is the largest that a search finds.
 
+        Raises:
+            NotReadyError: no value was told yet.
+            ArgumentError: there are several objectives.
+        """
+        if len(self.directions) > 1:
+            raise ArgumentError("regret_certificate: expected a single objective, got several; see hypervolume.")
+        return results.certificate(self._core.followed(), self._core.vocabulary.params)
+
+    @_locked
     def useful_workers(self, limit: int = 64) -> int:
         """How many trials it is useful to have in flight now, those running included.
 
@@ -336,31 +454,34 @@ class Optimizer:
         on, when one answer changes everything; more as the posterior settles. At first: the start-up trials left.
         """
         limit = check_count("limit", limit, 1)
-        if not self._modelling.ready:
-            return min(limit, max(self.n_startup_trials - self._log.n_complete, 1))
-        twin = copy.deepcopy(self)
-        spent, n = 0.0, 0
-        with torch.no_grad():
-            base = twin._modelling.surrogate.model
-            for x in twin._log.pending():
-                spent, n = spent + float(base(x[None])[1][0]) / base.lam, n + 1
-            while n < limit and 1.0 + spent <= 2.0:
-                x = twin._log.point(twin._ask_one().id)
-                spent, n = spent + float(base(x[None])[1][0]) / base.lam, n + 1
-        return max(n, 1)
+        self._core.update()
+        return results.useful_workers(self._core.designer, limit)
 
     def trials_dataframe(self) -> "pandas.DataFrame":
         """One row a trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
-        return self._log.dataframe()
+        return self._core.log.dataframe(self.directions)
 
-    # -- state files ---------------------------------------------------------------------------------------------
+    # -- state files -------------------------------------------------------------------------------------------------
 
+    @_locked
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole state to one file, atomically: JSON and arrays, nothing that runs when it is read.
+        """Write options, space and all trials to one file, atomically: JSON and arrays, nothing that runs when read.
 
-        Not saved: `feasible`, kernels that are not ours, data frames and pools of objects; `load` takes them again.
+        Models are not saved: they follow from the trials. Not saved either: `feasible`, kernels and acquisition
+        functions that are not ours, data frames and pools of objects; `load` takes them again.
         """
-        persistence.save(self, path)
+        options = self._core.designer.options
+        arguments = {
+            "directions": list(self.directions),
+            "constraints": list(self.constraints),
+            "n_startup_trials": self.n_startup_trials,
+            "acquisition": self.acquisition if isinstance(self.acquisition, str) else None,
+            "fit": options.models.fit,
+            "duplicates": self.duplicates,
+            "deterministic": options.models.deterministic,
+            "perturbations": options.perturbations,
+        }
+        saving.save(path, arguments, self._core)
 
     @classmethod
     def load(
@@ -370,6 +491,7 @@ class Optimizer:
         pool: Any = None,
         surrogate: Surrogate | None = None,
         feasible: Callable[[Params], bool] | None = None,
+        acquisition: Acquisition | None = None,
     ) -> "Optimizer":
         """Read what `save` wrote; the same asks follow as would have without the break, bit for bit.
 
@@ -377,14 +499,15 @@ class Optimizer:
             path: the file.
             pool: the data frame, or the objects: all that were ever in the pool, in order of first appearance.
             surrogate: with the kernel, where that was not one of ours.
-            feasible: the constraint, where there was one.
+            feasible: the constraint on parameters, where there was one.
+            acquisition: the user's own, where there was one.
 
         Raises:
-            StateFileError: not a complete state file of an optimizer, or one of a newer version.
+            StateFileError: not a complete state file of an optimizer, or one of another version.
             ArgumentError: something that is not saved is missing.
         """
-        return persistence.load(cls, path, pool, surrogate, feasible)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)
+        saved = saving.read(path, pool, surrogate, acquisition)
+        with reading_state("an optimizer", path):
+            optimizer = cls(saved.where, feasible=feasible, **saved.arguments)
+        saving.fill(optimizer._core, saved, path)
+        return optimizer

@@ -12,6 +12,7 @@ from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
 from bkbopt.plots.dependence import pairwise_dependence, partial_dependence
+from bkbopt.plots.front import pareto
 from bkbopt.plots.overview import overview
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.runs import convergence, regret
@@ -26,6 +27,7 @@ __all__ = [
     "importance",
     "overview",
     "pairwise_dependence",
+    "pareto",
     "partial_dependence",
     "pool_ucb",
     "posterior_contour",

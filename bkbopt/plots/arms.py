@@ -7,9 +7,9 @@ import numpy as np
 from bkbopt._support.arrays import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import predicted, told
+from bkbopt.plots.readings import predicted, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below
-from bkbopt.search.pool_candidates import PoolDomain
+from bkbopt.spaces.pool import EncodedPool
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def pool_ucb(
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or coordinates that are no numbers.
         ArgumentError: a space instead of a pool, a column that is not there or not numeric, coordinates of the wrong
-            number, a beta that is negative.
+            number, a beta that is negative, several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -53,86 +53,81 @@ def pool_ucb(
         >>> plots.pool_ucb(opt, "x0", "x1").get_ylabel()
         'x1'
     """
-    domain = as_optimizer(opt).domain
-    if not isinstance(domain, PoolDomain):
+    pool = as_optimizer(opt).pool
+    if pool is None:
         raise ArgumentError("opt: expected an optimizer over a pool, got one over a space; see posterior_contour.")
-    told(opt)
-    (across, x_name), (up, y_name) = _coordinates(domain, "x", x), _coordinates(domain, "y", y)
-    if beta is None:
-        beta = opt.confidence(opt._trained().progress(domain.n_arms, 0))
+    data = told(opt)
+    (across, x_name), (up, y_name) = _coordinates(pool, "x", x), _coordinates(pool, "y", y)
+    beta = opt.beta if beta is None else beta
     sign = 1.0 if opt.direction == "maximize" else -1.0
-    mean, std = predicted(opt, domain.X)
+    mean, std = predicted(opt, pool.X)
     bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
     ax = axes_of(ax)
-    _draw_arms(ax, opt, across, up, bound, value_name, beta)
+    _draw_bounds(ax, sign, across, up, bound, f"confidence bound of {value_name}", beta)
+    # Arms that have gone have no rows; equal arms have several.
+    evaluated = sorted({row for point in data.X for row in pool.rows_at(point)})
+    _draw_rows(ax, opt, across, up, evaluated)
     ax.set(xlabel=x_name, ylabel=y_name)
     legend_below(ax, ncols=3)
     return ax
 
 
-def _draw_arms(
-    ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, bound: np.ndarray, value_name: str, beta: float
+def _size(n: int) -> float:
+    return float(np.clip(20_000.0 / n, 4.0, 30.0))
+
+
+def _draw_bounds(
+    ax: "Axes", sign: float, across: np.ndarray, up: np.ndarray, bound: np.ndarray, what: str, beta: float
 ) -> None:
-    """All arms by their bound (A,), rings around those evaluated, a star on the recommended one."""
-    sign = 1.0 if opt.direction == "maximize" else -1.0
+    """All arms by their bound (A,)."""
     # The best are drawn last, on top of the others.
     order = np.argsort(sign * bound, kind="stable")
-    size = float(np.clip(20_000.0 / len(bound), 4.0, 30.0))
     cmap = MAP if sign > 0 else f"{MAP}_r"
     many = len(bound) > 2000
     drawn = ax.scatter(
-        across[order], up[order], c=bound[order], s=size, cmap=cmap, linewidth=0, rasterized=many, label="arms"
+        across[order],
+        up[order],
+        c=bound[order],
+        s=_size(len(bound)),
+        cmap=cmap,
+        linewidth=0,
+        rasterized=many,
+        label="arms",
     )
-    rows = sorted({t.index for t in opt.trials if t.state == "COMPLETE" and t.index is not None and _is_here(opt, t)})
+    which, op = ("upper", "+") if sign > 0 else ("lower", "-")
+    ax.figure.colorbar(drawn, ax=ax, label=f"{which} {what}\n(mean {op} {beta:.2g} sd)")
+
+
+def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, evaluated: list[int]) -> None:
+    """Rings around the arms evaluated, a star on the recommended one."""
     ax.scatter(
-        across[rows],
-        up[rows],
-        s=size + 14.0,
+        across[evaluated],
+        up[evaluated],
+        s=_size(len(across)) + 14.0,
         facecolors="none",
         edgecolors="black",
         linewidth=0.8,
-        label=f"evaluated ({len(rows)})",
+        label=f"evaluated ({len(evaluated)})",
     )
     best = opt.recommend().index
     if best is not None:
-        ax.scatter(
-            across[[best]],
-            up[[best]],
-            marker="*",
-            s=240,
-            color=ORANGE,
-            edgecolor="black",
-            zorder=5,
-            label="recommended",
-        )
-    which, op = ("upper", "+") if sign > 0 else ("lower", "-")
-    label = f"{which} confidence bound of {value_name}\n(mean {op} {beta:.2g} sd)"
-    ax.figure.colorbar(drawn, ax=ax, label=label)
+        star: Any = {"marker": "*", "s": 240, "color": ORANGE, "edgecolor": "black", "zorder": 5}
+        ax.scatter(across[[best]], up[[best]], label="recommended", **star)
 
 
-def _is_here(opt: Optimizer, trial: Any) -> bool:
-    """Whether the arm of a trial is still in its row of the pool."""
-    domain = opt.domain
-    assert isinstance(domain, PoolDomain)
-    x = opt._log.point(trial.id)
-    return bool(trial.index < len(domain.X) and (domain.X[trial.index] == x).all())
-
-
-def _coordinates(domain: PoolDomain, argument: str, given: Any) -> tuple[np.ndarray, str]:
+def _coordinates(pool: EncodedPool, argument: str, given: Any) -> tuple[np.ndarray, str]:
     """Coordinates (A,) of the arms and the axis label."""
-    columns = domain._columns
     if isinstance(given, str):
-        numeric = [] if columns is None else [n for j, n in enumerate(columns.names) if j not in columns.choices]
-        if columns is None or given not in numeric:
+        numeric = [] if pool.columns is None else [n for j, n in enumerate(pool.names) if j not in pool.categorical]
+        if given not in numeric:
             raise ArgumentError(f"{argument}: expected coordinates or a numeric column of {numeric}, got {given!r}.")
-        j = columns.names.index(given)
-        return (domain.X[:, j] * columns.width[j] + columns.low[j]).numpy(), given
+        return pool.table[:, pool.names.index(given)].numpy(), given
     try:
         values = np.asarray(given, dtype=float)
     except (TypeError, ValueError):
         raise ArgumentTypeError(f"{argument}: expected a column's name or numbers, got {given!r:.80}.") from None
-    if values.shape != (len(domain.X),) or not bool(np.isfinite(values).all()):
+    if values.shape != (len(pool),) or not bool(np.isfinite(values).all()):
         raise ArgumentError(
-            f"{argument}: expected {len(domain.X)} finite coordinates, one an arm, got shape {values.shape}."
+            f"{argument}: expected {len(pool)} finite coordinates, one an arm, got shape {values.shape}."
         )
     return values, argument

@@ -32,7 +32,8 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=14, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=14, seed=0)
         >>> plots.complexity(opt).get_xlabel()
         'values told'
     """

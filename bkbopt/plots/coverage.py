@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bkbopt._support.arrays import as_values, check_count
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import told
+from bkbopt.plots.readings import told
 from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, legend_below
 from bkbopt.posterior.observations import Observations, row_keys
 
@@ -59,13 +60,15 @@ def calibration(
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or values that are no numbers.
-        ArgumentError: test points outside of the space, values that do not fit to them, only one of both, folds < 2.
+        ArgumentError: test points outside of the space, values that do not fit to them, only one of both, folds < 2,
+            several objectives.
         NotReadyError: too few values told.
 
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> plots.calibration(opt, folds=4).get_xlabel()
         'central interval (%)'
     """
@@ -101,36 +104,49 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
         raise ArgumentError("test: expected at least one point, got none.")
     y = as_values(values, len(points), name="values").numpy()
     mean, std = opt.predict(points)
-    modelling = opt._trained()
-    noise_sd = modelling.scaler.width(modelling.surrogate.noise**0.5) if noisy else 0.0
-    return _standardised(y - mean, np.hypot(std, noise_sd))
+    return _standardised(y - mean, np.hypot(std, opt.noise_std if noisy else 0.0))
 
 
 def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
     """Standardised errors at the points told, each predicted without its group, (n,)."""
-    X, y = told(opt)
-    modelling = opt._trained()
-    numbers: dict[bytes, int] = {}
-    unique = np.array([numbers.setdefault(key, len(numbers)) for key in row_keys(X)])
-    if len(numbers) < 2:
+    X, v, weight, unique = _learnt(opt)
+    n = int(unique.max()) + 1
+    if n < 2:
         raise NotReadyError("opt: expected at least two different points told, got one; go on with ask and tell.")
-    folds = min(folds, len(numbers))
     # Neighbours in time are neighbours in space: a group of them would leave a hole.
-    group = torch.from_numpy(np.random.default_rng(0).permutation(len(numbers))[unique] % folds)
-    v = modelling.scaler.transform(torch.from_numpy(y))
-    z = np.empty(len(y))
-    for fold in range(folds):
+    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[unique] % min(folds, n)
+    z = np.empty(len(v))
+    for fold in range(min(folds, n)):
         out = group == fold
-        # Neither the model of the optimizer nor its generator may notice.
-        surrogate = copy.deepcopy(modelling.surrogate)
+        surrogate = copy.deepcopy(opt.surrogate)  # neither the optimizer's model nor its generator may notice
         rest = Observations(X.shape[1], X.device)
-        rest.add(X[~out], v[~out])
+        rest.add(X[~out], v[~out], weight[~out])
         with torch.no_grad():
             surrogate.rebuild(rest, surrogate.kernel, surrogate.noise)
             mean, variance = surrogate.model(X[out])
-        sd = (variance + surrogate.noise).sqrt()
+        sd = (variance + surrogate.noise / weight[out]).sqrt()
         z[out.numpy()] = _standardised((v[out] - mean).numpy(), sd.numpy())
     return z
+
+
+def _learnt(opt: Optimizer) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What the surrogate learnt: points X (n, d), values v (n,) on its scale, their weights, and their unique points.
+
+    A weight is the noise variance over that of the value. The scale is affine, but for very bad values, which are
+    pulled up: where the mean of a point's values is not the one that was learnt, all of them are taken to be that one.
+    """
+    data, surrogate = told(opt), opt.surrogate
+    known = surrogate.observations
+    unit = opt.noise_std / surrogate.noise**0.5 * (1.0 if opt.direction == "maximize" else -1.0)
+    with torch.no_grad():
+        zero = float(opt.predict_encoded(known.X[:1])[0][0]) - unit * float(surrogate.model(known.X[:1])[0][0])
+    rows = {key: i for i, key in enumerate(row_keys(known.X))}
+    unique = torch.tensor([rows[key] for key in row_keys(data.X)])
+    v = torch.from_numpy((data.y - zero) / unit)
+    count, learnt = known.repeats + 1.0, known.s / known.n
+    mean = torch.zeros_like(count).index_add_(0, unique, v) / count
+    pulled = (mean - learnt).abs() > 1e-6 * (1.0 + learnt.abs())
+    return data.X, torch.where(pulled[unique], learnt[unique], v), (known.n / count)[unique], unique
 
 
 def _standardised(error: np.ndarray, sd: np.ndarray) -> np.ndarray:

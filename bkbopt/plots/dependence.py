@@ -1,14 +1,18 @@
 """Partial dependence: the posterior mean along one parameter or two, averaged over the others."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bkbopt._support.arrays import check_count
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import Dimension, dimension_of, dimensions_of, pair_of, predicted, sampled, told
-from bkbopt.plots.posterior import colour_grid
+from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
+from bkbopt.plots.dimensions import Dimension
+from bkbopt.plots.posterior import colour_grid, grid_of
+from bkbopt.plots.readings import predicted, told
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure
 
 if TYPE_CHECKING:
@@ -33,7 +37,8 @@ def partial_dependence(
     """The posterior mean along `x`, or over `x` and `y`, averaged over all other parameters (Friedman 2001).
 
     The others are averaged over the whole space, evenly in its own scales (a log parameter evenly in its logarithm),
-    or over arms of the pool. With one parameter the band holds the middle 80 % of the curves that are averaged: where
+    or over arms of the pool. Parameters that others are conditional on are not averaged over: they have the values of
+    the recommended point. With one parameter the band holds the middle 80 % of the curves that are averaged: where
     it is wide, the effect depends on the others, or they matter by themselves. It is no uncertainty.
 
     Args:
@@ -46,7 +51,8 @@ def partial_dependence(
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type.
-        ArgumentError: no such parameter, one that is fixed, the same twice, or a pool of objects.
+        ArgumentError: no such parameter, one that is fixed or not active at the recommended point, the same twice, a
+            pool of objects, or several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -59,13 +65,16 @@ def partial_dependence(
     """
     opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
     told(opt)
-    across = dimension_of(opt, "x", x, ALONG)
+    coordinates = coordinates_of(opt)
+    center = coordinates.center(None)
+    across = dimension_of(coordinates, "x", x, center, ALONG)
+    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples))
     if y is None:
-        ax = _draw_curve(axes_of(ax), opt, across, n_samples, f"{value_name}, averaged")
+        ax = _draw_curve(axes_of(ax), averages, across, f"{value_name}, averaged")
         legend_below(ax, below=across.room)
         return ax
-    across, up = pair_of(opt, across.name, y, ALONG_2D)
-    return _draw_surface(axes_of(ax), opt, across, up, n_samples, f"{value_name}, averaged over the rest")
+    across, up = pair_of(coordinates, across.name, y, center, ALONG_2D)
+    return _draw_surface(axes_of(ax), averages, across, up, f"{value_name}, averaged over the rest")
 
 
 def pairwise_dependence(
@@ -80,7 +89,7 @@ def pairwise_dependence(
 
     Args:
         opt: with at least one value.
-        names: the parameters; None takes all that vary.
+        names: the parameters; None takes all that vary and are active at the recommended point.
         figure: an empty figure or subfigure; None makes a new one.
         n_samples: settings of the other parameters.
         value_name: of the value, with its unit.
@@ -99,11 +108,14 @@ def pairwise_dependence(
         >>> plots.pairwise_dependence(opt, n_samples=16).shape
         (2, 2)
     """
-    opt = as_optimizer(opt)
+    opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
     told(opt)
-    names = [d.name for d in dimensions_of(opt)] if names is None else list(names)
-    for name in names:
-        dimension_of(opt, "names", name)
+    coordinates = coordinates_of(opt)
+    center = coordinates.center(None)
+    if names is None:
+        names = [d.name for d in coordinates.dimensions(2) if not coordinates.inactive(d.name, center)]
+    along = [dimension_of(coordinates, "names", name, center, ALONG) for name in names]
+    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples))
     k = len(names)
     if figure is None:
         figure = new_figure(1.0 + 3.2 * k, 0.8 + 2.6 * k)
@@ -112,31 +124,34 @@ def pairwise_dependence(
         for j in range(i + 1):
             ax = axes[i, j] = figure.add_subplot(k, k, i * k + j + 1)
             if i == j:
-                _draw_curve(ax, opt, dimension_of(opt, "names", names[i], ALONG), n_samples, value_name)
+                _draw_curve(ax, averages, along[i], value_name)
             else:
-                _draw_surface(ax, opt, *pair_of(opt, names[j], names[i], ALONG_2D), n_samples, "")
+                pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
+                _draw_surface(ax, averages, *pair, "")
     figure.suptitle(f"{value_name}, averaged over all other parameters (bands: their middle 80 %)", fontsize="medium")
     return axes
 
 
-def _averages(opt: Optimizer, dimensions: list[Dimension], n_samples: int) -> np.ndarray:
-    """Posterior means (n_1, ..., n_samples) over the grid of the dimensions and the settings of the others."""
-    base = sampled(opt, n_samples)
-    codes = [_codes(opt, dimension) for dimension in dimensions]
-    grid = torch.cartesian_prod(*codes).reshape(-1, len(codes))
-    X = base.repeat(len(grid), 1)
-    X[:, [dimension.column for dimension in dimensions]] = grid.repeat_interleave(len(base), 0)
-    return predicted(opt, X)[0].reshape(*(len(c) for c in codes), len(base))
+@dataclass(frozen=True)
+class _Averages:
+    """What is averaged: predictions at `samples (n_samples, k)`, with values along dimensions in their place."""
+
+    opt: Optimizer
+    coordinates: Coordinates
+    center: Tensor
+    samples: Tensor
+
+    def curves(self, *dimensions: Dimension) -> np.ndarray:
+        """Posterior means `(n_1 * n_2, n_samples)` over the values of dimensions; the last changes fastest."""
+        codes = [torch.from_numpy(dimension.codes(dimension.values)) for dimension in dimensions]
+        grid = torch.cartesian_prod(*codes).reshape(-1, len(codes))
+        U = self.samples.repeat(len(grid), 1)
+        U[:, [dimension.column for dimension in dimensions]] = grid.repeat_interleave(len(self.samples), 0)
+        return predicted(self.opt, self.coordinates.encoded(U))[0].reshape(len(grid), len(self.samples))
 
 
-def _codes(opt: Optimizer, dimension: Dimension) -> torch.Tensor:
-    """The encoded values of a dimension, (n,)."""
-    params = dict(opt.recommend().params)
-    return opt.domain.encode([{**params, dimension.name: v} for v in dimension.values])[:, dimension.column]
-
-
-def _draw_curve(ax: "Axes", opt: Optimizer, across: Dimension, n_samples: int, label: str) -> "Axes":
-    curves = _averages(opt, [across], n_samples)
+def _draw_curve(ax: "Axes", averages: _Averages, across: Dimension, label: str) -> "Axes":
+    curves = averages.curves(across)
     place, mean = across.place(across.values), curves.mean(axis=-1)
     low, high = np.quantile(curves, [0.1, 0.9], axis=-1)
     band = "middle 80 % over the rest"
@@ -152,8 +167,9 @@ def _draw_curve(ax: "Axes", opt: Optimizer, across: Dimension, n_samples: int, l
     return ax
 
 
-def _draw_surface(ax: "Axes", opt: Optimizer, across: Dimension, up: Dimension, n_samples: int, label: str) -> "Axes":
-    surface = _averages(opt, [up, across], n_samples).mean(axis=-1)
+def _draw_surface(ax: "Axes", averages: _Averages, across: Dimension, up: Dimension, label: str) -> "Axes":
+    surface = averages.curves(up, across).mean(axis=-1)
+    surface[~averages.coordinates.active([across, up], grid_of(averages.center, across, up))] = np.nan
     colour_grid(ax, across, up, surface, label)
     across.dress(ax, "x")
     up.dress(ax, "y")

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 from bkbopt.optimizer import Optimizer
+from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
-from bkbopt.plots.dimensions import told
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
+from bkbopt.plots.readings import told
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
-from bkbopt.search.box_candidates import BoxDomain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +21,7 @@ __all__ = ["overview"]
 def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
     """How the run went, which parameters matter, the posterior over the two that matter most, and the cost.
 
+    The two are among the parameters that are active at the recommended point.
     Over pools of objects, which have no columns, calibration stands in the middle.
 
     Args:
@@ -32,12 +33,14 @@ def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
 
     Raises:
         ArgumentTypeError: `opt` is no optimizer.
+        ArgumentError: it has several objectives.
         NotReadyError: there are no values yet.
 
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> figure = plots.overview(opt, value_name="loss")
         >>> [ax.get_xlabel() for ax in figure.axes][:2]
         ['evaluations', "share of the posterior mean's variance (%)"]
@@ -47,9 +50,11 @@ def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
     figure = new_figure(12.0, 9.0)
     axes = figure.subplots(2, 2)
     convergence(opt, axes[0, 0], value_name=value_name)
-    if _has_dimensions(opt):
-        shares = variance_shares(opt)
-        first, *others = sorted(shares, key=lambda name: -shares[name].total)
+    if has_dimensions(opt):
+        shares, coordinates = variance_shares(opt), coordinates_of(opt)
+        center = coordinates.center(None)
+        ranked = sorted(shares, key=lambda name: -shares[name].total)
+        first, *others = [name for name in ranked if not coordinates.inactive(name, center)]
         draw_shares(axes[0, 1], shares)
         if others:
             posterior_contour(opt, first, others[0], axes[1, 0], value_name=value_name)
@@ -65,8 +70,3 @@ def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
     else:
         axes[1, 1].remove()
     return figure
-
-
-def _has_dimensions(opt: Optimizer) -> bool:
-    domain = opt.domain
-    return domain.space.dim > 0 if isinstance(domain, BoxDomain) else domain.objects is None

@@ -1,20 +1,26 @@
 """Slices of the posterior along one parameter or two, the others fixed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from bkbopt._support.arrays import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import Dimension, dimension_of, fixed_at, nearness, pair_of, told
+from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
+from bkbopt.plots.dimensions import Dimension
+from bkbopt.plots.readings import Told, correlation, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below
+from bkbopt.posterior.observations import row_keys
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["colour_grid", "posterior_contour", "posterior_slice"]
+__all__ = ["colour_grid", "grid_of", "posterior_contour", "posterior_slice", "projected"]
 
 #: The faintest that a point is drawn.
 FAINT = 0.1
@@ -33,9 +39,12 @@ def posterior_slice(
     """Posterior mean and band of the noise-free value along one parameter, with the data and the inducing points.
 
     All other parameters are fixed. Trials and inducing points lie off the slice, then, and are drawn the fainter the
-    less they say about it: by the prior correlation of their point with its projection on the slice. Values are as
-    told, with their noise; very bad ones may lie far off the band, as the model clips them. Points that a constraint
-    forbids are drawn like others.
+    less they say about it: by the prior correlation of their point with its projection on the slice; where they lack
+    the parameter, they are left out. Values are as told, with their noise; very bad ones may lie far off the band, as
+    the model clips them. Points that a constraint forbids are drawn like others.
+
+    Along a parameter that others are conditional on, those that become active are mid-range, or have their first
+    choice.
 
     Args:
         opt: with at least one value.
@@ -48,7 +57,8 @@ def posterior_slice(
 
     Raises:
         ArgumentTypeError: `opt`, `ax` or `at` has the wrong type.
-        ArgumentError: no such parameter, or one that is fixed; a pool of objects; `at` outside of the space.
+        ArgumentError: no such parameter, or one that is fixed or not active there; a pool of objects; `at` outside of
+            the space; several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -60,10 +70,11 @@ def posterior_slice(
         'loss'
     """
     opt, width = as_optimizer(opt), check_number("width", width, 0.0, "a number of standard deviations >= 0")
-    dimension = dimension_of(opt, "x", x, n)
-    params = fixed_at(opt, at)
+    data, coordinates = told(opt), coordinates_of(opt)
+    center = coordinates.center(at)
+    dimension = dimension_of(coordinates, "x", x, center, n)
     ax = axes_of(ax)
-    mean, std = opt.predict([{**params, dimension.name: v} for v in dimension.values])
+    mean, std = predicted(opt, coordinates.encoded(projected(center, [dimension], [dimension.values])))
     place = dimension.place(dimension.values)
     band = f"mean $\\pm$ {width:g} sd"
     if dimension.is_continuum:
@@ -71,15 +82,13 @@ def posterior_slice(
         ax.plot(place, mean, color=BLUE, linewidth=2, label="posterior mean")
     else:
         ax.errorbar(place, mean, width * std, fmt="_", markersize=16, color=BLUE, capsize=5, linewidth=2, label=band)
-    X, y = told(opt)
-    near = nearness(opt, X, [dimension.column], params)
-    here = dimension.place([opt.trials[i].params[dimension.name] for i in opt._log.order])
-    size = float(np.clip(1600.0 / len(y), 4.0, 16.0))  # many points must not hide the band
-    ax.scatter(here, y, s=size, c=_shades("black", near), linewidth=0, zorder=3)
-    ax.scatter([], [], s=size, color="black", label="values told" + _is_off(near))
-    _draw_inducing(ax, opt, dimension, params)
+    seen = _seen(opt, data, coordinates, [dimension], center)
+    size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # many points must not hide the band
+    ax.scatter(seen.places[0], data.y[seen.rows], s=size, c=_shades("black", seen.near), linewidth=0, zorder=3)
+    ax.scatter([], [], s=size, color="black", label="values told" + _is_off(seen.near))
+    _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
-    if at is None:
+    if at is None and _is_visible(best.params, dimension):
         _draw_star(ax, dimension.place([best.params[dimension.name]]), np.array([best.mean]))
     dimension.dress(ax, "x")
     ax.set_ylabel(value_name)
@@ -101,7 +110,8 @@ def posterior_contour(
 ) -> "Axes":
     """Posterior mean, or standard deviation, of the noise-free value over two parameters, the others fixed.
 
-    Trials and inducing points are drawn as in `posterior_slice`; the colour bar is the figure's.
+    Trials and inducing points are drawn as in `posterior_slice`; the colour bar is the figure's. Where one of the two
+    is not active, at other values of the other, there is no colour.
 
     Args:
         opt: with at least one value.
@@ -127,28 +137,30 @@ def posterior_contour(
     opt = as_optimizer(opt)
     if what not in ("mean", "std"):
         raise ArgumentError(f'what: expected "mean" or "std", got {what!r}.')
-    across, up = pair_of(opt, x, y, n)
-    params = fixed_at(opt, at)
+    data, coordinates = told(opt), coordinates_of(opt)
+    center = coordinates.center(at)
+    across, up = pair_of(coordinates, x, y, center, n)
     ax = axes_of(ax)
-    grid = [{**params, across.name: u, up.name: v} for v in up.values for u in across.values]
-    surface = opt.predict(grid)[0 if what == "mean" else 1].reshape(len(up.values), len(across.values))
+    grid = grid_of(center, across, up)
+    surface = predicted(opt, coordinates.encoded(grid))[0 if what == "mean" else 1]
+    surface[~coordinates.active([across, up], grid)] = np.nan
     colour_grid(ax, across, up, surface, f"posterior {'mean' if what == 'mean' else 'sd'} of {value_name}")
-    near = nearness(opt, told(opt)[0], [across.column, up.column], params)
-    trials = [opt.trials[i] for i in opt._log.order]
-    _draw_inducing_2d(ax, opt, across, up, params)
+    seen = _seen(opt, data, coordinates, [across, up], center)
+    _draw_inducing_2d(ax, seen.among(opt.surrogate.inducing, data))
     ax.scatter(
-        across.place([t.params[across.name] for t in trials]),
-        up.place([t.params[up.name] for t in trials]),
+        seen.places[0],
+        seen.places[1],
         s=20,
-        c=_shades("white", near),
-        edgecolors=_shades("black", near),
+        c=_shades("white", seen.near),
+        edgecolors=_shades("black", seen.near),
         linewidth=0.8,
         clip_on=False,  # a search goes to the bounds: what lies there is drawn whole
         zorder=3,
     )
-    ax.scatter([], [], s=20, color="white", edgecolors="black", linewidth=0.8, label="values told" + _is_off(near))
-    if at is None:
-        best = opt.recommend().params
+    label = "values told" + _is_off(seen.near)
+    ax.scatter([], [], s=20, color="white", edgecolors="black", linewidth=0.8, label=label)
+    best = opt.recommend().params
+    if at is None and _is_visible(best, across, up):
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
     across.dress(ax, "x")
     up.dress(ax, "y")
@@ -157,13 +169,22 @@ def posterior_contour(
 
 
 def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarray, label: str) -> None:
-    """Draw values `surface (n_up, n_across)` with a colour bar: as contours over two continua, else in cells."""
+    """Draw values `surface (n_up * n_across,)` with a colour bar: as contours over two continua, else in cells.
+
+    NaN has no colour.
+    """
+    surface = np.ma.masked_invalid(surface.reshape(len(up.values), len(across.values)))
     if across.is_continuum and up.is_continuum:
         places = across.place(across.values), up.place(up.values)
         drawn: Any = ax.contourf(*places, surface, levels=14, cmap=MAP)
     else:
         drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
     ax.figure.colorbar(drawn, ax=ax, label=label)
+
+
+def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:
+    """Whether a point has a place on all axes: the space may have moved since it was evaluated."""
+    return all(bool(dimension.visible([params.get(dimension.name)])[0]) for dimension in dimensions)
 
 
 def _is_off(near: np.ndarray) -> str:
@@ -177,35 +198,75 @@ def _shades(colour: str, near: np.ndarray) -> Any:
     return np.column_stack([np.tile(to_rgb(colour), (len(near), 1)), np.clip(near, FAINT, 1.0)])
 
 
-def _inducing(opt: Optimizer, dimensions: list[Dimension], params: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the inducing points stand on the axes, (len(dimensions), m), and how near they are to the slice, (m,)."""
-    Z = opt.surrogate.inducing
-    rows = [opt.domain.describe(z)[0] for z in Z]
-    near = nearness(opt, Z, [dimension.column for dimension in dimensions], params)
-    return np.array([dimension.place([row[dimension.name] for row in rows]) for dimension in dimensions]), near
+@dataclass(frozen=True)
+class _Seen:
+    """The trials that stand on the axes of a slice.
+
+    Attributes:
+        rows: which of those with a value.
+        places: where they stand, one array (r,) for each axis.
+        near: how much they say about the slice, (r,), from 0 to 1.
+    """
+
+    rows: np.ndarray
+    places: tuple[np.ndarray, ...]
+    near: np.ndarray
+
+    def among(self, points: Tensor, data: Told) -> "_Seen":
+        """Those at the encoded points `(m, d)`, of each point the last."""
+        wanted = set(row_keys(points))
+        keys = row_keys(data.X)
+        last = {keys[row]: i for i, row in enumerate(self.rows)}
+        kept = [i for key, i in last.items() if key in wanted]
+        return _Seen(self.rows[kept], tuple(place[kept] for place in self.places), self.near[kept])
 
 
-def _draw_inducing(ax: "Axes", opt: Optimizer, dimension: Dimension, params: Mapping[str, Any]) -> None:
+def _seen(opt: Optimizer, data: Told, coordinates: Coordinates, dimensions: list[Dimension], center: Tensor) -> _Seen:
+    """The trials that have a place on the axes, with the prior correlation of each with its projection on the slice."""
+    values = [[trial.params.get(dimension.name) for trial in data.trials] for dimension in dimensions]
+    visible = [dimension.visible(own) for dimension, own in zip(dimensions, values, strict=True)]
+    rows = np.flatnonzero(np.all(visible, axis=0))
+    values = [[own[row] for row in rows] for own in values]
+    on_slice = coordinates.encoded(projected(center, dimensions, values))
+    places = tuple(dimension.place(own) for dimension, own in zip(dimensions, values, strict=True))
+    return _Seen(rows, places, correlation(opt, data.X[torch.from_numpy(rows)], on_slice))
+
+
+def projected(center: Tensor, dimensions: Sequence[Dimension], values: Sequence[Sequence[Any]]) -> Tensor:
+    """The `center (k,)` with values of some dimensions in its place, `(n, k)`."""
+    U = center.repeat(len(values[0]), 1)
+    for dimension, own in zip(dimensions, values, strict=True):
+        U[:, dimension.column] = torch.from_numpy(dimension.codes(own))
+    return U
+
+
+def grid_of(center: Tensor, across: Dimension, up: Dimension) -> Tensor:
+    """The `center (k,)` with all pairs of values of two dimensions in its place; those of `across` change fastest."""
+    pairs = [(u, v) for v in up.values for u in across.values]
+    return projected(center, [across, up], list(zip(*pairs, strict=True)))
+
+
+def _draw_inducing(ax: "Axes", seen: _Seen) -> None:
     """Ticks at the lower edge, where they cover no data."""
-    (place,), near = _inducing(opt, [dimension], params)
+    (place,) = seen.places
     ax.scatter(
         place,
         np.full(len(place), 0.025),
         transform=ax.get_xaxis_transform(),
         marker="|",
         s=120,
-        c=_shades(ORANGE, near),
+        c=_shades(ORANGE, seen.near),
         linewidth=2,
         zorder=2,
     )
     ax.scatter([], [], marker="|", s=120, color=ORANGE, linewidth=2, label="inducing points")
 
 
-def _draw_inducing_2d(ax: "Axes", opt: Optimizer, across: Dimension, up: Dimension, params: Mapping[str, Any]) -> None:
+def _draw_inducing_2d(ax: "Axes", seen: _Seen) -> None:
     """Rings, with a black rim to be seen on any colour."""
-    (x, y), near = _inducing(opt, [across, up], params)
+    x, y = seen.places
     for colour, width in (("black", 2.8), (ORANGE, 1.6)):
-        shades = _shades(colour, near)
+        shades = _shades(colour, seen.near)
         ax.scatter(x, y, s=70, facecolors="none", edgecolors=shades, linewidth=width, clip_on=False, zorder=3)
     ax.scatter([], [], s=70, facecolors="none", edgecolors=ORANGE, linewidth=1.6, label="inducing points")
 

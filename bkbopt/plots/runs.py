@@ -17,7 +17,7 @@ import torch
 from bkbopt._support.arrays import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import told
+from bkbopt.plots.readings import Told, told
 from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, whole_numbers
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def convergence(
     band: Literal["quartiles", "standard error"] = "quartiles",
     value_name: str = "value",
 ) -> "Axes":
-    """The best value told so far, against the number of evaluations.
+    """The best value told so far, against the number of evaluations; of feasible trials, where there are constraints.
 
     Under noise the best value told flatters: it is partly luck. What an optimizer in `runs` recommends at its end is
     drawn beside its line, as posterior mean with two standard deviations (over several runs, median and quartiles of
@@ -82,7 +82,8 @@ def convergence(
 
     Raises:
         ArgumentTypeError: `runs` has none of these forms.
-        ArgumentError: no runs, values that are infinite, directions that contradict each other, an unknown band.
+        ArgumentError: no runs, values that are infinite, directions that contradict each other, an unknown band, an
+            optimizer with several objectives.
         NotReadyError: an optimizer without values.
 
     Example:
@@ -122,6 +123,7 @@ def regret(
 ) -> "Axes":
     """Regret against the number of evaluations; on a log scale where it is positive, unless it is a sum.
 
+    Evaluations of points that a constraint forbids have none, and are left out as failed ones are.
     Regret is a matter of noise-free values. Give those as `runs`, or optimizers with `truth`; the regret of noisy
     values is drawn if that is what comes, but luck makes it too small, even negative.
 
@@ -230,15 +232,23 @@ def _sign(methods: list[Method], direction: str | None) -> float:
 
 
 def _values(run: Optimizer | np.ndarray) -> np.ndarray:
-    return told(run)[1] if isinstance(run, Optimizer) else run
+    """Values in the order in which they came, NaN where a trial is infeasible."""
+    if not isinstance(run, Optimizer):
+        return run
+    data = told(run)
+    return _of_feasible(data, data.y)
+
+
+def _of_feasible(data: Told, y: np.ndarray) -> np.ndarray:
+    return np.where([trial.is_feasible for trial in data.trials], y, np.nan)
 
 
 def _true_values(run: Optimizer | np.ndarray, truth: Callable[[Mapping[str, Any]], float]) -> np.ndarray:
     """Noise-free values in the order in which trials were told."""
     if not isinstance(run, Optimizer):
         return run
-    told(run)
-    return np.array([float(truth(run.trials[i].params)) for i in run._log.order])
+    data = told(run)
+    return _of_feasible(data, np.array([float(truth(trial.params)) for trial in data.trials]))
 
 
 def _check_band(band: str) -> None:

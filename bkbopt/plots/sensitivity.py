@@ -7,8 +7,8 @@ independently of each other over the whole space, how much of the variance of th
 
 | symbol | shape  | units     | meaning                                                                     |
 | ------ | ------ | --------- | --------------------------------------------------------------------------- |
-| A, B   | (n, d) | encoded   | independent samples of the space                                            |
-| AB_j   | (n, d) | encoded   | A with column j from B                                                      |
+| A, B   | (n, k) | -         | independent samples of the space, in the coordinates of `coordinates.py`    |
+| AB_j   | (n, k) | -         | A with column j from B                                                      |
 | f      | (n,)   | user's    | posterior mean                                                              |
 
     first_j = Var(E[f | x_j]) / Var(f)         = E[f(B) (f(AB_j) - f(A))] / Var(f)      (Saltelli et al. 2010)
@@ -23,7 +23,8 @@ import numpy as np
 
 from bkbopt._support.arrays import check_count
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.dimensions import dimensions_of, predicted, shuffled, told
+from bkbopt.plots.coordinates import coordinates_of
+from bkbopt.plots.readings import predicted, told
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below
 
 if TYPE_CHECKING:
@@ -50,38 +51,39 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
 
     The space is weighted evenly in its own scales; columns of a pool are drawn independently of each other from its
     arms. The mean knows only what was seen: in a region without data it is flat, whatever the black box does there.
-    Where it is flat everywhere all shares are 0.
+    Where it is flat everywhere all shares are 0. A conditional parameter counts where it is active.
 
     Args:
         opt: with at least one value.
-        n: sample size; the mean is computed at n (d + 2) points, and the error falls at least as 1 / sqrt(n).
+        n: sample size; the mean is computed at n (k + 2) points, and the error falls at least as 1 / sqrt(n).
 
     Raises:
         ArgumentTypeError: `opt` is no optimizer.
-        ArgumentError: a pool of objects, or nothing varies.
+        ArgumentError: a pool of objects, nothing varies, or several objectives.
         NotReadyError: there are no values yet.
 
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> shares = plots.variance_shares(opt, n=256)
         >>> shares["y"].total > shares["x"].total
         True
     """
     opt, n = as_optimizer(opt), check_count("n", n, 2)
     told(opt)
-    dimensions = dimensions_of(opt)
-    A, B = shuffled(opt, n)
-    f_A, f_B = predicted(opt, A)[0], predicted(opt, B)[0]
+    coordinates = coordinates_of(opt)
+    A, B = coordinates.shuffled(n)
+    f_A, f_B = (predicted(opt, coordinates.encoded(U))[0] for U in (A, B))
     center, scale = f_A.mean(), max(float(np.abs(f_A).max()), float(np.finfo(float).tiny))
     f_A, f_B = (f_A - center) / scale, (f_B - center) / scale
     variance = float(np.concatenate([f_A, f_B]).var())
     shares = {}
-    for dimension in dimensions:
-        X = A.clone()
-        X[:, dimension.column] = B[:, dimension.column]
-        f = (predicted(opt, X)[0] - center) / scale
+    for dimension in coordinates.dimensions(2):
+        U = A.clone()
+        U[:, dimension.column] = B[:, dimension.column]
+        f = (predicted(opt, coordinates.encoded(U))[0] - center) / scale
         # A flat mean varies by its rounding errors.
         first, total = (
             (0.0, 0.0)
@@ -110,7 +112,8 @@ def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "A
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], {"x": (0, 1), "y": (0, 1)}, n_trials=12, seed=0)
+        >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
         >>> [label.get_text() for label in plots.importance(opt).get_yticklabels()]
         ['x', 'y']
     """

@@ -16,11 +16,18 @@ Leverage z^T V^-1 z has no unit; times lam it is a variance.
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.linalg import append_to_inverse_root, inverse_root, update_inverse_root
+from bkbopt.posterior.linalg import (
+    append_to_inverse_root,
+    block_update_inverse_root,
+    difference_root,
+    inverse_root,
+    update_inverse_root,
+)
 
 __all__ = ["GaussianState"]
 
@@ -59,8 +66,12 @@ class GaussianState:
 
     @classmethod
     def _from_V(cls, V: Tensor, b: Tensor, lam: float) -> "GaussianState":
-        root = inverse_root(0.5 * (V + V.T))
+        root = _root_of(V)
         return cls(lam, V, root, b, root.T @ (root @ b))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "GaussianState":
+        """Itself: nothing in it changes."""
+        return self
 
     def leverage(self, Z: Tensor) -> Tensor:
         """z^T V^-1 z `(n,)` of the rows of `Z (n, r)`; never negative."""
@@ -68,41 +79,37 @@ class GaussianState:
             return torch.linalg.vector_norm(Z @ self.root.T, dim=1).square_()
         return torch.cat([self.leverage(B) for B in torch.split(Z, BLOCK)])
 
-    def update(self, z: Tensor, y: float | None) -> "GaussianState":
-        """One more observation `y` at the features `z (r,)`: O(r^2).
-
-        With `y` None the observation is imagined to equal the mean, which changes V and leaves w (hallucination).
-        """
+    def update(self, z: Tensor, y: float, weight: float = 1.0) -> "GaussianState":
+        """One more observation `y`, with noise of variance lam / weight, at the features `z (r,)`: O(r^2)."""
+        if weight != 1.0:
+            z, y = z * weight**0.5, y * weight**0.5
         u = self.root @ z
         v = self.root.T @ u
         q = float(u @ u)
-        b, w = self.b, self.w
-        if y is None:
-            b = b + z * float(z @ w)
-        else:
-            w = w + v * ((y - float(z @ w)) / (1.0 + q))
-            b = b + z * y
-        return GaussianState(self.lam, torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q), b, w)
+        w = self.w + v * ((y - float(z @ self.w)) / (1.0 + q))
+        return GaussianState(
+            self.lam, torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q), self.b + z * y, w
+        )
 
-    def append(self, Z: Tensor, c: Tensor, n: Tensor, s: Tensor) -> "GaussianState":
-        """One more feature, whose values at the observed points are `c (u,)`: O(u r + r^2).
+    def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":
+        """More features: O(r^2 k + k^3).
 
-        `Z (u, r)`, `n (u,)` and `s (u,)` are the features, counts and sums of all observed points.
+        Args:
+            G: their products with the others, Z^T N C `(r, k)`, where C `(u, k)` are their values at the data.
+            H: their products with each other, C^T N C `(k, k)`.
+            b: C^T s, `(k,)`.
         """
-        nc = n * c
-        g, h = Z.T @ nc, float(c @ nc) + self.lam
-        u = self.root @ g
-        p = self.root.T @ u
-        # h - g.p >= lam in exact arithmetic: it is lam plus the part of c that the other features do not explain.
-        schur = max(h - float(u @ u), self.lam)
-        b_new = float(c @ s)
-        r = len(self.w)
-        V = self.V.new_zeros(r + 1, r + 1)
-        V[:r, :r], V[:r, r], V[r, :r], V[r, r] = self.V, g, g, h
-        step = (b_new - float(p @ self.b)) / schur
-        w = torch.cat([self.w - p * step, self.w.new_tensor([step])])
-        b = torch.cat([self.b, self.b.new_tensor([b_new])])
-        return GaussianState(self.lam, V, append_to_inverse_root(self.root, p, schur), b, w)
+        U = self.root @ G
+        P = self.root.T @ U
+        # The part of C that the other features do not explain, and lam I.
+        root = difference_root(H - U.T @ U, self.lam)
+        step = root.T @ (root @ (b - P.T @ self.b))
+        r, k = G.shape
+        V = self.V.new_zeros(r + k, r + k)
+        V[:r, :r], V[:r, r:], V[r:, :r] = self.V, G, G.T
+        V[r:, r:] = H.diagonal_scatter(H.diagonal() + self.lam)
+        w, b = torch.cat([self.w - P @ step, step]), torch.cat([self.b, b])
+        return GaussianState(self.lam, V, append_to_inverse_root(self.root, P, root), b, w)
 
     def refactor(self) -> "GaussianState":
         """The same state with root and w computed anew from V and b, which rank-one steps keep to rounding error."""
@@ -118,19 +125,21 @@ class GaussianState:
 
     def hallucinate(self, Z: Tensor) -> "GaussianState":
         """Observations imagined to equal the mean at the rows of `Z (p, r)`: V grows, w stays."""
-        if len(Z) * 4 > len(self.w):
-            # Many at once: one factorisation instead of p rank-one steps.
-            return self._from_V(self.V + Z.T @ Z, self.b + Z.T @ (Z @ self.w), self.lam)
-        state = self
-        for z in Z:
-            state = state.update(z, None)
-        return state
-
-    def lied_to(self, Z: Tensor, lie: float) -> "GaussianState":
-        """w moved as if the rows of `Z (f, r)`, which V counts already, had been observed at `lie`."""
-        gradient = Z.T @ (lie - Z @ self.w)
-        return self.with_mean(self.w + self.root.T @ (self.root @ gradient))
+        b = self.b + Z.T @ (Z @ self.w)
+        if len(Z) == 1:
+            z = Z[0]
+            u = self.root @ z
+            V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, self.root.T @ u, float(u @ u))
+        else:
+            V = self.V + Z.T @ Z
+            few = len(Z) * 4 <= len(self.w)
+            root = block_update_inverse_root(self.root, self.root @ Z.T) if few else _root_of(V)
+        return replace(self, V=V, root=root, b=b)
 
     def with_mean(self, w: Tensor) -> "GaussianState":
         """The same covariance with other weights."""
-        return replace(self, w=w)
+        return replace(self, w=w, b=self.V @ w)
+
+
+def _root_of(V: Tensor) -> Tensor:
+    return inverse_root(0.5 * (V + V.T))

@@ -22,8 +22,11 @@ from bkbopt.errors import KernelError
 __all__ = [
     "append_to_inverse_root",
     "append_to_thin_root",
+    "block_update_inverse_root",
+    "difference_root",
     "downdate_inverse_root",
     "eigh",
+    "inverse_of_lower",
     "inverse_root",
     "safe_cholesky",
     "thin_root",
@@ -73,9 +76,30 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
 
 def inverse_root(A: Tensor) -> Tensor:
     """Root `G (m, m)` of the inverse of the positive definite `A (m, m)`: G^T G = A^-1 (lower triangular)."""
-    L = safe_cholesky(A)
-    eye = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    return inverse_of_lower(safe_cholesky(A))
+
+
+def inverse_of_lower(L: Tensor) -> Tensor:
+    """Inverse of a lower triangular matrix `L (m, m)`, which is lower triangular, too."""
+    eye = torch.eye(L.shape[-1], dtype=L.dtype, device=L.device)
     return torch.linalg.solve_triangular(L, eye, upper=False).contiguous()
+
+
+def difference_root(R: Tensor, lam: float) -> Tensor:
+    """Root `(m, m)` of the inverse of R + lam I, lam > 0, of a difference `R (m, m)` of larger matrices.
+
+    R is positive semi-definite but for rounding; negative eigenvalues that lam does not hide are taken for zero.
+    """
+    if len(R) == 1:
+        return (R.clamp_min(0.0) + lam).rsqrt()
+    L, info = torch.linalg.cholesky_ex(R.diagonal_scatter(R.diagonal() + lam))
+    # The pivots of R + lam I are at least lam.
+    if int(info) == 0 and float(L.diagonal().min()) ** 2 > 0.5 * lam:
+        return inverse_of_lower(L)
+    if not bool(torch.isfinite(R).all()):
+        raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
+    e, Q = eigh(R)
+    return (Q / (e.clamp_min(0.0) + lam).sqrt()).T.contiguous()
 
 
 def thin_root(K: Tensor) -> Tensor:
@@ -103,33 +127,31 @@ def thin_root(K: Tensor) -> Tensor:
     return (U[:, keep] / eigenvalues[keep].sqrt()).contiguous()
 
 
-def append_to_thin_root(W: Tensor, z: Tensor, residual: float) -> Tensor:
-    """Thin root after one more point enters the dictionary.
+def append_to_thin_root(W: Tensor, Z: Tensor, root: Tensor) -> Tensor:
+    """Thin root after k more points enter the dictionary.
 
     Args:
         W: the root so far, (m, r).
-        z: embedding of the new point under `W`, (r,).
-        residual: k(x, x) - |z|^2 of the new point, positive.
+        Z: embedding of the new points under `W`, (k, r).
+        root: root of the inverse of their residual covariance k(X, X) - Z Z^T, (k, k).
 
-    The new feature is the Gram-Schmidt direction (k(x, .) - z . z(.)) / sqrt(residual); old features stay as they are.
+    The new features are the Gram-Schmidt directions root (k(X, .) - Z z(.)); old features stay as they are.
     """
     m, r = W.shape
-    s = residual**0.5
-    out = W.new_zeros(m + 1, r + 1)
+    out = W.new_zeros(m + len(Z), r + len(Z))
     out[:m, :r] = W
-    out[:m, r] = -(W @ z) / s
-    out[m, r] = 1.0 / s
+    out[:m, r:] = -(W @ Z.T) @ root.T
+    out[m:, r:] = root.T
     return out
 
 
-def append_to_inverse_root(G: Tensor, p: Tensor, schur: float) -> Tensor:
-    """Root of the inverse of [[A, g], [g^T, h]] from `G (k, m)`, `p` = A^-1 g `(m,)` and `schur` = h - g.p > 0."""
+def append_to_inverse_root(G: Tensor, P: Tensor, root: Tensor) -> Tensor:
+    """Root of the inverse of [[A, B], [B^T, C]] from `G (k, m)`, `P` = A^-1 B `(m, q)` and a root of (C - B^T P)^-1."""
     k, m = G.shape
-    s = schur**0.5
-    out = G.new_zeros(k + 1, m + 1)
+    out = G.new_zeros(k + len(root), m + len(root))
     out[:k, :m] = G
-    out[k, :m] = -p / s
-    out[k, m] = 1.0 / s
+    out[k:, :m] = -root @ P.T
+    out[k:, m:] = root
     return out
 
 
@@ -142,6 +164,17 @@ def update_inverse_root(G: Tensor, u: Tensor, v: Tensor, q: float) -> Tensor:
     root = (1.0 + q) ** 0.5
     c = 1.0 / (root * (1.0 + root))
     return torch.addr(G, u, v, alpha=-c)
+
+
+def block_update_inverse_root(G: Tensor, U: Tensor) -> Tensor:
+    """Root of (A + Z^T Z)^-1 from `G (m, m)` and `U` = G Z^T `(m, p)`: O(m^2 p + p^3).
+
+    (I + U U^T)^(-1/2) = I - U C U^T, where C has the eigenvectors of U^T U and the eigenvalues c(q) of
+    `update_inverse_root`.
+    """
+    q, Q = eigh(U.T @ U)
+    root = (1.0 + q.clamp_min(0.0)).sqrt()
+    return G - (U @ (Q / (root * (1.0 + root)))) @ (Q.T @ (U.T @ G))
 
 
 def downdate_inverse_root(G: Tensor, i: int, delta: float) -> Tensor:

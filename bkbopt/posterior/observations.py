@@ -1,11 +1,14 @@
 """Observations kept by unique point: counts, sums and sums of squares are all that a Gaussian posterior needs.
 
-| symbol | shape  | units     | meaning                              |
-| ------ | ------ | --------- | ------------------------------------ |
-| X      | (u, d) | encoded   | unique points, in order of arrival   |
-| n      | (u,)   | -         | number (weight) of evaluations of each |
-| s      | (u,)   | y         | (weighted) sum of the values of each |
-| Y2     | scalar | y squared | sum of the squares of all values     |
+| symbol  | shape  | units     | meaning                                                                     |
+| ------- | ------ | --------- | --------------------------------------------------------------------------- |
+| X       | (u, d) | encoded   | unique points, in order of arrival                                          |
+| repeats | (u,)   | -         | evaluations of each after the first                                         |
+| n       | (u,)   | -         | sum of the weights of its evaluations; their number where none has a weight |
+| s       | (u,)   | y         | (weighted) sum of the values of each                                        |
+| Y2      | scalar | y squared | (weighted) sum of the squares of all values                                 |
+
+An evaluation of weight a has noise of variance lam / a, and counts as a evaluations of the same mean.
 """
 
 from collections.abc import Callable
@@ -53,6 +56,7 @@ class Observations:
         self.Y2 = 0.0
         self._index: dict[bytes, int] = {}
         self._X = torch.zeros(16, dim, dtype=torch.float64, device=device)
+        self._repeats = torch.zeros(16, dtype=torch.float64, device=device)
         self._n = torch.zeros(16, dtype=torch.float64, device=device)
         self._s = torch.zeros(16, dtype=torch.float64, device=device)
 
@@ -66,13 +70,18 @@ class Observations:
         return self._X[: len(self)]
 
     @property
+    def repeats(self) -> Tensor:
+        """Evaluations of each unique point after the first (u,)."""
+        return self._repeats[: len(self)]
+
+    @property
     def n(self) -> Tensor:
-        """Evaluations of each unique point (u,)."""
+        """Evaluations of each unique point (u,), by weight."""
         return self._n[: len(self)]
 
     @property
     def s(self) -> Tensor:
-        """Sum of the values of each unique point (u,), units of y."""
+        """Sum of the values of each unique point (u,), by weight, units of y."""
         return self._s[: len(self)]
 
     def find(self, x: Tensor) -> int | None:
@@ -91,6 +100,8 @@ class Observations:
                 at = self._index[key] = len(self._index)
                 self._reserve(at + 1)
                 self._X[at] = X[i]
+            else:
+                self._repeats[at] += 1.0
             rows[i] = at
         rows = rows.to(self._X.device)
         weight = torch.ones_like(y) if weight is None else weight
@@ -102,12 +113,13 @@ class Observations:
 
     def checkpoint(self) -> Callable[[], None]:
         """A function that takes back all that was added after this call."""
-        u, n, s, total, Y2 = len(self), self.n.clone(), self.s.clone(), self.total, self.Y2
+        u, total, Y2 = len(self), self.total, self.Y2
+        repeats, n, s = self.repeats.clone(), self.n.clone(), self.s.clone()
 
         def restore() -> None:
             for key in list(self._index)[u:]:
                 del self._index[key]
-            for buffer, values in ((self._n, n), (self._s, s)):
+            for buffer, values in ((self._repeats, repeats), (self._n, n), (self._s, s)):
                 buffer.zero_()[:u] = values
             self.total, self.Y2 = total, Y2
 
@@ -117,21 +129,6 @@ class Observations:
         if size > len(self._n):
             grow = len(self._n)
             self._X = torch.cat([self._X, self._X.new_zeros(grow, self.dim)])
+            self._repeats = torch.cat([self._repeats, self._repeats.new_zeros(grow)])
             self._n = torch.cat([self._n, self._n.new_zeros(grow)])
             self._s = torch.cat([self._s, self._s.new_zeros(grow)])
-
-    def state_dict(self) -> dict[str, object]:
-        """Everything, as tensors and numbers."""
-        return {"X": self.X.clone(), "n": self.n.clone(), "s": self.s.clone(), "total": self.total, "Y2": self.Y2}
-
-    @classmethod
-    def from_state(cls, state: dict[str, object]) -> "Observations":
-        """The inverse of `state_dict`, bit for bit."""
-        X, n, s = state["X"], state["n"], state["s"]
-        assert isinstance(X, Tensor) and isinstance(n, Tensor) and isinstance(s, Tensor)
-        out = cls(X.shape[1], X.device)
-        if len(X):
-            out._X, out._n, out._s = X.clone(), n.clone(), s.clone()
-        out._index = {key: i for i, key in enumerate(row_keys(X))}
-        out.total, out.Y2 = int(state["total"]), float(state["Y2"])  # type: ignore[call-overload, arg-type]
-        return out

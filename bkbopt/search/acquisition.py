@@ -15,10 +15,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["ACQUISITIONS", "UCB", "Acquisition", "LogEI", "Thompson"]
-
-#: Names that the optimizer accepts.
-ACQUISITIONS = ("ucb", "logei", "thompson")
+__all__ = ["UCB", "Acquisition", "LogEI"]
 
 #: Keeps the gradient of the square root finite where the variance is rounding error, relative to y standardised.
 VARIANCE_FLOOR = 1e-16
@@ -67,19 +64,6 @@ class LogEI:
         """Scores `(n,)`, logarithms of y."""
         sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
         return _log_h((mean - self.incumbent) / sd) + sd.log()
-
-
-@dataclass(frozen=True)
-class Thompson:
-    """Marker: a joint posterior sample is drawn over the candidates, and its largest value wins.
-
-    Example:
-        >>> import bkbopt as bo
-        >>> opt = bo.Optimizer([[0.1], [0.5], [0.9]], acquisition="thompson", n_startup_trials=2, seed=0)
-        >>> told = opt.tell([{"x0": 0.1}, {"x0": 0.9}], [1.0, 0.2])
-        >>> opt.ask().index
-        2
-    """
 
 
 def _log_h(e: Tensor) -> Tensor:

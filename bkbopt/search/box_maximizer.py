@@ -6,7 +6,7 @@
 | score  | (n,)   | -       | acquisition, larger is better                       |
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,17 +14,16 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.threads import small_scipy_work
-from bkbopt.posterior.linalg import safe_cholesky
-from bkbopt.posterior.model import Model
-from bkbopt.search.acquisition import Acquisition, Thompson
 from bkbopt.spaces.space import Space
 
 __all__ = ["BoxMaximizer", "SearchSettings"]
 
 #: Grids with more values than this are searched by gradients too, then rounded; shorter ones by moves only.
 RELAX_ABOVE = 12
-#: A leap along a continuum or a long grid goes at least this part of its range: nearer points are the gradients'.
-LEAP = 0.1
+#: A perturbation on a continuum or a long grid moves at least this part of its range: gradients reach nearer points.
+FAR = 0.1
+
+Score = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -67,45 +66,39 @@ class BoxMaximizer:
 
     def ranked(
         self,
-        model: Model,
-        acquisition: Acquisition | Thompson,
+        score: Score,
         good: Tensor,
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
-    ) -> Iterator[Tensor]:
-        """Candidates `(d,)` in the order of their scores, those refined by search first.
+        sample: Score | None = None,
+    ) -> Tensor:
+        """Candidates `(n, d)` in the order of their scores, those refined by search first.
 
         Args:
-            model: the posterior.
-            acquisition: what to maximise.
+            score: of points `(n, d)`, (n,); differentiable.
             good: (k, d) the best points known so far, best first; they are among the starts.
             rng: of the candidates.
             usable: whether a start may be used (feasible); refinement starts from usable points only.
+            sample: scores of candidates by one joint posterior sample, in place of a search (Thompson sampling).
         """
         with small_scipy_work(), torch.no_grad():
             X = self._candidates(good, rng)
-            if isinstance(acquisition, Thompson):
-                ranked = self._sampled(model, X, rng)
-            else:
-                ranked = self._searched(model, acquisition, X, usable)
-        yield from ranked
+            if sample is None:
+                return self._searched(score, X, usable)
+            X = torch.unique(X[-self.settings.n_thompson :], dim=0)
+            return X[torch.argsort(sample(X), descending=True, stable=True)]
 
-    def leaps(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
-        """At most `n` copies of `x (d,)`, each with one column drawn anew, and `LEAP` or further on a continuum."""
+    def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
+        """At most `n` copies of `x (d,)`, each with one column drawn anew, on a continuum `FAR` or further."""
         d = len(x)
         column = torch.as_tensor(rng.integers(d, size=(2 * n, 1)))
         X = torch.where(torch.arange(d) == column, self.space.sample(2 * n, rng), x)
         # Where grids are short any other value is far.
-        near = torch.tensor([LEAP if j in self._relaxed else 0.0 for j in range(d)], dtype=torch.float64)
+        near = torch.tensor([FAR if j in self._relaxed else 0.0 for j in range(d)], dtype=torch.float64)
         return X[((X - x).abs() > near).any(1)][:n]
 
-    def _searched(self, model: Model, acquisition: Acquisition, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
+    def _searched(self, score: Score, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
         """The refined best of `X`, then all of `X`, each in the order of their scores."""
-        predict = model.collapse()
-
-        def score(X: Tensor) -> Tensor:
-            return acquisition(*predict(X))
-
         X = X[torch.argsort(score(X), descending=True, stable=True)]
         starts = _spread(X, usable, self.settings.n_starts)
         refined = self._refine(starts, score) if len(starts) else starts
@@ -143,15 +136,7 @@ class BoxMaximizer:
                 jump[:, j] = torch.as_tensor(rng.random(n) < 0.5)
         return self.space.snap(torch.where(moved, torch.where(jump, elsewhere, X + steps), X).clamp_(min=0.0))
 
-    def _sampled(self, model: Model, X: Tensor, rng: np.random.Generator) -> Tensor:
-        """Candidates in the order of one joint posterior sample: Thompson sampling on a discretisation."""
-        X = torch.unique(X[-self.settings.n_thompson :], dim=0)
-        mean, _ = model(X)
-        L = safe_cholesky(model.covariance(X))
-        sample = mean + L @ torch.as_tensor(rng.standard_normal(len(X)))
-        return X[torch.argsort(sample, descending=True, stable=True)]
-
-    def _refine(self, X: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
+    def _refine(self, X: Tensor, score: Score) -> Tensor:
         """Gradient ascent on the relaxed columns and best-improvement moves on the discrete ones, in turn."""
         discrete = any(c.n_values is not None for c in self.space.columns)
         for _ in range(3 if discrete else 1):
@@ -165,7 +150,7 @@ class BoxMaximizer:
             X = moved
         return X
 
-    def _ascend(self, X: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
+    def _ascend(self, X: Tensor, score: Score) -> Tensor:
         """All starts in one L-BFGS-B run over the relaxed columns; a row is kept only where it became better."""
         from scipy.optimize import minimize
 
@@ -190,7 +175,7 @@ class BoxMaximizer:
         better = score(Y) > score(X)
         return torch.where(better[:, None], Y, X)
 
-    def _move(self, X: Tensor, score: Callable[[Tensor], Tensor]) -> Tensor:
+    def _move(self, X: Tensor, score: Score) -> Tensor:
         """Each row climbs to its best neighbour in one discrete column until none is better, a few times at most."""
         X = X.clone()
         current = score(X)

@@ -1,41 +1,69 @@
-"""The protocol of a domain, and the user's constraint on the input."""
+"""The sets that a suggestion is chosen from: the rows of a pool, the points of a grid, or those of a box.
 
+| symbol | shape  | units   | meaning                                                                  |
+| ------ | ------ | ------- | ------------------------------------------------------------------------ |
+| X      | (n, d) | encoded | points, in the columns of the whole encoding                             |
+| U      | (n, k) | encoded | points of the space inside the encoding that a suggestion is chosen from |
+
+Points that may not be chosen come as rows of X. A set answers None where it has nothing else to offer.
+"""
+
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.acquisition import Acquisition, Thompson
+from bkbopt.search.box_maximizer import BoxMaximizer
+from bkbopt.search.criteria import Criterion, UpperBound
+from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.spaces.encoding import Embedding
+from bkbopt.spaces.pool import EncodedPool
 
-__all__ = ["Domain", "Feasibility", "Params"]
+__all__ = ["BoxCandidates", "CandidateSet", "Choice", "GridCandidates", "PoolCandidates", "candidates_of"]
 
-Params = Mapping[str, Any]
+#: Discrete spaces up to this many points are searched exactly, as a pool.
+GRID_LIMIT = 20_000
+#: Random points tried before a feasible set is called empty.
+TRIES = 10_000
+#: Random points that compete to be a coordinate perturbation.
+N_PERTURBATIONS = 8
+
+Point = Mapping[str, float]
+Feasible = Callable[[Point], bool]
 
 
-class Domain(Protocol):
-    """What the optimizer asks of a search space. A point is a row `x (d,)` of encoded columns."""
+@dataclass(frozen=True)
+class Choice:
+    """A point that was chosen.
 
-    @property
-    def dim(self) -> int:
-        """Number of encoded columns d."""
-        ...
+    Attributes:
+        x: its encoded form, (d,).
+        point: its parameters, in internal form.
+        index: its row in the pool, or None.
+    """
 
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """Columns that hold category codes."""
-        ...
+    x: Tensor
+    point: Point
+    index: int | None = None
+
+
+class CandidateSet(Protocol):
+    """What a designer asks of a set of candidates."""
 
     @property
     def n_arms(self) -> int | None:
-        """Number of points, where they are finitely many and listed."""
+        """Number of points where they are listed."""
         ...
 
     @property
     def is_discrete(self) -> bool:
-        """Whether a point can be met twice by chance, so that `duplicates` has a meaning."""
+        """Whether a point can be met twice by chance."""
         ...
 
     @property
@@ -43,58 +71,263 @@ class Domain(Protocol):
         """Whether a column has few values: categories, or a short grid."""
         ...
 
-    def encode(self, params: Sequence[Params]) -> Tensor:
-        """Encoded points `(n, d)`; refuses what does not belong to the domain."""
+    def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """The point with the largest score, none of `taken (t, d)`; searches start from `good (g, d)` too."""
         ...
 
-    def describe(self, x: Tensor, given: Params | None = None) -> tuple[Params, int | None]:
-        """The parameters of an encoded point, and its row in the pool (None outside of pools).
+    def perturbed(
+        self,
+        criterion: Criterion,
+        center: Tensor,
+        rng: np.random.Generator,
+        taken: Tensor,
+    ) -> Choice | None:
+        """The best of a few random points that differ from `center (d,)` in one parameter.
 
-        `given` is what the user wrote for it: its digits are kept, and its row is looked at first.
+        None in sets that are searched whole.
         """
         ...
 
-    def block(self, x: Tensor) -> None:
-        """Never propose this point again."""
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """A random point, none of `taken (t, d)`."""
         ...
 
-    def startup(self, rng: np.random.Generator, pending: Tensor) -> Tensor:
-        """The next point `(d,)` of the initial design, none of `pending (p, d)` while there are others."""
-        ...
-
-    def suggest(
-        self, model: Model, acquisition: Acquisition | Thompson, good: Tensor, rng: np.random.Generator, pending: Tensor
-    ) -> Tensor:
-        """The point `(d,)` that maximises the acquisition, none of `pending (p, d)` while there are others.
-
-        `good (k, d)` are the best known points.
-        """
-        ...
-
-    def state_dict(self) -> dict[str, object]:
-        """For a state file."""
-        ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The inverse of `state_dict`, on a domain of the same space or pool."""
+    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+        """The largest upper confidence bound, feasible or not: exact where points are listed, else as found."""
         ...
 
 
-class Feasibility:
-    """A user's `feasible(params) -> bool`, asked once a point."""
+class _Listed:
+    """What pools and grids share: rows that are closed, and the exact argmax over the others."""
 
-    def __init__(
-        self, feasible: Callable[[Params], bool] | None, describe: Callable[[Tensor], tuple[Params, int | None]]
-    ) -> None:
+    is_discrete = True
+    has_choices = True
+
+    def __init__(self, X: Tensor, feasible: Feasible | None) -> None:
+        self.search = PoolMaximizer(X)
         self._feasible = feasible
-        self._describe = describe
+        self._infeasible = torch.zeros(len(X), dtype=torch.bool)
+        self._checked = torch.zeros(len(X), dtype=torch.bool)
+
+    @property
+    def n_arms(self) -> int | None:
+        return len(self.search.X)
+
+    def rows_at(self, x: Tensor) -> Sequence[int]:
+        raise NotImplementedError
+
+    def choice(self, row: int) -> Choice:
+        raise NotImplementedError
+
+    def closed(self, taken: Tensor) -> Tensor:
+        """Rows that may not be chosen, (A,)."""
+        closed = self._infeasible.clone()
+        rows = [row for x in taken for row in self.rows_at(x)]
+        if rows:
+            closed[rows] = True
+        return closed
+
+    def _usable(self, row: int) -> bool:
+        if self._feasible is not None and not self._checked[row]:
+            self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: checked only after it
+            self._checked[row] = True
+        return not self._infeasible[row]
+
+    def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self.closed(taken)
+        while not bool(closed.all()):
+            # Each time the same random numbers: how many rows turn out infeasible depends on what was asked before.
+            row = criterion.best_row(self.search, closed, copy.deepcopy(rng))
+            if self._usable(row):
+                return self.choice(row)
+            closed[row] = True
+        return None
+
+    def perturbed(
+        self,
+        criterion: Criterion,
+        center: Tensor,
+        rng: np.random.Generator,
+        taken: Tensor,
+    ) -> Choice | None:
+        """See `CandidateSet`."""
+        return None
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self.closed(taken)
+        for _ in range(100):
+            row = int(rng.integers(len(closed)))
+            if not closed[row] and self._usable(row):
+                return self.choice(row)
+        for row in rng.permutation(len(closed)).tolist():
+            if not closed[row] and self._usable(row):
+                return self.choice(row)
+        return None
+
+    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+        """See `CandidateSet`."""
+        return float(UpperBound.over(model, beta).acquisition(*self.search.scan(model)).max())
+
+
+class PoolCandidates(_Listed):
+    """The arms of a pool, or those whose fixed columns have the values asked for.
+
+    Args:
+        pool: the arms.
+        feasible: the user's constraint on points.
+        open_rows: (A,) which arms may be chosen; None for all.
+    """
+
+    def __init__(self, pool: EncodedPool, feasible: Feasible | None, open_rows: Tensor | None = None) -> None:
+        super().__init__(pool.X, feasible)
+        self.pool, self._open = pool, open_rows
+
+    def restricted(self, open_rows: Tensor) -> "PoolCandidates":
+        """The same arms and bounds, with only some of them open."""
+        out = PoolCandidates(self.pool, self._feasible, open_rows)
+        out.search, out._infeasible, out._checked = self.search, self._infeasible, self._checked
+        return out
+
+    def rows_at(self, x: Tensor) -> Sequence[int]:
+        """Rows that are the point `x (d,)`."""
+        return self.pool.rows_at(x)
+
+    def choice(self, row: int) -> Choice:
+        """An arm."""
+        return Choice(self.pool.X[row], self.pool.point(row), row)
+
+    def closed(self, taken: Tensor) -> Tensor:
+        """Rows that may not be chosen, (A,)."""
+        closed = super().closed(taken)
+        return closed if self._open is None else closed | ~self._open
+
+
+class GridCandidates(_Listed):
+    """All points of a discrete space."""
+
+    def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:
+        self.embedding = embedding
+        U = torch.zeros(1, 1, dtype=torch.float64)
+        if embedding.space is not None and embedding.space.dim:
+            U = embedding.space.all_points(GRID_LIMIT)
+        super().__init__(embedding(U), feasible)
+        self._U = U
+        self._rows = {key: i for i, key in enumerate(row_keys(U))}
+
+    def rows_at(self, x: Tensor) -> Sequence[int]:
+        """The row that is the point `x (d,)`."""
+        if not bool(self.embedding.holds(x[None])[0]):
+            return []
+        row = self._rows.get(row_keys(self.embedding.project(x[None]))[0])
+        return [] if row is None else [row]
+
+    def choice(self, row: int) -> Choice:
+        """A point of the grid."""
+        return Choice(self.search.X[row], self.embedding.point(self._U[row]))
+
+
+class BoxCandidates:
+    """The points of a space that cannot be listed."""
+
+    n_arms = None
+
+    def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:
+        assert embedding.space is not None
+        self.embedding, self.space = embedding, embedding.space
+        self.maximizer = BoxMaximizer(embedding.space)
+        self._feasible = feasible
         self._known: dict[bytes, bool] = {}
 
-    def __call__(self, x: Tensor) -> bool:
-        """Whether the encoded point `x (d,)` may be evaluated."""
+    @property
+    def is_discrete(self) -> bool:
+        """See `CandidateSet`."""
+        return self.space.is_discrete
+
+    @property
+    def has_choices(self) -> bool:
+        """See `CandidateSet`."""
+        return self.maximizer.has_choices
+
+    def _usable(self, u: Tensor) -> bool:
         if self._feasible is None:
             return True
-        key = row_keys(x[None])[0]
+        key = row_keys(u[None])[0]
         if key not in self._known:
-            self._known[key] = bool(self._feasible(dict(self._describe(x)[0])))
+            self._known[key] = self._feasible(self.embedding.point(u))
         return self._known[key]
+
+    def _keys(self, taken: Tensor) -> set[bytes]:
+        if not len(taken):
+            return set()
+        return set(row_keys(self.embedding.project(taken[self.embedding.holds(taken)])))
+
+    def _canonical(self, U: Tensor) -> Tensor:
+        """The points `(n, k)` as they come back through their parameters, so that one point has one key."""
+        return self.space.encode(self.space.decode(U))
+
+    def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
+        for found in U:
+            u = self._canonical(found[None])[0]
+            if row_keys(u[None])[0] not in taken and self._usable(u):
+                return Choice(self.embedding(u[None])[0], self.embedding.point(u))
+        return None
+
+    def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        sample = criterion.sample
+        ranked = self.maximizer.ranked(
+            lambda U: criterion(self.embedding(U)),
+            self.embedding.project(good),
+            rng,
+            self._usable,
+            None if sample is None else lambda U: sample(self.embedding(U), rng),
+        )
+        return self._first_open(ranked, self._keys(taken))
+
+    def perturbed(
+        self,
+        criterion: Criterion,
+        center: Tensor,
+        rng: np.random.Generator,
+        taken: Tensor,
+    ) -> Choice | None:
+        """See `CandidateSet`.
+
+        They are few on purpose: of many, an acquisition function takes one that hardly differs from the centre. On a
+        line, where a perturbation is a random point, there are none: a search sees the line whole.
+        """
+        if self.space.dim == 1:
+            return None
+        u = self.embedding.project(center[None])[0]
+        U = self._canonical(self.maximizer.perturbations(u, N_PERTURBATIONS, rng))
+        order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
+        return self._first_open(U[order], self._keys(torch.cat([taken, center[None]])))
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        keys = self._keys(taken)
+        if len(keys) >= self.space.cardinality:
+            return None
+        for _ in range(TRIES // 100):
+            if (choice := self._first_open(self.space.sample(100, rng), keys)) is not None:
+                return choice
+        return None
+
+    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+        """See `CandidateSet`."""
+        criterion = UpperBound.over(model, beta)
+        rng = np.random.default_rng(0)  # a report has random numbers of its own
+        ranked = self.maximizer.ranked(
+            lambda U: criterion(self.embedding(U)), self.embedding.project(good), rng, lambda _: True
+        )
+        return float(criterion.acquisition(*model(self.embedding(ranked[:1])))[0])
+
+
+def candidates_of(embedding: Embedding, feasible: Feasible | None) -> BoxCandidates | GridCandidates:
+    """The points of an embedding, listed where they are few."""
+    space = embedding.space
+    if space is None or (space.is_discrete and space.cardinality <= GRID_LIMIT):
+        return GridCandidates(embedding, feasible)
+    return BoxCandidates(embedding, feasible)

@@ -19,6 +19,7 @@ the cache: nothing of size A times m is ever stored.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,9 +30,8 @@ from torch import Tensor
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.search.acquisition import UCB, Acquisition, Thompson
 
-__all__ = ["Choice", "PoolMaximizer", "argmax_of"]
+__all__ = ["Argmax", "PoolMaximizer"]
 
 #: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
 #: core's cache; larger blocks took twice the time of a scan.
@@ -44,7 +44,7 @@ SLACK = 1e-7
 
 
 @dataclass(frozen=True)
-class Choice:
+class Argmax:
     """An arm with its exact score.
 
     Attributes:
@@ -89,7 +89,7 @@ class PoolMaximizer:
         return PoolMaximizer(self.X)
 
     @torch.no_grad()
-    def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Choice:
+    def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Argmax:
         """The arm with the largest upper confidence bound; ties go to the lowest index.
 
         Args:
@@ -102,13 +102,15 @@ class PoolMaximizer:
         """
         if excluded is not None and bool(excluded.all()):
             raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
-        cache = self._up_to_date(model)
+        cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
         with threads_for(200.0 * len(self.X)):
             bound = self._bounds(cache, model, beta)
             if excluded is not None:
                 bound.masked_fill_(excluded, -math.inf)
         with small_work():
-            return self._refine(cache, model, beta, bound)
+            best = self._refine(cache, model, beta, bound)
+        self._cache = cache
+        return best
 
     @torch.no_grad()
     def scan(self, model: Model) -> tuple[Tensor, Tensor]:
@@ -121,6 +123,12 @@ class PoolMaximizer:
             for i in range(0, len(self.X), block):
                 mean[i : i + block], variance[i : i + block] = predict(self.X[i : i + block])
         return mean, variance
+
+    @torch.no_grad()
+    def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
+        """Scores `(A,)` of the whole pool, in blocks that fit the cache for models of `size` features."""
+        block = max(256, BLOCK_ENTRIES // max(size, 1))
+        return torch.cat([score(self.X[i : i + block]) for i in range(0, len(self.X), block)])
 
     @torch.no_grad()
     def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
@@ -154,7 +162,7 @@ class PoolMaximizer:
         width = _drifts(cache, model).add_(beta)
         return torch.addcmul(cache.mu, cache.sd, width.index_select(0, cache.version))
 
-    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Choice:
+    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score."""
         best, slack, chunk = -math.inf, 0.0, 256
         # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
@@ -185,7 +193,7 @@ class PoolMaximizer:
         tied = scores >= best - 1e-3 * slack
         at = int(torch.where(tied, all_rows, len(self.X)).argmin())
         self._winner = int(all_rows[at])
-        return Choice(self._winner, float(scores[at]), float(mean[at]), float(variance[at]))
+        return Argmax(self._winner, float(scores[at]), float(mean[at]), float(variance[at]))
 
 
 def _drifts(cache: _Cache, model: Model) -> Tensor:
@@ -193,18 +201,3 @@ def _drifts(cache: _Cache, model: Model) -> Tensor:
     assert model.V is not None
     D = model.w - torch.stack([old.w for old in cache.models])
     return ((D @ model.V) * D).sum(1).clamp_min_(0.0).div_(model.lam).sqrt_()
-
-
-def argmax_of(
-    search: PoolMaximizer, model: Model, acquisition: Acquisition | Thompson, excluded: Tensor, rng: np.random.Generator
-) -> int:
-    """The arm that maximises any acquisition: lazily for upper confidence bounds, else by a scan of the pool."""
-    if isinstance(acquisition, UCB):
-        return search.argmax(model, acquisition.beta, excluded).index
-    if isinstance(acquisition, Thompson):
-        return _best_of(search.thompson(model, rng), excluded)
-    return _best_of(acquisition(*search.scan(model)), excluded)
-
-
-def _best_of(scores: Tensor, excluded: Tensor) -> int:
-    return int(scores.masked_fill(excluded, -math.inf).argmax())

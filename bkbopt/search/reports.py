@@ -1,4 +1,4 @@
-"""What the optimizer reports: records for people and plots."""
+"""What the search reports: records for people and plots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +20,14 @@ class Diagnostics:
         beta: width of the confidence, in standard deviations.
         noise_sd: standard deviation of the noise, fitted or given, user's units.
         regret_bound: largest UCB - largest LCB, user's units: an upper bound on what is left to gain, if the model and
-            beta hold. None with trials pending or failed, when the search's posterior is not the data's, and where
-            duplicates are avoided, when the search leaves points out.
+            beta hold. None for coordinate perturbations; with trials pending or failed, several objectives or
+            constraints, when something else is maximised; and where duplicates are avoided or values are held, when
+            the search leaves points out.
     """
 
     trial: int
     t: int
-    ask_seconds: float
+    ask_seconds: float = 0.0
     m: int | None = None
     effective_dimension: float | None = None
     beta: float | None = None

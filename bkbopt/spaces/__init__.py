@@ -1,5 +1,6 @@
-"""Search spaces: parameters, mixed spaces, and points to and from encoded columns."""
+"""Search spaces and pools: parameters, conditions, and points to and from encoded columns."""
 
-from bkbopt.spaces.space import Categorical, Column, Float, Int, Parameter, Space
+from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.space import Categorical, Column, Float, Int, Ordinal, Parameter, Space
 
-__all__ = ["Categorical", "Column", "Float", "Int", "Parameter", "Space"]
+__all__ = ["Categorical", "Column", "EncodedPool", "Float", "Int", "Ordinal", "Parameter", "Pool", "Space"]

@@ -1,34 +1,43 @@
 """Search spaces as people write them, and as they are saved."""
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.parameters import Categorical, Float, Int, Parameter, as_python, shown
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, as_python, shown
 
 __all__ = ["describe", "parse", "read_description"]
 
 T = TypeVar("T")
 Items = tuple[tuple[str, Parameter], ...]
 
-_CLASSES: dict[str, type[Parameter]] = {"float": Float, "int": Int, "categorical": Categorical}
-_FIELDS = {"float": ("low", "high", "log", "step"), "int": ("low", "high", "log", "step"), "categorical": ("choices",)}
+_CLASSES: dict[str, type[Parameter]] = {cls.kind: cls for cls in (Float, Int, Categorical, Ordinal)}
+_NUMERIC = ("low", "high", "log", "step")
+_FIELDS = {"float": _NUMERIC, "int": _NUMERIC, "categorical": ("choices",), "ordinal": ("values",)}
 
 
 def parse(spec: object) -> Items:
     """Read the forms that `Space.parse` lists, except a `Space` itself."""
+    build: Callable[[Any], Parameter] = _parse_value
     if isinstance(spec, Mapping):
-        return tuple((name, _named(name, _parse_value, value)) for name, value in spec.items())
-    if isinstance(spec, np.ndarray):
-        spec = spec.tolist()
-    if isinstance(spec, (list, tuple)):
-        return tuple((f"x{i}", _named(f"x{i}", _parse_bounds, value)) for i, value in enumerate(spec))
-    raise ArgumentTypeError(
-        f"space: expected a dict of parameters or a list of (low, high) pairs, got {_with_type(spec)}"
-    )
+        entries = dict(spec)
+    elif isinstance(spec, (list, tuple, np.ndarray)):
+        rows = spec.tolist() if isinstance(spec, np.ndarray) else spec
+        build, entries = _parse_bounds, {f"x{i}": value for i, value in enumerate(rows)}
+    else:
+        raise ArgumentTypeError(
+            f"space: expected a dict of parameters or a list of (low, high) pairs, got {_with_type(spec)}"
+        )
+    items = tuple((name, _named(name, build, value)) for name, value in entries.items())
+    for name, value in entries.items():
+        if isinstance(value, tuple) and all(type(as_python(bound)) is int for bound in value):
+            _warn_of_whole_bounds(name, value)
+            break
+    return items
 
 
 def describe(items: Items) -> list[dict[str, Any]]:
@@ -55,6 +64,8 @@ def _parse_value(value: object) -> Parameter:
         return value
     if isinstance(value, tuple):
         return _parse_bounds(value)
+    if isinstance(value, range):
+        return _parse_range(value)
     if isinstance(value, (list, set, frozenset)):
         return Categorical(value)  # type: ignore[arg-type]  # a set is put in order
     kind = {base.__name__ for base in type(value).__mro__} & _DISTRIBUTIONS.keys()
@@ -63,8 +74,8 @@ def _parse_value(value: object) -> Parameter:
     if value is None or isinstance(value, (bool, int, float, str, np.bool_, np.integer, np.floating)):
         return _fixed(value)
     raise ArgumentTypeError(
-        "expected a Float, Int, Categorical, a tuple (low, high), a list of choices, an Optuna distribution"
-        f" or a number, string, bool or None as a fixed value, got {_with_type(value)}"
+        "expected a Float, Int, Categorical, Ordinal, a tuple (low, high), a range, a list of choices, an Optuna"
+        f" distribution or a number, string, bool or None as a fixed value, got {_with_type(value)}"
     )
 
 
@@ -76,6 +87,31 @@ def _parse_bounds(value: object) -> Parameter:
     if len(value) != 2:
         raise ArgumentError(f"expected a pair (low, high), got {shown(value)}: choices are given as a list in a dict")
     return Float(*value)
+
+
+def _parse_range(values: range) -> Int:
+    if not values:
+        raise ArgumentError(f"expected a range with at least one value, got {values!r}")
+    low, high = sorted((values[0], values[-1]))
+    return Int(low, high, step=abs(values.step) if low < high else 1)
+
+
+_has_warned = False
+
+
+def _warn_of_whole_bounds(name: str, bounds: tuple[Any, ...]) -> None:
+    """Say that two ints bound real numbers, once in a process."""
+    global _has_warned  # noqa: PLW0603
+    if _has_warned:
+        return
+    low, high = map(as_python, bounds)
+    warnings.warn(
+        f"parameter {name!r}: ({low}, {high}) is a range of real numbers; write bo.Int({low}, {high}) for whole "
+        f"numbers, or ({float(low)}, {float(high)}) for real ones.",
+        UserWarning,
+        stacklevel=2,
+    )
+    _has_warned = True
 
 
 def _fixed(value: Any) -> Parameter:
@@ -96,10 +132,13 @@ _DISTRIBUTIONS: dict[str, Callable[[Any], Parameter]] = {
 
 
 def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
-    kind = next(kind for kind, cls in _CLASSES.items() if isinstance(parameter, cls))
-    if isinstance(parameter, Categorical):
-        return {"type": kind, "choices": [_describe_choice(choice) for choice in parameter.choices]}
-    return {"type": kind, **{field: getattr(parameter, field) for field in _FIELDS[kind]}}
+    out: dict[str, Any] = {"type": parameter.kind}
+    for name in _FIELDS[parameter.kind]:
+        value = getattr(parameter, name)
+        out[name] = list(map(_describe_choice, value)) if isinstance(value, tuple) else value
+    if parameter.when is not None:
+        out["when"] = {parent: list(map(_describe_choice, values)) for parent, values in parameter.when.items()}
+    return out
 
 
 def _describe_choice(choice: object) -> object:
@@ -115,11 +154,17 @@ def _describe_choice(choice: object) -> object:
 def _read_parameter(entry: object) -> tuple[str, Parameter]:
     fields = dict(entry) if isinstance(entry, Mapping) else {}
     name, kind = fields.pop("name", None), fields.pop("type", None)
-    if not isinstance(kind, str) or set(fields) != set(_FIELDS.get(kind, ())) or not fields:
+    if not isinstance(kind, str) or set(fields) - {"when"} != set(_FIELDS.get(kind, ())) or not fields:
         raise ArgumentError(f"parameters: expected a description of a parameter, got {shown(entry)}")
-    if kind == "categorical" and isinstance(fields["choices"], list):
-        fields["choices"] = [_named(name, _read_choice, choice) for choice in fields["choices"]]
+    for key in {"choices", "values"} & set(fields):
+        fields[key] = _named(name, _read_choices, fields[key])
+    if isinstance(fields.get("when"), dict):
+        fields["when"] = {parent: _named(name, _read_choices, values) for parent, values in fields["when"].items()}
     return name, _named(name, lambda given: _CLASSES[kind](**given), fields)
+
+
+def _read_choices(choices: object) -> object:
+    return list(map(_read_choice, choices)) if isinstance(choices, list) else choices
 
 
 def _read_choice(choice: object) -> object:

@@ -16,14 +16,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Scale"]
+__all__ = ["Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Scale", "moves_on"]
 
 Array = NDArray[np.float64]
 Positions = NDArray[Any]  # float64 on a continuum, int64 on a grid
 
+_SMALL_GRID = 12  # up to here every other grid value is a neighbour
+_LEAP = 0.1  # of the encoded range; the longest move to a neighbour on a larger grid
+
 
 class Scale(Protocol):
     """Geometry of one column; all arrays are (n,)."""
+
+    @property
+    def width(self) -> float:
+        """What the code 1 stands for, before it is divided by this: a difference of values, logarithms or positions."""
+        ...
 
     def encoded(self, positions: Positions) -> Array:
         """Encode positions."""
@@ -49,18 +57,18 @@ class Continuum:
     def encoded(self, positions: Positions) -> Array:
         """See `Scale`."""
         offset = positions - self.low
-        return self._log1p(offset) / self._width if self.log else offset / self._width
+        return self._log1p(offset) / self.width if self.log else offset / self.width
 
     def nearest(self, encoded: Array) -> Positions:
         """See `Scale`."""
         unit = np.clip(encoded, 0.0, 1.0)
-        exponent = unit * self._width
+        exponent = unit * self.width
         with np.errstate(over="ignore"):  # past the largest double only to be clipped
             value = self.low + (self.low * np.expm1(exponent) if self.log else exponent)
         # The inverse is off by a few roundings. A Newton step, and steps to the next double, make the value one that
         # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
         value = self._within(unit, value)
-        error = (unit - self.encoded(value)) * self._width
+        error = (unit - self.encoded(value)) * self.width
         value = self._within(unit, value + (error * value if self.log else error))
         for _ in range(2):
             error = unit - self.encoded(value)
@@ -76,7 +84,8 @@ class Continuum:
         return self.nearest(unit)
 
     @cached_property
-    def _width(self) -> float:
+    def width(self) -> float:
+        """See `Scale`."""
         return float(self._log1p(np.array([self.high - self.low]))[0]) if self.log else self.high - self.low
 
     def _log1p(self, offset: Array) -> Array:
@@ -88,6 +97,11 @@ class Grid:
     """Equal steps: grid point k of n is encoded as k / (n - 1)."""
 
     n: int
+
+    @property
+    def width(self) -> float:
+        """See `Scale`."""
+        return self.n - 1.0
 
     def encoded(self, positions: Positions) -> Array:
         """See `Scale`."""
@@ -111,12 +125,12 @@ class LogGrid:
 
     def encoded(self, positions: Positions) -> Array:
         """See `Scale`."""
-        return np.log1p(positions / np.float64(self.low)) / self._width
+        return np.log1p(positions / np.float64(self.low)) / self.width
 
     def nearest(self, encoded: Array) -> Positions:
         """See `Scale`."""
         unit = np.clip(encoded, 0.0, 1.0)
-        below = np.floor(self.low * np.expm1(unit * self._width)).astype(np.int64)
+        below = np.floor(self.low * np.expm1(unit * self.width)).astype(np.int64)
         below = np.clip(below, 0, self.n - 2)
         above_is_nearer = self.encoded(below + 1) - unit < unit - self.encoded(below)
         return np.asarray(below + above_is_nearer)
@@ -128,7 +142,8 @@ class LogGrid:
         return np.clip(np.floor(value + 0.5).astype(np.int64) - self.low, 0, self.n - 1)
 
     @cached_property
-    def _width(self) -> float:
+    def width(self) -> float:
+        """See `Scale`."""
         # By the same function as the columns, so that the last point is encoded as exactly 1.
         return float(np.log1p(np.array([self.n - 1]) / np.float64(self.low))[0])
 
@@ -138,6 +153,11 @@ class Codes:
     """Unordered choices: choice k is encoded as k."""
 
     n: int
+
+    @property
+    def width(self) -> float:
+        """See `Scale`."""
+        return 1.0
 
     def encoded(self, positions: Positions) -> Array:
         """See `Scale`."""
@@ -150,3 +170,14 @@ class Codes:
     def spread(self, unit: Array) -> Positions:
         """See `Scale`."""
         return Grid(self.n).spread(unit)
+
+
+def moves_on(scale: Scale, code: Array, n: int, *, every: bool) -> Array:
+    """Codes of the neighbours of the grid point with code `code (1,)`."""
+    here = scale.nearest(code)
+    if every or n <= _SMALL_GRID:
+        others = np.arange(n)
+    else:
+        leaps = scale.nearest(np.concatenate([code - _LEAP, code + _LEAP]))
+        others = np.unique(np.concatenate([here - 2, here - 1, here + 1, here + 2, leaps]))
+    return scale.encoded(others[(others != here) & (others >= 0) & (others < n)])

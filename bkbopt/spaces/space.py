@@ -11,11 +11,11 @@ grid (whole numbers, steps, choices) have one code each, the same to the last bi
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,22 +24,21 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces import parsing as _spec
-from bkbopt.spaces.parameters import Categorical, Float, Int, Parameter, shown
-from bkbopt.spaces.scales import Scale
+from bkbopt.spaces.base import Column
+from bkbopt.spaces.conditions import Conditions
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, shown
+from bkbopt.spaces.points import (
+    active_names,
+    as_array,
+    checked_points,
+    fixed_values,
+    internal_points,
+    like,
+    position_of,
+)
+from bkbopt.spaces.scales import Scale, moves_on
 
-__all__ = ["Categorical", "Column", "Float", "Int", "Parameter", "Space"]
-
-_SMALL_GRID = 12  # up to here every other grid value is a neighbour
-_LEAP = 0.1  # of the encoded range; the longest move to a neighbour on a larger grid
-
-
-@dataclass(frozen=True)
-class Column:
-    """One encoded column: the parameter it stands for, its kind, and its number of values (None on a continuum)."""
-
-    name: str
-    kind: Literal["float", "int", "categorical"]
-    n_values: int | None
+__all__ = ["Categorical", "Column", "Float", "Int", "Ordinal", "Parameter", "Space"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Space:
     items: tuple[tuple[str, Parameter], ...]
 
     def __post_init__(self) -> None:
-        """Refuse what `parse` could not have made."""
+        """Refuse what cannot be a space."""
         if not self.items:
             raise ArgumentError("space: expected at least one parameter, got none")
         for name, _ in self.items:
@@ -69,6 +68,7 @@ class Space:
                 raise ArgumentTypeError(f"space: expected names that are strings, got {shown(name)}")
         if len(set(self.names)) < len(self.names):
             raise ArgumentError(f"space: expected distinct names, got {shown(self.names)}")
+        self._conditions  # noqa: B018  # checks them
 
     @classmethod
     def parse(cls, spec: object) -> "Space":
@@ -76,15 +76,16 @@ class Space:
 
         Args:
             spec: a `Space`; or a dict from names to
-                - `Float`, `Int`, `Categorical`, or a distribution of Optuna,
-                - a tuple (low, high): a `Float`, also if both are whole,
+                - `Float`, `Int`, `Categorical`, `Ordinal`, or a distribution of Optuna,
+                - a tuple (low, high): a `Float`, also if both are whole (which is warned of once),
+                - a range: an `Int`,
                 - a list or set of values: a `Categorical`,
                 - a number, string, bool or None: a fixed value;
                 or a list of (low, high) pairs (or a (d, 2) array), whose parameters are called x0, x1, ...
 
         Raises:
             ArgumentTypeError: none of these forms, or a name that is no string.
-            ArgumentError: no parameters, or what `Float`, `Int` and `Categorical` refuse; it names the parameter.
+            ArgumentError: no parameters, or what the parameters refuse; it names the parameter.
         """
         return spec if isinstance(spec, Space) else cls(_spec.parse(spec))
 
@@ -101,7 +102,7 @@ class Space:
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """What the encoded columns stand for."""
-        return tuple(Column(name, _kind(parameter), parameter.n_values) for name, parameter in self._free)
+        return tuple(Column(name, parameter.kind, parameter.n_values) for name, parameter in self._free)
 
     @property
     def dim(self) -> int:
@@ -118,6 +119,23 @@ class Space:
         """Indices of the other columns."""
         return tuple(j for j, column in enumerate(self.columns) if column.kind != "categorical")
 
+    @property
+    def is_conditional(self) -> bool:
+        """Whether a parameter is active at some values of others only."""
+        return bool(self._conditions.allowed)
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the parameters that others are conditional on, each behind those that it is conditional on."""
+        return self._conditions.switches
+
+    @property
+    def conditions(self) -> Mapping[str, Mapping[str, tuple[float, ...]]]:
+        """For each conditional parameter the values, in internal form, of others at which it is active."""
+        internal = self._conditions.internal
+        allowed = self._conditions.allowed.items()
+        return {name: {parent: internal(parent, at) for parent, at in above.items()} for name, above in allowed}
+
     @cached_property
     def is_discrete(self) -> bool:
         """Whether the space has finitely many points."""
@@ -126,33 +144,91 @@ class Space:
     @cached_property
     def cardinality(self) -> int | float:
         """Number of different points: an exact int, or `math.inf`."""
-        return math.prod(math.inf if column.n_values is None else column.n_values for column in self.columns)
+        return self._conditions.count()
+
+    def active(self, params: Mapping[str, object]) -> tuple[str, ...]:
+        """Names of the parameters that are active at the values that `params` gives for the switches.
+
+        Raises:
+            ArgumentError: a switch that is active has no value, or one that is not allowed.
+        """
+        return tuple(active_names(self._conditions, params, 0))
+
+    def internal(self, params_list: Sequence[Mapping[str, object]]) -> list[dict[str, float]]:
+        """Values in internal form by column key, of points given as parameters; the errors are those of `encode`.
+
+        Fixed parameters that are left out are filled in. Whole numbers beyond 2**53 become the nearest double.
+        """
+        return internal_points(self._conditions, params_list)
+
+    def external(self, points: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
+        """Parameters of points whose values are given in internal form by column key; other keys are ignored."""
+        known = [(name, key, self.parameters[name]) for name, key in self._conditions.keys.items()]
+        return [{name: p.external(point[key]) for name, key, p in known if key in point} for point in points]
+
+    def settings(self, limit: int, fixed: Mapping[str, float] | None = None) -> list[dict[str, float]] | None:
+        """All combinations of values that the switches can have, as points of the active ones.
+
+        Args:
+            limit: of their number.
+            fixed: values of some parameters, switches or others, by column key and in internal form: only
+                combinations at which these are active, and have these values.
+
+        Returns:
+            Points by column key, in internal form; [{}] in a space without conditions, None if there are too many.
+        """
+        return self._conditions.settings(limit, fixed or {})
+
+    def free_in(self, setting: Mapping[str, float]) -> dict[str, Parameter]:
+        """The parameters by column key, switches left out, that are active at values of the switches.
+
+        Args:
+            setting: values of the active switches, by column key and in internal form.
+        """
+        active = self._conditions.active_at(setting)
+        return {key: self.parameters[name] for name, key in active.items() if name not in self.switches}
+
+    def fixed(self, params: Mapping[str, object]) -> dict[str, float]:
+        """Values that are to be held, in internal form by column key; other parameters vary.
+
+        Raises:
+            ArgumentTypeError: no mapping.
+            ArgumentError: an unknown name, a value that is not allowed, or parameters that are never active together.
+        """
+        return fixed_values(self._conditions, params)
 
     def encode(self, params_list: Sequence[Mapping[str, object]]) -> Tensor:
         """Encode points given as parameters.
 
         Args:
-            params_list: for each point the values of all parameters by name; fixed ones may be left out. Numpy's
-                scalars will do, and whole floats for an `Int`.
+            params_list: for each point the values of its active parameters by name; fixed ones may be left out.
+                Numpy's scalars will do, and whole floats for an `Int`.
 
         Returns:
-            `X (n, d)`.
+            `X (n, d)`; the columns of parameters that are not active hold a constant.
 
         Raises:
             ArgumentTypeError: not a sequence of mappings.
-            ArgumentError: a name unknown or missing, or a value that is not one of the parameter's: outside the
-                bounds, off the grid (by more than 1e-8 steps), NaN, not a number, not among the choices.
+            ArgumentError: a name unknown, missing or of a parameter that is not active, or a value that is not one of
+                the parameter's: outside the bounds, off the grid (by more than 1e-8 steps), NaN, not a number, not
+                among the choices.
         """
-        rows = self._checked_rows(params_list)
+        rows = checked_points(self._conditions, params_list)
         X = np.empty((len(rows), self.dim))
         for name, parameter in self.items:
-            positions = _locate(name, parameter, rows)
+            have = [i for i, row in enumerate(rows) if name in row]
+            positions = np.array([position_of(name, parameter, rows[i], i) for i in have])
             if name in self._index:
-                X[:, self._index[name]] = parameter.scale.encoded(np.array(positions))
+                column = X[:, self._index[name]]
+                if len(have) == len(rows):
+                    column[:] = parameter.scale.encoded(positions)
+                else:
+                    column[:] = parameter.absent
+                    column[have] = parameter.scale.encoded(positions)
         return torch.from_numpy(X)
 
     def decode(self, X: Tensor) -> list[dict[str, Any]]:
-        """Turn encoded points `X (n, d)` into parameters, each the nearest allowed value.
+        """Turn encoded points `X (n, d)` into their active parameters, each the nearest allowed value.
 
         Raises:
             ArgumentTypeError: `X` is no tensor or array.
@@ -165,19 +241,19 @@ class Space:
                 positions = parameter.scale.nearest(A[:, self._index[name]]).tolist()
                 values.append([parameter.value(position) for position in positions])
             else:
-                values.append([_fixed_value(parameter)] * len(A))
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*values, strict=True)]
+                values.append([parameter.first] * len(A))
+        rows = [dict(zip(self.names, row, strict=True)) for row in zip(*values, strict=True)]
+        for name, mask in self._masks(A).items():
+            for i in np.flatnonzero(~mask):
+                del rows[i][name]
+        return rows
 
     def snap(self, X: Tensor) -> Tensor:
         """Move encoded points `X (n, d)` to the nearest feasible ones, as distances are in the encoded scale.
 
         A continuum is clipped to [0, 1]; snapping twice changes nothing, to the last bit. The errors are `decode`'s.
         """
-        A = self._checked("X", X)
-        out = np.clip(A, 0.0, 1.0)
-        for j, scale in self._gridded:
-            out[:, j] = scale.encoded(scale.nearest(A[:, j]))
-        return _like(X, out)
+        return like(X, self._snapped(self._checked("X", X)))
 
     def from_unit(self, U: Tensor) -> Tensor:
         """Map points of the unit cube `U (n, d)` into the space, such that even points become even points.
@@ -188,7 +264,7 @@ class Space:
         out = np.clip(self._checked("U", U), 0.0, 1.0)
         for j, scale in self._gridded:
             out[:, j] = scale.encoded(scale.spread(out[:, j]))
-        return _like(U, out)
+        return like(U, self._without_inactive(out))
 
     def sample(self, n: int, generator: np.random.Generator) -> Tensor:
         """Draw `n` independent random points `(n, d)`, distributed as `from_unit` says.
@@ -203,24 +279,27 @@ class Space:
         return self.from_unit(torch.from_numpy(generator.random((int(n), self.dim))))
 
     def neighbours(self, x: Tensor) -> Tensor:
-        """Give the points `(k, d)` that differ from `x (d,)`, once snapped, in one discrete column.
+        """Give the points `(k, d)` that differ from `x (d,)`, once snapped, in one discrete parameter.
 
         Choices, and values on grids of at most 12, change to every other one. Longer grids move by one and two
-        steps and by a tenth of the encoded range, or to the end of the range where that is nearer. k is 0 in a space
-        without discrete columns. The errors are `decode`'s.
+        steps and by a tenth of the encoded range, or to the end of the range where that is nearer. What becomes active
+        is mid-range. k is 0 in a space without discrete columns. The errors are `decode`'s.
         """
-        base = _as_array("x", x)
+        base = as_array("x", x)
         if base.shape != (self.dim,):
             raise ArgumentError(f"x: expected shape ({self.dim},), got {base.shape}")
-        base = self.snap(torch.from_numpy(base[None])).numpy()
+        base = self._snapped(base[None])
+        masks = self._masks(base)
         blocks = [base[:0]]
         for j, scale in self._gridded:
             column = self.columns[j]
-            moves = _moves(scale, base[:, j], column.n_values or 0, every=column.kind == "categorical")
+            if column.name in masks and not masks[column.name].all():
+                continue
+            moves = moves_on(scale, base[:, j], column.n_values or 0, every=column.kind == "categorical")
             block = np.repeat(base, len(moves), axis=0)
             block[:, j] = moves
             blocks.append(block)
-        return _like(x, np.concatenate(blocks))
+        return like(x, self._snapped(np.concatenate(blocks)) if masks else np.concatenate(blocks))
 
     def all_points(self, limit: int) -> Tensor:
         """List every point of a discrete space, `(N, d)`; the last column changes fastest.
@@ -230,12 +309,24 @@ class Space:
         """
         if not self.is_discrete or self.cardinality > limit:
             raise ArgumentError(f"limit: expected a space of at most {limit} points, got one of {self.cardinality}")
+        if self.is_conditional:
+            return self._all_active()
         sizes = [column.n_values or 0 for column in self.columns]
         X = np.empty((math.prod(sizes), self.dim))
         rows = np.arange(len(X))
         for j, scale in reversed(self._gridded):
             rows, positions = np.divmod(rows, sizes[j])
             X[:, j] = scale.encoded(positions)
+        return torch.from_numpy(X)
+
+    def _all_active(self) -> Tensor:
+        """Every point of a conditional space, `(N, d)`."""
+        order = self._conditions.order
+        found = self._conditions.combinations(order, {}, int(self.cardinality)) or []
+        X = np.tile([parameter.absent for _, parameter in self._free], (len(found), 1))
+        for j, (name, parameter) in enumerate(self._free):
+            have = [i for i, positions in enumerate(found) if positions[name] is not None]
+            X[have, j] = parameter.scale.encoded(np.array([found[i][name] for i in have], dtype=np.int64))
         return torch.from_numpy(X)
 
     def to_dict(self) -> dict[str, Any]:
@@ -271,76 +362,36 @@ class Space:
         return [(j, p.scale) for j, (_, p) in enumerate(self._free) if p.n_values is not None]
 
     def _checked(self, argument: str, X: Tensor) -> NDArray[np.float64]:
-        A = _as_array(argument, X)
+        A = as_array(argument, X)
         if A.ndim != 2 or A.shape[1] != self.dim:
             raise ArgumentError(f"{argument}: expected shape (n, {self.dim}), got {A.shape}")
         return A
 
-    def _checked_rows(self, params_list: Sequence[Mapping[str, object]]) -> Sequence[Mapping[str, object]]:
-        if not isinstance(params_list, Sequence) or isinstance(params_list, str):
-            raise ArgumentTypeError(f"params_list: expected a list of dicts, got {shown(params_list)}: use [params]")
-        known, required = set(self.names), set(self._index)
-        for i, row in enumerate(params_list):
-            if not isinstance(row, Mapping):
-                raise ArgumentTypeError(f"params_list: expected a dict in row {i}, got {shown(row)}")
-            unknown, missing = row.keys() - known, required - row.keys()
-            if unknown or missing:
-                fault = f"unknown {_listed(unknown)}" if unknown else f"nothing for {_listed(missing)}"
-                raise ArgumentError(f"params_list: expected values for {_listed(known)} in row {i}, got {fault}")
-        return params_list
+    def _snapped(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = np.clip(A, 0.0, 1.0)
+        for j, scale in self._gridded:
+            out[:, j] = scale.encoded(scale.nearest(A[:, j]))
+        return self._without_inactive(out)
 
+    def _without_inactive(self, A: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Encoded points whose inactive columns hold their constants; changed in place."""
+        for name, mask in self._masks(A).items():
+            if name in self._index:
+                A[~mask, self._index[name]] = self.parameters[name].absent
+        return A
 
-def _kind(parameter: Parameter) -> Literal["float", "int", "categorical"]:
-    if isinstance(parameter, Categorical):
-        return "categorical"
-    return "int" if isinstance(parameter, Int) else "float"
+    def _masks(self, A: NDArray[np.float64]) -> Mapping[str, NDArray[np.bool_]]:
+        """Where each conditional parameter is active in encoded points `(n, d)`."""
+        if not self.is_conditional:
+            return {}
+        positions = {
+            name: self.parameters[name].scale.nearest(A[:, self._index[name]])
+            if name in self._index
+            else np.zeros(len(A), dtype=np.int64)
+            for name in self.switches
+        }
+        return self._conditions.masks(positions)
 
-
-def _fixed_value(parameter: Parameter) -> Any:
-    return parameter.choices[0] if isinstance(parameter, Categorical) else parameter.low
-
-
-def _locate(name: str, parameter: Parameter, rows: Sequence[Mapping[str, object]]) -> list[float]:
-    """Positions of the values in all rows that have one: a fixed parameter may be missing."""
-    positions = []
-    for i, row in enumerate(rows):
-        if name not in row:
-            continue
-        position = parameter.locate(row[name])
-        if position is None:
-            raise ArgumentError(f"parameter {name!r} in row {i}: expected {parameter.expected}, got {shown(row[name])}")
-        positions.append(position)
-    return positions
-
-
-def _moves(scale: Scale, code: NDArray[np.float64], n: int, *, every: bool) -> NDArray[np.float64]:
-    """Codes of the neighbours of the grid point with code `code (1,)`."""
-    here = scale.nearest(code)
-    if every or n <= _SMALL_GRID:
-        others = np.arange(n)
-    else:
-        leaps = scale.nearest(np.concatenate([code - _LEAP, code + _LEAP]))
-        others = np.unique(np.concatenate([here - 2, here - 1, here + 1, here + 2, leaps]))
-    return scale.encoded(others[(others != here) & (others >= 0) & (others < n)])
-
-
-def _as_array(argument: str, X: object) -> NDArray[np.float64]:
-    if isinstance(X, Tensor) and not X.is_complex():
-        A = X.detach().to("cpu", torch.float64).numpy()
-    elif isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
-        A = X.astype(np.float64)
-    else:
-        raise ArgumentTypeError(f"{argument}: expected a tensor of real numbers, got {shown(X)}")
-    finite = np.isfinite(A)
-    if not finite.all():
-        where = np.argwhere(~finite)[0]
-        raise ArgumentError(f"{argument}: expected finite numbers, got {A[tuple(where)]} at {where.tolist()}")
-    return A
-
-
-def _like(X: Tensor, out: NDArray[np.float64]) -> Tensor:
-    return torch.from_numpy(out).to(X.device if isinstance(X, Tensor) else "cpu")
-
-
-def _listed(names: Iterable[object]) -> str:
-    return ", ".join(sorted(map(repr, names)))
+    @cached_property
+    def _conditions(self) -> Conditions:
+        return Conditions.of(dict(self.items))

@@ -1,9 +1,13 @@
-"""The protocol of a surrogate, and what all of ours share: checked input, the default kernel, seeds."""
+"""The protocol of a surrogate, and what all of ours share: checked input, the default kernel, seeds, pending points."""
 
 import contextlib
+import copy
+import itertools
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
@@ -11,12 +15,16 @@ from torch import Tensor
 
 from bkbopt._support.arrays import as_points, as_values, check_noise
 from bkbopt._support.threads import small_work
-from bkbopt.errors import ArgumentTypeError, NotReadyError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
+from bkbopt.posterior.features import FeatureMap, Nystrom, WithoutResidual
 from bkbopt.posterior.model import Model, Posterior
-from bkbopt.posterior.observations import Observations
+from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.surrogates.pending import Counted, count_all
 
 __all__ = ["Surrogate", "SurrogateBase"]
+
+T = TypeVar("T")
 
 
 class Surrogate(Protocol):
@@ -37,8 +45,8 @@ class Surrogate(Protocol):
         """Whether the kernel is known."""
         ...
 
-    def observe(self, X: object, y: object) -> None:
-        """Learn the values `y (n,)` of the points `X (n, d)`."""
+    def observe(self, X: object, y: object, weight: object = None) -> None:
+        """Learn the values `y (n,)` of the points `X (n, d)`, with noise of variance `noise` / `weight (n,)`."""
         ...
 
     def posterior(self, X: object) -> Posterior:
@@ -50,10 +58,10 @@ class Surrogate(Protocol):
         """The posterior given what was observed, frozen; `NotReadyError` before the first observation."""
         ...
 
-    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
-        """The posterior with `pending (p, d)` counted as evaluated at their mean and `failed (f, d)` at `lie`.
+    def fantasy(self, pending: Tensor) -> Model:
+        """The posterior with the points `pending (p, d)` counted as evaluated at their posterior mean.
 
-        It serves the search only: `model`, `posterior` and the data stay as they are.
+        A function of what was observed and of `pending`, in their order; it changes nothing of either.
         """
         ...
 
@@ -74,7 +82,7 @@ class Surrogate(Protocol):
         """Sum of the leverages of all evaluations, the estimate of d_eff (Calandriello et al. 2019, Eq. 5)."""
         ...
 
-    def look_up(self, objects: list[object]) -> None:
+    def bind_objects(self, objects: list[object]) -> None:
         """Take points for numbers into `objects`, which the kernel compares."""
         ...
 
@@ -82,17 +90,29 @@ class Surrogate(Protocol):
         """The constructor's arguments but the kernel, and whether one of the user's is needed (`needs_kernel`)."""
         ...
 
-    def state_dict(self) -> dict[str, object]:
-        """The state beyond the constructor's arguments and the kernel, for a state file."""
-        ...
 
-    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
-        """The inverse of `state_dict`, bit for bit."""
-        ...
+@dataclass(frozen=True)
+class _Shown:
+    """The model handed out last: its features, the pending points that were counted and not observed since, its epoch.
+
+    Points stand by their bytes.
+    """
+
+    features: FeatureMap
+    pending: Counter[bytes]
+    epoch: int
 
 
-class SurrogateBase(ABC):
-    """Checked input, the default kernel and the seed; a surrogate adds `_learn` and the rest of the protocol."""
+#: Epochs of models are numbered across surrogates: a maximiser may serve one after the other.
+_EPOCHS = itertools.count(1)
+
+
+class SurrogateBase(ABC, Generic[T]):
+    """Checked input, the default kernel, the seed, and which model belongs to which epoch.
+
+    A surrogate adds `_learn`, `_relearn` and the rest of the protocol, and how it counts pending points: `T` is a
+    posterior without an epoch, which is never changed in place.
+    """
 
     #: Names of the constructor's further arguments, which are attributes too.
     _OPTIONS: tuple[str, ...] = ()
@@ -104,7 +124,8 @@ class SurrogateBase(ABC):
         self.device = torch.device(device) if device is not None else None
         self.rng = np.random.default_rng(seed)
         self.observations = Observations(0)
-        self._epoch = 0
+        self._kept: tuple[Counted[T], ...] = ()
+        self._shown: _Shown | None = None
 
     @property
     def kernel(self) -> Kernel:
@@ -118,7 +139,7 @@ class SurrogateBase(ABC):
         """Whether the kernel is known."""
         return self._kernel is not None
 
-    def look_up(self, objects: list[object]) -> None:
+    def bind_objects(self, objects: list[object]) -> None:
         """See `Surrogate`."""
         if not isinstance(self.kernel, CallableKernel):
             raise ArgumentTypeError(
@@ -133,11 +154,14 @@ class SurrogateBase(ABC):
         noise = self.noise if self.fixed_noise else None
         return {"noise": noise, "needs_kernel": not own, **{name: getattr(self, name) for name in self._OPTIONS}}
 
-    def observe(self, X: object, y: object) -> None:
+    def observe(self, X: object, y: object, weight: object = None) -> None:
         """Learn the values `y (n,)`, units of y, of the points `X (n, d)`.
 
+        The noise of a value has the variance `noise` / `weight`, with `weight (n,)` positive and ones by default: a
+        value of weight 3 is the mean of three values.
+
         Raises:
-            ArgumentError: shapes that do not fit, or values that are not finite.
+            ArgumentError: shapes that do not fit, values that are not finite, or a weight that is not positive.
             ArgumentTypeError: not real numbers.
             KernelError: the kernel is of no use at these points.
 
@@ -145,8 +169,15 @@ class SurrogateBase(ABC):
         """
         T = as_points(X, self.observations.dim or None, self.device)
         v = as_values(y, len(T), self.device)
+        a = torch.ones_like(v) if weight is None else as_values(weight, len(T), self.device, "weight")
         if not len(T):
             return
+        if float(a.min()) <= 0.0:
+            at = int(a.argmin())
+            raise ArgumentError(
+                f"weight: expected positive numbers, got {float(a[at])} at position {at}; give noise / (variance of "
+                "the value's noise)."
+            )
         with contextlib.ExitStack() as undo:  # after errors of any kind: what others wrote raises what it likes
             undo.callback(self._checkpoint())
             if self._kernel is None:
@@ -154,8 +185,13 @@ class SurrogateBase(ABC):
             if not self.observations.dim:
                 self.observations = Observations(T.shape[1], self.device)
             with torch.no_grad(), contextlib.nullcontext() if len(T) > 64 else small_work():
-                self._learn(T, v)
+                self._learn(T, v, a)
             undo.pop_all()
+        self._kept = ()
+        if self._shown is not None and self._shown.pending:
+            # V of the next model counts them still, if by as much as it did.
+            arrived = Counter(row_keys(T[a >= 1.0]))
+            self._shown = replace(self._shown, pending=self._shown.pending - arrived)
 
     def _checkpoint(self) -> Callable[[], None]:
         """A function that brings back the state of now: a kernel may prove unusable half-way through learning."""
@@ -169,14 +205,69 @@ class SurrogateBase(ABC):
 
         return restore
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy that shares what never changes: kernel, features, states."""
+        other = memo[id(self)] = copy.copy(self)
+        other.observations, other.rng = copy.deepcopy((self.observations, self.rng), memo)
+        other._shown = None  # its next model may differ from ours: other epochs
+        return other
+
+    @torch.no_grad()
+    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
+        """See `Surrogate`."""
+        self.observations, self._kernel, self.noise = observations, kernel, noise
+        self._kept, self._shown = (), None
+        self._relearn()
+
     @abstractmethod
-    def _learn(self, X: Tensor, y: Tensor) -> None:
-        """Learn checked values `y (n,)` of checked points `X (n, d)`, without gradients."""
+    def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
+        """Learn checked values `y (n,)` of checked points `X (n, d)` with weights `(n,)`, without gradients."""
+
+    @abstractmethod
+    def _relearn(self) -> None:
+        """Compute everything anew from `observations`, of which there may be none."""
+
+    @abstractmethod
+    def _posterior(self) -> T:
+        """The posterior given what was observed; there is something."""
+
+    @abstractmethod
+    def _count(self, known: T, X: Tensor) -> T:
+        """The posterior `known` with the points `X (q, d)`, q > 0, counted as evaluated at their mean."""
+
+    @abstractmethod
+    def _as_model(self, known: T) -> Model:
+        """A posterior as a model of any epoch."""
 
     @property
-    @abstractmethod
     def model(self) -> Model:
         """The posterior given what was observed, frozen; `NotReadyError` before the first observation."""
+        return self._show(self._known(), Counter())
+
+    @torch.no_grad()
+    def fantasy(self, pending: Tensor) -> Model:
+        """See `Surrogate`."""
+        self._known()
+        with small_work():
+            self._kept = count_all(self._kept, pending, self._count)
+            return self._show(self._kept[-1].value, Counter(row_keys(pending)))
+
+    def _known(self) -> T:
+        if not len(self.observations):
+            raise not_ready()
+        if not self._kept:
+            self._kept = (Counted(self.observations.X[:0], self._posterior()),)
+        return self._kept[0].value
+
+    def _show(self, known: T, pending: Counter[bytes]) -> Model:
+        """The model of a posterior, in the epoch of the last one if the features are the same and V only grew."""
+        model, last = self._as_model(known), self._shown
+        if last is None or last.pending - pending or not _same(last.features, model.features):
+            epoch = next(_EPOCHS)
+        else:
+            epoch = last.epoch
+        self._shown = _Shown(model.features, pending, epoch)
+        return replace(model, epoch=epoch)
 
     def posterior(self, X: object) -> Posterior:
         """The posterior at the points `X (n, d)`: `.mean` (y), `.variance` (y squared), `.leverage`, `.sample`.
@@ -188,9 +279,19 @@ class SurrogateBase(ABC):
             ArgumentError: another number of columns, or values that are not finite.
             ArgumentTypeError: not real numbers.
         """
-        return self.model.posterior(as_points(X, self.observations.dim or None, self.device))
+        model = replace(self._as_model(self._known()), epoch=next(_EPOCHS))  # not shown: reading changes nothing
+        return model.posterior(as_points(X, self.observations.dim or None, self.device))
 
 
 def not_ready() -> NotReadyError:
     """The error for a posterior before any data."""
     return NotReadyError("posterior: expected at least one observation, got none; call observe first.")
+
+
+def _same(a: FeatureMap, b: FeatureMap) -> bool:
+    """Whether two maps of one surrogate are the same."""
+    if isinstance(a, WithoutResidual) and isinstance(b, WithoutResidual):
+        return _same(a.features, b.features)
+    if isinstance(a, Nystrom) and isinstance(b, Nystrom) and a is not b:
+        return a.kernel is b.kernel and torch.equal(a.S, b.S) and torch.equal(a.W, b.W)
+    return a is b

@@ -19,9 +19,10 @@ The budget therefore counts residual / lam, the part of the leverage that the di
 """
 
 import copy
+import functools
 import math
-from collections import Counter
 from collections.abc import Callable
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -29,15 +30,14 @@ from torch import Tensor
 from bkbopt._support.arrays import check_choice, check_count, check_number, check_projection
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels import Kernel, gram
-from bkbopt.posterior.features import Nystrom, WithoutResidual
+from bkbopt.kernels import gram
+from bkbopt.posterior.features import Extension, Nystrom, WithoutResidual
 from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.surrogates.base import SurrogateBase, not_ready
 from bkbopt.surrogates.leverages import Leverages
-from bkbopt.surrogates.pending import Fork, uncovered
+from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
 __all__ = ["BKB", "DRAW_FRACTION"]
@@ -48,15 +48,13 @@ REFACTOR_EVERY = 512
 BULK = 64
 #: Random inducing points that score the first draw when many points come at once.
 SEED_SIZE = 256
-#: Pending points that are looked at together.
-COVER_BLOCK = 512
 #: Part of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
 DRAW_FRACTION = 0.8
 #: A residual below this part of k(x, x) is rounding error: the point lies in the dictionary's span.
 RANK_TOLERANCE = 1e-10
 
 
-class BKB(SurrogateBase):
+class BKB(SurrogateBase[Fantasy]):
     """The BKB posterior: calibrated GP uncertainty at a cost set by the effective dimension.
 
     Args:
@@ -118,47 +116,44 @@ class BKB(SurrogateBase):
         self._features: Nystrom | None = None
         self._table = FeatureTable(torch.zeros(0, 0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
         self._state: GaussianState | None = None
-        self._fork: Fork | None = None
         self._scale, self._spent, self._drawn_size, self._steps = 1.0, 0.0, 0, 0
 
     # -- learning ------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: Tensor, y: Tensor) -> None:
+    def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
         if len(X) > BULK and self.resample != "every":
-            self.observations.add(X, y)
-            self.rebuild(self.observations, self.kernel, self.noise)
+            self.observations.add(X, y, weight)
+            self._relearn()
             return
-        for x, value in zip(X, y, strict=True):
-            self._learn_one(x, value)
+        for x, value, a in zip(X, y, weight, strict=True):
+            self._learn_one(x, value, a)
 
-    def _learn_one(self, x: Tensor, y: Tensor) -> None:
-        known = self.observations.find(x)
+    def _learn_one(self, x: Tensor, y: Tensor, a: Tensor) -> None:
+        known, weight = self.observations.find(x), float(a)
         if self._state is None or self._features is None:
-            self.observations.add(x[None], y[None])
-            self.log_growth += math.log1p(3.0 * float(gram(self.kernel, x[None])) / self.noise)
+            self.observations.add(x[None], y[None], a[None])
+            self.log_growth += math.log1p(3.0 * weight * float(gram(self.kernel, x[None])) / self.noise)
             self._build(x[None])
             return
         if known is None:
-            z, residual = self._embed(x)
+            z, residual = _embed(self._features, x)
         else:
             z, residual = self._table.Z[known].clone(), float(self._table.residual[known])
         leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
         # The running bound of logdet(I + K / lam) in Theorem 2's safe form, at eps = 1/2, so alpha = 3.
-        self.log_growth += math.log1p(3.0 * leverage)
-        row = int(self.observations.add(x[None], y[None])[0])
+        self.log_growth += math.log1p(3.0 * weight * leverage)
+        row = int(self.observations.add(x[None], y[None], a[None])[0])
         if known is None:
             self._table.add_row(z, z.new_tensor(residual))
         if self.resample == "every":
             self._draw(latest=row)  # with the leverages of before this pull, as Algorithm 1 says
             return
         with small_work():
-            self._state = self._state.update(z, float(y))
-            if self._fork is not None:
-                self._fork = self._fork.observe(row_keys(x[None])[0], z)
-            if self._append_pays(leverage, residual, x):
+            self._state = self._state.update(z, float(y), weight)
+            if self._append_pays(len(self._features.S), leverage, residual, x, weight):
                 self._append(x, z, residual)
             else:
-                self._spent += residual / (self.noise * self._scale)
+                self._spent += weight * residual / (self.noise * self._scale)
             self._steps += 1
             if self._steps % REFACTOR_EVERY == 0:
                 self._state = self._state.refactor()
@@ -174,13 +169,11 @@ class BKB(SurrogateBase):
 
         return restore
 
-    def _embed(self, x: Tensor) -> tuple[Tensor, float]:
-        features = self._ready()
-        with small_work():
-            z, prior = features(x[None])[0], float(self.kernel.diag(x[None])[0])
-            residual = prior - float(z @ z)
-            check_projection(residual, prior)
-            return z, max(residual, 0.0)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """See `SurrogateBase`."""
+        other = super().__deepcopy__(memo)
+        other._table = copy.deepcopy(self._table, memo)
+        return other
 
     def _ready(self) -> Nystrom:
         if self._features is None:
@@ -189,33 +182,44 @@ class BKB(SurrogateBase):
 
     # -- the dictionary ------------------------------------------------------------------------------------------
 
-    def _append_pays(self, leverage: float, residual: float, x: Tensor) -> bool:
-        """Whether the next draw would include the point for certain, and the dictionary does not see it yet."""
-        if self.dictionary != "rls" or self._is_full:
+    def _append_pays(self, size: int, leverage: float, residual: float, x: Tensor, weight: float = 1.0) -> bool:
+        """Whether the next draw would include the point for certain, and the dictionary does not see it yet.
+
+        Args:
+            size: of the dictionary.
+            leverage: of the point before the observation, variance / lam.
+            residual: of the point, y squared.
+            x: the point.
+            weight: of the observation.
+        """
+        if self._room(size) == 0:
             return False
-        scaled = leverage / self._scale
+        scaled = weight * leverage / self._scale
         certain = self.qbar * scaled / (1.0 + scaled) >= 1.0
-        if not certain or residual < 1e-3 * self.noise * self._scale:
+        if not certain or weight * residual < 1e-3 * self.noise * self._scale:
             return False
         return residual > RANK_TOLERANCE * float(self.kernel.diag(x[None])[0])
 
-    @property
-    def _is_full(self) -> bool:
-        return self.max_inducing is not None and len(self._ready().S) >= self.max_inducing
+    def _room(self, size: int) -> int | None:
+        """How many points may be appended to a dictionary of `size` points; None for any number."""
+        if self.dictionary != "rls":
+            return 0
+        return None if self.max_inducing is None else max(self.max_inducing - size, 0)
 
     def _append(self, x: Tensor, z: Tensor, residual: float) -> None:
-        features, obs = self._ready(), self.observations
+        obs, Z = self.observations, self._table.Z
         assert self._state is not None
-        c = (self.kernel(obs.X, x[None])[:, 0] - self._table.Z @ z) / residual**0.5
-        self._state = self._state.append(self._table.Z, c, obs.n, obs.s)
-        self._table.add_column(c)
-        self._features = features.append(x, z, residual)
-        self._new_dictionary()
+        more = Extension(self._ready(), x[None], z[None], z.new_tensor([[residual**-0.5]]))
+        C = more.columns(obs.X, Z)
+        NC = obs.n[:, None] * C
+        self._state = self._state.append(Z.T @ NC, C.T @ NC, C.T @ obs.s)
+        self._table.add_column(C[:, 0])
+        self._features = more.whole()
 
     def _draw_is_due(self) -> bool:
         m = len(self._ready().S)
         return (
-            (self._is_full and m > self._drawn_size)
+            (self._room(m) == 0 and m > self._drawn_size)
             or 1.0 + self._spent > self.leverage_budget
             or m > 1.25 * self._drawn_size + 8
         )
@@ -236,28 +240,18 @@ class BKB(SurrogateBase):
         self._build(obs.X[draw.rows] if len(draw.rows) else obs.X[latest : latest + 1])
 
     def _build(self, S: Tensor) -> None:
-        """Take the dictionary `S` as one that was drawn."""
-        self._project(S)
-        self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
-
-    def _project(self, S: Tensor) -> None:
-        """Take the dictionary `S` and compute features and state from all observations: O(u m^2 + m^3)."""
+        """Take the dictionary `S (m, d)` as one that was drawn, and compute all anew: O(u m^2 + m^3)."""
         obs = self.observations
         with threads_for(len(obs) * len(S) ** 2):
             features = Nystrom.from_points(self.kernel, S.clone())
             self._table = FeatureTable.of(features, obs.X)
             self._state = GaussianState.from_data(self._table.Z, obs.n, obs.s, self.noise)
         self._features = features
-        self._new_dictionary()
+        self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
 
-    def _new_dictionary(self) -> None:
-        self._fork = None
-        self._epoch += 1
-
-    @torch.no_grad()
-    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
-        """See `Surrogate`. The old dictionary, where there is one, scores the points for the new."""
-        self.observations, self._kernel, self.noise, self._scale = observations, kernel, noise, 1.0
+    def _relearn(self) -> None:
+        """The old dictionary, where there is one, scores the points for the new."""
+        observations, self._scale = self.observations, 1.0
         if not len(observations):
             self._features = self._state = None
             self.log_growth = 0.0
@@ -277,21 +271,9 @@ class BKB(SurrogateBase):
                 break
         # logdet(I + K / lam) <= logdet(I + Q / lam) + Tr(K - Q) / lam with Q = Z Z^T, whatever the dictionary.
         assert self._state is not None
-        self.log_growth = self._state.log_determinant() + float(observations.n @ self._table.residual) / noise
+        self.log_growth = self._state.log_determinant() + float(observations.n @ self._table.residual) / self.noise
 
     # -- reading -------------------------------------------------------------------------------------------------
-
-    @property
-    def model(self) -> Model:
-        """See `Surrogate`."""
-        if self._state is None:
-            raise not_ready()
-        return self._as_model(self._state)
-
-    def _as_model(self, state: GaussianState) -> Model:
-        features = self._ready()
-        shown = features if self.variance == "dtc" else WithoutResidual(features)
-        return Model(shown, state.w, state.root, state.lam, self._epoch, state.V)
 
     @property
     def inducing(self) -> Tensor:
@@ -300,7 +282,7 @@ class BKB(SurrogateBase):
 
     def fitted(self) -> Tensor:
         """Posterior mean at the unique observed points, (u,): O(u m)."""
-        return self._table.Z @ self.model.w
+        return self._table.Z @ self._known().state.w
 
     @property
     def sampling_scale(self) -> float:
@@ -317,81 +299,33 @@ class BKB(SurrogateBase):
 
     # -- pending points ------------------------------------------------------------------------------------------
 
-    @torch.no_grad()
-    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
-        """See `Surrogate`.
-
-        Pending points that the dictionary does not cover are appended to it, so that their variance really falls.
-        """
-        if self._state is None:
-            raise not_ready()
-        with small_work():
-            X = torch.cat([pending, failed])
-            self._cover(X)
-            keys = Counter(row_keys(X))
-            if self._fork is not None and self._fork.pending - keys:
-                self._new_dictionary()  # a point was taken back: variances grow again
-            if not keys:
-                self._fork = None
-                return self.model
-            if self._fork is None:
-                self._fork = Fork(Counter(), self._state)
-            added = keys - self._fork.pending
-            new = [i for i, key in enumerate(row_keys(X)) if added[key] > 0 and not added.subtract([key])]
-            state = self._fork.state.hallucinate(self._ready()(X[new])) if new else self._fork.state
-            self._fork = Fork(keys, state)
-            state = state.with_mean(self._state.w)
-            return self._as_model(state.lied_to(self._ready()(failed), lie) if len(failed) else state)
-
-    def _cover(self, X: Tensor) -> None:
-        """Append the points that a draw would take for certain; many of them as a new projection: O(u m^2 + m^3)."""
-        for block in torch.split(X, COVER_BLOCK):
-            size = -1
-            # Features that no longer grow are at the limit of rounding: another pass would find the same points.
-            while self._ready().size > size and len(new := self._uncovered(block)):
-                size = self._ready().size
-                if len(new) > BULK // 4:
-                    self._project(torch.cat([self._ready().S, new]))
-                    continue
-                for x in new:
-                    self._append(x, *self._embed(x))
-
-    def _uncovered(self, X: Tensor) -> Tensor:
-        if self._is_full or not len(X):
-            return X[:0]
-        features = self._ready()
+    def _posterior(self) -> Fantasy:
         assert self._state is not None
-        room = None if self.max_inducing is None else self.max_inducing - len(features.S)
-        return X[uncovered(features, self._state, X, room, self._append_pays)]
+        return Fantasy.start(self._ready(), self._table.Z, self._state)
 
-    # -- state files ---------------------------------------------------------------------------------------------
+    def _as_model(self, known: Fantasy) -> Model:
+        features, state = known.features, known.state
+        shown = features if self.variance == "dtc" else WithoutResidual(features)
+        return Model(shown, state.w, state.root, state.lam, V=state.V)
 
-    def state_dict(self) -> dict[str, object]:
-        """See `Surrogate`."""
-        numbers = {k: getattr(self, k) for k in ("noise", "log_growth", "n_draws", *_PRIVATE)}
-        out: dict[str, object] = {"observations": self.observations.state_dict(), "numbers": numbers}
-        if self._state is not None:
-            out |= {"S": self._ready().S, "W": self._ready().W, "state": vars(self._state)}
-            out["table"] = self._table.state_dict()
-        if self._fork is not None:
-            pending = [[key.hex(), n] for key, n in self._fork.pending.items()]
-            out["fork"] = {"pending": pending, "state": vars(self._fork.state)}
-        return out
-
-    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
-        """See `Surrogate`."""
-        s: dict[str, dict[str, object]] = state  # type: ignore[assignment]
-        self.observations = Observations.from_state(s["observations"])
-        self._kernel = kernel
-        for name, value in s["numbers"].items():
-            setattr(self, name, value)
-        if "S" in s and kernel is not None:
-            self._features = Nystrom(kernel, s["S"], s["W"])  # type: ignore[arg-type]
-            self._table = FeatureTable.from_state(s["table"])
-            self._state = GaussianState(**s["state"])  # type: ignore[arg-type]
-        if "fork" in s:
-            pending = Counter({bytes.fromhex(key): n for key, n in s["fork"]["pending"]})  # type: ignore[attr-defined]
-            self._fork = Fork(pending, GaussianState(**s["fork"]["state"]))  # type: ignore[arg-type]
+    def _count(self, known: Fantasy, X: Tensor) -> Fantasy:
+        """Points that the dictionary does not see are appended to it first, so that their variance really falls."""
+        Z = known.features(X)
+        for _ in X:  # a pass appends a point at least
+            size = len(known.features.S)
+            room, pays = self._room(size), functools.partial(self._append_pays, size)
+            more = None if room == 0 else extension_by(known.features, known.state, X, Z, room, pays)
+            if more is None:
+                break
+            Z = torch.cat([Z, more.columns(X, Z)], 1)
+            known = known.append(more, self.observations)
+        return known.count(X, Z)
 
 
-_PRIVATE = ("_scale", "_spent", "_drawn_size", "_steps", "_epoch")
+def _embed(features: Nystrom, x: Tensor) -> tuple[Tensor, float]:
+    """Features `(r,)` and residual of the point `x (d,)`."""
+    with small_work():
+        z, prior = features(x[None])[0], float(features.kernel.diag(x[None])[0])
+        residual = prior - float(z @ z)
+        check_projection(residual, prior)
+        return z, max(residual, 0.0)

@@ -12,15 +12,16 @@
 A new point borders G in O(u^2), a repeat changes one diagonal entry of E, also in O(u^2); no step is cubic.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel, gram
 from bkbopt.posterior.features import Nystrom
-from bkbopt.posterior.linalg import append_to_inverse_root, downdate_inverse_root, inverse_root
+from bkbopt.posterior.linalg import append_to_inverse_root, difference_root, downdate_inverse_root, inverse_root
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.base import SurrogateBase
 
 __all__ = ["ExactGP"]
 
@@ -30,7 +31,7 @@ REFACTOR_EVERY = 512
 NEGATIVE = -1e-6
 
 
-class ExactGP(SurrogateBase):
+class ExactGP(SurrogateBase[Model]):
     """Exact GP regression whose cost is in the number of unique points.
 
     Args:
@@ -56,29 +57,26 @@ class ExactGP(SurrogateBase):
         super().__init__(kernel, noise, 0, device)
         self._G = torch.zeros(0, 0, dtype=torch.float64, device=self.device)
         self._steps = 0
-        self._model: Model | None = None
 
-    def _learn(self, X: Tensor, y: Tensor) -> None:
+    def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
         # O(u^2) a point, or one factorisation for many.
         if len(X) > 8 or self._steps >= REFACTOR_EVERY:
-            self.observations.add(X, y)
+            self.observations.add(X, y, weight)
             self._refactor()
         else:
-            for x, value in zip(X, y, strict=True):
-                self._observe_one(x, value)
-        self._model = None
-        self._epoch += 1
+            for x, value, a in zip(X, y, weight, strict=True):
+                self._observe_one(x, value, a)
 
-    def _observe_one(self, x: Tensor, y: Tensor) -> None:
-        known = self.observations.find(x)
+    def _observe_one(self, x: Tensor, y: Tensor, a: Tensor) -> None:
+        known, weight = self.observations.find(x), float(a)
         U = self.observations.X
         self._steps += 1
         if known is None:
-            G, residual = _border(self.kernel, U, self._G, x, self.noise)
+            G, residual = _border(self.kernel, U, self._G, x[None], self.noise / weight)
         else:
             n = float(self.observations.n[known])
-            G, residual = downdate_inverse_root(self._G, known, self.noise / n - self.noise / (n + 1.0)), 0.0
-        self.observations.add(x[None], y[None])
+            G, residual = downdate_inverse_root(self._G, known, self.noise / n - self.noise / (n + weight)), 0.0
+        self.observations.add(x[None], y[None], a[None])
         if residual < NEGATIVE:
             self._refactor()  # rounding has added up, or the kernel is not positive definite: this tells which
         else:
@@ -90,46 +88,31 @@ class ExactGP(SurrogateBase):
         self._G = inverse_root(E)
         self._steps = 0
 
-    @property
-    def model(self) -> Model:
-        """See `Surrogate`."""
-        if self._model is None:
-            if not len(self.observations):
-                raise not_ready()
-            w = self._G @ (self.observations.s / self.observations.n)
-            self._model = self._as_model(self.observations.X, self._G, w)
-        return self._model
-
-    def _as_model(self, U: Tensor, G: Tensor, w: Tensor) -> Model:
-        return Model(Nystrom(self.kernel, U.clone(), G.T), w, G.new_zeros(0, len(w)), self.noise, self._epoch)
-
-    @torch.no_grad()
-    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
-        """See `Surrogate`."""
-        if not len(pending) and not len(failed):
-            return self.model
-        self._epoch += 1
-        U, G = self.observations.X, self._G
-        ybar = self.observations.s / self.observations.n
-        mean, _ = self.model(pending)
-        for x in torch.cat([pending, failed]):
-            G, U = _border(self.kernel, U, G, x, self.noise)[0], torch.cat([U, x[None]])
-        ybar = torch.cat([ybar, mean, mean.new_full((len(failed),), lie)])
-        return self._as_model(U, G, G @ ybar)
-
-    @torch.no_grad()
-    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
-        """See `Surrogate`."""
-        self.observations, self._kernel, self.noise = observations, kernel, noise
-        self._model = None
-        self._epoch += 1
-        if len(observations):
+    def _relearn(self) -> None:
+        if len(self.observations):
             self._refactor()
+
+    def _posterior(self) -> Model:
+        obs, G = self.observations, self._G
+        w = G @ (obs.s / obs.n)
+        return Model(Nystrom(self.kernel, obs.X.clone(), G.T), w, G.new_zeros(0, len(w)), self.noise)
+
+    def _count(self, known: Model, X: Tensor) -> Model:
+        features, kernel = known.features, self.kernel
+        assert isinstance(features, Nystrom)
+        U = features.S
+        G, _ = _border(kernel, U, features.W.T, X, self.noise)
+        # What equals the mean adds no innovation, and so no weight.
+        w = torch.cat([known.w, known.w.new_zeros(len(X))])
+        return replace(known, features=Nystrom(kernel, torch.cat([U, X]), G.T), w=w, root=G.new_zeros(0, len(w)))
+
+    def _as_model(self, known: Model) -> Model:
+        return known
 
     def fitted(self) -> Tensor:
         """Posterior mean at the unique observed points, (u,): ybar - lam N^-1 E^-1 ybar."""
         obs = self.observations
-        return obs.s / obs.n - self.noise / obs.n * (self._G.T @ self.model.w)
+        return obs.s / obs.n - self.noise / obs.n * (self._G.T @ self._known().w)
 
     @property
     def inducing(self) -> Tensor:
@@ -141,23 +124,12 @@ class ExactGP(SurrogateBase):
         inverse_diagonal = (self._G * self._G).sum(0)
         return float((1.0 - self.noise / self.observations.n * inverse_diagonal).sum())
 
-    def state_dict(self) -> dict[str, object]:
-        """The state beyond the constructor's arguments, for a state file."""
-        return {"observations": self.observations.state_dict(), "noise": self.noise, "G": self._G, "steps": self._steps}
 
-    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
-        """The inverse of `state_dict`, bit for bit."""
-        self.observations = Observations.from_state(state["observations"])  # type: ignore[arg-type]
-        self._kernel = kernel
-        self.noise = float(state["noise"])  # type: ignore[arg-type]
-        self._G = state["G"]  # type: ignore[assignment]
-        self._steps = int(state["steps"])  # type: ignore[call-overload]
-        self._model = None
-
-
-def _border(kernel: Kernel, U: Tensor, G: Tensor, x: Tensor, lam: float) -> tuple[Tensor, float]:
-    """G for one more point, and its residual given the others, as a part of k(x, x)."""
-    prior = float(gram(kernel, x[None]))
-    a = G @ kernel(U, x[None])[:, 0] if len(U) else G.new_zeros(0)
-    residual = prior - float(a @ a)
-    return append_to_inverse_root(G, G.T @ a, max(residual, 0.0) + lam), residual / max(prior, lam)
+def _border(kernel: Kernel, U: Tensor, G: Tensor, X: Tensor, lam: float) -> tuple[Tensor, float]:
+    """G for more points `X (q, d)`, and the lowest of their residuals given the others, as a part of k(x, x)."""
+    K = gram(kernel, X)
+    A = G @ kernel(U, X) if len(U) else G.new_zeros(0, len(X))
+    R = K - A.T @ A
+    return append_to_inverse_root(G, G.T @ A, difference_root(R, lam)), float(
+        (R.diagonal() / K.diagonal().clamp_min(lam)).min()
+    )

@@ -1,18 +1,21 @@
-"""Hyper-parameters from data: maximum a posteriori, exact on a subset, or by the collapsed variational bound.
+"""Hyper-parameters from data: maximum a posteriori, by the exact marginal likelihood of some hundred points.
 
 | symbol | shape  | units | meaning                                                              |
 | ------ | ------ | ----- | -------------------------------------------------------------------- |
 | U      | (u, d) | enc.  | unique points (or a random subset of `max_points` of them)           |
-| N      | (u, u) | -     | counts                                                               |
+| N      | (u, u) | -     | counts (weights, see `Observations`)                                 |
 | ybar   | (u,)   | y     | mean value of each                                                   |
 | lam    | scalar | y^2   | noise variance                                                       |
 | E      | (u, u) | y^2   | K + lam N^-1, the covariance of ybar                                 |
-| Q      | (u, u) | y^2   | K_US K_SS^-1 K_SU, the Nystrom approximation of K                    |
 
-log p(y) = log N(ybar; 0, E) - (Y2 - sum s_i^2 / n_i) / (2 lam) - sum ((n_i - 1) log(2 pi lam) + log n_i) / 2
+log p(y) = log N(ybar; 0, E) - (Y2 - sum s_i^2 / n_i) / (2 lam) - sum (repeats_i log(2 pi lam) + log n_i) / 2,
 
-The bound replaces K by Q and subtracts sum_i n_i (k_ii - Q_ii) / (2 lam) (Titsias 2009). Repeats cost nothing in
-either. Values are taken as standardised: the priors say so.
+up to half the sum of the logarithms of the weights, a constant. Repeats cost nothing. Values are taken as
+standardised: the priors say so.
+
+A random subset is fitted, where there are more points, and no variational bound on all of them: with 128 inducing
+points a bound took a function's ripples for noise that an exact fit to some of the points had resolved, and the search
+lost its basin.
 """
 
 import logging
@@ -28,9 +31,9 @@ from bkbopt.errors import KernelError
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, gram
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.gradients import CLOSED_FORMS, likelihood_and_gradient
+from bkbopt.surrogates.gradients import CLOSED_FORMS, FitData, likelihood_and_gradient
 
-__all__ = ["FitSettings", "bound_terms", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
+__all__ = ["FitData", "FitSettings", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +43,7 @@ class FitSettings:
     """Limits and priors of a fit.
 
     Attributes:
-        exact_up_to: unique points up to which the exact marginal likelihood is used.
-        max_points: unique points of a fit; more are subsampled, so that the cost stays bounded. By default it is
-            `exact_up_to`, and the bound is not used: with 128 inducing points it took a function's ripples for noise
-            that an exact fit to some of the points had resolved, and the search lost its basin.
-        max_inducing: inducing points of the bound.
+        max_points: unique points of a fit; more are subsampled, so that the cost stays bounded.
         max_iterations: of L-BFGS-B for each start.
         noise_loc: mean of the normal prior on log(noise variance).
         noise_scale: standard deviation of it.
@@ -52,25 +51,12 @@ class FitSettings:
         noise_bounds: smallest and largest noise variance.
     """
 
-    exact_up_to: int = 400
     max_points: int = 400
-    max_inducing: int = 128
     max_iterations: int = 50
     noise_loc: float = -5.0
     noise_scale: float = 1.5
     mean_precision: float = 1.0
     noise_bounds: tuple[float, float] = (1e-6, 10.0)
-
-
-@dataclass(frozen=True)
-class _Data:
-    """What the likelihood needs; `U[:m]` are the inducing points of the bound, m = 0 means exact."""
-
-    U: Tensor
-    n: Tensor
-    ybar: Tensor
-    within: float
-    m: int
 
 
 def fit_hyperparameters(
@@ -79,20 +65,18 @@ def fit_hyperparameters(
     noise: float,
     *,
     fit_noise: bool = True,
-    inducing: Tensor | None = None,
     rng: np.random.Generator | None = None,
     starts: tuple[Kernel, ...] = (),
     with_mean: bool = False,
     settings: FitSettings | None = None,
 ) -> tuple[Kernel, float]:
-    """Kernel and noise variance that maximise the (bound of the) marginal likelihood times the priors.
+    """Kernel and noise variance that maximise the marginal likelihood times the priors.
 
     Args:
         observations: the data, standardised.
         kernel: where to start; a kernel without hyper-parameters is returned as it is.
         noise: noise variance to start from, y squared.
         fit_noise: whether the noise is fitted too.
-        inducing: (m, d) inducing points for the bound, the surrogate's own dictionary.
         rng: of the subsampling.
         starts: further kernels of the same form to start from; the best end wins.
         with_mean: whether the values have an unknown constant mean, profiled out; see `constant_mean`.
@@ -102,7 +86,7 @@ def fit_hyperparameters(
     fittable = isinstance(kernel, FittableKernel) and len(kernel.theta) > 0
     if not len(observations) or not (fittable or fit_noise):
         return kernel, noise
-    data = _prepare(observations, inducing, settings, rng or np.random.default_rng(0))
+    data = _prepare(observations, settings, rng or np.random.default_rng(0))
     best: tuple[float, Kernel, float] | None = None
     with small_scipy_work():
         for start in (kernel, *starts):
@@ -114,25 +98,18 @@ def fit_hyperparameters(
     return (best[1], best[2]) if math.isfinite(best[0]) else (kernel, noise)
 
 
-def _prepare(obs: Observations, inducing: Tensor | None, settings: FitSettings, rng: np.random.Generator) -> _Data:
-    within = max(obs.Y2 - float((obs.s * obs.s / obs.n).sum()), 0.0)
-    U, n, s, total = obs.X, obs.n, obs.s, obs.total
-    if len(U) > settings.max_points:
-        rows = torch.as_tensor(np.sort(rng.choice(len(U), settings.max_points, replace=False)), device=U.device)
-        U, n, s = U[rows], n[rows], s[rows]
-        repeats = float((n - 1.0).sum())
-        within *= repeats / max(total - len(obs), 1)
-    if len(U) <= settings.exact_up_to:
-        return _Data(U, n, s / n, within, 0)
-    S = inducing if inducing is not None and len(inducing) else U
-    if len(S) > settings.max_inducing:
-        S = S[torch.as_tensor(rng.choice(len(S), settings.max_inducing, replace=False), device=U.device)]
-    # The inducing points ride in front with weight zero, so that one tensor carries both.
-    return _Data(torch.cat([S, U]), n, s / n, within, len(S))
+def _prepare(obs: Observations, settings: FitSettings, rng: np.random.Generator) -> FitData:
+    data = FitData.of(obs)
+    if len(obs) <= settings.max_points:
+        return data
+    rows = torch.as_tensor(np.sort(rng.choice(len(obs), settings.max_points, replace=False)), device=obs.X.device)
+    repeats = float(obs.repeats[rows].sum())
+    within = data.within * repeats / max(data.repeats, 1.0)
+    return FitData(data.U[rows], data.n[rows], data.ybar[rows], within, repeats)
 
 
 def _maximise(
-    data: _Data, kernel: Kernel, noise: float, fit_noise: bool, with_mean: bool, settings: FitSettings
+    data: FitData, kernel: Kernel, noise: float, fit_noise: bool, with_mean: bool, settings: FitSettings
 ) -> tuple[float, Kernel, float]:
     from scipy.optimize import minimize
 
@@ -177,12 +154,12 @@ def _maximise(
     return (value if abs(value) < 1e299 else -math.inf), fitted, float(lam)
 
 
-def _log_likelihood(data: _Data, t: Tensor, kernel: Kernel, lam: Tensor, precision: float | None) -> Tensor:
-    """The log marginal likelihood or its bound, differentiable in the variables `t` that made `kernel` and `lam`."""
-    if data.m or not isinstance(kernel, ARDKernel) or kernel.form not in CLOSED_FORMS:
-        return log_marginal_likelihood(data.U, data.n, data.ybar, data.within, kernel, lam, data.m, precision)
+def _log_likelihood(data: FitData, t: Tensor, kernel: Kernel, lam: Tensor, precision: float | None) -> Tensor:
+    """The log marginal likelihood, differentiable in the variables `t` that made `kernel` and `lam`."""
+    if not isinstance(kernel, ARDKernel) or kernel.form not in CLOSED_FORMS:
+        return log_marginal_likelihood(data, kernel, lam, precision)
     with torch.no_grad():
-        value, slope = likelihood_and_gradient(data.U, data.n, data.ybar, data.within, kernel, float(lam), precision)
+        value, slope = likelihood_and_gradient(data, kernel, float(lam), precision)
         # Without the last entry where the noise is not fitted.
         slope = slope[: len(t)]
     # A tensor of this value and this gradient, so that the priors can be added to it.
@@ -194,7 +171,6 @@ def constant_mean(
     kernel: Kernel,
     noise: float,
     *,
-    inducing: Tensor | None = None,
     rng: np.random.Generator | None = None,
     settings: FitSettings | None = None,
 ) -> float:
@@ -204,75 +180,36 @@ def constant_mean(
     much each says that the others do not. The arguments are those of `fit_hyperparameters`; units of y.
     """
     settings = settings or FitSettings()
-    data = _prepare(observations, inducing, settings, rng or np.random.default_rng(0))
+    data = _prepare(observations, settings, rng or np.random.default_rng(0))
     lam = data.U.new_tensor(noise)
     with torch.no_grad(), small_work():
-        P, _, _ = _products(data.U, data.n, data.ybar, kernel, lam, data.m)
+        P, _ = _products(data, kernel, lam)
     return float(P[0, 1] / (P[1, 1] + settings.mean_precision))
 
 
-def log_marginal_likelihood(
-    U: Tensor,
-    n: Tensor,
-    ybar: Tensor,
-    within: float,
-    kernel: Kernel,
-    lam: Tensor,
-    m: int = 0,
-    mean_precision: float | None = None,
-) -> Tensor:
-    """Log marginal likelihood of all evaluations, or its collapsed bound; a scalar, differentiable.
+def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_precision: float | None = None) -> Tensor:
+    """Log marginal likelihood of all evaluations; a scalar, differentiable.
 
     Args:
-        U: unique points (u, d), after `m` inducing points in the first rows.
-        n: counts (u,).
-        ybar: mean value of each unique point (u,), units of y.
-        within: Y2 - sum s_i^2 / n_i, the spread of the repeats, y squared.
+        data: the observations.
         kernel: the kernel.
         lam: noise variance, y squared.
-        m: number of inducing points; 0 for the exact value.
         mean_precision: None for a zero mean; else the best constant mean is put in, under a normal prior of this
             precision, whose log density (up to a constant) is added.
     """
-    repeats = float((n - 1.0).sum())
-    rest = 0.5 * within / lam + 0.5 * repeats * torch.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
-    P, logdet, trace = _products(U, n, ybar, kernel, lam, m)
+    n = data.n
+    rest = 0.5 * data.within / lam + 0.5 * data.repeats * torch.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
+    P, logdet = _products(data, kernel, lam)
     quadratic = P[0, 0]
     if mean_precision is not None:
         # min over c of (ybar - c)^T E^-1 (ybar - c) + precision c^2
         quadratic = quadratic - P[0, 1] ** 2 / (P[1, 1] + mean_precision)
-    return -0.5 * (quadratic + logdet + trace + len(n) * math.log(2.0 * math.pi)) - rest
+    return -0.5 * (quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest
 
 
-def _products(U: Tensor, n: Tensor, ybar: Tensor, kernel: Kernel, lam: Tensor, m: int) -> tuple[Tensor, Tensor, Tensor]:
-    """[ybar, 1]^T E^-1 [ybar, 1] `(2, 2)`, log det E, and the bound's trace term (zero where exact)."""
-    noise = lam / n
-    both = torch.stack([ybar, torch.ones_like(ybar)], 1)
-    if m:
-        return bound_terms(kernel, U[:m], U[m:], noise, both)
-    L = safe_cholesky(gram(kernel, U) + torch.diag(noise))
+def _products(data: FitData, kernel: Kernel, lam: Tensor) -> tuple[Tensor, Tensor]:
+    """[ybar, 1]^T E^-1 [ybar, 1] `(2, 2)` and log det E."""
+    L = safe_cholesky(gram(kernel, data.U) + torch.diag(lam / data.n))
+    both = torch.stack([data.ybar, torch.ones_like(data.ybar)], 1)
     A = torch.linalg.solve_triangular(L, both, upper=False)
-    return A.T @ A, 2.0 * L.diagonal().log().sum(), torch.zeros_like(lam)
-
-
-def bound_terms(kernel: Kernel, S: Tensor, X: Tensor, noise: Tensor, Y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The collapsed bound's Y^T E^-1 Y `(..., c, c)`, log det E `(...,)` and trace term `(...,)`, E = Q + noise.
-
-    Args:
-        kernel: the kernel; leading dimensions are batches in all of this.
-        S: inducing points (..., m, d).
-        X: points (..., u, d).
-        noise: variances of their values (..., u).
-        Y: columns of values (..., u, c).
-    """
-    K_SS = gram(kernel, S)
-    # 1e-8 of the prior variance as jitter: the bound of a slightly smaller model, and still a bound.
-    L = safe_cholesky(K_SS + 1e-8 * torch.diag_embed(K_SS.diagonal(dim1=-2, dim2=-1)))
-    A = torch.linalg.solve_triangular(L, kernel(S, X), upper=False)  # Q = A^T A
-    trace = ((kernel.diag(X) - (A * A).sum(-2)).clamp_min(0.0) / noise).sum(-1)
-    B = A / noise.sqrt()[..., None, :]
-    LB = safe_cholesky(B @ B.mT + torch.eye(B.shape[-2], dtype=B.dtype, device=B.device))
-    Y = Y / noise.sqrt()[..., None]
-    C = torch.linalg.solve_triangular(LB, B @ Y, upper=False)
-    logdet = 2.0 * LB.diagonal(dim1=-2, dim2=-1).log().sum(-1) + noise.log().sum(-1)
-    return Y.mT @ Y - C.mT @ C, logdet, trace
+    return A.T @ A, 2.0 * L.diagonal().log().sum()

@@ -5,17 +5,15 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import check_count
-from bkbopt.kernels import Kernel
 from bkbopt.posterior.features import RandomFourier
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.base import SurrogateBase
 
 __all__ = ["FourierGP"]
 
 
-class FourierGP(SurrogateBase):
+class FourierGP(SurrogateBase[GaussianState]):
     """Bayesian linear regression on 2 * `n_frequencies` random Fourier features (Rahimi and Recht 2007).
 
     Args:
@@ -63,53 +61,39 @@ class FourierGP(SurrogateBase):
         self._features: RandomFourier | None = None
         self._state: GaussianState | None = None
 
-    def _learn(self, X: Tensor, y: Tensor) -> None:
-        self.observations.add(X, y)
+    def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
+        self.observations.add(X, y, weight)
         if self._state is None or self._features is None or len(X) > 8:
-            self._rebuild()
+            self._relearn()
             return
-        for z, value in zip(self._features(X), y.tolist(), strict=True):
-            self._state = self._state.update(z, value)
+        for z, value, a in zip(self._features(X), y.tolist(), weight.tolist(), strict=True):
+            self._state = self._state.update(z, value, a)
 
-    def _rebuild(self) -> None:
+    def _relearn(self) -> None:
+        if not len(self.observations):
+            self._features = self._state = None
+            return
         rng = np.random.default_rng(self.seed)  # the same frequencies at every rebuild
         kernel = self.kernel
         self._features = RandomFourier.from_kernel(kernel, self.n_frequencies, rng)  # type: ignore[arg-type]
         Z = self._features(self.observations.X)
         self._state = GaussianState.from_data(Z, self.observations.n, self.observations.s, self.noise)
-        self._epoch += 1
 
-    @property
-    def model(self) -> Model:
-        """See `Surrogate`."""
-        if self._state is None or self._features is None:
-            raise not_ready()
-        return _as_model(self._features, self._state, self._epoch)
+    def _posterior(self) -> GaussianState:
+        assert self._state is not None
+        return self._state
 
-    @torch.no_grad()
-    def hallucinate(self, pending: Tensor, failed: Tensor, lie: float) -> Model:
-        """See `Surrogate`."""
-        model = self.model
-        if self._state is None or not (len(pending) or len(failed)):
-            return model
-        self._epoch += 1  # a hallucination is taken back later, so V does not only grow
-        state = self._state
-        for z in model.features(pending):
-            state = state.update(z, None)
-        for z in model.features(failed):
-            state = state.update(z, lie)
-        return _as_model(model.features, state, self._epoch)
+    def _count(self, known: GaussianState, X: Tensor) -> GaussianState:
+        assert self._features is not None
+        return known.hallucinate(self._features(X))
 
-    @torch.no_grad()
-    def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
-        """See `Surrogate`."""
-        self.observations, self._kernel, self.noise = observations, kernel, noise
-        if len(observations):
-            self._rebuild()
+    def _as_model(self, known: GaussianState) -> Model:
+        assert self._features is not None
+        return Model(self._features, known.w, known.root, known.lam, V=known.V)
 
     def fitted(self) -> Tensor:
         """Posterior mean at the unique observed points, (u,)."""
-        return self.model(self.observations.X)[0]
+        return self._as_model(self._known())(self.observations.X)[0]
 
     @property
     def inducing(self) -> Tensor:
@@ -119,20 +103,3 @@ class FourierGP(SurrogateBase):
     def effective_dimension(self) -> float:
         """Sum of the leverages of all evaluations."""
         return 0.0 if self._state is None else self._state.effective_dimension()
-
-    def state_dict(self) -> dict[str, object]:
-        """See `Surrogate`."""
-        out: dict[str, object] = {"observations": self.observations.state_dict(), "noise": self.noise}
-        return out if self._state is None else out | {"state": vars(self._state)}
-
-    def load_state_dict(self, state: dict[str, object], kernel: Kernel | None) -> None:
-        """See `Surrogate`."""
-        self.observations = Observations.from_state(state["observations"])  # type: ignore[arg-type]
-        self._kernel, self.noise = kernel, float(state["noise"])  # type: ignore[arg-type]
-        if "state" in state:
-            self._rebuild()  # the same features again; the state of their rank-one steps differs in the last bits
-            self._state = GaussianState(**state["state"])  # type: ignore[arg-type]
-
-
-def _as_model(features: object, state: GaussianState, epoch: int) -> Model:
-    return Model(features, state.w, state.root, state.lam, epoch, state.V)  # type: ignore[arg-type]

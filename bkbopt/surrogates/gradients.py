@@ -12,36 +12,57 @@ the matrices of a fit have a hundred rows or a few.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from bkbopt.kernels import ARDKernel
 from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.observations import Observations
 
-__all__ = ["CLOSED_FORMS", "likelihood_and_gradient"]
+__all__ = ["CLOSED_FORMS", "FitData", "likelihood_and_gradient"]
 
 #: Forms of kernels that are differentiated here; the distance of "matern12" has no gradient at zero.
 CLOSED_FORMS = ("matern32", "matern52", "rbf")
 
 
-def likelihood_and_gradient(
-    U: Tensor, n: Tensor, ybar: Tensor, within: float, kernel: ARDKernel, lam: float, mean_precision: float | None
-) -> tuple[float, Tensor]:
-    """`log_marginal_likelihood` in its exact form, and its gradient by `kernel.theta` and log(lam), `(p + 1,)`.
+@dataclass(frozen=True)
+class FitData:
+    """What a likelihood needs of the observations.
 
-    Args:
+    Attributes:
         U: unique points (u, d).
         n: counts (u,).
         ybar: mean value of each unique point (u,), units of y.
         within: Y2 - sum s_i^2 / n_i, the spread of the repeats, y squared.
-        kernel: of a form in `CLOSED_FORMS`.
-        lam: noise variance, y squared.
-        mean_precision: see `log_marginal_likelihood`.
+        repeats: number of evaluations less u.
+    """
+
+    U: Tensor
+    n: Tensor
+    ybar: Tensor
+    within: float
+    repeats: float
+
+    @classmethod
+    def of(cls, obs: Observations) -> "FitData":
+        """All of it."""
+        within = max(obs.Y2 - float((obs.s * obs.s / obs.n).sum()), 0.0)
+        return cls(obs.X, obs.n, obs.s / obs.n, within, float(obs.repeats.sum()))
+
+
+def likelihood_and_gradient(
+    data: FitData, kernel: ARDKernel, lam: float, mean_precision: float | None
+) -> tuple[float, Tensor]:
+    """`log_marginal_likelihood`, and its gradient by `kernel.theta` and log(lam), `(p + 1,)`.
+
+    The kernel is of a form in `CLOSED_FORMS`; the other arguments are those of `log_marginal_likelihood`.
 
     Raises:
         KernelError: the kernel matrix is not positive definite.
     """
+    U, n, ybar, within, repeats = data.U, data.n, data.ybar, data.within, data.repeats
     K, G, A = _kernel_and_slope(kernel, U)
     L = safe_cholesky(K.diagonal_scatter(K.diagonal() + lam / n))
     inverse = torch.cholesky_inverse(L)
@@ -51,7 +72,6 @@ def likelihood_and_gradient(
         by_one = both[:, 0].sum()
         c = by_one / (both[:, 1].sum() + mean_precision)
         quadratic, v = quadratic - c * by_one, v - c * both[:, 1]
-    repeats = float((n - 1.0).sum())
     rest = 0.5 * within / lam + 0.5 * repeats * math.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
     logdet = 2.0 * L.diagonal().log().sum()
     value = -0.5 * float(quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest

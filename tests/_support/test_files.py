@@ -24,8 +24,9 @@ from hypothesis.extra import numpy as hnp
 
 from bkbopt._support import files as storage
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, StateFileError
+from tests.sweeps import slow_but
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 STATE: dict[str, object] = {
     "seed": 2**127 + 1,
@@ -172,13 +173,14 @@ def test_numpy_reads_the_file_without_pickle(tmp_path: Path) -> None:
         assert archive["array_0"].tolist() == np.arange(12.0).reshape(3, 4).tolist()
 
 
-def test_new_process_reads_what_the_old_one_wrote(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", slow_but({"-B"}, ["-B", "-O"]))
+def test_new_process_reads_what_the_old_one_wrote(option: str, tmp_path: Path) -> None:
     path, copy = saved(tmp_path), tmp_path / "copy.bkb"
     code = (
         "import sys; from bkbopt._support import files as storage; "
         "storage.save(sys.argv[2], storage.load(sys.argv[1], kind='test'), kind='test')"
     )
-    subprocess.run([sys.executable, "-O", "-c", code, str(path), str(copy)], cwd=ROOT, check=True, timeout=300)
+    subprocess.run([sys.executable, option, "-c", code, str(path), str(copy)], cwd=ROOT, check=True, timeout=300)
     # Equal states give equal files, so that the other process saw the same state bit for bit.
     assert copy.read_bytes() == path.read_bytes()
 

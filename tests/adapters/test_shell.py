@@ -13,11 +13,11 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.adapters import shell as cli
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 fcntl = pytest.importorskip("fcntl", reason="the locks of these tests are those of POSIX")
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SPACE = """
 direction = "maximize"
 seed = 3
@@ -155,6 +155,26 @@ def test_the_space_is_that_of_the_api(tmp_path: Path) -> None:
     assert options == {"direction": "maximize", "seed": 3, "n_startup_trials": 6}
 
 
+def test_conditions_are_those_of_the_api(tmp_path: Path) -> None:
+    lines = (
+        "[space]",
+        'model = ["svm", "gp", "tree"]',
+        'kernel = { type = "categorical", choices = ["rbf", "linear"], when = { model = ["svm", "gp"] } }',
+        'gamma = { type = "float", low = 0.1, high = 1.0, when = { kernel = "rbf", model = "svm" } }',
+        'leaf = { type = "ordinal", values = [1, 2, 5], when = { model = "tree" } }',
+    )
+    (tmp_path / "space.toml").write_text("\n".join(lines))
+    space, _ = cli.read_space(tmp_path / "space.toml")
+    assert bo.Space.parse(space) == bo.Space.parse(
+        {
+            "model": ["svm", "gp", "tree"],
+            "kernel": bo.Categorical(["rbf", "linear"], when={"model": ["svm", "gp"]}),
+            "gamma": bo.Float(0.1, 1.0, when={"kernel": "rbf", "model": "svm"}),
+            "leaf": bo.Ordinal([1, 2, 5], when={"model": "tree"}),
+        }
+    )
+
+
 def test_a_state_over_a_pool_shows_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     opt = bo.Optimizer([[0.0], [0.5], [1.0]], seed=0)
     opt.tell({"index": 1}, 2.0)
@@ -186,6 +206,83 @@ def test_plots_are_pictures_of_the_kind_that_the_name_says(state: str, capsys: p
     assert Path(state).read_bytes() == before
 
 
+def test_held_values_and_queued_points_are_those_of_the_api(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer(IN_PYTHON, direction="maximize", seed=3, n_startup_trials=6)
+    given = {"rate": 0.5, "kind": "slow"}
+    opt.enqueue(given)
+    queued = {"id": 0, "state": "WAITING", "params": given}
+    assert call(capsys, "enqueue", state, json.dumps(given)) == [queued]
+    assert call(capsys, "show", state)[0]["queued"] == [0]
+    for _ in range(9):
+        trial = opt.ask(fixed={"width": 32})
+        (asked,) = call(capsys, "ask", state, "--fixed", '{"width": 32}')
+        assert asked == {"id": trial.id, "params": dict(trial.params)}
+        assert asked["params"]["width"] == 32
+        opt.tell(trial, value(asked["params"]))
+        call(capsys, "tell", state, asked["id"], value(asked["params"]))
+    assert dict(opt.trials[0].params).items() >= given.items()
+
+
+LIMITED = """
+constraints = ["heat", "weight"]
+seed = 0
+n_startup_trials = 4
+perturbations = false
+
+[space]
+x = { type = "float", low = 0.0, high = 1.0 }
+"""
+
+
+def test_constraints_are_told_with_the_value_or_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "space.toml").write_text(LIMITED)
+    state = tmp_path / "state"
+    (made,) = call(capsys, "init", tmp_path / "space.toml", state)
+    assert made["constraints"] == ["heat", "weight"]
+    call(capsys, "ask", state, "-n", 3)
+    (told,) = call(capsys, "tell", state, 0, 2.5, "--constraint", "heat=1e-1", "--constraint", "weight=-1")
+    assert (told["value"], told["constraints"], told["feasible"]) == (2.5, {"heat": 0.1, "weight": -1.0}, False)
+    assert call(capsys, "best", state)[0]["observed"] is None
+    (told,) = call(capsys, "tell", state, "--constraint", "heat=-2", "1", "-1.5")  # values behind an option
+    assert (told["id"], told["value"], told["feasible"]) == (1, -1.5, True)
+    (told,) = call(capsys, "tell", state, 2, "--constraint", "heat=3")
+    assert (told["state"], told["value"], told["feasible"]) == ("COMPLETE", None, False)
+    (told,) = call(capsys, "tell", state, "--params", '{"x": 0.5}', "--constraint", "heat=3")
+    assert (told["id"], told["value"]) == (3, None)
+    assert call(capsys, "best", state)[0]["observed"]["id"] == 1
+    (shown,) = call(capsys, "show", state)
+    assert (shown["complete"], shown["feasible"], shown["constraints"]) == (4, 1, ["heat", "weight"])
+    for arguments, message in (
+        (("tell", state, 0, "--constraint", "heat"), "expected NAME=NUMBER, got 'heat'"),
+        (("tell", state, 0, "--constraint", "heat=hot"), "expected NAME=NUMBER, got 'heat=hot'"),
+        (("tell", state, 0, 1, "--constraint", "heat=1", "--constraint", "heat=2"), "each name once"),
+        (("tell", state, "--params", '{"x": 0.1}', 1, "--constraint", "hat=1"), "expected names among"),
+        (("tell", state, 0, 1, "--limit", "2"), "unrecognized arguments: --limit"),
+    ):
+        assert message in refused(capsys, *arguments)
+
+
+def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("botorch")
+    (tmp_path / "space.toml").write_text('directions = ["minimize", "maximize"]\n[space]\nx = [1, 2, 3, 4]\n')
+    state = tmp_path / "state"
+    (made,) = call(capsys, "init", tmp_path / "space.toml", state)
+    assert made["directions"] == ["minimize", "maximize"]
+    for x, values in ((1, ("-1", "2")), (2, ("0", "3")), (3, ("1", "1"))):
+        (told,) = call(capsys, "tell", state, "--params", json.dumps({"x": x}), *values)
+        assert told["values"] == [float(v) for v in values]
+    call(capsys, "ask", state)
+    assert [trial["id"] for trial in call(capsys, "best", state)] == [0, 1]
+    assert [trial["values"] for trial in call(capsys, "show", state, "--trials")][2:] == [[1.0, 1.0], None]
+    assert "expected 2 values, one for each objective" in refused(capsys, "tell", state, 3, 1.0)
+    assert call(capsys, "tell", state, 3, "-1e-3", "0.5")[0]["values"] == [-1e-3, 0.5]
+    pytest.importorskip("matplotlib")
+    call(capsys, "plot", state, tmp_path / "front.svg", "--kind", "pareto")
+    assert "see pareto" in refused(capsys, "plot", state, tmp_path / "a.png")
+
+
 # -- what it refuses ---------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +299,11 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "--params", "{", "1"), "--params: expected a JSON object"),
         (("tell", state, "--params", "[1]", "1"), "--params: expected a JSON object"),
         (("tell", state, "--params", '{"rate": 3}', "1"), "nothing for 'kind'"),
+        (("ask", state, "--fixed", "[]"), "--fixed: expected a JSON object"),
+        (("ask", state, "--fixed", '{"rate": 7}'), "'rate'"),
+        (("enqueue", state, "x"), "params: expected a JSON object"),
+        (("enqueue", state, '{"size": 1}'), "'size'"),
+        (("tell", state, "0", "1", "2"), "expected 1 value, one for each objective"),
         (("fail", state, "4"), "expected an id that ask gave out"),
         (("ask", state, "-n", "0"), "n: expected a whole number >= 1"),
         (("ask", state, "--wait", "nan"), "argument --wait: expected a number of seconds"),
@@ -226,7 +328,7 @@ def test_help_of_init_shows_a_search_space_that_init_takes(tmp_path: Path, capsy
     _, _, example = capsys.readouterr().out.partition("A search space in TOML:\n")
     (tmp_path / "space.toml").write_text(textwrap.dedent(example))
     (made,) = call(capsys, "init", tmp_path / "space.toml", tmp_path / "state")
-    assert made["parameters"] == ["rate", "width", "kind", "threads"]
+    assert made["parameters"] == ["rate", "width", "kind", "size", "depth", "threads"]
 
 
 def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,11 +352,13 @@ def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> N
             "parameter 'x': low: expected a positive",
         ),
         ("[space]\nx = [nan]", "parameter 'x': expected finite numbers"),
+        ("[space]\nx = { type = 'ordinal', values = 3 }", "parameter 'x': values: expected a list"),
+        ("[space]\nx = { type = 'int', low = 0, high = 3, when = 'a' }", "parameter 'x': when: expected a dict"),
     ],
 )
 def test_a_space_that_cannot_be_is_refused_by_name(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(text)
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         cli.read_space(tmp_path / "space.toml")
 
 
@@ -313,6 +417,7 @@ def test_a_reader_that_goes_away_costs_one_line(state: str) -> None:
 # -- the shell example -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # nine processes, each of which starts torch
 def test_the_shell_example_runs_and_goes_on_where_it_was(tmp_path: Path) -> None:
     if shutil.which("awk") is None or shutil.which("sh") is None:
         pytest.skip("needs sh and awk")

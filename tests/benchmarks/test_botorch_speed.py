@@ -6,6 +6,7 @@ from botorch.test_functions import Hartmann
 
 from benchmarks import botorch_speed
 from benchmarks.botorch_speed import MODELS, Measured, make_data, measure, within_limit
+from tests.sweeps import slow_but
 
 FIELDS = set(Measured().__dict__)
 
@@ -30,7 +31,8 @@ def test_the_noise_has_the_deviation_that_is_said() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["BKB 300", "exact", pytest.param("variational 300", marks=pytest.mark.slow)],  # its fit takes a thousand steps
+    # The fit of the last one takes a thousand steps.
+    slow_but({"BKB 300"}, ["BKB 300", "exact", "variational 300"]),
 )
 def test_a_measurement_has_every_number(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make, _ = MODELS[name]
@@ -100,6 +102,7 @@ def test_models_take_turns_while_they_have_time(
     assert ["BKB", "300", "50", "10", "10", "0", "-", "-"] in lines
 
 
+@pytest.mark.slow
 def test_a_turn_has_data_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[int] = []
 
@@ -117,6 +120,7 @@ def test_a_turn_has_data_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[0]["rmse"] != found[1]["rmse"] == found[2]["rmse"]
 
 
+@pytest.mark.slow
 def test_a_measurement_runs_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--sizes", "30", "--models", "BKB 300", "--threads", "1", "--restarts", "1", "--raw-samples", "4"]
     botorch_speed.main([*options, "--turns", "1"])

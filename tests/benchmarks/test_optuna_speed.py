@@ -85,6 +85,7 @@ def test_every_table_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert "TPE (liar)" in out
 
 
+@pytest.mark.slow
 def test_a_measurement_runs_in_a_process_of_its_own() -> None:
     cost = optuna_speed.in_fresh_processes(1, "tpe", "10 mixed", 12, 0, 1, 1)
     assert cost.cold > 0.0

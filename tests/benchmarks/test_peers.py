@@ -8,9 +8,12 @@ import torch
 from benchmarks.functions import PROBLEMS
 from benchmarks.peers import PEERS, Loop, run_loop, run_peer
 from bkbopt.errors import ArgumentError
+from tests.sweeps import slow_but
 
 BRANIN = PROBLEMS["branin"]
 every_peer = pytest.mark.parametrize("name", PEERS)
+#: Of the others' seeds and silence they are to be trusted from day to day.
+ours_and_one_other = pytest.mark.parametrize("name", slow_but({"bkbopt", "tpe"}, PEERS))
 
 
 @every_peer
@@ -26,14 +29,14 @@ def test_a_run_tells_what_happened(name: str) -> None:
     assert (run.seconds_per_trial > 0).all()
 
 
-@every_peer
+@ours_and_one_other
 def test_a_seed_decides_the_run(name: str) -> None:
     first, second = (run_peer(name, BRANIN, 12, seed=2) for _ in range(2))
     np.testing.assert_array_equal(first.xs, second.xs)
     assert not np.array_equal(first.xs, run_peer(name, BRANIN, 12, seed=3).xs)
 
 
-@every_peer
+@ours_and_one_other
 def test_a_run_is_silent_and_restores_the_process(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     threads, verbosity = torch.get_num_threads(), optuna.logging.get_verbosity()
     torch.manual_seed(0)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from benchmarks import optuna_quality, optuna_speed, readme_figure
 
 
+@pytest.mark.slow
 def test_figure_is_drawn_from_what_the_benchmarks_keep(tmp_path: Path) -> None:
     speed, quality, picture = tmp_path / "speed.json", tmp_path / "quality", tmp_path / "images" / "optuna.png"
     few = ["--sizes", "12", "--samplers", "tpe", "--spaces", "6 floats"]

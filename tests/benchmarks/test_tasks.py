@@ -83,6 +83,7 @@ def test_a_diverged_network_is_worth_a_guess() -> None:
     assert tuning.loss(settings, 0) == pytest.approx(0.9, abs=0.1)
 
 
+@pytest.mark.slow
 def test_scales_that_are_written_down_are_of_the_size_of_those_measured() -> None:
     for tuning in TUNING.values():
         values = [np.mean([tuning.loss(s, split) for split in range(2)]) for s in random_settings(tuning, 40)]

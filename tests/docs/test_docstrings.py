@@ -16,7 +16,7 @@ MODULES = [
 
 
 def test_examples_are_found() -> None:
-    assert "bkbopt.optimizer" in MODULES
+    assert "bkbopt.optimizer.optimizer" in MODULES
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -13,29 +13,25 @@ ENTRY = re.compile(r"^\.\. auto(?:class|data|exception|function):: (\S+)$", re.M
 NAMES = [name for page in sorted(REFERENCE.glob("*.md")) for name in ENTRY.findall(page.read_text(encoding="utf-8"))]
 ENTRIES = {name: getattr(importlib.import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in NAMES}
 
-#: Modules on top of the package whose names are not public, or are so in another place.
+#: Modules on top of the package, and adapters, whose names are not public, or are so in another place.
 MACHINERY = {
     "adapters": "a package of packages",
-    "arguments": "checks of the optimizer's arguments",
-    "checks": "checks of arguments",
-    "cli": "the command-line tool; its page says how it is called",
-    "domains": "how the optimizer sees a box or a pool; `Pool` is bkbopt's",
-    "linalg": "factorisations and their updates",
-    "maximize": "how an acquisition is maximised",
-    "modelling": "the optimizer's surrogate with its scaling and refits",
-    "optimizer": "`Optimizer` is bkbopt's",
-    "persistence": "`Optimizer.save` and `Optimizer.load`",
-    "proposing": "`Optimizer.ask`",
-    "run": "`minimize` is bkbopt's",
-    "scaling": "the scaling of values",
-    "space": "`Float`, `Int`, `Categorical` and `Space` are bkbopt's",
-    "storage": "what state files are made of",
-    "theory": "`theory` is bkbopt's",
-    "trials": "`Trial` is bkbopt's",
+    "adapters.shell": "the command-line tool; its page says how it is called",
+    "optimizer": "`Optimizer`, `Trial`, `minimize`, `maximize` and `theory` are bkbopt's",
+    "search": "how the optimizer finds what to evaluate",
 }
+#: Public modules further down.
+PARTS = (
+    "learners.features",
+    "learners.kors",
+    "posterior.features",
+    "search.acquisition",
+    "search.reports",
+    "surrogates.sampling",
+)
 #: Names without an example of their own.
 NO_EXAMPLE = {
-    "constants": {"ACQUISITIONS", "LOSSES", "NAMES"},
+    "constants": {"LOSSES", "Parameter"},
     "protocols and base classes": {
         "Acquisition",
         "Confidence",
@@ -44,11 +40,14 @@ NO_EXAMPLE = {
         "Kernel",
         "LinearBandit",
         "OnlineLearner",
+        "Predictor",
         "Surrogate",
     },
     "records that only the package makes": {
+        "Column",
         "Diagnostics",
         "Draw",
+        "EncodedPool",
         "KorsDraw",
         "Loss",
         "Recommendation",
@@ -70,14 +69,14 @@ NO_EXAMPLE = {
 
 
 def modules_on_top() -> set[str]:
-    """Names of the modules and packages right below `bkbopt` that have no underscore in front."""
-    return {info.name for info in pkgutil.iter_modules(bkbopt.__path__) if not info.name.startswith("_")}
+    """Names of the modules and packages right below `bkbopt` that have no underscore in front, and of the adapters."""
+    on_top = {info.name for info in pkgutil.iter_modules(bkbopt.__path__) if not info.name.startswith("_")}
+    return on_top | {f"adapters.{info.name}" for info in pkgutil.iter_modules(adapters.__path__)}
 
 
 def public_names() -> dict[str, object]:
     """What the public modules export, modules left out."""
-    modules = ["bkbopt", *(f"bkbopt.{name}" for name in sorted(modules_on_top() - MACHINERY.keys()))]
-    modules += [f"bkbopt.adapters.{info.name}" for info in pkgutil.iter_modules(adapters.__path__)]
+    modules = ["bkbopt", *(f"bkbopt.{name}" for name in sorted({*modules_on_top(), *PARTS} - MACHINERY.keys()))]
     found: dict[str, object] = {}
     for name in modules:
         module = importlib.import_module(name)

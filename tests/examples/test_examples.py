@@ -1,13 +1,21 @@
 """The examples run, each at a smoke size in a folder of its own."""
 
+import io
 import os
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pytest
+
+from tests.sweeps import slow_but
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
@@ -16,10 +24,22 @@ ROOT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run an example in `folder`, at a smoke size."""
+@dataclass(frozen=True)
+class Done:
+    """How an example ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Done]
+
+
+def in_a_process(name: str, folder: Path, *arguments: str) -> Done:
+    """Run an example in `folder`, at a smoke size, as users do."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--smoke", *arguments],
         cwd=folder,
         env={**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
@@ -28,9 +48,34 @@ def run(name: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess
         timeout=300,
         check=False,
     )
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
-def output_of(name: str, folder: Path, *arguments: str) -> str:
+def in_this_process(name: str, folder: Path, *arguments: str) -> Done:
+    """The same without the seconds that a new process takes to import everything."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    optuna = sys.modules.get("optuna")
+    verbosity = optuna.logging.get_verbosity() if optuna else None
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err), catch_warnings():
+        simplefilter("ignore")  # not errors, as users have it
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [name, "--smoke", *arguments])
+        try:
+            runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
+        except SystemExit as end:
+            status = int(end.code or 0)
+    if optuna and verbosity is not None:
+        optuna.logging.set_verbosity(verbosity)
+    return Done(status, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(params=slow_but({in_this_process}, [in_this_process, in_a_process]))
+def run(request: pytest.FixtureRequest) -> Run:
+    runs: Run = request.param
+    return runs
+
+
+def output_of(run: Run, name: str, folder: Path, *arguments: str) -> str:
     """What an example printed; it ended well and left its picture in `out`."""
     done = run(name, folder, *arguments)
     assert done.returncode == 0, done.stderr
@@ -45,8 +90,8 @@ def number_after(label: str, text: str) -> float:
     return float(found[1].replace(",", ""))
 
 
-def test_tune_svm_reports_recommendation_and_both_searches_on_fresh_splits(tmp_path: Path) -> None:
-    out = output_of("tune_svm", tmp_path, "--trials", "16")
+def test_tune_svm_reports_recommendation_and_both_searches_on_fresh_splits(run: Run, tmp_path: Path) -> None:
+    out = output_of(run, "tune_svm", tmp_path, "--trials", "16")
     assert "BKB, 16 trials" in out
     for label in ("posterior accuracy", "best observed", "BKB's recommendation", "random search's best"):
         assert 0.0 < number_after(label, out) <= 1.0
@@ -54,45 +99,47 @@ def test_tune_svm_reports_recommendation_and_both_searches_on_fresh_splits(tmp_p
     assert re.search(r"difference +-?0\.\d+ \+- 0\.\d+", out)
 
 
-def test_tune_svm_shows_a_progress_bar_on_standard_error(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_tune_svm_shows_a_progress_bar_on_standard_error(run: Run, tmp_path: Path) -> None:
     done = run("tune_svm", tmp_path, "--trials", "12")
     assert "12/12" in done.stderr
     assert "12/12" not in done.stdout
 
 
-def test_tune_svm_repeats_itself_with_the_same_seed(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_tune_svm_repeats_itself_with_the_same_seed(run: Run, tmp_path: Path) -> None:
     def run_in(name: str) -> str:
         folder = tmp_path / name
         folder.mkdir()
-        return output_of("tune_svm", folder, "--trials", "14", "--seed", "3")
+        return output_of(run, "tune_svm", folder, "--trials", "14", "--seed", "3")
 
     assert run_in("a") == run_in("b")
 
 
-def test_screen_pool_finds_more_bundled_hits_than_chance(tmp_path: Path) -> None:
-    out = output_of("screen_pool", tmp_path, "--trials", "150")
+def test_screen_pool_finds_more_bundled_hits_than_chance(run: Run, tmp_path: Path) -> None:
+    out = output_of(run, "screen_pool", tmp_path, "--trials", "150")
     assert "150 of 1797 rows measured" in out
     assert "183 rows" in out  # the threes among scikit-learn's digits
     # The expectation of random screening is 15 threes, its standard deviation 3.5.
     assert number_after("found", out) > number_after("random screening", out) + 2 * 3.5
 
 
-def test_screen_pool_never_measures_more_rows_than_there_are(tmp_path: Path) -> None:
+def test_screen_pool_never_measures_more_rows_than_there_are(run: Run, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "cadata.npz", X=rng.random((40, 8), dtype=np.float32), y=rng.random(40, dtype=np.float32) * 1e5)
-    out = output_of("screen_pool", tmp_path, "--data", str(tmp_path), "--trials", "1000")
+    out = output_of(run, "screen_pool", tmp_path, "--data", str(tmp_path), "--trials", "1000")
     assert "40 of 40 rows measured" in out
     assert number_after("found", out) == 1
 
 
-def test_screen_pool_says_which_file_is_missing(tmp_path: Path) -> None:
+def test_screen_pool_says_which_file_is_missing(run: Run, tmp_path: Path) -> None:
     done = run("screen_pool", tmp_path, "--data", str(tmp_path))
     assert done.returncode == 2
     assert "cadata.npz" in done.stderr
 
 
-def test_variance_starvation_shows_honest_and_starved_widths(tmp_path: Path) -> None:
-    out = output_of("variance_starvation", tmp_path)
+def test_variance_starvation_shows_honest_and_starved_widths(run: Run, tmp_path: Path) -> None:
+    out = output_of(run, "variance_starvation", tmp_path)
     # Far from all data an honest posterior is the prior, whose deviation is 1; the table has four digits.
     for name in ("exact GP", "BKB (DTC)", "uniform points, DTC"):
         assert number_after(name, out) == pytest.approx(1.0, abs=1e-3)
@@ -100,8 +147,8 @@ def test_variance_starvation_shows_honest_and_starved_widths(tmp_path: Path) -> 
         assert number_after(name, out) < 0.01
 
 
-def test_optuna_sampler_measures_both_answers_on_kept_rows(tmp_path: Path) -> None:
-    out = output_of("optuna_sampler", tmp_path, "--trials", "16")
+def test_optuna_sampler_measures_both_answers_on_kept_rows(run: Run, tmp_path: Path) -> None:
+    out = output_of(run, "optuna_sampler", tmp_path, "--trials", "16")
     assert "BKB, 16 trials" in out
     assert "TPE, 16 trials" in out
     for label in ("posterior error", "best observed error", "the average trial's", "BKB's answer", "TPE's answer"):
@@ -110,19 +157,19 @@ def test_optuna_sampler_measures_both_answers_on_kept_rows(tmp_path: Path) -> No
     assert re.search(r"difference +-?0\.\d+ \+- 0\.\d+", out)
 
 
-def test_optuna_sampler_reads_the_folder_and_says_which_file_is_missing(tmp_path: Path) -> None:
+def test_optuna_sampler_reads_the_folder_and_says_which_file_is_missing(run: Run, tmp_path: Path) -> None:
     missing = run("optuna_sampler", tmp_path, "--data", str(tmp_path))
     assert missing.returncode == 2
     assert "codrna.npz" in missing.stderr
     rng = np.random.default_rng(0)
     X = rng.random((20_700, 8), dtype=np.float32)
     np.savez(tmp_path / "codrna.npz", X=X, y=np.where(X[:, 0] + 0.2 * rng.standard_normal(len(X)) > 0.5, 1.0, -1.0))
-    out = output_of("optuna_sampler", tmp_path, "--data", str(tmp_path), "--trials", "12")
+    out = output_of(run, "optuna_sampler", tmp_path, "--data", str(tmp_path), "--trials", "12")
     assert "cod-RNA: trials train on 300 rows and test on 300" in out
     assert "tested on 20,000 rows kept from the searches" in out
 
 
-def test_botorch_model_reports_every_round_and_the_answer_without_noise(tmp_path: Path) -> None:
+def test_botorch_model_reports_every_round_and_the_answer_without_noise(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("botorch")
     done = run("botorch_model", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -138,11 +185,12 @@ def test_botorch_model_reports_every_round_and_the_answer_without_noise(tmp_path
     assert "2/2" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["executor", "dask", "optuna"])
 def test_parallel_runs_report_time_and_cost(way: str, tmp_path: Path) -> None:
     if way == "dask":
         pytest.importorskip("distributed")
-    done = run(f"parallel_{way}", tmp_path)
+    done = in_a_process(f"parallel_{way}", tmp_path)
     assert done.returncode == 0, done.stderr
     # Workers on one storage may each be in the middle of a trial when the last one that was wanted ends.
     assert re.search(r"^1[45] trials of 0.02 s each on 2 workers took \d+\.\d s$", done.stdout, re.MULTILINE)

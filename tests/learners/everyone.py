@@ -64,6 +64,8 @@ LEARNERS: dict[str, Factory] = {
     "SkeGD": made(SkeGD, budget=20, seed=0),
     "FORKS": made(FORKS, budget=20, seed=0),
 }
+#: One of either task, for what `OnlineLearner` does for all of them.
+SPOKESMEN = ("KONS", "PKAWV")
 #: Learners without a `kernel` that may be anything: Taylor and Fourier features are those of one kernel.
 OWN_KERNEL = {"PKAWV", "PKAWV, ridge", "FOGD"}
 

@@ -29,6 +29,7 @@ from tests.learners.everyone import (
     LEARNERS,
     NUMBERS,
     REGRESSIONS,
+    SPOKESMEN,
     Factory,
     N,
     X,
@@ -38,6 +39,7 @@ from tests.learners.everyone import (
     told,
 )
 from tests.learners.streams import margins
+from tests.sweeps import slow_but, sweep
 
 
 def test_list_names_every_learner() -> None:
@@ -60,7 +62,11 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("cls", sorted({type(m()) for m in LEARNERS.values()}, key=lambda c: c.__name__))
+CLASSES = sorted({type(m()) for m in LEARNERS.values()}, key=lambda c: c.__name__)
+
+
+# The base class is what they look at: a classification, a regression, and each that is expected to fail somewhere.
+@pytest.mark.parametrize("cls", slow_but({KONS, KernelAWV, PKAWV, ProsNKONS}, CLASSES))
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_own_checks_pass(cls: type[OnlineLearner]) -> None:
     from sklearn.utils.estimator_checks import check_estimator
@@ -106,11 +112,11 @@ def test_unknown_parameter_is_refused_and_none_is_set() -> None:
     assert model.C == 1.0
 
 
-def test_score_is_accuracy_or_r_squared(make: Factory) -> None:
+def test_score_is_accuracy_or_r_squared(base: Factory) -> None:
     from sklearn.metrics import accuracy_score, r2_score
 
-    model, y = told(make, 150), targets(make)
-    direct = (accuracy_score if classifies(make) else r2_score)(y, model.predict(X))
+    model, y = told(base, 150), targets(base)
+    direct = (accuracy_score if classifies(base) else r2_score)(y, model.predict(X))
     assert model.score(X, y) == pytest.approx(direct, abs=1e-12)
 
 
@@ -166,10 +172,10 @@ def test_learning_without_predicting_leads_to_the_same_state(make: Factory) -> N
     assert a.n_rounds_ == b.n_rounds_ == N
 
 
-def test_fit_forgets_what_was_learnt_before(make: Factory) -> None:
-    y = targets(make)
-    model = told(make).fit(X[:50], y[:50])
-    np.testing.assert_array_equal(model.predict(X), make().fit(X[:50], y[:50]).predict(X))
+def test_fit_forgets_what_was_learnt_before(base: Factory) -> None:
+    y = targets(base)
+    model = told(base).fit(X[:50], y[:50])
+    np.testing.assert_array_equal(model.predict(X), base().fit(X[:50], y[:50]).predict(X))
     assert model.n_rounds_ == 50
 
 
@@ -182,24 +188,24 @@ def test_predictions_change_nothing(make: Factory, tmp_path: Path) -> None:
     assert file_of(model, tmp_path) == before
 
 
-def test_progress_bar_changes_no_prediction(make: Factory, capsys: pytest.CaptureFixture[str]) -> None:
-    y = targets(make)
-    with_bar = margins(make(), X, y, progress=True)
+def test_progress_bar_changes_no_prediction(base: Factory, capsys: pytest.CaptureFixture[str]) -> None:
+    y = targets(base)
+    with_bar = margins(base(), X, y, progress=True)
     assert "240" in capsys.readouterr().err
-    np.testing.assert_allclose(with_bar, margins(make(), X, y), atol=1e-10)
+    np.testing.assert_allclose(with_bar, margins(base(), X, y), atol=1e-10)
 
 
-def test_data_of_the_caller_are_not_changed(make: Factory) -> None:
-    points, y = X.copy(), targets(make).copy()
+def test_data_of_the_caller_are_not_changed(base: Factory) -> None:
+    points, y = X.copy(), targets(base).copy()
     points.flags.writeable = False
-    make().progressive(points, y)
+    base().progressive(points, y)
     np.testing.assert_array_equal(points, X)
 
 
 # -- labels ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", slow_but(SPOKESMEN, CLASSIFIERS))
 @pytest.mark.parametrize("pair", [(-1, 1), (0, 1), (2.0, 7.0), (False, True), ("b", "a")])
 def test_any_two_labels_give_the_same_decisions(name: str, pair: tuple[object, object]) -> None:
     plus = LABELS == "yes"
@@ -210,8 +216,7 @@ def test_any_two_labels_give_the_same_decisions(name: str, pair: tuple[object, o
     np.testing.assert_allclose(decisions, -reference if pair[0] == "b" else reference, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
-@pytest.mark.parametrize("first", ["no", "yes"])
+@pytest.mark.parametrize(("first", "name"), sweep(["yes", "no"], CLASSIFIERS))
 def test_labels_may_turn_up_one_after_the_other(name: str, first: str) -> None:
     order = np.argsort(first != LABELS, kind="stable")[N // 4 : -N // 4]
     known, found = LEARNERS[name](), LEARNERS[name]()
@@ -224,7 +229,7 @@ def test_labels_may_turn_up_one_after_the_other(name: str, first: str) -> None:
     np.testing.assert_array_equal(found.predict(X), known.predict(X))
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", slow_but(SPOKESMEN, CLASSIFIERS))
 def test_third_label_is_refused(name: str, tmp_path: Path) -> None:
     model = told(LEARNERS[name], 60)
     before = file_of(model, tmp_path)
@@ -236,7 +241,7 @@ def test_third_label_is_refused(name: str, tmp_path: Path) -> None:
     assert file_of(model, tmp_path) == before
 
 
-@pytest.mark.parametrize("name", REGRESSIONS)
+@pytest.mark.parametrize("name", slow_but(SPOKESMEN, REGRESSIONS))
 @pytest.mark.parametrize("y", [["yes", "no"], [True, False], [None, 1.0], [{}, 1.0]])
 def test_labels_for_a_regression_are_refused(name: str, y: list[object], tmp_path: Path) -> None:
     model = told(LEARNERS[name], 40)

@@ -40,8 +40,8 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("bad", BAD_ROWS)
-def test_bad_rows_are_refused_and_change_nothing(make: Factory, bad: str, tmp_path: Path) -> None:
-    model, y = told(make, 60), targets(make)
+def test_bad_rows_are_refused_and_change_nothing(base: Factory, bad: str, tmp_path: Path) -> None:
+    model, y = told(base, 60), targets(base)
     before = file_of(model, tmp_path)
     for call in (model.predict, lambda rows: model.partial_fit(rows, y[: len(rows)])):
         with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^X(:| has)"):
@@ -49,22 +49,22 @@ def test_bad_rows_are_refused_and_change_nothing(make: Factory, bad: str, tmp_pa
     assert file_of(model, tmp_path) == before
 
 
-def test_bad_row_among_good_ones_is_refused_before_any_is_learnt(make: Factory, tmp_path: Path) -> None:
+def test_bad_row_among_good_ones_is_refused_before_any_is_learnt(base: Factory, tmp_path: Path) -> None:
     points = X.copy()
     points[130, 1] = np.nan
-    model = told(make, 60)
+    model = told(base, 60)
     before = file_of(model, tmp_path)
     with pytest.raises(ArgumentError, match="NaN or infinity in row 130"):
-        model.progressive(points, targets(make))
-    fresh = make()
+        model.progressive(points, targets(base))
+    fresh = base()
     with pytest.raises(ArgumentError, match="row 130"):
-        fresh.fit(points, targets(make))
+        fresh.fit(points, targets(base))
     assert file_of(model, tmp_path) == before
     assert set(vars(fresh)) == set(fresh.get_params())
 
 
-def test_targets_that_do_not_fit_are_refused(make: Factory, tmp_path: Path) -> None:
-    model, y = told(make, 60), targets(make)
+def test_targets_that_do_not_fit_are_refused(base: Factory, tmp_path: Path) -> None:
+    model, y = told(base, 60), targets(base)
     before = file_of(model, tmp_path)
     for bad in (y[:5], np.stack([y, y], 1), None):
         with pytest.raises(ArgumentError, match=r"^y(:| should be)"):
@@ -78,8 +78,8 @@ def test_targets_must_be_finite(bad: float) -> None:
         KernelAWV().fit(X[:4], [0.0, 1.0, bad, 2.0])
 
 
-def test_predictions_before_anything_was_learnt_are_refused(make: Factory) -> None:
-    for call in (make().predict, make().predict_one):
+def test_predictions_before_anything_was_learnt_are_refused(base: Factory) -> None:
+    for call in (base().predict, base().predict_one):
         with pytest.raises(NotReadyError, match="at least one learnt row"):
             call(X if call.__name__ == "predict" else X[0])
 
@@ -124,8 +124,8 @@ def test_rows_come_in_many_types(convert: Callable[[np.ndarray], object]) -> Non
 # -- dicts and data frames -------------------------------------------------------------------------------------------
 
 
-def test_dicts_are_rows_whose_first_names_fix_the_order(make: Factory) -> None:
-    y, named, plain = targets(make), make(), make()
+def test_dicts_are_rows_whose_first_names_fix_the_order(base: Factory) -> None:
+    y, named, plain = targets(base), base(), base()
     for t in range(40):
         row = as_dict(X[t])
         named.learn_one(row if t % 2 == 0 else dict(reversed(row.items())), y[t])

@@ -33,6 +33,7 @@ from tests.learners.everyone import (
     told,
 )
 from tests.learners.streams import margins
+from tests.sweeps import slow_but
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
 
@@ -59,7 +60,11 @@ def test_kernel_given_as_a_function_does_what_the_built_in_one_does(name: str) -
     np.testing.assert_allclose(theirs, ours, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+#: The base class keeps a copy: of a learner that computes for blocks, one of compiled rounds, and one of two stages.
+COPIED = {"KONS", "Projectron", "FORKS"}
+
+
+@pytest.mark.parametrize("name", slow_but(COPIED, sorted(set(LEARNERS) - OWN_KERNEL)))
 def test_kernel_that_fails_half_way_leaves_all_as_it_was(name: str) -> None:
     y, kernel = targets(LEARNERS[name]), Breaking(10**9)
     model = LEARNERS[name](kernel=kernel).partial_fit(X[:100], y[:100])
@@ -88,7 +93,7 @@ class Interrupted(Breaking):
         raise TypeError("cannot be copied")
 
 
-@pytest.mark.parametrize("name", sorted(set(LEARNERS) - OWN_KERNEL))
+@pytest.mark.parametrize("name", slow_but(COPIED, sorted(set(LEARNERS) - OWN_KERNEL)))
 def test_errors_of_the_kernels_own_leave_all_as_it_was(name: str) -> None:
     y, kernel = targets(LEARNERS[name]), Interrupted(10**9)
     model = LEARNERS[name](kernel=kernel).partial_fit(X[:100], y[:100])
@@ -108,10 +113,10 @@ def test_errors_of_the_kernels_own_leave_all_as_it_was(name: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), "one"])
-def test_lengthscale_out_of_range_is_refused_when_learning_begins(make: Factory, bad: object) -> None:
-    model = make(lengthscale=bad)
+def test_lengthscale_out_of_range_is_refused_when_learning_begins(base: Factory, bad: object) -> None:
+    model = base(lengthscale=bad)
     with pytest.raises((ArgumentError, ArgumentTypeError), match=r"^lengthscale: expected a positive finite length"):
-        model.fit(X, targets(make))
+        model.fit(X, targets(base))
     assert set(vars(model)) == set(model.get_params())
 
 
@@ -126,7 +131,8 @@ def test_seed_decides_everything(name: str) -> None:
         LEARNERS[name](seed=-1).fit(X, y)
 
 
-@pytest.mark.parametrize("n", [1, 25, 150])
+# The tests of learners with a budget or two stages save in each of them.
+@pytest.mark.parametrize("n", slow_but({150}, [1, 25, 150]))
 def test_saved_learner_goes_on_as_if_nothing_had_happened(make: Factory, n: int, tmp_path: Path) -> None:
     y = targets(make)
     model = make().partial_fit(X[:n], y[:n])
@@ -139,11 +145,11 @@ def test_saved_learner_goes_on_as_if_nothing_had_happened(make: Factory, n: int,
     assert file_of(loaded, tmp_path) == file_of(model, tmp_path)
 
 
-def test_fresh_learner_can_be_saved(make: Factory, tmp_path: Path) -> None:
-    make().save(tmp_path / "learner")
+def test_fresh_learner_can_be_saved(base: Factory, tmp_path: Path) -> None:
+    base().save(tmp_path / "learner")
     loaded = OnlineLearner.load(tmp_path / "learner")
-    assert loaded.get_params() == make().get_params()
-    np.testing.assert_array_equal(margins(loaded, X, targets(make)), margins(make(), X, targets(make)))
+    assert loaded.get_params() == base().get_params()
+    np.testing.assert_array_equal(margins(loaded, X, targets(base)), margins(base(), X, targets(base)))
 
 
 def test_copies_and_pickles_go_their_own_way(make: Factory, tmp_path: Path) -> None:
@@ -208,7 +214,10 @@ def adversarial(kind: str, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
     """Rows and targets in {-1, 1}."""
     rng = np.random.default_rng(0)
     rows, y = rng.uniform(-1.0, 1.0, (n, 3)), rng.choice([-1.0, 1.0], n)
-    if kind == "one point, flipping labels":
+    if kind == "all of them":
+        parts = [adversarial(one, 60) for one in KINDS[1:]]
+        rows, y = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    elif kind == "one point, flipping labels":
         rows, y = np.zeros((n, 3)), np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     elif kind == "repeats in runs":
         rows, y = np.repeat(rows[: n // 10], 10, axis=0), np.repeat(np.resize([1.0, -1.0], n // 10), 10)
@@ -223,10 +232,20 @@ def adversarial(kind: str, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
     return rows, y
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["noise", "one point, flipping labels", "repeats in runs", "drift", "far away", "nearly equal", "squares overflow"],
+KINDS = (
+    "all of them",
+    "noise",
+    "one point, flipping labels",
+    "repeats in runs",
+    "drift",
+    "far away",
+    "nearly equal",
+    "squares overflow",
 )
+
+
+# What a learner has met before makes the next kind no easier.
+@pytest.mark.parametrize("kind", slow_but({"all of them"}, KINDS))
 def test_adversarial_streams_stay_finite(make: Factory, kind: str) -> None:
     rows, y = adversarial(kind)
     model = make()

@@ -15,6 +15,7 @@ from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
 from bkbopt.learners.losses import LOSSES, Array
 from tests.learners.streams import margins, normal_rows
+from tests.sweeps import sweep
 
 B = 12
 LENGTH = 0.8
@@ -211,15 +212,17 @@ def gaussian_of_tensors(A: torch.Tensor, B_: torch.Tensor) -> torch.Tensor:
     return torch.exp(-(torch.cdist(A, B_, compute_mode="donot_use_mm_for_euclid_dist") ** 2) / (2.0 * LENGTH**2))
 
 
-@pytest.mark.parametrize("kernel", [rbf(3, LENGTH), gaussian_of_tensors], ids=["ard", "callable"])
-@pytest.mark.parametrize("name", CASES)
-def test_kernels_of_others_are_looked_up_as_ours_are_computed(name: str, kernel: object) -> None:
+GIVEN = {"ard": rbf(3, LENGTH), "callable": gaussian_of_tensors}
+
+
+@pytest.mark.parametrize(("name", "given"), sweep(CASES, GIVEN))
+def test_kernels_of_others_are_looked_up_as_ours_are_computed(name: str, given: str) -> None:
     # Without repeats: where terms are equal, rounding would decide which one BPA-S replaces.
     X, y = stream(300, repeats=False)
     make = CASES[name][0]
     p = margins(make(lengthscale=LENGTH), X, y)
     # Rounding of the two exponentials, 1e-16, carried through 300 rounds.
-    np.testing.assert_allclose(margins(make(kernel=kernel), X, y), p, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(margins(make(kernel=GIVEN[given]), X, y), p, rtol=0, atol=1e-11)
 
 
 def test_outputscale_of_a_gaussian_kernel_counts() -> None:
@@ -241,7 +244,7 @@ def test_gradient_descent_keeps_to_its_regret_bound(loss: str) -> None:
     X, y = stream(300)
     learner = KOGD(loss=loss, lengthscale=LENGTH)
     p = margins(learner, X, y)
-    K = np.array([[gauss(a, b) for a in X] for b in X])
+    K = np.exp(-((X[:, None] - X) ** 2).sum(-1) / (2.0 * LENGTH**2))
     rng = np.random.default_rng(1)
     for size in np.logspace(-3, 0, 30):
         f = size * (rng.normal(size=len(X)) + 3.0 * y)

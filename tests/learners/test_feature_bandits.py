@@ -52,7 +52,7 @@ def test_quadrature_features_give_the_gaussian_process_and_its_thompson_draws() 
     # The features are off by 1e-9 at this order.
     np.testing.assert_allclose(mean, posterior.mean, rtol=0.0, atol=1e-5)
     np.testing.assert_allclose(sd, posterior.stddev, rtol=0.0, atol=1e-5)
-    draws = np.array([bandit._draw(arms) for _ in range(20_000)])
+    draws = np.array([bandit._draw(arms) for _ in range(5_000)])
     correlation = np.cov(draws.T) / np.outer(sd, sd)
     np.testing.assert_allclose(correlation, posterior.covariance / torch.as_tensor(np.outer(sd, sd)), atol=0.05)
     np.testing.assert_allclose((draws.mean(0) - mean) / sd, 0.0, atol=0.03)

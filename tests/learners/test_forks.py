@@ -14,6 +14,7 @@ from bkbopt.learners import BOGD, BPAS, FOGD, KOGD, NOGD, RBP, Forgetron, Online
 from bkbopt.learners.forks import FORKS, SkeGD
 from bkbopt.learners.losses import LOSSES, Array
 from tests.learners.streams import margins, normal_rows
+from tests.sweeps import sweep
 
 LENGTH = 0.8
 B = 12
@@ -185,8 +186,7 @@ def adversarial(name: str) -> tuple[Array, Array]:
     return X, y
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["repeats", "flips", "drift", "narrow"])
+@pytest.mark.parametrize(("name", "loss"), sweep(["repeats", "flips", "drift", "narrow"], LOSSES))
 def test_adversarial_streams_stay_finite(name: str, loss: str) -> None:
     X, y = adversarial(name)
     for learner in (
@@ -240,9 +240,12 @@ def test_blocks_may_end_anywhere(kind: type[FORKS | SkeGD], rows: int, monkeypat
     np.testing.assert_array_equal(margins(kind(**options), X, y), p)
 
 
-@pytest.mark.parametrize("kind", [FORKS, SkeGD])
-@pytest.mark.parametrize("way", ["eigen", "tisvd", "exact"])
-@pytest.mark.parametrize("sizes", [{}, {"sample": 1, "rank": 1, "seed": 2}, {"sample": 7, "rank": 3}], ids=str)
+SIZES: list[dict[str, int]] = [{}, {"sample": 1, "rank": 1, "seed": 2}, {"sample": 7, "rank": 3}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "sizes"), sweep([FORKS, SkeGD], ["eigen", "tisvd", "exact"], SIZES, together=2), ids=str
+)
 def test_saved_learner_goes_on_alike_in_both_stages(
     kind: type[FORKS | SkeGD], way: str, sizes: dict[str, int], tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners import KONS, LOSSES, SketchedKONS, get_loss
 from tests.learners.streams import surface
+from tests.sweeps import sweep
 
 N = 300
 X, NUMBERS, LABELS = surface(N, seed=1)
@@ -47,9 +48,7 @@ def explicit(
     return out
 
 
-@pytest.mark.parametrize("eta", [None, 0.3])
-@pytest.mark.parametrize("C", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("loss", "C", "eta"), sweep(LOSSES, [1.0, 0.5, 2.0], [None, 0.3]))
 def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, eta: float | None) -> None:
     model = KONS(loss=loss, kernel=polynomial, C=C, eta=eta)
     predictions = model.progressive(X, targets(loss), decision=True)
@@ -104,8 +103,7 @@ def test_rows_enter_by_their_scores_and_by_chance(loss: str, gamma: float) -> No
     assert 5 < model.dictionary_size_ < 0.5 * N
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("learner", [KONS, SketchedKONS])
+@pytest.mark.parametrize(("loss", "learner"), sweep(LOSSES, [KONS, SketchedKONS]))
 def test_batches_of_any_size_predict_what_the_stream_does(learner: type[KONS], loss: str) -> None:
     y = targets(loss)
     whole = learner(loss=loss).progressive(X, y, decision=True)
@@ -126,9 +124,7 @@ def test_gamma_bounds_the_size_of_the_sketch_from_below() -> None:
     assert 0.4 * slopes < np.mean(sizes[5:]) < 0.65 * slopes
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("gamma", [1.0, 0.2])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("loss", "gamma", "seed"), sweep(LOSSES, [1.0, 0.2], range(3)))
 def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     C, rule = 1.0, get_loss(loss)

@@ -9,6 +9,7 @@ import torch
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel, rbf
 from bkbopt.learners.kors import KORS, draw_kors
+from tests.sweeps import slow_but
 
 KERNEL = rbf(2, 0.4)
 ALPHA = 0.5
@@ -62,7 +63,7 @@ def test_factor_is_that_of_the_dictionary_with_weights() -> None:
     np.testing.assert_allclose(L @ L.T, E.numpy(), atol=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", slow_but({0}, range(6)))
 def test_scores_keep_within_the_theorems_factors(seed: int) -> None:
     # The theorem's beta is above 200 here and takes all rows; a twentieth of it keeps the promise already.
     X, eps, beta = stream(400, seed), 0.5, 10.0

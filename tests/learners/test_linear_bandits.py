@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bkbopt import learners, storage
+from bkbopt import learners
+from bkbopt._support import files as storage
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 from bkbopt.kernels import rbf
 from bkbopt.learners import CBRAP, SOFUL, FeatureBandit, LinearBandit, OnlineLearner
@@ -15,6 +16,7 @@ from bkbopt.learners.features import QuadratureFourier, Taylor
 from bkbopt.posterior.features import RandomFourier
 from tests.learners.streams import ARMS_D as D
 from tests.learners.streams import arms_and_values
+from tests.sweeps import slow_but, sweep
 
 
 @pytest.mark.parametrize("policy", ["ucb", "thompson"])
@@ -48,6 +50,12 @@ BANDITS = {
 
 @pytest.fixture(params=BANDITS)
 def make(request: pytest.FixtureRequest) -> Callable[..., LinearBandit]:
+    return BANDITS[request.param]
+
+
+@pytest.fixture(params=slow_but({"CBRAP"}, BANDITS))
+def base(request: pytest.FixtureRequest) -> Callable[..., LinearBandit]:
+    """For what the base class does alone: one speaks for all."""
     return BANDITS[request.param]
 
 
@@ -90,8 +98,7 @@ def test_choices_are_the_largest_upper_bound_or_the_largest_value_of_a_draw(
     assert len(set(chosen)) > 3
 
 
-@pytest.mark.parametrize("policy", ["ucb", "thompson"])
-@pytest.mark.parametrize("n", [0, 1, 5, 30])
+@pytest.mark.parametrize(("policy", "n"), sweep(["thompson", "ucb"], [30, 0, 1, 5]))
 def test_saved_bandit_goes_on_as_if_nothing_had_happened(
     make: Callable[..., LinearBandit], policy: str, n: int, tmp_path: Path
 ) -> None:
@@ -148,23 +155,23 @@ BAD_ROUNDS = {
 
 
 @pytest.mark.parametrize("bad", BAD_ROUNDS)
-def test_bad_input_is_refused_and_changes_nothing(make: Callable[..., LinearBandit], bad: str, tmp_path: Path) -> None:
-    bandit = told(make)
+def test_bad_input_is_refused_and_changes_nothing(base: Callable[..., LinearBandit], bad: str, tmp_path: Path) -> None:
+    bandit = told(base)
     bandit.save(tmp_path / "before")
     x, y, error, message = BAD_ROUNDS[bad]
     with pytest.raises(error, match=message):
-        bandit.learn_one(x if bad == "features" else x[: dim(make)], y)
+        bandit.learn_one(x if bad == "features" else x[: dim(base)], y)
     if y == 1.0:
         with pytest.raises(error, match=message):
-            bandit.select([x if bad == "features" else x[: dim(make)]])
+            bandit.select([x if bad == "features" else x[: dim(base)]])
     with pytest.raises(ArgumentError, match=r"X: found array with 0 sample"):
-        bandit.select(np.zeros((0, dim(make))))
+        bandit.select(np.zeros((0, dim(base))))
     bandit.save(tmp_path / "after")
     assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
 
 
-def test_other_policies_and_seeds_are_refused(make: Callable[..., LinearBandit]) -> None:
+def test_other_policies_and_seeds_are_refused(base: Callable[..., LinearBandit]) -> None:
     with pytest.raises(ArgumentError, match=r'^policy: expected "ucb" or "thompson", got \'greedy\''):
-        make(policy="greedy")
+        base(policy="greedy")
     with pytest.raises(ArgumentError, match=r"^seed: expected a whole number >= 0, got -1"):
-        make(seed=-1)
+        base(seed=-1)

@@ -6,6 +6,7 @@ import pytest
 from bkbopt.errors import ArgumentError
 from bkbopt.learners import KONS, LOSSES, ProsNKONS, get_loss
 from tests.learners.streams import surface
+from tests.sweeps import sweep
 
 N = 400
 X, NUMBERS, LABELS = surface(N, seed=2)
@@ -55,8 +56,7 @@ def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
     return out, rows
 
 
-@pytest.mark.parametrize("length", [0.7, 2.0])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("loss", "length"), sweep(LOSSES, [0.7, 2.0]))
 def test_predictions_are_those_of_the_algorithm_written_out(loss: str, length: float) -> None:
     model = ProsNKONS(loss=loss, lengthscale=length, C=1.5, alpha=0.5)
     predictions = model.progressive(X, targets(loss), decision=True)

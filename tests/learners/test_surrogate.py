@@ -13,7 +13,7 @@ from bkbopt.kernels import CallableKernel, matern52, rbf
 from bkbopt.learners import BOGD, FOGD, FORKS, LOSSES, NOGD, PKAWV, Forgetron, ProsNKONS
 from bkbopt.learners.recipes import RECIPES
 from bkbopt.learners.spans import project
-from bkbopt.optimizer.names import NAMES, surrogate_named
+from bkbopt.optimizer.arguments import as_surrogate
 from bkbopt.posterior.observations import Observations
 
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05
@@ -145,11 +145,11 @@ def test_projection_on_the_span_of_some_functions_has_an_exact_residual() -> Non
     assert project(KERNEL, S, torch.cat([B, B], 1)).size == 4  # a function twice is one direction
 
 
-def test_pending_points_are_covered_for_as_long_as_they_are_pending() -> None:
+def test_pending_points_widen_the_span_for_as_long_as_they_are_pending() -> None:
     gp = told("forks", settings=SMALL)
-    none, pending = torch.zeros(0, 2, dtype=torch.float64), torch.as_tensor(XS[:4])
+    pending = torch.as_tensor(XS[:4])
     before, size = gp.posterior(XS), len(gp.inducing)
-    variance = gp.hallucinate(pending, none, 0.0)(pending)[1]
+    variance = gp.fantasy(pending)(pending)[1]
     # Each counts as one observation at least: 1/variance >= 1/before + 1/lam.
     bound = 1.0 / (1.0 / before.variance[:4] + 1.0 / NOISE)
     assert bool((variance <= bound + 1e-3 * NOISE).all())
@@ -160,7 +160,7 @@ def test_pending_points_are_covered_for_as_long_as_they_are_pending() -> None:
 # -- going on --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", ["pkawv", "kons", "forks", "nogd"])
 def test_one_by_one_and_from_scratch_are_one_posterior(name: str) -> None:
     X, y = data()
     gp = LearnerSurrogate(KERNEL, NOISE, learner=name)
@@ -169,6 +169,7 @@ def test_one_by_one_and_from_scratch_are_one_posterior(name: str) -> None:
     posterior = gp.posterior(XS)
     mean, variance = posterior.mean.clone(), posterior.variance.clone()
     gp._follow(scratch=True)
+    gp._kept = ()  # what a surrogate keeps between observations
     again = gp.posterior(XS)
     # Gram-Schmidt steps against one eigendecomposition.
     np.testing.assert_allclose(mean, again.mean, rtol=0.0, atol=1e-8)
@@ -222,17 +223,6 @@ def test_learners_begin_anew_with_the_points_in_another_order() -> None:
     np.testing.assert_array_equal(np.unique(again, axis=0), np.unique(rows, axis=0))
 
 
-@pytest.mark.parametrize("name", ["pkawv", "kons", "forks"])
-def test_every_hallucination_has_an_epoch_of_its_own(name: str) -> None:
-    gp, none = told(name), torch.zeros(0, 2, dtype=torch.float64)
-    # What one imagines the next may take back: bounds from the one are none for the other.
-    epochs = [gp.model.epoch]
-    for n in (3, 2, 1):
-        epochs.append(gp.hallucinate(torch.as_tensor(XS[:n]), none, 0.0).epoch)
-        epochs.append(gp.model.epoch)
-    assert len(set(epochs)) == len(epochs)
-
-
 def test_log_growth_bounds_the_information_gain_of_the_kernel() -> None:
     gp = told("bogd", settings={"budget": 4})
     K = KERNEL(*(torch.as_tensor(data()[0]),) * 2)
@@ -244,19 +234,17 @@ def test_log_growth_bounds_the_information_gain_of_the_kernel() -> None:
 # -- names and instances ---------------------------------------------------------------------------------------------
 
 
-def test_every_name_is_resolved_in_one_place() -> None:
-    assert set(NAMES) == {"bkb", "exact", "fourier", *RECIPES}
-    for name in NAMES:
-        assert (
-            bo.Optimizer([(0.0, 1.0)], surrogate=name)._modelling.surrogate.options() == surrogate_named(name).options()
-        )
+def test_the_optimizer_takes_every_learner_by_its_name() -> None:
+    for name in RECIPES:
+        surrogate = as_surrogate(name, fit=True)
+        assert isinstance(surrogate, LearnerSurrogate)
+        assert surrogate.options() == LearnerSurrogate(learner=name).options()
     with pytest.raises(ArgumentError, match=r"^surrogate: expected one of bkb, exact, .*forks.*, got 'gp'"):
         bo.Optimizer([(0.0, 1.0)], surrogate="gp")
 
 
 def test_learners_are_taken_as_they_are_set() -> None:
-    opt = bo.Optimizer([(0.0, 1.0)], surrogate=FORKS(loss="squared", budget=20, rank=5))
-    gp = opt._modelling.surrogate
+    gp = as_surrogate(FORKS(loss="squared", budget=20, rank=5), fit=True)
     assert isinstance(gp, LearnerSurrogate)
     assert (gp.learner, gp.settings) == ("forks", {"loss": "squared", "budget": 20, "rank": 5})
     kernel = rbf(1, 0.3)

@@ -13,6 +13,7 @@ pytest.importorskip("nbclient", reason="the extra notebooks brings it")
 import nbformat
 
 from notebooks import build
+from tests.sweeps import slow_but
 
 ROOT = Path(__file__).resolve().parents[2]
 each_notebook = pytest.mark.parametrize("name", build.NAMES)
@@ -81,8 +82,9 @@ def test_a_notebook_begins_with_its_title_and_ends_with_assertions(name: str) ->
     assert "\nassert " in last.source
 
 
+# One of them always; `-m notebook` runs all.
 @pytest.mark.notebook
-@each_notebook
+@pytest.mark.parametrize("name", slow_but({"how_it_scales"}, build.NAMES))
 def test_a_notebook_runs_and_its_assertions_hold_at_its_smoke_size(name: str) -> None:
     before = (build.HERE / f"{name}.ipynb").read_bytes()
     done = run(name, "--smoke")

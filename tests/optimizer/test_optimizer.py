@@ -11,6 +11,7 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import NotReadyError, TrialStateError, UnknownTrialError
+from tests.sweeps import sweep
 
 BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
 MIXED = {"x": (0.0, 1.0), "n": bo.Int(1, 5), "kind": ["a", "b", "c"], "k": 7}
@@ -99,7 +100,7 @@ def test_unknown_ids_are_refused(unknown: int) -> None:
 def test_repr_counts_the_trials() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", seed=0)
     opt.tell(opt.ask(3)[1], 1.0)
-    assert repr(opt) == "<Optimizer to maximize: 3 trials, 1 of them told>"
+    assert repr(opt) == "<Optimizer to maximize: 3 trials, 1 of them with values>"
 
 
 def test_past_data_by_dict_list_and_frame_are_the_same() -> None:
@@ -152,15 +153,27 @@ def test_empty_past_data_are_nothing() -> None:
     assert opt.trials == []
 
 
-def test_asked_point_told_by_its_params_is_the_same_point() -> None:
+def test_asked_point_told_again_by_its_params_is_the_same_point() -> None:
     opt = optimizer()
     run(opt, 6)
     trial = opt.ask()
-    opt.tell(dict(trial.params), 0.5)
     opt.tell(trial, 0.5)
-    opt.ask()  # fits, with all data
+    again = opt.tell(dict(trial.params), 0.5)
+    assert again.id == trial.id + 1
     assert len(opt.surrogate.observations) == 7
     assert opt.surrogate.observations.total == 8
+
+
+def test_observed_values_and_points_come_in_the_order_in_which_they_were_told() -> None:
+    opt = optimizer(MIXED)
+    a, b, c = opt.ask(3)
+    for trial, value in ((b, 2.0), (c, 0.5), (a, 1.0)):
+        opt.tell(trial, value)
+    X, y = opt.observed()
+    assert y.tolist() == [2.0, 0.5, 1.0]
+    assert torch.equal(X, opt.encode([dict(t.params) for t in (b, c, a)]))
+    mean, std = opt.predict([a.params, b.params])
+    assert np.array_equal(opt.predict_encoded(X[[2, 0]]), (mean, std))
 
 
 # -- seeds and directions ------------------------------------------------------------------------------------------
@@ -186,9 +199,9 @@ def test_the_global_generators_are_left_alone() -> None:
     assert np.array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
 
 
-@pytest.mark.parametrize("surrogate", SURROGATES)
-@pytest.mark.parametrize(("space", "f"), [(BOX, bowl), (POOL, rows)])
-def test_directions_mirror_each_other(surrogate: str, space: Any, f: Any) -> None:
+@pytest.mark.parametrize(("surrogate", "problem"), sweep(SURROGATES, [(BOX, bowl), (POOL, rows)]))
+def test_directions_mirror_each_other(surrogate: str, problem: tuple[Any, Any]) -> None:
+    space, f = problem
     down = optimizer(space, surrogate=SURROGATES[surrogate](), direction="minimize")
     up = optimizer(space, surrogate=SURROGATES[surrogate](), direction="maximize")
     assert run(down, 12, f) == run(up, 12, lambda p: -f(p))
@@ -215,16 +228,22 @@ def test_caller_keeps_threads_gradient_mode_and_quiet() -> None:
 def read_everything(opt: bo.Optimizer) -> None:
     opt.recommend()
     opt.predict([t.params for t in opt.trials[:3]])
-    opt.surrogate.posterior(torch.zeros(2, opt.domain.dim, dtype=torch.float64))
+    opt.surrogate.posterior(opt.encode([t.params for t in opt.trials[:2]]))
     opt.regret_certificate()
     opt.useful_workers(limit=4)
     opt.trials_dataframe()
+    opt.observed()
+    assert (opt.beta > 0.0, opt.noise_std > 0.0) == (True, True)
+    assert opt._repr_html_()
     assert opt.best_trial in opt.trials
 
 
-@pytest.mark.parametrize("surrogate", SURROGATES)
-@pytest.mark.parametrize(("space", "f"), [(BOX, bowl), (POOL, rows), ({"n": bo.Int(0, 30)}, lambda p: p["n"] ** 2)])
-def test_reading_never_changes_the_asks_to_come(surrogate: str, space: Any, f: Any) -> None:
+@pytest.mark.parametrize(
+    ("surrogate", "problem"),
+    sweep(SURROGATES, [(BOX, bowl), (POOL, rows), ({"n": bo.Int(0, 30)}, lambda p: p["n"] ** 2)]),
+)
+def test_reading_never_changes_the_asks_to_come(surrogate: str, problem: tuple[Any, Any]) -> None:
+    space, f = problem
     quiet, read = (optimizer(space, surrogate=SURROGATES[surrogate](), n_startup_trials=3) for _ in range(2))
     for i in range(9):
         a, b = quiet.ask(), read.ask()

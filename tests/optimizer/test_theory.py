@@ -45,7 +45,7 @@ def test_nothing_is_fitted_or_scaled() -> None:
     T = torch.as_tensor(X)
     assert torch.equal(opt.surrogate.kernel(T, T), KERNEL(T, T))
     assert opt.surrogate.noise == 0.01
-    assert torch.equal(opt.domain.X, T)  # columns as they are
+    assert torch.equal(opt.pool.X, T)  # columns as they are
     assert float(opt.surrogate.observations.s.sum()) == pytest.approx(sum(t.value for t in opt.trials))
 
 

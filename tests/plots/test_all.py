@@ -96,7 +96,7 @@ import bkbopt as bo, bkbopt.plots as plots
 assert "matplotlib" not in sys.modules
 import matplotlib
 before = matplotlib.rcParams.copy()
-opt = bo.minimize(lambda p: p["x"] + p["y"], {"x": (0, 1), "y": (0, 1)}, 10, n_startup_trials=6, seed=0)
+opt = bo.minimize(lambda p: p["x"] + p["y"], {"x": (0.0, 1.0), "y": (0.0, 1.0)}, 10, n_startup_trials=6, seed=0)
 plots.overview(opt).savefig(sys.argv[1])
 plots.pairwise_dependence(opt, n_samples=4)
 plots.calibration(opt, folds=3)

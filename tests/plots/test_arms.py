@@ -20,7 +20,7 @@ def test_a_pool_is_coloured_by_its_upper_bound(
 ) -> None:
     ax = plots.pool_ucb(arms, "x0", "x1", beta=2.0)
     mean, std = arms.predict([{"index": i} for i in range(60)])
-    rows = np.array([[p["x0"], p["x1"]] for p in (arms.domain.describe(x)[0] for x in arms.domain.X)])  # type: ignore[union-attr]
+    rows = np.array([[p["x0"], p["x1"]] for p in map(arms.pool.decode, range(60))])  # type: ignore[union-attr]
     every, evaluated, star = scattered(ax)
     drawn = {
         tuple(np.round(place, 9)): v for place, v in zip(every, np.asarray(ax.collections[0].get_array()), strict=True)

@@ -21,12 +21,13 @@ from bkbopt.plots import coverage
 def test_calibration_counts_test_values_in_central_intervals(
     noisy: bool, mixed: bo.Optimizer, cost: Callable[[Mapping[str, Any]], float]
 ) -> None:
-    space = mixed.domain.space  # type: ignore[union-attr]
+    space = mixed.space
+    assert space is not None
     points = space.decode(space.sample(50, np.random.default_rng(3)))
     y = np.array([cost(p) for p in points])
     ax = plots.calibration(mixed, points, y, noisy=noisy)
     mean, std = mixed.predict(points)
-    noise = mixed._modelling.scaler.width(mixed.surrogate.noise**0.5) if noisy else 0.0
+    noise = mixed.noise_std if noisy else 0.0
     reach = ndtri(0.5 + 0.5 * coverage.LEVELS)
     inside = np.abs(y - mean)[:, None] <= reach * np.hypot(std, noise)[:, None]
     np.testing.assert_allclose(ax.get_lines()[-1].get_ydata(), 100 * inside.mean(axis=0))

@@ -10,11 +10,11 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 from matplotlib.figure import Figure
 
 from bkbopt import plots
-from bkbopt.plots import dimensions
+from bkbopt.plots.coordinates import coordinates_of
 
 
 def test_partial_dependence_is_the_average_of_predict_over_the_rest(mixed: bo.Optimizer) -> None:
-    rest = mixed.domain.space.decode(dimensions.sampled(mixed, 16))  # type: ignore[union-attr]
+    rest = mixed.space.decode(coordinates_of(mixed).sampled(16))  # type: ignore[union-attr]
     ax = plots.partial_dependence(mixed, "layers", n_samples=16)
     curves = np.array([mixed.predict([{**p, "layers": n} for p in rest])[0] for n in range(1, 7)])
     np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), curves.mean(axis=1), rtol=0, atol=1e-9)
@@ -23,7 +23,7 @@ def test_partial_dependence_is_the_average_of_predict_over_the_rest(mixed: bo.Op
 
 
 def test_partial_dependence_over_a_pair_is_that_average_too(mixed: bo.Optimizer) -> None:
-    rest = mixed.domain.space.decode(dimensions.sampled(mixed, 8))  # type: ignore[union-attr]
+    rest = mixed.space.decode(coordinates_of(mixed).sampled(8))  # type: ignore[union-attr]
     ax = plots.partial_dependence(mixed, "kind", "layers", n_samples=8)
     cells = np.reshape(ax.collections[0].get_array(), (6, 3))
     for i, j, kind in ((0, 0, "adam"), (4, 1, "sgd"), (5, 2, "rmsprop")):

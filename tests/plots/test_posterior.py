@@ -50,7 +50,7 @@ def test_a_slice_through_another_point_has_no_star_and_fades_what_is_off_it(
     opacity = np.asarray(dots.get_facecolor())[:, 3]
     kernel = mixed.surrogate.kernel
     for alpha, trial in zip(opacity, mixed.trials, strict=False):
-        pair = mixed.domain.encode([trial.params, {**params, "rate": trial.params["rate"]}])
+        pair = mixed.encode([trial.params, {**params, "rate": trial.params["rate"]}])
         near = float(kernel(pair[:1], pair[1:])[0, 0] / kernel.diag(pair[:1])[0])
         assert alpha == pytest.approx(max(near, 0.1), abs=1e-9)  # the kernel's distances are good to 1e-8 at zero
 
@@ -100,7 +100,7 @@ def test_contours_of_two_continua_lie_between_the_extremes_of_predict(mixed: bo.
 
 def test_slices_of_a_pool_run_over_the_range_of_its_column(arms: bo.Optimizer) -> None:
     ax = plots.posterior_slice(arms, "x1")
-    column = [p["x1"] for p in (arms.domain.describe(x)[0] for x in arms.domain.X)]  # type: ignore[union-attr]
+    column = [p["x1"] for p in map(arms.pool.decode, range(60))]  # type: ignore[union-attr]
     assert ax.get_xlim() == pytest.approx((min(column), max(column)), rel=1e-12)
 
 

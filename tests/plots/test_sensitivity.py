@@ -37,7 +37,8 @@ def test_a_pure_interaction_counts_for_both_and_for_neither_alone() -> None:
 
 
 def test_shares_in_a_mixed_space_agree_with_averages_taken_by_hand(mixed: bo.Optimizer) -> None:
-    space = mixed.domain.space  # type: ignore[union-attr]
+    space = mixed.space
+    assert space is not None
     base = space.sample(400, np.random.default_rng(5))
     f = mixed.predict(space.decode(base))[0]
     averages = [

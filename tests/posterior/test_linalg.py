@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from bkbopt import linalg
+from bkbopt._support import threads
 from bkbopt.errors import KernelError
+from bkbopt.posterior import linalg
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -36,25 +37,25 @@ def two_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("two_threads")
 def test_small_work_runs_on_one_thread_and_restores_the_callers_setting() -> None:
-    with linalg.small_work():
+    with threads.small_work():
         assert torch.get_num_threads() == 1
-        with linalg.small_work():
+        with threads.small_work():
             assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
 def test_small_work_restores_the_setting_when_the_block_raises() -> None:
-    with pytest.raises(ZeroDivisionError), linalg.small_work():
+    with pytest.raises(ZeroDivisionError), threads.small_work():
         _ = 1 // 0
     assert torch.get_num_threads() == 2
 
 
 @pytest.mark.usefixtures("two_threads")
 def test_threads_for_limits_only_small_work() -> None:
-    with linalg.threads_for(1e3):
+    with threads.threads_for(1e3):
         assert torch.get_num_threads() == 1
-    with linalg.threads_for(1e12):
+    with threads.threads_for(1e12):
         assert torch.get_num_threads() == 2
 
 
@@ -124,27 +125,55 @@ def test_thin_root_refuses_negative_eigenvalues(diagonal: list[float]) -> None:
         linalg.thin_root(torch.diag(torch.tensor(diagonal, dtype=torch.float64)))
 
 
-@given(st.integers(1, 8), seeds)
-def test_append_to_thin_root_spans_the_larger_dictionary(m: int, seed: int) -> None:
-    A = positive_definite(m + 1, seed)
+@given(st.integers(1, 6), seeds, st.floats(1e-12, 1e-2))
+def test_difference_root_takes_negative_eigenvalues_for_zero(m: int, seed: int, lam: float) -> None:
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.standard_normal((m, m)))
+    e = rng.uniform(-0.5, 1.0, m)
+    e[e < 0.0] -= 2.0 * lam  # so that R + lam I is not positive definite either
+    root = linalg.difference_root(torch.as_tensor(Q @ np.diag(e) @ Q.T), lam).numpy()
+    expected = Q @ np.diag(np.maximum(e, 0.0) + lam) @ Q.T
+    # Rounding of R, 1e-16, counts where lam is as small.
+    np.testing.assert_allclose(root @ expected @ root.T, np.eye(m), rtol=0.0, atol=1e-10 + 1e-14 / lam)
+
+
+@given(st.integers(1, 8), st.integers(1, 3), seeds)
+def test_append_to_thin_root_spans_the_larger_dictionary(m: int, k: int, seed: int) -> None:
+    A = positive_definite(m + k, seed)
     W = linalg.thin_root(A[:m, :m])
-    z = W.T @ A[:m, m]
-    residual = float(A[m, m] - z @ z)
-    longer = linalg.append_to_thin_root(W, z, residual)
-    close(longer.T @ A @ longer, np.eye(m + 1), 1e-11)
+    Z = A[m:, :m] @ W
+    longer = linalg.append_to_thin_root(W, Z, linalg.inverse_root(A[m:, m:] - Z @ Z.T))
+    close(longer.T @ A @ longer, np.eye(m + k), 1e-11)
     close(longer @ longer.T, np.linalg.inv(A.numpy()), 1e-10)  # the inverse's condition number is up to 100
-    # Old features stay as they are: the first columns take nothing from the new point.
+    # Old features stay as they are: the first columns take nothing from the new points.
     assert torch.equal(longer[:m, :m], W)
-    assert not longer[m, :m].any()
+    assert not longer[m:, :m].any()
 
 
-@given(st.integers(1, 8), seeds)
-def test_append_to_inverse_root_borders_the_inverse(m: int, seed: int) -> None:
-    A = positive_definite(m + 1, seed)
+@given(st.integers(1, 8), st.integers(1, 3), seeds)
+def test_append_to_inverse_root_borders_the_inverse(m: int, k: int, seed: int) -> None:
+    A = positive_definite(m + k, seed)
     G = linalg.inverse_root(A[:m, :m])
-    p = G.T @ (G @ A[:m, m])
-    G = linalg.append_to_inverse_root(G, p, float(A[m, m] - A[:m, m] @ p))
+    P = G.T @ (G @ A[:m, m:])
+    G = linalg.append_to_inverse_root(G, P, linalg.inverse_root(A[m:, m:] - A[m:, :m] @ P))
     close(G.T @ G, np.linalg.inv(A.numpy()), 1e-10)
+
+
+@given(st.integers(1, 8), st.integers(1, 4), seeds, st.sampled_from([1e-6, 1.0, 1e3]))
+def test_block_update_inverse_root_adds_outer_products(m: int, k: int, seed: int, scale: float) -> None:
+    A = positive_definite(m, seed)
+    Z = torch.as_tensor(np.random.default_rng(seed).standard_normal((k, m))) * scale
+    G = linalg.inverse_root(A)
+    out = linalg.block_update_inverse_root(G, G @ Z.T)
+    AZ = np.linalg.solve(A.numpy(), Z.numpy().T)
+    inner = np.linalg.solve(np.eye(k) + Z.numpy() @ AZ, AZ.T)
+    # Woodbury's form loses what a sum of condition 1e8 loses.
+    close(out.T @ out, np.linalg.inv(A.numpy()) - AZ @ inner, 1e-7)
+    one_by_one = G
+    for z in Z:
+        u = one_by_one @ z
+        one_by_one = linalg.update_inverse_root(one_by_one, u, one_by_one.T @ u, float(u @ u))
+    close(one_by_one.T @ one_by_one, (out.T @ out).numpy(), 1e-9)
 
 
 @given(st.integers(1, 8), seeds, st.sampled_from([1e-12, 1e-6, 1.0, 1e6]))

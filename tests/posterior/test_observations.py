@@ -1,6 +1,7 @@
 """Observations against a dictionary of lists."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,22 +50,21 @@ def test_find_returns_the_row_that_add_returned(rows: list[tuple[tuple[float, fl
     assert obs.find(torch.tensor([9.0, 9.0], dtype=torch.float64)) is None
 
 
-@given(tables)
-def test_state_round_trip_is_bit_for_bit_and_goes_on(rows: list[tuple[tuple[float, float], float]]) -> None:
-    one = filled(rows)
-    two = Observations.from_state(one.state_dict())
-    for obs in (one, two):
-        obs.add(torch.tensor([[7.0, 7.0], [0.0, 0.0]], dtype=torch.float64), torch.tensor([0.1, 0.2]).double())
-    assert torch.equal(one.X, two.X)
-    assert torch.equal(one.n, two.n)
-    assert torch.equal(one.s, two.s)
-    assert (one.total, one.Y2, one.dim) == (two.total, two.Y2, two.dim)
-
-
-def test_empty_state_round_trip_accepts_points_afterwards() -> None:
-    obs = Observations.from_state(Observations(3).state_dict())
-    obs.add(torch.ones(1, 3, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
-    assert len(obs) == 1
+@given(tables, st.lists(st.floats(0.01, 100.0), min_size=60, max_size=60))
+def test_weights_count_as_so_many_evaluations(
+    rows: list[tuple[tuple[float, float], float]], weights: list[float]
+) -> None:
+    obs = Observations(2)
+    X, y = (torch.tensor(part, dtype=torch.float64) for part in zip(*rows, strict=True))
+    a = torch.tensor(weights[: len(rows)], dtype=torch.float64)
+    at = obs.add(X, y, a)
+    for i in range(len(obs)):
+        own = at == i
+        assert float(obs.n[i]) == pytest.approx(float(a[own].sum()), rel=1e-12)
+        # Sums may cancel to nothing.
+        assert float(obs.s[i]) == pytest.approx(float((a * y)[own].sum()), rel=1e-12, abs=1e-6)
+        assert float(obs.repeats[i]) == float(own.sum()) - 1.0
+    assert pytest.approx(float((a * y * y).sum()), rel=1e-12) == obs.Y2
 
 
 def test_growth_keeps_every_point() -> None:
@@ -90,3 +90,34 @@ def test_row_keys_tell_apart_what_differs_in_the_last_bit() -> None:
     a, b, c, zero, negative_zero = row_keys(X)
     assert a == c != b
     assert zero == negative_zero
+
+
+@given(tables, st.integers(1, 4))
+def test_a_weight_is_a_number_of_evaluations(rows: list[tuple[tuple[float, float], float]], weight: int) -> None:
+    X = torch.tensor([x for x, _ in rows], dtype=torch.float64)
+    y = torch.tensor([v for _, v in rows], dtype=torch.float64)
+    weighted, repeated = Observations(2), filled(rows * weight)
+    weighted.add(X, y, torch.full_like(y, weight))
+    assert torch.equal(weighted.X, repeated.X)
+    assert torch.equal(weighted.n, repeated.n)
+    # The same sums in another order, of values of up to 1e6.
+    np.testing.assert_allclose(weighted.s, repeated.s, rtol=1e-13, atol=1e-7)
+    np.testing.assert_allclose(weighted.Y2, repeated.Y2, rtol=1e-12)
+
+
+@given(tables, tables)
+def test_restoring_takes_back_all_that_was_added(
+    kept: list[tuple[tuple[float, float], float]], taken_back: list[tuple[tuple[float, float], float]]
+) -> None:
+    obs, expected = filled(kept), filled(kept)
+    restore = obs.checkpoint()
+    obs.add(
+        torch.tensor([x for x, _ in taken_back], dtype=torch.float64),
+        torch.tensor([v for _, v in taken_back], dtype=torch.float64),
+    )
+    restore()
+    for one, other in ((obs.X, expected.X), (obs.n, expected.n), (obs.s, expected.s), (obs.repeats, expected.repeats)):
+        assert torch.equal(one, other)
+    assert (obs.total, obs.Y2) == (expected.total, expected.Y2)
+    new = torch.tensor([[9.0, 9.0]], dtype=torch.float64)
+    assert obs.add(new, torch.ones(1, dtype=torch.float64)).tolist() == [len(expected)]

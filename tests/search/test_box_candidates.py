@@ -1,4 +1,4 @@
-"""Boxes: the initial design, constraints, fixed values, and grids that are searched exactly."""
+"""Boxes: start-up, constraints, fixed values, and grids that are searched exactly."""
 
 import math
 from typing import Any
@@ -6,21 +6,33 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bkbopt as bo
+from bkbopt import search
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.search.acquisition import UCB
-from bkbopt.search.box_candidates import BoxDomain
+from bkbopt.search.candidates import BoxCandidates, GridCandidates, candidates_of
+from bkbopt.search.criteria import UpperBound
+from bkbopt.search.designer import Designer, Options
+from bkbopt.search.evaluations import Problem
+from bkbopt.search.keyed import keyed
+from bkbopt.search.quantity import ModelOptions
+from bkbopt.spaces.encoding import Encoding
 
 SPACE = {"x": (0.0, 1.0), "rate": bo.Float(1e-4, 1.0, log=True), "n": bo.Int(1, 5), "kind": ["a", "b", "c"]}
-NOTHING = torch.zeros(0, 1, dtype=torch.float64)
 
 
-def box(spec: Any, feasible: Any = None, seed: int = 0) -> BoxDomain:
-    return BoxDomain(bo.Space.parse(spec), feasible, seed)
+def candidates(spec: Any) -> BoxCandidates | GridCandidates:
+    parameters = keyed(bo.Space.parse(spec)).parameters
+    return candidates_of(Encoding(tuple(parameters.items())).embedding(parameters, {}), None)
+
+
+def startup(spec: Any, n: int) -> list[dict[str, float]]:
+    """The start-up points of the first `n` trials."""
+    designer = Designer(Problem(space=bo.Space.parse(spec)), Options(ModelOptions(bo.BKB())), seed=0)
+    return [dict(s.point) for s in designer.suggest(n, quasi_random=True)]
 
 
 def run(opt: bo.Optimizer, n: int, f: Any) -> list[dict[str, Any]]:
@@ -33,24 +45,38 @@ def run(opt: bo.Optimizer, n: int, f: Any) -> list[dict[str, Any]]:
 
 
 def test_startup_is_even_over_a_box() -> None:
-    domain, rng = box({"x": (0.0, 1.0), "y": (0.0, 1.0)}), np.random.default_rng(0)
-    X = torch.stack([domain.startup(rng, NOTHING) for _ in range(64)])
     # A scrambled Sobol net: each of the 64 elementary intervals of 8 x 8 holds exactly one point.
-    cells = {(int(8 * a), int(8 * b)) for a, b in X.tolist()}
+    cells = {tuple(int(8 * v) for v in point.values()) for point in startup({"x": (0.0, 1.0), "y": (0.0, 1.0)}, 64)}
     assert len(cells) == 64
 
 
 def test_startup_point_survives_its_parameters() -> None:
-    domain, rng = box(SPACE), np.random.default_rng(0)
-    for _ in range(50):
-        x = domain.startup(rng, NOTHING)
-        assert torch.equal(domain.encode([domain.describe(x)[0]])[0], x)
+    space = bo.Space.parse(SPACE)
+    for point in startup(SPACE, 50):
+        assert space.internal(space.external([point])) == [point]
 
 
 def test_log_scale_is_searched_evenly_in_the_logarithm() -> None:
-    domain, rng = box({"rate": bo.Float(1e-4, 1.0, log=True)}), np.random.default_rng(0)
-    rates = [domain.describe(domain.startup(rng, NOTHING))[0]["rate"] for _ in range(64)]
-    assert sum(r < 1e-2 for r in rates) == 32
+    rates = [rate for point in startup({"rate": bo.Float(1e-4, 1.0, log=True)}, 64) for rate in point.values()]
+    assert sum(rate < 1e-2 for rate in rates) == 32
+
+
+def test_startup_point_of_a_trial_depends_on_its_number_and_not_on_the_trials_before() -> None:
+    designer = Designer(Problem(space=bo.Space.parse(SPACE)), Options(ModelOptions(bo.BKB())), seed=0)
+    alone = [designer.suggest(number=number, quasi_random=True)[0].point for number in (7, 3, 5)]
+    together = startup(SPACE, 8)
+    assert alone == [together[number] for number in (7, 3, 5)]
+
+
+def test_another_attempt_at_a_trial_gives_another_startup_point() -> None:
+    designer = Designer(Problem(space=bo.Space.parse(SPACE)), Options(ModelOptions(bo.BKB())), seed=0)
+    points = [designer.suggest(number=3, quasi_random=True, attempt=attempt)[0].point for attempt in range(4)]
+    assert len({tuple(point.values()) for point in points}) == 4
+
+
+def test_startup_of_a_small_grid_meets_each_point_once() -> None:
+    points = startup({"n": bo.Int(0, 4), "kind": ["a", "b"]}, 10)
+    assert len({tuple(point.values()) for point in points}) == 10
 
 
 def test_fixed_values_are_in_every_proposal() -> None:
@@ -70,40 +96,44 @@ def test_space_of_one_point_can_be_asked_for_ever() -> None:
     assert opt.regret_certificate().bound >= 0.0
     opt = bo.Optimizer({"k": 3}, duplicates="avoid")
     opt.tell(opt.ask(), 1.0)
-    with pytest.raises(SpaceExhaustedError, match="all 1 points"):
+    with pytest.raises(SpaceExhaustedError, match="all points"):
         opt.ask()
 
 
 def test_discrete_space_is_searched_exactly() -> None:
-    domain = box({"a": bo.Int(0, 30), "b": bo.Int(0, 30), "c": ["x", "y"]})
-    assert domain.n_arms == 31 * 31 * 2
-    X = domain.space.all_points(10_000)
+    grid = candidates({"a": bo.Int(0, 30), "b": bo.Int(0, 30), "c": ["x", "y"]})
+    assert isinstance(grid, GridCandidates)
+    assert grid.n_arms == 31 * 31 * 2
+    X = grid.search.X
     rng = np.random.default_rng(0)
     gp = bo.ExactGP(bo.kernels.matern52(3, categorical=(2,)), noise=1e-2)
     rows = rng.integers(len(X), size=12)
     gp.observe(X[rows], rng.standard_normal(12))
-    x = domain.suggest(gp.model, UCB(1.5), gp.observations.X[:1], rng, NOTHING)
+    chosen = grid.best(UpperBound.over(gp.model, 1.5), gp.observations.X[:1], rng, X[:0])
+    assert chosen is not None
     scores = UCB(1.5)(*gp.model(X))
-    assert float(UCB(1.5)(*gp.model(x[None]))) == pytest.approx(float(scores.max()), abs=1e-9)
+    # The same formula on rows in another batch: rounding only.
+    assert float(UCB(1.5)(*gp.model(chosen.x[None]))) == pytest.approx(float(scores.max()), abs=1e-9)
 
 
 def test_continuum_has_no_arms_and_is_not_discrete() -> None:
-    assert box(SPACE).n_arms is None
-    assert not box(SPACE).is_discrete
-    big = box({f"n{i}": bo.Int(0, 99) for i in range(4)})
+    assert candidates(SPACE).n_arms is None
+    assert not candidates(SPACE).is_discrete
+    big = candidates({f"n{i}": bo.Int(0, 99) for i in range(4)})
     assert big.is_discrete
     assert big.n_arms is None  # 10^8 points are not listed
 
 
-def test_upper_bound_is_at_least_that_of_any_point() -> None:
-    for spec in (SPACE, {"n": bo.Int(0, 500), "c": ["a", "b"]}, {"k": 1}):
-        domain, rng = box(spec), np.random.default_rng(0)
-        X = torch.stack([domain.startup(rng, NOTHING) for _ in range(12)])
-        gp = bo.ExactGP(bo.kernels.matern52(domain.dim, categorical=domain.categorical), noise=1e-2)
-        gp.observe(X, rng.standard_normal(12))
-        _, bound = domain.upper_bound(gp.model, 2.0, X[:3])
-        some = torch.stack([domain.startup(rng, NOTHING) for _ in range(200)])
-        assert bound >= float(UCB(2.0)(*gp.model(some)).max()) - 1e-7  # rounding of the collapsed predictor
+@pytest.mark.parametrize("spec", [SPACE, {"n": bo.Int(0, 500), "c": ["a", "b"]}, {"k": 1}])
+def test_upper_bound_is_at_least_that_of_any_point(spec: Any) -> None:
+    among, rng = candidates(spec), np.random.default_rng(0)
+    X = among.embedding(among.embedding.sample(12, rng))
+    categorical = Encoding(tuple(keyed(bo.Space.parse(spec)).parameters.items())).categorical
+    gp = bo.ExactGP(bo.kernels.matern52(X.shape[1], categorical=categorical), noise=1e-2)
+    gp.observe(X, rng.standard_normal(len(X)))
+    bound = among.upper_bound(gp.model, 2.0, X[:3])
+    some = among.embedding(among.embedding.sample(200, rng))
+    assert bound >= float(UCB(2.0)(*gp.model(some)).max()) - 1e-7  # rounding of the collapsed predictor
 
 
 @pytest.mark.parametrize("spec", [SPACE, {"n": bo.Int(0, 40), "kind": ["a", "b"]}, [(0.0, 1.0)] * 3])
@@ -168,7 +198,9 @@ def test_narrow_constraint_is_met_by_random_search() -> None:
 
 
 @pytest.mark.parametrize("spec", [{"x": (0.0, 1.0)}, {"n": bo.Int(0, 9)}, {f"n{i}": bo.Int(0, 99) for i in range(4)}])
-def test_impossible_constraint_is_a_clear_error(spec: Any) -> None:
+def test_impossible_constraint_is_a_clear_error(spec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (search.candidates, search.startup):  # as with 10,000 tries, sooner
+        monkeypatch.setattr(module, "TRIES", 640)
     opt = bo.Optimizer(spec, seed=0, n_startup_trials=1, feasible=lambda p: False)
     with pytest.raises((ArgumentError, SpaceExhaustedError), match="feasible"):
         opt.ask()
@@ -224,8 +256,9 @@ def test_list_of_pairs_names_its_parameters() -> None:
 
 
 def test_steps_and_whole_numbers_stay_on_their_grid() -> None:
-    opt = bo.Optimizer({"s": bo.Float(0.1, 0.9, step=0.1), "n": bo.Int(10, 1000, step=30), "x": (0.0, 1.0)}, seed=1)
-    opt.n_startup_trials = 4
+    opt = bo.Optimizer(
+        {"s": bo.Float(0.1, 0.9, step=0.1), "n": bo.Int(10, 1000, step=30), "x": (0.0, 1.0)}, seed=1, n_startup_trials=4
+    )
     for p in run(opt, 12, lambda p: p["s"] * p["n"]):
         assert p["s"] in [round(0.1 * i, 1) for i in range(1, 10)]
         assert type(p["n"]) is int

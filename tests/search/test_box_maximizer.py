@@ -1,6 +1,6 @@
 """The search over a box: starts, gradients and discrete moves."""
 
-from itertools import islice
+import functools
 
 import numpy as np
 import pytest
@@ -9,8 +9,9 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
-from bkbopt.search.acquisition import UCB, LogEI, Thompson
-from bkbopt.search.box_maximizer import BoxMaximizer, SearchSettings
+from bkbopt.search.acquisition import UCB
+from bkbopt.search.box_maximizer import FAR, BoxMaximizer, SearchSettings
+from bkbopt.search.criteria import ACQUISITIONS, UpperBound
 
 SPACES = {
     "floats": {"a": (0.0, 1.0), "b": bo.Float(1e-3, 10.0, log=True)},
@@ -31,7 +32,7 @@ def trained(space: bo.Space, seed: int = 0, n: int = 25) -> tuple[Model, Tensor]
 
 def best(space: bo.Space, model: Model, good: Tensor, seed: int = 0, settings: SearchSettings | None = None) -> Tensor:
     maximizer = BoxMaximizer(space, settings)
-    return next(maximizer.ranked(model, UCB(1.5), good, np.random.default_rng(seed), lambda _: True))
+    return maximizer.ranked(UpperBound.over(model, 1.5), good, np.random.default_rng(seed), lambda _: True)[0]
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -87,11 +88,9 @@ def test_moves_find_the_best_category_of_each_column() -> None:
     gp.observe(target, [5.0])
     start = space.encode([{"c": "a", "d": "a", "x": 0.8}])
     gp.observe(start, [-1.0])
-    x = next(
-        BoxMaximizer(space, SearchSettings(n_raw=4, n_local=1)).ranked(
-            gp.model, UCB(0.0), start, np.random.default_rng(0), lambda _: True
-        )
-    )
+    x = BoxMaximizer(space, SearchSettings(n_raw=4, n_local=1)).ranked(
+        UpperBound.over(gp.model, 0.0), start, np.random.default_rng(0), lambda _: True
+    )[0]
     assert space.decode(x[None])[0]["c"] == "e"
     assert space.decode(x[None])[0]["d"] == "b"
     # Not exactly 0.3: the bad point pushes the maximum of the mean a little further away from itself.
@@ -102,9 +101,11 @@ def test_moves_find_the_best_category_of_each_column() -> None:
 def test_every_ranked_candidate_lies_in_the_space(name: str) -> None:
     space = bo.Space.parse(SPACES[name])
     model, good = trained(space)
-    for acquisition in (UCB(2.0), LogEI(0.5), Thompson()):
-        ranked = BoxMaximizer(space).ranked(model, acquisition, good, np.random.default_rng(0), lambda _: True)
-        X = torch.stack(list(islice(ranked, 50)))
+    for rule in ACQUISITIONS.values():
+        criterion, rng = rule.build(model, 2.0, 0.5), np.random.default_rng(0)
+        draw = criterion.sample
+        sample = None if draw is None else functools.partial(draw, rng=rng)
+        X = BoxMaximizer(space).ranked(criterion, good, rng, lambda _: True, sample)
         assert torch.equal(space.snap(X), X)
 
 
@@ -119,8 +120,8 @@ def test_refinement_starts_from_usable_points_only() -> None:
         seen.append(x)
         return bool(x[0] > 0.5) is not above  # the best start of all is not usable
 
-    ranked = BoxMaximizer(space, settings).ranked(model, UCB(2.0), good, np.random.default_rng(0), usable)
-    starts = torch.stack(list(islice(ranked, settings.n_starts)))
+    score = UpperBound.over(model, 2.0)
+    starts = BoxMaximizer(space, settings).ranked(score, good, np.random.default_rng(0), usable)[: settings.n_starts]
     assert len(seen) > settings.n_starts
     assert bool(((starts[:, 0] > 0.5) != above).all())
 
@@ -128,8 +129,8 @@ def test_refinement_starts_from_usable_points_only() -> None:
 def test_no_usable_start_leaves_the_raw_candidates() -> None:
     space = bo.Space.parse({"a": (0.0, 1.0)})
     model, good = trained(space)
-    ranked = BoxMaximizer(space).ranked(model, UCB(2.0), good, np.random.default_rng(0), lambda _: False)
-    assert len(list(ranked)) > 1000
+    score = UpperBound.over(model, 2.0)
+    assert len(BoxMaximizer(space).ranked(score, good, np.random.default_rng(0), lambda _: False)) > 1000
 
 
 def test_same_generator_gives_the_same_candidates() -> None:
@@ -154,11 +155,21 @@ def test_caller_keeps_threads_and_gradient_mode() -> None:
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_leaps_draw_every_column_anew_one_at_a_time(name: str) -> None:
+def test_perturbations_draw_every_column_anew_one_at_a_time(name: str) -> None:
     space = bo.Space.parse(SPACES[name])
     rng = np.random.default_rng(0)
     x = space.sample(1, rng)[0]
-    X = BoxMaximizer(space).leaps(x, 200, rng)
+    X = BoxMaximizer(space).perturbations(x, 200, rng)
     assert torch.equal(space.snap(X), X)
     assert ((x != X).sum(1) == 1).all()
     assert (x != X).any(0).all()
+
+
+def test_perturbations_along_a_continuum_go_far() -> None:
+    space = bo.Space.parse(SPACES["floats"])
+    x = torch.tensor([0.5, 0.02], dtype=torch.float64)
+    X = BoxMaximizer(space).perturbations(x, 200, np.random.default_rng(0))
+    assert float((X - x).abs().amax(1).min()) > FAR
+    along_first = X[X[:, 0] != x[0], 0]
+    assert bool((along_first < x[0]).any())
+    assert bool((along_first > x[0]).any())

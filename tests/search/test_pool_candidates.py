@@ -95,7 +95,7 @@ def test_params_are_the_raw_row() -> None:
 
 def test_data_frame_rows_come_back_with_their_own_types() -> None:
     opt = optimizer(TABLE)
-    assert opt.domain.categorical == (2,)
+    assert opt.pool.categorical == (2,)
     for trial in opt.ask(10):
         row = TABLE.iloc[trial.index]
         assert trial.params == row.to_dict()
@@ -111,7 +111,7 @@ def test_constant_column_is_harmless() -> None:
     wide = np.column_stack([ARMS, np.full(60, 7.0)])
     trial_rows = run(optimizer(wide), 10)
     assert len(trial_rows) == 10
-    assert bool(torch.isfinite(optimizer(wide).domain.X).all())
+    assert bool(torch.isfinite(optimizer(wide).pool.X).all())
 
 
 def test_objects_need_only_a_kernel() -> None:
@@ -273,7 +273,7 @@ def test_new_categories_get_codes_of_their_own() -> None:
     tar = TABLE.assign(solvent="tar")
     opt.set_pool(tar)
     arms = [{"dose": 0.5, "steps": 1, "solvent": s} for s in ("oil", "mud", "tar")]
-    assert len(set(opt.domain.encode(arms)[:, 2].tolist())) == 3
+    assert len(set(opt.encode(arms)[:, 2].tolist())) == 3
     assert opt.ask().params["solvent"] == "tar"
     assert opt.trials[6].params["solvent"] == "mud"
 

@@ -1,6 +1,7 @@
 """The lazy argmax over a pool is the argmax: compared with full evaluation on the same run."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.search.acquisition import UCB, LogEI, Thompson
-from bkbopt.search.pool_maximizer import MAX_VERSIONS, PoolMaximizer, argmax_of
-
-NONE = torch.zeros(0, 2, dtype=torch.float64)
+from bkbopt.search.acquisition import LogEI
+from bkbopt.search.criteria import ACQUISITIONS, rule_of
+from bkbopt.search.designer import Designer, Options
+from bkbopt.search.evaluations import COMPLETE, RUNNING, Evaluation, Problem
+from bkbopt.search.pool_maximizer import MAX_VERSIONS, PoolMaximizer
+from bkbopt.search.quantity import ModelOptions
+from bkbopt.spaces.pool import EncodedPool, Pool
 
 
 def full_argmax(X: Tensor, model: Model, beta: float, excluded: Tensor | None = None) -> tuple[int, float]:
@@ -38,7 +42,7 @@ def test_lazy_argmax_equals_full_evaluation_at_every_step(seed: int, resample: s
     pending: list[int] = []
     bkb.observe(X[:1], bump(X[:1]))
     for step in range(150 if resample == "delayed" else 40):
-        model = bkb.hallucinate(X[pending], NONE, 0.0)
+        model = bkb.fantasy(X[pending]) if pending else bkb.model
         beta = 1.0 + rng.random()  # changes at every step
         choice = search.argmax(model, beta)
         index, score = full_argmax(X, model, beta)
@@ -51,19 +55,35 @@ def test_lazy_argmax_equals_full_evaluation_at_every_step(seed: int, resample: s
             bkb.observe(X[[i]], bump(X[[i]]) + 0.2 * float(rng.standard_normal()))
 
 
-def test_failed_points_lie_to_the_lazy_argmax_and_to_the_full_one_alike() -> None:
+SURROGATES: dict[str, Any] = {
+    "bkb": lambda: bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04),
+    "small bkb": lambda: bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04, max_inducing=12),
+    "exact": lambda: bo.ExactGP(bo.kernels.rbf(2, 0.3), noise=0.04),
+    "fourier": lambda: bo.FourierGP(bo.kernels.rbf(2, 0.3), noise=0.04),
+    "learner": lambda: bo.LearnerSurrogate(bo.kernels.rbf(2, 0.3), noise=0.04, learner="pkawv"),
+}
+
+
+@pytest.mark.parametrize("names", [("bkb", "exact"), ("small bkb", "fourier", "learner")])
+def test_one_maximizer_may_serve_several_surrogates_in_turn(names: tuple[str, ...]) -> None:
     rng = np.random.default_rng(5)
     X = torch.as_tensor(rng.random((500, 2)))
-    bkb, search, failed = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04), PoolMaximizer(X), []
-    bkb.observe(X[:1], bump(X[:1]))
-    for step in range(40):
-        model = bkb.hallucinate(NONE, X[failed], -1.0)
-        choice = search.argmax(model, 2.0)
-        assert choice.index == full_argmax(X, model, 2.0)[0]
-        if step % 5 == 4:
-            failed.append(choice.index)
-        else:
-            bkb.observe(X[[choice.index]], bump(X[[choice.index]]))
+    surrogates, search = [SURROGATES[name]() for name in names], PoolMaximizer(X)
+    for surrogate in surrogates:
+        surrogate.observe(X[:3], bump(X[:3]))
+    for _ in range(40):
+        surrogate = surrogates[rng.integers(len(surrogates))]
+        pending = X[rng.integers(500, size=int(rng.integers(0, 4)))]
+        model = surrogate.fantasy(pending) if len(pending) else surrogate.model
+        excluded = torch.as_tensor(rng.random(500) < 0.1)
+        choice = search.argmax(model, 2.0, excluded)
+        assert choice.index == full_argmax(X, model, 2.0, excluded)[0]
+        if rng.random() < 0.6:
+            # A value of less weight than what was counted makes V smaller; a learner weighs all values alike.
+            weight = None if "learner" in names else [float(rng.uniform(0.3, 3.0))]
+            surrogate.observe(X[[choice.index]], bump(X[[choice.index]]), weight)
+        if rng.random() < 0.3:
+            surrogate.fantasy(X[rng.integers(500, size=5)])  # someone reads
 
 
 def test_few_arms_are_computed_again() -> None:
@@ -144,11 +164,46 @@ def test_other_acquisitions_take_the_argmax_of_a_scan() -> None:
     gp, search = bo.ExactGP(bo.kernels.rbf(2, 0.3), noise=0.04), PoolMaximizer(X)
     gp.observe(X[:10], bump(X[:10]))
     excluded = torch.zeros(200, dtype=torch.bool)
-    logei = LogEI(0.5)
-    assert argmax_of(search, gp.model, logei, excluded, rng) == int(logei(*gp.model(X)).argmax())
-    assert argmax_of(search, gp.model, UCB(2.0), excluded, rng) == full_argmax(X, gp.model, 2.0)[0]
+
+    def row(rule: Any) -> int:
+        return int(rule.build(gp.model, 2.0, 0.5).best_row(search, excluded, rng))
+
+    assert row(ACQUISITIONS["logei"]) == int(LogEI(0.5)(*gp.model(X)).argmax())
+    assert row(ACQUISITIONS["ucb"]) == full_argmax(X, gp.model, 2.0)[0]
+    assert row(rule_of(lambda mean, variance: variance - mean)) == int((gp.model(X)[1] - gp.model(X)[0]).argmax())
     excluded[:199] = True
-    assert argmax_of(search, gp.model, Thompson(), excluded, rng) == 199
+    assert [row(rule) for rule in ACQUISITIONS.values()] == [199] * 3
+
+
+@pytest.mark.parametrize("form", ["arms", "arms that change"])
+def test_designers_choice_is_the_argmax_over_the_open_arms(form: str) -> None:
+    """With pending trials, failures, and pools that are replaced: what is chosen has the largest score."""
+    rng = np.random.default_rng(8)
+    arms = rng.random((400, 2))
+    pool = EncodedPool(Pool(arms), scale=True, has_kernel=False)
+    options = Options(ModelOptions(bo.BKB()), n_startup_trials=4, avoid_duplicates=True)
+    designer = Designer(Problem(pool=pool), options, seed=0)
+    for number in range(60):
+        suggestion = designer.suggest(number=number)[0]
+        pool = designer.problem.pool
+        assert pool is not None
+        if designer.has_models:
+            X = pool.X
+            pending = designer.history.encode([e.point for _, e in sorted(designer.history.running.items())])
+            fantasy = designer.models.fantasy(designer.history, pending, options.confidence, len(X))
+            taken = {bytes(x.numpy()) for x in torch.cat([designer.history.X, pending])}
+            excluded = torch.tensor([bytes(x.numpy()) in taken for x in X])
+            assert suggestion.index == full_argmax(X, fantasy.models[0], fantasy.betas[0], excluded)[0]
+        running = Evaluation(number, RUNNING, suggestion.point)
+        designer.update([running])
+        while len(designer.history.running) > number % 4:
+            first = min(designer.history.running)
+            point = designer.history.running[first].point
+            y = float(np.sin(5.0 * point["x0"]) + point["x1"])
+            designer.update([Evaluation(first, COMPLETE, point, order=(float(number), first), values=(y,))])
+        if form == "arms that change" and number % 15 == 14:
+            arms = np.concatenate([arms[100:], rng.random((80, 2))])
+            designer.set_problem(Problem(pool=pool.replaced(Pool(arms))))
 
 
 def test_thompson_samples_have_the_posterior_moments() -> None:

@@ -7,7 +7,7 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bkbopt.search.scaling import WINSOR, Scaler
+from bkbopt.search.scaling import FIRST, WINSOR, Scaler
 
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30).map(lambda v: torch.tensor(v, dtype=torch.float64))
 
@@ -55,6 +55,13 @@ def test_bad_outliers_are_pulled_up_and_good_ones_are_not() -> None:
     assert float(v.min() - v[:99].median()) == pytest.approx(-WINSOR * robust / float(y[:99].std()), rel=0.1)
     v = Scaler.from_values(y, 1.0).transform(y)  # maximised: the outlier is the best there is
     assert float(v[-1]) > 9.0
+
+
+def test_late_values_around_the_best_do_not_cut_off_the_bad_regions() -> None:
+    first = torch.linspace(-1.0, 1.0, FIRST, dtype=torch.float64)
+    y = torch.cat([first, 1.0 + 1e-3 * torch.linspace(0.0, 1.0, 200, dtype=torch.float64)])
+    v = Scaler.from_values(y, 1.0).transform(y)
+    assert float(v.diff()[: FIRST - 1].min()) > 0.0
 
 
 @pytest.mark.parametrize("outlier", [1e9, 1e150, 1e300, 1.7e308])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.space import Categorical, Float, Int, Space
+from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,10 @@ from bkbopt.spaces.space import Categorical, Float, Int, Space
         (lambda: Categorical("abc"), ArgumentTypeError, "choices: expected a list of values, got 'abc'"),
         (lambda: Categorical({"a": 1}), ArgumentTypeError, "choices: expected a list of values"),
         (lambda: Categorical(3), ArgumentTypeError, "choices: expected a list of values, got 3"),
+        (lambda: Ordinal([]), ArgumentError, "values: expected at least one value"),
+        (lambda: Ordinal(["a", "a"]), ArgumentError, "values: expected distinct values, got 'a' twice"),
+        (lambda: Ordinal("abc"), ArgumentTypeError, "values: expected a list of values, got 'abc'"),
+        (lambda: Ordinal({1, 2}), ArgumentTypeError, "values: expected a list, in order, got a set"),
     ],
 )
 def test_parameter_refuses(make, error, message):
@@ -74,17 +78,17 @@ def test_parameter_refuses(make, error, message):
         ([], ArgumentError, "at least one parameter"),
         (None, ArgumentTypeError, "expected a dict of parameters .* got None of type NoneType"),
         ("x", ArgumentTypeError, "expected a dict of parameters"),
-        ({1: (0, 1)}, ArgumentTypeError, "names that are strings, got 1"),
-        ({"lr": (1, 0)}, ArgumentError, "parameter 'lr': expected low <= high"),
+        ({1: (0.0, 1.0)}, ArgumentTypeError, "names that are strings, got 1"),
+        ({"lr": (1.0, 0.0)}, ArgumentError, "parameter 'lr': expected low <= high"),
         ({"lr": ("a", "b")}, ArgumentTypeError, "parameter 'lr': low: expected a number, got 'a'"),
         ({"lr": (0, 1, 2)}, ArgumentError, r"parameter 'lr': expected a pair \(low, high\), got \(0, 1, 2\)"),
         ({"lr": []}, ArgumentError, "parameter 'lr': choices: expected at least one value"),
         ({"lr": object}, ArgumentTypeError, "parameter 'lr': expected a Float, Int"),
         ({"lr": {"low": 0}}, ArgumentTypeError, "parameter 'lr': expected a Float, Int"),
         ({"lr": 1j}, ArgumentTypeError, "parameter 'lr': expected a Float, Int"),
-        ([(0, 1), 3], ArgumentTypeError, r"parameter 'x1': expected a pair \(low, high\), got 3"),
+        ([(0.0, 1.0), 3], ArgumentTypeError, r"parameter 'x1': expected a pair \(low, high\), got 3"),
         ((0, 1), ArgumentTypeError, r"parameter 'x0': expected a pair \(low, high\), got 0"),
-        ([(0, 1), (0, math.nan)], ArgumentError, "parameter 'x1': high: expected a finite number"),
+        ([(0.0, 1.0), (0, math.nan)], ArgumentError, "parameter 'x1': high: expected a finite number"),
         (np.zeros(3), ArgumentTypeError, "parameter 'x0': expected a pair"),
         ({"lr": optuna.distributions.FloatDistribution(0, math.inf)}, ArgumentError, "parameter 'lr': high"),
     ],
@@ -94,7 +98,7 @@ def test_parse_refuses_and_names_the_parameter(spec, error, message):
         Space.parse(spec)
 
 
-SPACE = Space.parse({"x": (0, 1), "n": Int(1, 9, step=2), "s": Float(0, 1, step=0.5), "c": ["a", "b"], "fix": 3})
+SPACE = Space.parse({"x": (0.0, 1.0), "n": Int(1, 9, step=2), "s": Float(0, 1, step=0.5), "c": ["a", "b"], "fix": 3})
 GOOD = {"x": 0.5, "n": 3, "s": 0.5, "c": "a", "fix": 3}
 
 
@@ -228,6 +232,9 @@ ENTRY = {"name": "p", "type": "float", "low": 0.0, "high": 1.0, "log": False, "s
         {"parameters": [{"name": "p", "type": "categorical", "choices": "ab"}]},
         {"parameters": [{"name": "p", "type": "categorical", "choices": [{"float": "1"}]}]},
         {"parameters": [{"name": "p", "type": "categorical", "choices": [[1]]}]},
+        {"parameters": [{"name": "p", "type": "ordinal", "choices": [1, 2]}]},
+        {"parameters": [{"name": "p", "type": "ordinal", "values": "ab"}]},
+        {"parameters": [ENTRY | {"when": 3}]},
     ],
 )
 def test_from_dict_refuses_foreign_descriptions(description):

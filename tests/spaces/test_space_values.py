@@ -1,3 +1,4 @@
+import contextlib
 import math
 from fractions import Fraction
 
@@ -5,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from bkbopt.errors import ArgumentError
-from bkbopt.spaces.space import Categorical, Column, Float, Int, Space
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces import parsing
+from bkbopt.spaces.space import Categorical, Column, Float, Int, Ordinal, Space
 
 EPS = 2.0**-52
 
@@ -16,7 +18,7 @@ EPS = 2.0**-52
 def test_space_is_read_from_a_dict_of_all_forms():
     space = Space.parse(
         {
-            "pair": (0, 2),
+            "pair": (0.0, 2.0),
             "list": ["a", "b"],
             "set": {3, 1, 2},
             "float": Float(1e-3, 1, log=True),
@@ -47,14 +49,14 @@ def test_space_is_read_from_a_dict_of_all_forms():
 
 
 @pytest.mark.parametrize(
-    "spec", [[(0, 1), (-5, 10)], [[0, 1], [-5, 10]], ((0, 1), (-5, 10)), np.array([[0, 1], [-5, 10]])]
+    "spec", [[(0.0, 1.0), (-5.0, 10.0)], [[0, 1], [-5, 10]], ((0.0, 1.0), (-5.0, 10)), np.array([[0, 1], [-5, 10]])]
 )
 def test_list_of_pairs_names_its_parameters_by_number(spec):
-    assert Space.parse(spec) == Space.parse({"x0": (0, 1), "x1": (-5, 10)})
+    assert Space.parse(spec) == Space.parse({"x0": (0.0, 1.0), "x1": (-5.0, 10.0)})
 
 
 def test_parse_returns_a_space_as_it_is():
-    space = Space.parse([(0, 1)])
+    space = Space.parse([(0.0, 1.0)])
     assert Space.parse(space) is space
 
 
@@ -64,7 +66,7 @@ def test_set_of_choices_has_one_order():
 
 def test_parameters_are_read_only():
     with pytest.raises(TypeError):
-        Space.parse([(0, 1)]).parameters["x0"] = Float(0, 2)
+        Space.parse([(0.0, 1.0)]).parameters["x0"] = Float(0, 2)
 
 
 @pytest.mark.parametrize("value", [np.int64(3), np.float64(0.25), np.bool_(True), np.str_("a")])
@@ -86,7 +88,7 @@ def test_bounds_may_be_numpy_scalars_and_whole_floats():
 
 
 def test_space_without_free_parameters_has_one_point():
-    space = Space.parse({"a": 1, "b": (2, 2), "c": Float(3, 3, step=1), "d": Int(4, 4, log=True), "e": ["only"]})
+    space = Space.parse({"a": 1, "b": (2.0, 2.0), "c": Float(3, 3, step=1), "d": Int(4, 4, log=True), "e": ["only"]})
     assert (space.dim, space.cardinality, space.is_discrete) == (0, 1, True)
     expected = [{"a": 1, "b": 2.0, "c": 3.0, "d": 4, "e": "only"}]
     assert space.decode(space.all_points(1)) == expected
@@ -96,11 +98,76 @@ def test_space_without_free_parameters_has_one_point():
 
 
 def test_empty_batches_are_welcome():
-    space = Space.parse({"a": (0, 1), "b": ["x", "y"], "c": Int(1, 9, log=True)})
+    space = Space.parse({"a": (0.0, 1.0), "b": ["x", "y"], "c": Int(1, 9, log=True)})
     none = torch.zeros(0, 3, dtype=torch.float64)
     assert space.encode([]).shape == none.shape
     assert space.decode(none) == []
     assert space.snap(none).shape == none.shape
+
+
+def test_a_range_is_a_parameter_of_whole_numbers():
+    assert Space.parse({"n": range(1, 10, 2)}) == Space.parse({"n": Int(1, 9, step=2)})
+    assert Space.parse({"n": range(10, 1, -4)}) == Space.parse({"n": Int(2, 10, step=4)})
+    assert Space.parse({"n": range(3, 4)}) == Space.parse({"n": 3})
+    with pytest.raises(
+        ArgumentError, match=r"parameter 'n': expected a range with at least one value, got range\(3, 3\)"
+    ):
+        Space.parse({"n": range(3, 3)})
+
+
+@pytest.fixture
+def unwarned(monkeypatch):
+    """A process that has not warned yet."""
+    monkeypatch.setattr(parsing, "_has_warned", False)
+
+
+@pytest.mark.parametrize("spec", [{"n": (1, 10)}, [(0.0, 1.0), (np.int64(1), 10)]])
+def test_two_ints_bound_real_numbers_with_a_warning_that_comes_once(spec, unwarned):
+    with pytest.warns(UserWarning, match=r"'(n|x1)': .* range of real numbers; write bo\.Int\(1, 10\)") as caught:
+        spaces = [Space.parse(spec) for _ in range(2)]
+    assert len(caught) == 1
+    assert [space.items[-1][1] for space in spaces] == [Float(1.0, 10.0)] * 2
+
+
+@pytest.mark.parametrize("spec", [{"n": (1, 10.0)}, {"n": (True, False)}, np.array([[1, 10]]), [[1, 10]]])
+def test_other_bounds_come_without_a_warning(spec, unwarned):
+    with contextlib.suppress(ArgumentTypeError):
+        Space.parse(spec)
+
+
+# ---------------------------------------------------------------- ordinals
+
+
+def test_ordinals_are_encoded_as_equal_steps():
+    space = Space.parse({"batch": Ordinal([16, 32, 64]), "size": Ordinal(["S", "M", "L", "XL", None])})
+    assert space.columns == (Column("batch", "ordinal", 3), Column("size", "ordinal", 5))
+    assert (space.categorical, space.numeric, space.cardinality) == ((), (0, 1), 15)
+    X = space.encode([{"batch": 64, "size": "M"}, {"batch": 16, "size": None}])
+    assert X.tolist() == [[1.0, 0.25], [0.0, 1.0]]
+    assert space.decode(X + 0.1) == [{"batch": 64, "size": "M"}, {"batch": 16, "size": None}]
+
+
+def test_neighbours_of_a_long_ordinal_are_near_in_its_order():
+    space = Space.parse({"p": Ordinal([2**k for k in range(51)])})
+    values = [p["p"] for p in space.decode(space.neighbours(torch.tensor([0.5])))]
+    assert values == [2**k for k in (20, 23, 24, 26, 27, 30)]
+
+
+def test_numbers_stand_for_the_ordinal_values_that_equal_them():
+    space = Space.parse({"p": Ordinal([16, 32, "big"]), "q": Ordinal([1, 1.0])})
+    assert space.encode([{"p": 32.0, "q": 1.0}]).tolist() == [[0.5, 1.0]]
+    for bad in ({"p": 33.0}, {"p": "16"}, {"q": Fraction(1)}, {"p": True}):
+        with pytest.raises(ArgumentError, match="expected one of"):
+            space.encode([{"p": 16, "q": 1} | bad])
+
+
+def test_a_single_ordinal_value_is_fixed():
+    assert Space.parse({"p": Ordinal(["only"])}).decode(torch.zeros(1, 0)) == [{"p": "only"}]
+
+
+def test_ordinals_differ_by_order_and_from_categories():
+    assert Ordinal([1, 2]) == Ordinal((1, 2))
+    assert len({Ordinal([1, 2]), Ordinal([2, 1]), Categorical([1, 2])}) == 3
 
 
 # ---------------------------------------------------------------- values
@@ -108,7 +175,7 @@ def test_empty_batches_are_welcome():
 
 def test_codes_are_even_in_the_value_or_its_logarithm():
     log = {"b": Float(1e-4, 1, log=True), "d": Int(1, 100, log=True)}
-    space = Space.parse({"a": (-1, 3), "c": Float(0, 1, step=0.25), **log})
+    space = Space.parse({"a": (-1.0, 3.0), "c": Float(0, 1, step=0.25), **log})
     X = space.encode([{"a": 0, "b": 1e-1, "c": 0.75, "d": 10}])
     # Logarithms round: one ulp.
     torch.testing.assert_close(X, torch.tensor([[0.25, 0.75, 0.75, 0.5]], dtype=torch.float64), rtol=EPS, atol=0)
@@ -187,7 +254,7 @@ def test_int_accepts_whole_floats_and_numpy_scalars():
 
 
 def test_float_accepts_any_real_number():
-    space = Space.parse({"p": (0, 1)})
+    space = Space.parse({"p": (0.0, 1.0)})
     X = space.encode([{"p": Fraction(1, 2)}, {"p": np.float16(0.5)}, {"p": 0.5}])
     assert X.tolist() == [[0.5], [0.5], [0.5]]
 
@@ -206,7 +273,7 @@ def test_every_value_of_the_largest_log_ints_survives():
 
 
 def test_cardinality_is_infinite_with_a_continuum():
-    space = Space.parse({"a": (0, 1), "b": Int(1, 3)})
+    space = Space.parse({"a": (0.0, 1.0), "b": Int(1, 3)})
     assert space.cardinality == math.inf
     assert not space.is_discrete
 
@@ -230,14 +297,14 @@ def test_sample_is_even_over_grid_values():
 
 
 def test_sample_repeats_with_its_generator():
-    space = Space.parse({"a": (0, 1), "b": ["x", "y", "z"]})
+    space = Space.parse({"a": (0.0, 1.0), "b": ["x", "y", "z"]})
     first = space.sample(5, np.random.default_rng(3))
     assert torch.equal(first, space.sample(5, np.random.default_rng(3)))
     assert not torch.equal(first, space.sample(5, np.random.default_rng(4)))
 
 
 def test_encoded_points_may_be_float32_arrays_or_need_gradients():
-    space = Space.parse({"a": (0, 1), "b": ["x", "y"]})
+    space = Space.parse({"a": (0.0, 1.0), "b": ["x", "y"]})
     X = torch.tensor([[0.5, 1.0]], dtype=torch.float64)
     read_only = X.numpy().copy()
     read_only.flags.writeable = False

@@ -236,7 +236,7 @@ def test_log_growth_bounds_the_log_determinant(parts: int) -> None:
         ({"qbar": 0.99}, ArgumentError, r"^qbar: expected a number >= 1, got 0.99"),
         ({"qbar": math.nan}, ArgumentError, r"^qbar: expected a number >= 1, got nan"),
         ({"qbar": "2"}, ArgumentTypeError, r"^qbar: expected a number >= 1, got '2' of type str"),
-        ({"resample": "sometimes"}, ArgumentError, r"^schedule: expected one of .*delayed.*every.*, got 'sometimes'"),
+        ({"resample": "sometimes"}, ArgumentError, r"^resample: expected one of .*delayed.*every.*, got 'sometimes'"),
         ({"dictionary": "best"}, ArgumentError, r"^dictionary: expected one of .*, got 'best'"),
         ({"variance": "fitc"}, ArgumentError, r"^variance: expected one of .*, got 'fitc'"),
         ({"leverage_budget": 1.0}, ArgumentError, r"^leverage_budget: expected a number > 1, got 1.0"),

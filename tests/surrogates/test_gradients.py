@@ -6,7 +6,7 @@ import torch
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ARDKernel, matern52
 from bkbopt.surrogates.fit import log_marginal_likelihood
-from bkbopt.surrogates.gradients import CLOSED_FORMS, likelihood_and_gradient
+from bkbopt.surrogates.gradients import CLOSED_FORMS, FitData, likelihood_and_gradient
 
 
 def kernel_of(form: str, categorical: tuple[int, ...], dim: int = 4) -> ARDKernel:
@@ -15,9 +15,15 @@ def kernel_of(form: str, categorical: tuple[int, ...], dim: int = 4) -> ARDKerne
     return k.with_theta(k.theta + torch.linspace(-0.4, 0.4, len(k.theta), dtype=torch.float64))
 
 
-@pytest.mark.parametrize("form", CLOSED_FORMS)
-@pytest.mark.parametrize("categorical", [(), (1,), (0, 3), (0, 1, 2, 3)])
-@pytest.mark.parametrize("precision", [None, 1.0])
+@pytest.mark.parametrize(
+    ("form", "categorical", "precision"),
+    [
+        *((form, (0, 3), 1.0) for form in CLOSED_FORMS),
+        ("matern52", (), None),
+        ("matern52", (1,), 1.0),
+        ("rbf", (0, 1, 2, 3), None),
+    ],
+)
 def test_value_and_gradient_are_those_of_automatic_differentiation(
     form: str, categorical: tuple[int, ...], precision: float | None
 ) -> None:
@@ -27,11 +33,12 @@ def test_value_and_gradient_are_those_of_automatic_differentiation(
         U[:, j] = (3.0 * U[:, j]).floor()
     n = torch.randint(1, 5, (40,), generator=generator).double()
     ybar = torch.randn(40, generator=generator, dtype=torch.float64)
+    data = FitData(U, n, ybar, 3.0, float((n - 1.0).sum()))
     kernel = kernel_of(form, categorical)
     t = torch.cat([kernel.theta, torch.tensor([-1.5], dtype=torch.float64)]).requires_grad_()
-    expected = log_marginal_likelihood(U, n, ybar, 3.0, kernel.with_theta(t[:-1]), t[-1].exp(), 0, precision)
+    expected = log_marginal_likelihood(data, kernel.with_theta(t[:-1]), t[-1].exp(), precision)
     (gradient,) = torch.autograd.grad(expected, t)
-    value, slope = likelihood_and_gradient(U, n, ybar, 3.0, kernel, float(t[-1].detach().exp()), precision)
+    value, slope = likelihood_and_gradient(data, kernel, float(t[-1].detach().exp()), precision)
     # Both go through one Cholesky factor of a matrix whose condition number is about 100.
     assert value == pytest.approx(float(expected.detach()), rel=1e-11)
     torch.testing.assert_close(slope, gradient, rtol=1e-9, atol=1e-9)
@@ -41,4 +48,4 @@ def test_hopeless_kernel_is_refused() -> None:
     U = torch.rand(5, 4, dtype=torch.float64)
     kernel = matern52(4, 1.0, 1.0).with_theta(torch.full((5,), float("nan"), dtype=torch.float64))
     with pytest.raises(KernelError):
-        likelihood_and_gradient(U, torch.ones(5).double(), torch.ones(5).double(), 0.0, kernel, 0.1, None)
+        likelihood_and_gradient(FitData(U, torch.ones(5).double(), torch.ones(5).double(), 0.0, 0.0), kernel, 0.1, None)

@@ -61,6 +61,18 @@ def test_budget_binds_the_size_and_never_lowers_the_scale(seed: int, u: int, bud
         assert float(less.sum()) > budget
 
 
+def test_a_draw_above_its_budget_leaves_out_the_points_that_were_closest_to_it() -> None:
+    p = torch.full((6,), 0.5, dtype=torch.float64)
+    cut = 0
+    for seed in range(20):
+        coins = np.random.default_rng(seed).random(6)
+        drawn = draw_rls(lambda scale: p / scale, torch.ones(6), 1.0, 3, np.random.default_rng(seed))
+        assert drawn.scale == 1.0
+        assert drawn.rows.tolist() == sorted(i for i in np.argsort(coins)[:3].tolist() if coins[i] < 0.5)
+        cut += int((coins < 0.5).sum()) > 3
+    assert cut > 0
+
+
 def test_budget_that_does_not_bind_changes_nothing() -> None:
     leverage = torch.as_tensor(np.random.default_rng(0).random(50) * 0.1)
     n = torch.ones(50, dtype=torch.float64)

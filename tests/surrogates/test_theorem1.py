@@ -54,7 +54,8 @@ def run(seed: int, kernel: ARDKernel, qbar: float, pulls: int) -> Run:
     n = torch.ones(len(X), dtype=torch.float64)
     n[:HEAVY] = pulls
     s = n * torch.sin(6.0 * X[:, 0]) + n.sqrt() * torch.as_tensor(rng.standard_normal(len(X)))
-    past = Observations.from_state({"X": X, "n": n, "s": s, "total": int(n.sum()), "Y2": 0.0})
+    past = Observations(1)
+    past.add(X, s / n, n)
     bkb = BKB(kernel, NOISE, qbar=qbar, resample="every", max_inducing=None, seed=seed)
     bkb.rebuild(past, kernel, NOISE)  # one draw from the exact leverages, since so few points are all taken first
     out = Run(np.inf, 0.0, 0, np.inf, 1.0)

@@ -9,13 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from bkbopt.adapters.optuna.encoding import column_key
-
-__all__ = ["chunks", "proposed_values", "publish"]
+__all__ = ["chunks", "publish", "published_point"]
 
 KEY = "bkb:relative_params"
 #: Attributes of Optuna's relational storage hold fewer than 2,046 characters; the storage escapes ours once more.
@@ -36,13 +33,9 @@ def chunks(values: Mapping[str, float]) -> Iterator[tuple[str, str]]:
         yield f"{KEY}:{i}", piece
 
 
-def proposed_values(trial: FrozenTrial) -> dict[str, float]:
-    """The values of a running trial by column: what was published for it, overruled by what it has used."""
-    values = _published(trial.system_attrs)
-    used: Mapping[str, BaseDistribution] = trial.distributions
-    for name, distribution in used.items():
-        values[column_key(name, distribution)] = float(distribution.to_internal_repr(trial.params[name]))
-    return values
+def published_point(trial: FrozenTrial) -> dict[str, float]:
+    """The point that was published for a running trial; empty where there is none."""
+    return _published(trial.system_attrs)
 
 
 def _published(attributes: Mapping[str, Any]) -> dict[str, float]:

@@ -1,10 +1,8 @@
 """`BKBSampler`: Bayesian optimisation that stays fast over thousands of trials, as a sampler of Optuna."""
 
-import math
 import threading
 import time
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,17 +13,18 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt._support.arrays import check_choice, check_count
-from bkbopt.adapters.optuna.encoding import column_key
-from bkbopt.adapters.optuna.proposals import proposed_values, publish
-from bkbopt.adapters.optuna.quantity import ModelOptions
-from bkbopt.adapters.optuna.session import Session
-from bkbopt.adapters.optuna.startup import independent_value, startup_values
+from bkbopt._support.arrays import check_count
+from bkbopt.adapters.optuna.columns import key_of, space_of
+from bkbopt.adapters.optuna.followed import FollowedStudy
+from bkbopt.adapters.optuna.independent import independent_value
+from bkbopt.adapters.optuna.proposals import publish
 from bkbopt.confidence import as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
-from bkbopt.optimizer.arguments import checked_seed
-from bkbopt.search.acquisition import ACQUISITIONS
+from bkbopt.optimizer.arguments import as_rule, checked_seed
+from bkbopt.optimizer.results import recommendation
+from bkbopt.search.designer import Options
+from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.reports import Diagnostics, Recommendation
 from bkbopt.surrogates import BKB
 
@@ -35,7 +34,7 @@ __all__ = ["BKBSampler"]
 log = get_logger("optuna.samplers.bkbopt")
 
 #: Proposals in a row that may meet the point of another process before a repeat is accepted.
-ATTEMPTS = 5
+ATTEMPTS, LAST = 5, 4
 
 
 class BKBSampler(BaseSampler):
@@ -51,9 +50,10 @@ class BKBSampler(BaseSampler):
     - Running trials count as pending; proposals are published in the trial's system attributes, so that threads,
       processes and machines that share a storage propose different points.
     - Pruned trials count as poor values (the last intermediate value or the poorer quartile of the complete trials,
-      whichever is worse); infinite values count as the worst or best finite one. Failed ones are ignored, as Optuna's
-      samplers do, but for the choice among branches of a conditional space: where parameters are to blame, prune the
-      trial or set a constraint, or the same ones may be proposed again.
+      whichever is worse); infinite values count as the worst or best finite one.
+    - Where trials fail is learnt: points near failures become less likely, as far as no success is nearer, and a point
+      of a discrete space that failed is not proposed again while there are others. Optuna's own samplers ignore failed
+      trials.
 
     Args:
         seed: of everything random; None draws one.
@@ -67,7 +67,8 @@ class BKBSampler(BaseSampler):
         max_inducing: largest dictionary, see `BKB`.
         beta: width of the confidence: None (a practical default), a number of standard deviations, or a schedule of
             `bkbopt.confidence`.
-        acquisition: "ucb", "logei" or "thompson"; with several objectives or constraints it is "ucb" in any case.
+        acquisition: "ucb", "logei", "thompson" or a callable, as for `Optimizer`; with several objectives, constraints
+            or failed trials the criterion is another in any case, see `bkbopt.search.criteria`.
         kernel: see `BKB`; it sees the columns of all parameters in the order of their names.
 
     Raises:
@@ -95,10 +96,10 @@ class BKBSampler(BaseSampler):
         qbar: float = 2.0,
         max_inducing: int | None = 300,
         beta: Any = None,
-        acquisition: str = "ucb",
+        acquisition: Any = "ucb",
         kernel: object = None,
     ) -> None:
-        check_choice("acquisition", acquisition, ACQUISITIONS)
+        rule = as_rule(acquisition)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise ArgumentTypeError(
                 f"independent_sampler: expected a sampler of Optuna or None, got {type(independent_sampler).__name__}."
@@ -110,25 +111,26 @@ class BKBSampler(BaseSampler):
             if not isinstance(flag, bool):
                 raise ArgumentTypeError(f"{name}: expected True or False, got {flag!r}.")
         n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
-        BKB(qbar=qbar, max_inducing=max_inducing)  # refuses what it cannot use, before a study has begun
-        kernel = None if kernel is None else as_kernel(kernel)
-        checked = checked_seed(seed)
-        self._entropy = int(np.random.SeedSequence(checked).generate_state(1)[0])
-        self._options = ModelOptions(
-            self._entropy, n_startup_trials, qbar, max_inducing, kernel, deterministic_objective
+        surrogate = BKB(None if kernel is None else as_kernel(kernel), qbar=qbar, max_inducing=max_inducing)
+        self._entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
+        self._model_seed = self._entropy
+        self._options = Options(
+            ModelOptions(surrogate, deterministic=deterministic_objective),
+            n_startup_trials,
+            rule,
+            as_confidence(beta),
+            repeat_when_exhausted=True,
         )
-        self._confidence = as_confidence(beta)
-        self._acquisition = acquisition
         self._independent_sampler = independent_sampler
         self._warn = warn_independent_sampling
-        self._session: Session | None = None
+        self._followed: FollowedStudy | None = None
         self._lock = threading.RLock()
         #: One record for each suggestion that this object made with the model.
         self.diagnostics: list[Diagnostics] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the lock, and without what follows from the storage."""
-        return {**vars(self), "_session": None, "_lock": None}
+        return {**vars(self), "_followed": None, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """The inverse, with a lock of its own."""
@@ -145,8 +147,7 @@ class BKBSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """The parameters of all earlier trials, with the ranges that they had last, but those with a single value."""
         with self._lock:
-            session, _ = self._follow(study, models=False)
-            latest = dict(session.history.latest.values())
+            latest = self._follow(study).latest_distributions()
         if not latest:
             for other in _trials(study, TrialState.RUNNING):
                 if other.number != trial.number:
@@ -161,34 +162,26 @@ class BKBSampler(BaseSampler):
             return {}
         start = time.perf_counter()
         with self._lock:
-            session, running = self._follow(study)
-            # Only branches ask for them; there may be thousands.
-            gone = _trials(study, TrialState.FAIL) if session.history.is_conditional else []
-            failed = [proposed_values(other) for other in gone]
-            others = [proposed_values(other) for other in running if other.number != trial.number]
-            starting = not session.ready or session.history.n_complete < self._options.first
-            if starting and self._independent_sampler is not None:
+            followed = self._follow(study)
+            designer, space = followed.designer, space_of(search_space)
+            if self._independent_sampler is not None and not designer.has_models:
                 return {}
-            values: dict[str, float] = {}
-            report: dict[str, Any] = {}
             for attempt in range(ATTEMPTS):
-                if starting or attempt == ATTEMPTS - 1:
-                    tried = [record.values for record in session.history.records]
-                    values = startup_values(search_space, others, tried, trial.number, self._entropy)
-                    report = {}
-                else:
-                    values, report = self._model_values(session, trial.number, attempt, search_space, others, failed)
-                publish(study, trial, values)
-                met = self._met(study, trial, values, others)
-                if not met:
+                suggestion = designer.suggest(
+                    number=trial.number, space=space, attempt=attempt, seed=self._entropy, quasi_random=attempt == LAST
+                )[0]
+                publish(study, trial, suggestion.point)
+                running = _trials(study, TrialState.RUNNING)
+                if not followed.meets(suggestion.point, trial.number, running):
                     break
-                others += met
-        if report:
-            seconds = time.perf_counter() - start
-            n = session.history.n_complete
-            self.diagnostics.append(Diagnostics(trial=trial.number, t=n, ask_seconds=seconds, **report))
-        keys = {column_key(name, distribution): name for name, distribution in search_space.items()}
-        return {keys[key]: search_space[keys[key]].to_external_repr(value) for key, value in values.items()}
+        if suggestion.diagnostics.m is not None:
+            self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=time.perf_counter() - start))
+        keys = {key_of(name, distribution): name for name, distribution in search_space.items()}
+        return {
+            keys[key]: search_space[keys[key]].to_external_repr(value)
+            for key, value in suggestion.point.items()
+            if key in keys
+        }
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -198,14 +191,9 @@ class BKBSampler(BaseSampler):
             self._log_independent(study, trial, param_name)
         if self._independent_sampler is not None:
             return self._independent_sampler.sample_independent(study, trial, param_name, param_distribution)
-        chosen = {
-            column_key(name, d): float(d.to_internal_repr(trial.params[name]))
-            for name, d in trial.distributions.items()
-        }
-        running = _trials(study, TrialState.RUNNING)
-        others = [proposed_values(other) for other in running if other.number != trial.number]
-        rng = np.random.default_rng([self._entropy, trial.number, zlib.crc32(param_name.encode())])
-        value = independent_value(param_name, param_distribution, chosen, others, rng)
+        with self._lock:
+            others = self._follow(study).running_points(trial.number)
+        value = independent_value(self._entropy, trial, param_name, param_distribution, others)
         return param_distribution.to_external_repr(value)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
@@ -239,60 +227,32 @@ class BKBSampler(BaseSampler):
                 f"{len(study.directions)}, in which no single point is best; see study.best_trials."
             )
         with self._lock:
-            session, _ = self._follow(study)
-            if not session.history.n_complete:
+            followed = self._follow(study)
+            designer = followed.designer
+            if not designer.history.n_complete:
                 raise ArgumentError(
                     "study: expected at least one complete trial, got none; call optimize or tell first."
                 )
-            # Before there is a model: one from the first trial on, or where these gave no value, one of the complete.
-            complete = (session.history.n_complete, [TrialState.COMPLETE])
-            for first, states in ((1, [TrialState.COMPLETE, TrialState.PRUNED]), complete):
-                if not session.ready:
-                    session = Session(study, replace(self._options, first=first), self._confidence, self._acquisition)
-                    session.follow(_trials(study, *states))
-            if not session.ready:
+            if not designer.trained().ready:
                 raise ArgumentError(
                     "study: expected at least one complete trial with a finite value, got infinite ones only; "
                     "call optimize or tell first."
                 )
-            return session.recommend()
+            return recommendation(designer, followed.params, lambda _: True)
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
-    def _follow(self, study: Study, *, models: bool = True) -> tuple[Session, list[FrozenTrial]]:
-        """The session of the study, up to date, and its running trials."""
-        trials = _trials(study, TrialState.COMPLETE, TrialState.PRUNED, TrialState.RUNNING)
-        finished = [trial for trial in trials if trial.state != TrialState.RUNNING]
-        session, self._session = self._session, None  # an interrupted update is not gone on with, but begun anew
-        if session is None or not session.belongs_to(study):
-            session = Session(study, self._options, self._confidence, self._acquisition)
-        if models:
-            session.follow(finished)
-        else:
-            session.history.update(finished)
-        self._session = session
-        return session, [trial for trial in trials if trial.state == TrialState.RUNNING]
-
-    def _model_values(
-        self,
-        session: Session,
-        number: int,
-        attempt: int,
-        search_space: Mapping[str, BaseDistribution],
-        others: Sequence[Mapping[str, float]],
-        failed: Sequence[Mapping[str, float]],
-    ) -> tuple[dict[str, float], dict[str, Any]]:
-        rng = np.random.default_rng([self._entropy, number, attempt])
-        return session.propose(search_space, others, failed, number, rng)
-
-    def _met(self, study: Study, trial: FrozenTrial, values: Mapping[str, float], known: Any) -> list[dict[str, float]]:
-        """Proposals of other processes that appeared meanwhile at the same point."""
-        fresh = [proposed_values(t) for t in _trials(study, TrialState.RUNNING) if t.number != trial.number]
-        return [other for other in fresh if _same_point(other, values) and other not in known]
+    def _follow(self, study: Study) -> FollowedStudy:
+        """The study's designer, told of all trials."""
+        followed = self._followed
+        if followed is None or not followed.belongs_to(study):
+            followed = self._followed = FollowedStudy(study, self._options, self._model_seed)
+        followed.update(study.get_trials(deepcopy=False))
+        return followed
 
     def _log_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:
         complete = len(_trials(study, TrialState.COMPLETE))
-        if complete < max(self._options.first, 1):
+        if complete < max(self._options.n_startup_trials, 1):
             return
         by = type(self._independent_sampler).__name__ if self._independent_sampler is not None else "random sampling"
         log.warning(
@@ -306,7 +266,3 @@ class BKBSampler(BaseSampler):
 
 def _trials(study: Study, *states: TrialState) -> list[FrozenTrial]:
     return study.get_trials(deepcopy=False, states=states)
-
-
-def _same_point(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
-    return all(key in left and math.isclose(left[key], value, rel_tol=1e-9) for key, value in right.items())

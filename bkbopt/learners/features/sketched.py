@@ -235,7 +235,3 @@ class SketchedFeatures:
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """The residuals on a diagonal `(n, n)`: K - Z Z^T itself need not be positive semi-definite."""
         return torch.diag(self.residual(X, Z))
-
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """Zeros `(n1, n2)`, as the diagonal form has it."""
-        return Z1.new_zeros(Z1.shape[0], Z2.shape[0])

@@ -132,7 +132,3 @@ class Taylor:
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """See `FeatureMap`."""
         return gram(self.kernel, X) - Z @ Z.mT
-
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """See `FeatureMap`."""
-        return self.kernel(X1, X2) - Z1 @ Z2.mT

@@ -2,6 +2,6 @@
 
 from bkbopt.posterior.features.base import FeatureMap, WithoutResidual
 from bkbopt.posterior.features.fourier import RandomFourier
-from bkbopt.posterior.features.nystrom import Nystrom
+from bkbopt.posterior.features.nystrom import Extension, Nystrom
 
-__all__ = ["FeatureMap", "Nystrom", "RandomFourier", "WithoutResidual"]
+__all__ = ["Extension", "FeatureMap", "Nystrom", "RandomFourier", "WithoutResidual"]

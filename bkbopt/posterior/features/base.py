@@ -36,10 +36,6 @@ class FeatureMap(Protocol):
         """K(X, X) - Z Z^T `(n, n)`, the joint form of the residual."""
         ...
 
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """K(X1, X2) - Z1 Z2^T `(n1, n2)`, the residual's covariance between two sets of points."""
-        ...
-
 
 class ZeroResidual:
     """The residual of features with |z(x)|^2 = k(x, x) wherever x lies, or for which this is declared."""
@@ -51,10 +47,6 @@ class ZeroResidual:
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
         """Zeros `(n, n)`."""
         return Z.new_zeros(Z.shape[0], Z.shape[0])
-
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """Zeros `(n1, n2)`."""
-        return Z1.new_zeros(Z1.shape[0], Z2.shape[0])
 
 
 @dataclass(frozen=True)

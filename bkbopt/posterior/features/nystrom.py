@@ -10,6 +10,7 @@ Calandriello et al. 2019, section 3.1. Any rotation of z gives the same posterio
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ from torch import Tensor
 from bkbopt.kernels import Kernel, gram
 from bkbopt.posterior.linalg import append_to_thin_root, thin_root
 
-__all__ = ["Nystrom"]
+__all__ = ["Extension", "Nystrom"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Nystrom:
         """The map of the dictionary `S (m, d)`, which may hold duplicates (they cost a column and change nothing)."""
         return cls(kernel, S, thin_root(gram(kernel, S)))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Nystrom":
+        """Itself: nothing in it changes."""
+        return self
+
     @property
     def size(self) -> int:
         """Number of features r, the numerical rank of k(S, S)."""
@@ -62,16 +67,41 @@ class Nystrom:
         """See `FeatureMap`."""
         return gram(self.kernel, X) - Z @ Z.mT
 
-    def residual_cross(self, X1: Tensor, Z1: Tensor, X2: Tensor, Z2: Tensor) -> Tensor:
-        """See `FeatureMap`."""
-        return self.kernel(X1, X2) - Z1 @ Z2.mT
 
-    def append(self, x: Tensor, z: Tensor, residual: float) -> "Nystrom":
-        """The map of the dictionary with `x (d,)` added; the first r features stay the same.
+@dataclass(frozen=True)
+class Extension:
+    """Further inducing points: their Gram-Schmidt directions are new features, and the old ones stay as they are.
 
-        Args:
-            x: the new inducing point.
-            z: its features under this map, (r,).
-            residual: its residual under this map, y squared, positive.
-        """
-        return Nystrom(self.kernel, torch.cat([self.S, x[None]]), append_to_thin_root(self.W, z, residual))
+    Attributes:
+        features: the map so far, r features.
+        X: the new inducing points, (k, d).
+        Z: their features so far, (k, r).
+        root: root of the inverse of their residual covariance, (k, k).
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.posterior.features import Extension, Nystrom
+        >>> from bkbopt.posterior.linalg import inverse_root
+        >>> from bkbopt.kernels import rbf
+        >>> X = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
+        >>> small = Nystrom.from_points(rbf(1, lengthscale=1.0), X[:1])
+        >>> Z = small(X)
+        >>> more = Extension(small, X[1:], Z[1:], inverse_root(small.residual_covariance(X[1:], Z[1:])))
+        >>> large = more.whole()
+        >>> large.residual(X, large(X)) < 1e-12
+        tensor([True, True, True])
+    """
+
+    features: Nystrom
+    X: Tensor
+    Z: Tensor
+    root: Tensor
+
+    def whole(self) -> Nystrom:
+        """The map of the larger dictionary: r + k features."""
+        old = self.features
+        return Nystrom(old.kernel, torch.cat([old.S, self.X]), append_to_thin_root(old.W, self.Z, self.root))
+
+    def columns(self, X: Tensor, Z: Tensor) -> Tensor:
+        """The new features `(n, k)` of the points `X (n, d)`, whose old ones are `Z (n, r)`."""
+        return (self.features.kernel(X, self.X) - Z @ self.Z.T) @ self.root.T

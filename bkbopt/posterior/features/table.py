@@ -1,8 +1,5 @@
 """The features of the observed points, kept in a buffer that grows by rows (new points) and columns (new features)."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -31,18 +28,6 @@ class FeatureTable:
             Z[i : i + BLOCK] = features(block)
             residual[i : i + BLOCK] = features.residual(block, Z[i : i + BLOCK])
         return cls(Z, residual)
-
-    def state_dict(self) -> dict[str, object]:
-        """For a state file, the buffer's size included: products with strided rows round by their stride."""
-        return {"Z": self.Z.clone(), "residual": self.residual.clone(), "capacity": list(self._Z.shape)}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "FeatureTable":
-        """The inverse of `state_dict`, bit for bit."""
-        Z, (rows, columns) = state["Z"], state["capacity"]
-        out = cls(Z, state["residual"])
-        out._grow(rows - Z.shape[0], columns - Z.shape[1])
-        return out
 
     @property
     def Z(self) -> Tensor:

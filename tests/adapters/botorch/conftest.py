@@ -58,6 +58,17 @@ def _pair(X: Tensor, Y: Tensor, Yvar: Tensor | None = None, **options: Any) -> t
     return ours.eval(), theirs
 
 
+@pytest.fixture(scope="session", autouse=True)
+def hypervolume_in_python() -> None:
+    """Keep BoTorch from compiling its fused hypervolume, which gives the same numbers.
+
+    That takes half a minute in a fresh environment, and a run that is killed meanwhile leaves a lock for which all
+    later ones wait without end.
+    """
+    logei = pytest.importorskip("botorch.acquisition.multi_objective.logei")
+    logei._load_attempted = True
+
+
 @pytest.fixture
 def data() -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
     return _data

@@ -302,6 +302,7 @@ def test_training_data_of_which_one_half_was_replaced_are_refused_at_prediction(
         known.posterior(POINTS)
 
 
+@pytest.mark.slow
 def test_refusals_do_not_hang_on_assertions() -> None:
     code = """
 import torch

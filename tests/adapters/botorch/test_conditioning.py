@@ -16,6 +16,7 @@ from botorch.models.transforms.outcome import Log, Standardize
 from botorch.sampling import IIDNormalSampler, SobolQMCNormalSampler
 
 from bkbopt.adapters.botorch import BKBModel
+from tests.sweeps import sweep
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
 
@@ -42,10 +43,9 @@ def assert_alike(ours: Any, theirs: Any, tolerance: float = 1e-9) -> None:
         torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
-@pytest.mark.parametrize("m", [1, 2])
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batch"])
+@pytest.mark.parametrize(
+    ("batch", "m", "fixed", "name"), sweep([(), (2,)], [1, 2], [False, True], OPTIONS, together=2), ids=str
+)
 def test_conditioning_agrees_with_single_task_gp(
     batch: tuple[int, ...], m: int, fixed: bool, name: str, data: Data, pair: Pair
 ) -> None:
@@ -67,10 +67,9 @@ def test_conditioning_agrees_with_single_task_gp(
         assert torch.equal(ours._original_train_inputs[..., -3:, :], theirs._original_train_inputs[..., -3:, :])
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
-@pytest.mark.parametrize("m", [1, 2])
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batch"])
+@pytest.mark.parametrize(
+    ("batch", "m", "fixed", "name"), sweep([(), (2,)], [1, 2], [False, True], OPTIONS, together=2), ids=str
+)
 def test_fantasies_agree_with_single_task_gp(
     batch: tuple[int, ...], m: int, fixed: bool, name: str, data: Data, pair: Pair
 ) -> None:
@@ -289,8 +288,7 @@ def test_gradients_of_many_points_at_once_are_those_of_few(data: Data, pair: Pai
     torch.testing.assert_close((ahead - behind) / 2.0, (lazy.grad * step).sum(), rtol=1e-5, atol=1e-9)
 
 
-@pytest.mark.parametrize("most", [12, 300], ids=["few", "all"])
-@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize(("most", "m"), sweep([12, 300], [1, 2]), ids=str)
 def test_gradients_of_a_conditioned_model_through_points_and_data(most: int, m: int, data: Data, pair: Pair) -> None:
     X, Y, _ = data(40, D, m)
     model = pair(X, Y, max_inducing=most)[0].requires_grad_(False)

@@ -19,6 +19,7 @@ from gpytorch.kernels import Kernel, LinearKernel, MaternKernel, RBFKernel, Scal
 from linear_operator.operators import LinearOperator
 
 from bkbopt.adapters.botorch.covariance import JointCovariance
+from tests.sweeps import sweep
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning"),
@@ -72,12 +73,11 @@ def assert_parts(make: Callable[[], LinearOperator], dtype: torch.dtype = F64) -
     )
 
 
-@pytest.mark.parametrize("most", [12, 300], ids=["few", "all"])
-@pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
-@pytest.mark.parametrize("standardize", [False, True], ids=["plain", "standardize"])
-@pytest.mark.parametrize("m", [1, 2])
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batch"])
-@pytest.mark.parametrize("dtype", [F64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize(
+    ("dtype", "batch", "m", "standardize", "fixed", "most"),
+    sweep([F64, torch.float32], [(), (2,)], [1, 2], [False, True], [False, True], [12, 300], together=2),
+    ids=str,
+)
 def test_parts_are_those_of_the_whole(
     dtype: torch.dtype,
     batch: tuple[int, ...],
@@ -148,8 +148,7 @@ def test_rows_are_as_precise_where_there_is_hardly_any_noise(data: Data, pair: P
     torch.testing.assert_close(rows, lazy(model, points).to_dense()[..., -3:, :], rtol=0.0, atol=5e-13)
 
 
-@pytest.mark.parametrize("m", [1, 2])
-@pytest.mark.parametrize("conditioned", [False, True], ids=["learnt", "conditioned"])
+@pytest.mark.parametrize(("conditioned", "m"), sweep([True, False], [2, 1]), ids=str)
 def test_gradients_of_parts_through_the_points(conditioned: bool, m: int, data: Data, pair: Pair) -> None:
     X, Y, _ = data(40, D, m)
     model = pair(X, Y, max_inducing=12)[0].requires_grad_(False)

@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from bkbopt.adapters.botorch import BKBMarginalLogLikelihood, BKBModel, fit_bkb_model
 from bkbopt.adapters.botorch.mll import log_density
 from bkbopt.errors import ArgumentError
+from tests.sweeps import slow_but
 
 pytestmark = [
     # BoTorch would have the values standardised, and in float64; these tests mean what they do.
@@ -179,7 +180,7 @@ class LargestTensor(TorchDispatchMode):
         return result
 
 
-@pytest.mark.parametrize("usual", [True, False])
+@pytest.mark.parametrize("usual", slow_but({True}, [True, False]))
 def test_nothing_of_the_size_of_the_data_squared_is_made(usual: bool) -> None:
     n = 20_000
     model = BKBModel(*data(n), max_inducing=50)
@@ -213,7 +214,7 @@ def test_fits_to_many_points_repeat_themselves() -> None:
     close(first, second, atol=0.0)
 
 
-@pytest.mark.parametrize("kind", ["two outputs", "a batch", "fixed noise"])
+@pytest.mark.parametrize("kind", slow_but({"two outputs"}, ["two outputs", "a batch", "fixed noise"]))
 def test_models_of_every_kind_are_fitted_to_many_points(kind: str) -> None:
     X, Y = data(600, m=2 if kind == "two outputs" else 1, batch=(2,) if kind == "a batch" else ())
     noise = torch.full_like(Y, 0.04) if kind == "fixed noise" else None
@@ -278,7 +279,7 @@ def test_frozen_hyper_parameters_stay() -> None:
     assert not torch.equal(model.likelihood.noise, noise)
 
 
-@pytest.mark.parametrize("n", [30, 600])
+@pytest.mark.parametrize("n", slow_but({30}, [30, 600]))
 def test_botorchs_other_optimiser_fits_too(n: int) -> None:
     model = BKBModel(*data(n))
     mll = BKBMarginalLogLikelihood(model.likelihood, model)

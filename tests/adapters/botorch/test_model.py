@@ -29,6 +29,7 @@ from gpytorch.means import LinearMean, ZeroMean
 from gpytorch.test.model_test_case import BaseModelTestCase
 
 from bkbopt.adapters.botorch import BKBModel
+from tests.sweeps import sweep
 
 pytestmark = pytest.mark.filterwarnings("ignore::botorch.exceptions.warnings.InputDataWarning")
 
@@ -80,11 +81,11 @@ def assert_alike(ours: Any, theirs: Any, tolerance: float, *, joint: bool = True
         )
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-@pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
-@pytest.mark.parametrize("m", [1, 2])
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batch"])
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "batch", "m", "fixed", "name"),
+    sweep(DTYPES.values(), [(), (2,)], [1, 2], [False, True], TRANSFORMS, together=2),
+    ids=str,
+)
 def test_agrees_with_single_task_gp(
     dtype: torch.dtype, batch: tuple[int, ...], m: int, fixed: bool, name: str, data: Data, pair: Pair
 ) -> None:
@@ -152,9 +153,7 @@ def test_points_of_another_dtype_are_taken_to_the_models(data: Data, pair: Pair)
 
 
 # Above 128 points the covariance is lazy; it has to be the same one.
-@pytest.mark.parametrize("q", [128, 129])
-@pytest.mark.parametrize("m", [1, 2])
-@pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
+@pytest.mark.parametrize(("q", "m", "fixed"), sweep([128, 129], [1, 2], [False, True], together=2), ids=str)
 def test_many_points_at_once_have_the_same_joint_posterior(q: int, m: int, fixed: bool, data: Data, pair: Pair) -> None:
     X, Y, Yvar = data(30, D, m)
     ours, theirs = pair(X, Y, Yvar if fixed else None)
@@ -188,9 +187,9 @@ def test_a_sample_of_many_points_has_the_moments_of_the_posterior(data: Data, pa
 # -- parts of a model ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["single", "batch"])
-@pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
-@pytest.mark.parametrize("indices", [[1], [2, 0], [0, 1, 2]])
+@pytest.mark.parametrize(
+    ("batch", "fixed", "indices"), sweep([(), (2,)], [False, True], [[1], [2, 0], [0, 1, 2]], together=2), ids=str
+)
 def test_subset_output_keeps_the_posteriors_of_the_outputs_kept(
     batch: tuple[int, ...], fixed: bool, indices: list[int], data: Data, pair: Pair
 ) -> None:
@@ -248,10 +247,12 @@ def kernels(batch: tuple[int, ...]) -> dict[str, Kernel]:
     }
 
 
-@pytest.mark.parametrize("name", kernels(()))
-@pytest.mark.parametrize(("batch", "m"), [((), 1), ((), 2), ((2,), 2)], ids=["plain", "outputs", "batch of outputs"])
-@pytest.mark.parametrize("q", [4, 130], ids=["dense", "lazy"])
-def test_any_gpytorch_kernel_agrees(name: str, batch: tuple[int, ...], m: int, q: int, data: Data, pair: Pair) -> None:
+# Dense and lazy covariances, of one output, of two, and of two outputs of a batch.
+@pytest.mark.parametrize(("name", "form", "q"), sweep(kernels(()), [((), 1), ((), 2), ((2,), 2)], [4, 130]), ids=str)
+def test_any_gpytorch_kernel_agrees(
+    name: str, form: tuple[tuple[int, ...], int], q: int, data: Data, pair: Pair
+) -> None:
+    batch, m = form
     X, Y, _ = data(15, D, m, batch)
     shape = (*batch, m) if m > 1 else batch
     ours, theirs = pair(X, Y, covar_module=kernels(shape)[name])

@@ -46,6 +46,10 @@ def options() -> dict[str, dict[str, Any]]:
     }
 
 
+#: All points and few of them, one output and two, transforms of inputs and values and a scale, in three cases.
+FAST = {(1, "plain"), (2, "input transforms"), (1, "scaled Matern")}
+
+
 def assert_moments(samples: Tensor, posterior: Any) -> None:
     """Mean and covariance of `samples (N, q, m)` are those of the posterior, up to the scatter of N samples.
 
@@ -60,8 +64,10 @@ def assert_moments(samples: Tensor, posterior: Any) -> None:
     torch.testing.assert_close(samples.var(0), variance, rtol=5.0 * (2.0 / n) ** 0.5, atol=0.05 * float(variance.max()))
 
 
-@pytest.mark.parametrize("name", options())
-@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize(
+    ("m", "name"),
+    [pytest.param(m, name, marks=() if (m, name) in FAST else pytest.mark.slow) for m in (1, 2) for name in options()],
+)
 def test_paths_have_the_moments_of_the_posterior(m: int, name: str, data: Data, pair: Pair) -> None:
     X, Y, _ = data(40, D, m)
     model = pair(X, Y, **options()[name])[0].requires_grad_(False)

@@ -79,6 +79,18 @@ def test_a_state_loaded_back_changes_nothing(name: str, data: Data, pair: Pair, 
     assert_same(predicted(model), before)
 
 
+def test_a_copy_has_data_of_its_own(data: Data) -> None:
+    X, Y, _ = data(10, D)
+    model = BKBModel(X, Y).eval()
+    before = model.posterior(X[:2]).mean
+    other = copy.deepcopy(model)
+    for own, theirs in ((model.train_inputs[0], other.train_inputs[0]), (model.train_targets, other.train_targets)):
+        assert torch.equal(own, theirs)
+        theirs.zero_()
+        assert bool(own.any())
+    assert torch.equal(model.posterior(X[:2]).mean, before)
+
+
 @pytest.mark.parametrize("name", options())
 @pytest.mark.parametrize(
     "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["copy", "pickle"]

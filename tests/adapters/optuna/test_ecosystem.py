@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.errors import BkbError
+from tests.sweeps import slow_but
 
 experimental = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
@@ -185,7 +186,7 @@ PLOTS = (
 
 @experimental
 @pytest.mark.filterwarnings("ignore:.*set_ticklabels:UserWarning", "ignore:.*tight_layout:UserWarning")
-@pytest.mark.parametrize("name", PLOTS)
+@pytest.mark.parametrize("name", slow_but(["plot_contour", "plot_param_importances"], PLOTS))
 def test_optunas_plots_draw_the_study(name: str, finished: optuna.Study) -> None:
     import optuna.visualization.matplotlib as plots
 

@@ -17,6 +17,7 @@ from optuna.storages import BaseStorage, GrpcStorageProxy, InMemoryStorage, RDBS
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
+from tests.sweeps import slow_but, sweep
 
 Space = dict[str, BaseDistribution]
 STUDY, KEY = "study", "bkb:relative_params:"
@@ -86,8 +87,7 @@ def test_what_runs_in_another_branch_blocks_no_cell() -> None:
 
 
 @SPACES
-@pytest.mark.parametrize("n_startup_trials", [0, 3, 10])
-@pytest.mark.parametrize("n_finished", [0, 1, 8])
+@pytest.mark.parametrize(("n_startup_trials", "n_finished"), sweep([0, 3, 10], [0, 1, 8]))
 def test_ten_asks_in_a_row_give_ten_points(space: Space, n_startup_trials: int, n_finished: int) -> None:
     study = new_study(n_startup_trials=n_startup_trials)
     finish(study, space, n_finished)
@@ -177,10 +177,10 @@ def test_a_published_proposal_counts_like_one_that_has_been_taken_up() -> None:
 def test_a_proposal_too_long_for_one_attribute_is_published_in_chunks(
     open_storage: Callable[..., BaseStorage],
 ) -> None:
-    space: Space = {f"a_parameter_with_a_longish_name_{i}": FloatDistribution(0.0, 1.0) for i in range(200)}
+    space: Space = {f"a_parameter_with_a_longish_name_{i}": FloatDistribution(0.0, 1.0) for i in range(40)}
     rng = np.random.default_rng(0)
     past = [
-        optuna.create_trial(params=dict(zip(space, rng.random(200), strict=True)), distributions=space, value=value)
+        optuna.create_trial(params=dict(zip(space, rng.random(40), strict=True)), distributions=space, value=value)
         for value in (0.0, 1.0, 3.0)
     ]
     studies = [new_study(open_storage("sqlite", name)) for name in ("published", "taken up")]
@@ -213,7 +213,7 @@ def test_a_proposal_that_nobody_can_read_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "journal"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", slow_but([0], range(3)))
 def test_two_samplers_that_decide_at_the_same_moment_give_different_points(
     kind: str, seed: int, open_storage: Callable[..., BaseStorage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +297,7 @@ def run_together(workers: list[Any]) -> None:
         worker.output()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "journal", "grpc"])
+@pytest.mark.parametrize("kind", slow_but(["journal"], ["sqlite", "journal", "grpc"]))
 def test_processes_share_a_study(
     kind: str,
     open_storage: Callable[..., BaseStorage],
@@ -315,6 +315,7 @@ def test_processes_share_a_study(
     assert_no_two_in_flight_were_the_same(study)
 
 
+@pytest.mark.slow
 def test_processes_share_a_small_grid(
     open_storage: Callable[..., BaseStorage], start_worker: Callable[..., Any]
 ) -> None:
@@ -328,6 +329,7 @@ def test_processes_share_a_small_grid(
     assert_no_two_in_flight_were_the_same(study)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")  # the heartbeat is one
 def test_the_trial_of_a_killed_worker_fails_and_the_study_goes_on(
     tmp_path: Any, start_worker: Callable[..., Any]

@@ -10,6 +10,7 @@ from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.search.reports import Diagnostics, Recommendation
+from tests.sweeps import slow_but
 
 
 def new_study(direction: str = "minimize", **options: Any) -> optuna.Study:
@@ -23,10 +24,10 @@ def objective(trial: optuna.Trial) -> float:
     return (x - 1.0) ** 2 + 0.2 * abs(n - 3) + (trial.suggest_categorical("kind", ["a", "b"]) == "b")
 
 
-def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise() -> None:
+@pytest.mark.parametrize("n_studies", slow_but([2], [2, 10]))
+def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise(n_studies: int) -> None:
     regrets = []
-    # The mean difference is a fifth of a study's own scatter: of three studies it says little, of ten enough.
-    for seed in range(10):
+    for seed in range(n_studies):
         rng = np.random.default_rng(seed)
         study = new_study("maximize", seed=seed)
 
@@ -41,8 +42,9 @@ def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise() -> N
         assert abs(recommended.mean - ours) < 4.0 * recommended.std + 0.2
         assert 0.0 < recommended.std < 0.5  # below that of one evaluation
     lucky, ours = np.mean(regrets, axis=0)
-    assert ours <= lucky
     assert ours < 0.3
+    # The mean difference is a fifth of a study's own scatter: of two studies it says little, of ten enough.
+    assert ours <= lucky or n_studies < 10
 
 
 def test_the_recommendation_without_noise_is_the_best_trial() -> None:

@@ -14,7 +14,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.proposing import leap_is_due
+from bkbopt.search.designer import perturbation_is_due
 
 Space = dict[str, BaseDistribution]
 Objective = Callable[[optuna.Trial], float]
@@ -103,7 +103,7 @@ distributions = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     space=st.dictionaries(st.sampled_from(["a", "b", "c", "kind (int)"]), distributions, min_size=1),
     values=st.lists(st.floats(allow_nan=False), min_size=5, max_size=5),
@@ -181,6 +181,7 @@ def best_values(sampler: Callable[[int], BaseSampler], objective: Objective, n_t
     return np.array(best)
 
 
+@pytest.mark.slow
 def test_a_conditional_space_is_searched_better_than_at_random() -> None:
     ours = best_values(lambda seed: BKBSampler(seed=seed), conditional, 60)
     random = best_values(lambda seed: RandomSampler(seed=seed), conditional, 60)
@@ -259,7 +260,9 @@ def test_a_grid_without_noise_is_visited_cell_by_cell(options: dict[str, Any]) -
         return (trial.suggest_int("a", 0, 9) - 3) ** 2 + (trial.suggest_int("b", 0, 9) - 6) ** 2
 
     study.optimize(objective, n_trials=100)
-    assert len({tuple(sorted(trial.params.items())) for trial in study.trials}) == 100
+    # One repeat tells that there is no noise, where that was not said.
+    n_cells = len({tuple(sorted(trial.params.items())) for trial in study.trials})
+    assert n_cells >= (100 if options.get("deterministic_objective") else 99)
 
 
 def test_a_deterministic_objective_of_choices_is_not_repeated() -> None:
@@ -302,20 +305,20 @@ def test_a_choice_that_no_trial_had_is_searched_too(acquisition: str) -> None:
     assert {trial.params["kind"] for trial in study.trials} == {"a", "b", "c"}
 
 
-def test_steps_that_are_leaps_change_one_parameter_of_the_best_trial() -> None:
+def test_coordinate_perturbations_change_one_parameter_of_the_best_trial() -> None:
     space: Space = {name: FloatDistribution(0.0, 1.0) for name in "xyz"}
     study = new_study(seed=1)
     for u in np.random.default_rng(0).random((60, 3)):
         params = dict(zip("xyz", u.tolist(), strict=True))
         value = sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(params.values()))
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
-    leaps = 0
+    perturbed = 0
     for number in range(60, 80):
         best = study.sampler.recommend(study).params
         trial = study.ask(space)
         assert trial.number == number
         same = sum(trial.params[name] == pytest.approx(best[name], abs=1e-9) for name in space)
-        leaps += same == 2
-        assert (same == 2) == leap_is_due(number, False)
+        perturbed += same == 2
+        assert (same == 2) == perturbation_is_due(number, False)
         study.tell(trial, sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(trial.params.values())))
-    assert leaps >= 2
+    assert perturbed >= 2

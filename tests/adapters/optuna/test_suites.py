@@ -1,4 +1,4 @@
-"""Optuna's own tests of samplers, every case of them."""
+"""Optuna's own tests of samplers, every case of them: with the model from the first trial; slow with other options."""
 
 from collections.abc import Callable
 
@@ -12,6 +12,7 @@ from bkbopt.adapters.optuna import BKBSampler
 Factory = Callable[[], BaseSampler]
 
 
+@pytest.mark.slow
 class TestDefaults(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
     @pytest.fixture
     def sampler(self) -> Factory:
@@ -24,6 +25,7 @@ class TestModelFromTheFirstTrial(BasicSamplerTestCase, RelativeSamplerTestCase, 
         return lambda: BKBSampler(seed=0, n_startup_trials=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["logei", "thompson"], indirect=True)
 class TestOtherAcquisitions(RelativeSamplerTestCase):
     @pytest.fixture

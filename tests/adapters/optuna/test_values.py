@@ -13,7 +13,8 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.adapters.optuna.pareto import Improvement
+from bkbopt.search.pareto import Improvement
+from tests.sweeps import slow_but
 
 Objective = Callable[[optuna.Trial], Any]
 
@@ -103,6 +104,68 @@ def test_nan_fails_the_trial_and_the_study_goes_on() -> None:
     states = [trial.state for trial in study.trials]
     assert states.count(TrialState.FAIL) == 8
     assert study.best_value < 0.02
+
+
+def on_a_line(trial: optuna.Trial) -> float:
+    x = trial.suggest_float("x", 0.0, 1.0)
+    if x > 0.6:
+        raise ValueError
+    return -x
+
+
+def beyond_an_edge(trial: optuna.Trial) -> float:
+    x, y = (trial.suggest_float(name, 0.0, 1.0) for name in "xy")
+    if x > 0.6:
+        raise ValueError
+    return (x - 0.9) ** 2 + (y - 0.3) ** 2
+
+
+def below_a_line(trial: optuna.Trial) -> float:
+    x, y = (trial.suggest_float(name, 0.0, 1.0) for name in "xy")
+    if x + y > 1.2:
+        raise ValueError
+    return -x - y
+
+
+@pytest.mark.parametrize(
+    ("crashes", "best", "seed"),
+    [
+        (on_a_line, -0.6, 0),
+        *(pytest.param(on_a_line, -0.6, seed, marks=pytest.mark.slow) for seed in (1, 2)),
+        *(pytest.param(beyond_an_edge, 0.09, seed, marks=pytest.mark.slow) for seed in range(3)),
+    ],
+)
+def test_a_search_for_an_edge_beyond_which_runs_crash_spends_half_of_its_trials_there_at_most(
+    crashes: Callable[[optuna.Trial], float], best: float, seed: int
+) -> None:
+    study = new_study(seed=seed)
+    study.optimize(crashes, n_trials=60, catch=(ValueError,))
+    failed = [trial.params for trial in study.trials if trial.state == TrialState.FAIL]
+    assert len(failed) < 30
+    assert len({tuple(params.values()) for params in failed}) == len(failed)
+    assert study.best_value < best + 0.005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_an_edge_across_the_axes_is_found(seed: int) -> None:
+    study = new_study(seed=seed)
+    study.optimize(below_a_line, n_trials=60, catch=(ValueError,))
+    assert study.best_value < -1.19
+
+
+@pytest.mark.parametrize("seed", slow_but([0], range(3)))
+def test_the_cell_of_a_grid_that_fails_is_tried_once(seed: int) -> None:
+    def fails_at_its_best(trial: optuna.Trial) -> float:
+        a, b = (trial.suggest_int(name, 0, 4) for name in "ab")
+        if (a, b) == (2, 2):
+            raise ValueError
+        return float((a - 2) ** 2 + (b - 2) ** 2)
+
+    study = new_study(seed=seed)
+    study.optimize(fails_at_its_best, n_trials=60, catch=(ValueError,))
+    assert sum(trial.state == TrialState.FAIL for trial in study.trials) == 1
+    assert study.best_value == 1.0
 
 
 @pytest.mark.parametrize("n_startup_trials", [0, 5])

@@ -195,4 +195,3 @@ def test_residuals_are_never_negative_and_joint_ones_stand_on_the_diagonal() -> 
     assert (residual >= 0.0).all()
     assert (residual > 0.1).any()
     torch.testing.assert_close(features.residual_covariance(X, Z), torch.diag(residual), rtol=0, atol=0)
-    assert not features.residual_cross(X, Z, X[:3], Z[:3]).any()

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from bkbopt.errors import KernelError
 from bkbopt.kernels import as_kernel, gram, matern52, rbf
-from bkbopt.posterior.features import FeatureMap, Nystrom, WithoutResidual
+from bkbopt.posterior.features import Extension, FeatureMap, Nystrom, WithoutResidual
+from bkbopt.posterior.linalg import inverse_root
 
 KERNEL = matern52(2, 0.4, 3.0)
 
@@ -33,7 +34,9 @@ def test_inner_products_are_the_projected_kernel() -> None:
 def test_residual_is_zero_at_the_inducing_points_and_never_negative(kernel: object) -> None:
     S = random_points(80)  # the smooth kernel's matrix has a condition number past 1e16
     features = Nystrom.from_points(as_kernel(kernel), S)
-    assert float(features.residual(S, features(S)).max()) < 1e-12
+    own = features.residual(S, features(S))
+    assert float(own.max()) < 1e-12
+    assert float(own.min()) >= 0.0  # where rounding would bring it below
     assert float(features.residual(random_points(200, 1), features(random_points(200, 1))).min()) >= 0.0
 
 
@@ -54,15 +57,18 @@ def test_near_duplicates_do_not_spoil_the_projection() -> None:
     assert float(near.residual(X, Z2).min()) >= 0.0
 
 
-def test_append_equals_the_map_of_the_larger_dictionary_and_keeps_the_features() -> None:
+@pytest.mark.parametrize("k", [1, 3])
+def test_extension_is_the_map_of_the_larger_dictionary_and_keeps_the_features(k: int) -> None:
     S, X = random_points(8), random_points(20, 1)
-    small = Nystrom.from_points(KERNEL, S[:7])
-    z = small(S[7:])
-    grown = small.append(S[7], z[0], float(small.residual(S[7:], z)[0]))
+    small = Nystrom.from_points(KERNEL, S[:-k])
+    Z = small(S[-k:])
+    more = Extension(small, S[-k:], Z, inverse_root(small.residual_covariance(S[-k:], Z)))
+    grown = more.whole()
     assert torch.equal(grown.S, S)
     assert grown.size == 8
     Z, expected = grown(X), Nystrom.from_points(KERNEL, S)(X)
-    np.testing.assert_allclose(Z[:, :7], small(X), rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(Z[:, :-k], small(X), rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(Z[:, -k:], more.columns(X, small(X)), rtol=0.0, atol=1e-13)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, rtol=0.0, atol=1e-12)
 
 

@@ -1,0 +1,124 @@
+"""Faults of the BoTorch model."""
+
+from benchmarks.faults.fault import Fault
+
+__all__ = ["BOTORCH"]
+
+MODEL = ("adapters/botorch/test_model.py",)
+CONDITIONING = ("adapters/botorch/test_conditioning.py",)
+COVARIANCE = ("adapters/botorch/test_covariance.py",)
+
+BOTORCH = (
+    Fault(
+        "noise variances weigh the wrong way",
+        "adapters/botorch/prediction.py",
+        "observations.add(X, R, lam * rate)",
+        "observations.add(X, R, noise / noise.mean())",
+        MODEL,
+    ),
+    Fault(
+        "the prior mean is forgotten",
+        "adapters/botorch/model.py",
+        "return MultivariateNormal(mean + self.mean_module(X), covariance)",
+        "return MultivariateNormal(mean, covariance)",
+        MODEL,
+    ),
+    Fault(
+        "a prediction outlives its hyper-parameters",
+        "adapters/botorch/model.py",
+        "if known is None or not torch.equal(known.theta, theta):",
+        "if known is None:",
+        ("adapters/botorch/test_states.py", "adapters/botorch/test_model.py"),
+    ),
+    Fault(
+        "points that are not finite have a posterior",
+        "adapters/botorch/model.py",
+        "else self._dim)\n        m = self._num_outputs\n        if output",
+        "else self._dim) if 0 else 0\n        m = self._num_outputs\n        if output",
+        ("adapters/botorch/test_bad_input.py",),
+    ),
+    Fault(
+        "an output that is not there wraps around",
+        "adapters/botorch/model.py",
+        "not all(-m <= i < m for i in output_indices)",
+        "not all(-m <= i <= m for i in output_indices)",
+        ("adapters/botorch/test_bad_input.py",),
+    ),
+    Fault(
+        "fantasies are added to the prior mean twice",
+        "adapters/botorch/model.py",
+        "conditioned(X, targets - self.mean_module(X), noise",
+        "conditioned(X, targets, noise",
+        CONDITIONING,
+    ),
+    Fault(
+        "conditioning forgets the noise",
+        "adapters/botorch/prediction.py",
+        "covariance.to_dense() + torch.diag_embed(noise)",
+        "covariance.to_dense() + torch.diag_embed(0.5 * noise)",
+        CONDITIONING,
+    ),
+    Fault(
+        "the second conditioning forgets the first",
+        "adapters/botorch/prediction.py",
+        "if self.given is not None:\n            X = torch.cat(",
+        "if False:\n            X = torch.cat(",
+        CONDITIONING,
+    ),
+    Fault(
+        "a variance forgets what was conditioned on",
+        "adapters/botorch/covariance.py",
+        "variance - self.A.square().sum(-1)",
+        "variance",
+        (*CONDITIONING, *COVARIANCE),
+    ),
+    Fault(
+        "a few rows forget what was conditioned on",
+        "adapters/botorch/covariance.py",
+        "self.kernel(x, y) - explained - a @ A.mT",
+        "self.kernel(x, y) - explained",
+        COVARIANCE,
+    ),
+    Fault(
+        "a part of a batch keeps the whole kernel",
+        "adapters/botorch/covariance.py",
+        "parameter.data = parameter.data[own]",
+        "pass",
+        COVARIANCE,
+    ),
+    Fault(
+        "outputs change places in a joint distribution",
+        "adapters/botorch/outcomes.py",
+        "covariance, interleaved=False)",
+        "covariance, interleaved=True)",
+        MODEL,
+    ),
+    Fault(
+        "a subset's likelihood is divided by all points",
+        "adapters/botorch/mll.py",
+        "/ R.shape[-1]\n\n    def _rows",
+        "/ n\n\n    def _rows",
+        ("adapters/botorch/test_fit.py",),
+    ),
+    Fault(
+        "a likelihood falls where it rises",
+        "adapters/botorch/mll.py",
+        "-g[..., None] * a\n",
+        "g[..., None] * a\n",
+        ("adapters/botorch/test_fit.py",),
+    ),
+    Fault(
+        "copies share what is in no graph",
+        "adapters/botorch/training_data.py",
+        "for tensor in self._data() if not tensor.is_leaf",
+        "for tensor in self._data()",
+        ("adapters/botorch/test_states.py",),
+    ),
+    Fault(
+        "a path's correction leaves the prior in",
+        "adapters/botorch/paths.py",
+        "root.mT @ noise[..., None] - W.mT @ g[..., None]",
+        "root.mT @ noise[..., None]",
+        ("adapters/botorch/test_paths.py",),
+    ),
+)

@@ -1,0 +1,195 @@
+"""Faults of the doors: the optimizer with its log, the sampler of Optuna, and the command line."""
+
+from benchmarks.faults.fault import Fault
+
+__all__ = ["OPTIMIZER", "OPTUNA", "SHELL"]
+
+MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_sharing.py")
+SAVING = ("optimizer/test_saving.py",)
+SEVERAL = ("optimizer/test_several_objectives.py",)
+SPACES = ("optimizer/test_spaces_by_ask_and_tell.py",)
+TELLING = ("optimizer/test_telling.py",)
+TRIALS = ("optimizer/test_trials.py",)
+
+OPTIMIZER = (
+    Fault(
+        "an interrupt loses what was told",
+        "optimizer/logged_designer.py",
+        "self.designer.update(self.log.changes())\n        self.log.forget_changes()\n",
+        "changes = self.log.changes()\n        self.log.forget_changes()\n        self.designer.update(changes)\n",
+        ("search/test_law.py", "optimizer/test_sharing.py"),
+    ),
+    Fault(
+        "one running trial is told twice in a call",
+        "optimizer/logged_designer.py",
+        "next((i for i in running.get(_key(point), ()) if i not in taken), None)",
+        "next(iter(running.get(_key(point), ())), None)",
+        TELLING,
+    ),
+    Fault(
+        "a trial that is named twice is found after the first was told",
+        "optimizer/logged_designer.py",
+        "                if number in taken:\n",
+        "                if False:\n",
+        (*TELLING, "optimizer/test_optimizer_input.py"),
+    ),
+    Fault(
+        "queued points are asked against the values held",
+        "optimizer/logged_designer.py",
+        "if len(trials) < count and agrees and",
+        "if len(trials) < count and",
+        SPACES,
+    ),
+    Fault(
+        "a constraint that is missing fails nothing",
+        "optimizer/telling.py",
+        "column[:, 0], valid & fine",
+        "column[:, 0], valid",
+        TELLING,
+    ),
+    Fault(
+        "trials are learnt in the order of their ids",
+        "optimizer/trials.py",
+        "entry.order = len(self.order)",
+        "entry.order = trial_id",
+        (*TRIALS, *SAVING, "search/test_law.py"),
+    ),
+    Fault(
+        "a constraint of zero is violated",
+        "optimizer/trials.py",
+        "all(value <= 0.0 for value",
+        "all(value < 0.0 for value",
+        (*TRIALS, *SEVERAL),
+    ),
+    Fault(
+        "a loaded queue is in the order of its ids",
+        "optimizer/saving.py",
+        'core.log.waiting[:] = state["waiting"]',
+        "core.log.waiting.sort()",
+        SAVING,
+    ),
+    Fault(
+        "known noise is lost in a file",
+        "optimizer/saving.py",
+        'Outcome(t["values"], t["constraints"], t["stds"])',
+        'Outcome(t["values"], t["constraints"])',
+        SAVING,
+    ),
+    Fault(
+        "a later callback overrules an earlier one",
+        "optimizer/minimizing.py",
+        "self.asked_to |= callback(self.optimizer, trial) is True",
+        "self.asked_to = callback(self.optimizer, trial) is True",
+        MINIMIZING,
+    ),
+    Fault(
+        "the trial whose error ends a run stays running",
+        "optimizer/minimizing.py",
+        "            finished = _finish(optimizer, trial, future.result, catch)\n            del in_flight[trial.id]\n",
+        "            del in_flight[trial.id]\n            finished = _finish(optimizer, trial, future.result, catch)\n",
+        MINIMIZING,
+    ),
+    Fault(
+        "a choice of None is a gap in a table",
+        "optimizer/vocabulary.py",
+        "is_missing(value) and parameters[name].locate(value) is None",
+        "is_missing(value)",
+        SPACES,
+    ),
+    Fault(
+        "threads do not wait for each other",
+        "optimizer/optimizer.py",
+        "        with self._lock:\n",
+        "        if True:\n",
+        ("optimizer/test_sharing.py",),
+    ),
+)
+
+PARALLEL = ("adapters/optuna/test_parallel.py",)
+REPRODUCIBILITY = ("adapters/optuna/test_reproducibility.py",)
+VALUES = ("adapters/optuna/test_values.py",)
+
+OPTUNA = (
+    Fault(
+        "trials that an interrupt kept back are not told again",
+        "adapters/optuna/followed.py",
+        "        self.designer.update(news)\n        self._finished.update(finished)\n",
+        "        self._finished.update(finished)\n        self.designer.update(news)\n",
+        REPRODUCIBILITY,
+    ),
+    Fault(
+        "the range that was seen last counts",
+        "adapters/optuna/followed.py",
+        "if key not in self._latest or order > self._latest[key][0]:",
+        "if True:",
+        REPRODUCIBILITY,
+    ),
+    Fault(
+        "trials are learnt in the order of their numbers",
+        "adapters/optuna/columns.py",
+        "finished.timestamp() if finished is not None else 0.0",
+        "0.0",
+        REPRODUCIBILITY,
+    ),
+    Fault(
+        "the first of a pruned trial's values counts",
+        "adapters/optuna/columns.py",
+        "float(trial.intermediate_values[last])",
+        "float(trial.intermediate_values[min(trial.intermediate_values)])",
+        VALUES,
+    ),
+    Fault(
+        "another seed for suggestions is one for the models",
+        "adapters/optuna/sampler.py",
+        "FollowedStudy(study, self._options, self._model_seed)",
+        "FollowedStudy(study, self._options, self._entropy)",
+        REPRODUCIBILITY,
+    ),
+    Fault(
+        "a sampler takes another study for the one it follows",
+        "adapters/optuna/sampler.py",
+        "if followed is None or not followed.belongs_to(study):",
+        "if followed is None:",
+        REPRODUCIBILITY,
+    ),
+    Fault(
+        "a value is drawn that others are at",
+        "adapters/optuna/independent.py",
+        "grid[counts == counts.min()]",
+        "grid[counts == counts.max()]",
+        PARALLEL,
+    ),
+)
+
+SHELLS = ("adapters/test_shell.py",)
+
+SHELL = (
+    Fault(
+        "commands do not wait for each other",
+        "adapters/shell/commands.py",
+        "    with locked(args.state, args.wait):\n        opt = Optimizer.load(args.state)",
+        "    with contextlib.nullcontext():\n        opt = Optimizer.load(args.state)",
+        SHELLS,
+    ),
+    Fault(
+        "a command that was refused writes the state",
+        "adapters/shell/commands.py",
+        "        yield opt\n        opt.save(args.state)",
+        "        try:\n            yield opt\n        finally:\n            opt.save(args.state)",
+        SHELLS,
+    ),
+    Fault(
+        "a negative number is an option",
+        "adapters/shell/commands.py",
+        'return f" {argument}" if argument.startswith("-") else argument',
+        "return argument",
+        SHELLS,
+    ),
+    Fault(
+        "a parameter takes any key",
+        "adapters/shell/space_file.py",
+        "if not needed <= set(fields) <= needed | besides:",
+        "if not needed <= set(fields):",
+        SHELLS,
+    ),
+)

@@ -1,0 +1,40 @@
+"""What a fault is, and the text that it changes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ROOT", "Fault"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of the kind that people make.
+
+    Attributes:
+        name: what is wrong then.
+        file: the file below `bkbopt/`.
+        text: what stands there, once.
+        instead: what stands there then; of code that still runs.
+        tests: files or tests below `tests/`, which have to notice, slow ones left out.
+    """
+
+    name: str
+    file: str
+    text: str
+    instead: str
+    tests: tuple[str, ...]
+
+    def sown(self, source: str) -> str:
+        """The source with the fault.
+
+        Raises:
+            ValueError: the text is not there exactly once: the source has changed, and the fault has to follow.
+        """
+        if source.count(self.text) != 1:
+            raise ValueError(
+                f"{self.name}: expected the text once in bkbopt/{self.file}, got it {source.count(self.text)} times: "
+                f"{self.text!r}."
+            )
+        return source.replace(self.text, self.instead)

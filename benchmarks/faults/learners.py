@@ -1,0 +1,231 @@
+"""Faults of the online learners and the linear bandits."""
+
+from benchmarks.faults.fault import Fault
+
+__all__ = ["LEARNERS"]
+
+BASE = ("learners/test_base.py",)
+INPUT = ("learners/test_base_input.py", "learners/test_base.py")
+STATES = ("learners/test_base_states.py",)
+BUDGETED = ("learners/test_budgeted.py",)
+KONS = ("learners/test_kons.py",)
+
+LEARNERS = (
+    Fault(
+        "a third label is found after the rows before it were learnt",
+        "learners/base.py",
+        "undo.callback(self._become, vars(self).copy())",
+        "pass",
+        (*INPUT, *STATES),
+    ),
+    Fault(
+        "a kernel that fails half-way leaves half a state",
+        "learners/base.py",
+        "undo.callback(self._become, vars(self._twin()))",
+        "pass",
+        STATES,
+    ),
+    Fault(
+        "fit goes on where it was",
+        "learners/base.py",
+        "fresh = type(self)(**self.get_params())",
+        "fresh = copy.deepcopy(self)",
+        BASE,
+    ),
+    Fault(
+        "the sign of margins is lost on the way out",
+        "learners/base.py",
+        "return 1.0 if self._negative == 0 else -1.0",
+        "return 1.0",
+        BASE,
+    ),
+    Fault(
+        "a saved learner forgets its generator",
+        "learners/base.py",
+        'learner._rng.bit_generator.state = learnt["rng"]',
+        "pass",
+        STATES,
+    ),
+    Fault(
+        "parameters that wait for the next fit are lost in a file",
+        "learners/base.py",
+        'learner.set_params(**params_from_state(saved["params"], kernel, features))',
+        "pass",
+        ("learners/test_forks.py",),
+    ),
+    Fault(
+        "the logistic slope overflows",
+        "learners/losses.py",
+        "-y * np.exp(-np.logaddexp(0.0, y * p))",
+        "-y / (1.0 + np.exp(y * p))",
+        ("learners/test_losses.py",),
+    ),
+    Fault(
+        "a compiled slope has another kink",
+        "learners/_loops_losses.py",
+        "return -y if y * p < 1.0 else 0.0",
+        "return -y if y * p < 0.0 else 0.0",
+        ("learners/test_losses.py",),
+    ),
+    Fault(
+        "a curvature is larger than it may be",
+        "learners/losses.py",
+        "return 1.0 / (8.0 * C * C)",
+        "return 1.0 / (4.0 * C * C)",
+        ("learners/test_losses.py",),
+    ),
+    Fault(
+        "a window is one round too long",
+        "learners/_loops_budgeted.py",
+        "first + t + 1 - window",
+        "first + t - window",
+        BUDGETED,
+    ),
+    Fault(
+        "a margin of zero is no mistake",
+        "learners/_loops_budgeted.py",
+        "if block.y[t] * p[t] <= 0.0:",
+        "if block.y[t] * p[t] < 0.0:",
+        BUDGETED,
+    ),
+    Fault(
+        "a removal is not made up for",
+        "learners/_loops_budgeted.py",
+        "scale(a, n - 1, n / (n - 1.0))",
+        "scale(a, n - 1, 1.0)",
+        BUDGETED,
+    ),
+    Fault(
+        "passive-aggressive steps are not bounded",
+        "learners/_loops_budgeted.py",
+        "tau = min(C, loss / kt)",
+        "tau = loss / kt",
+        BUDGETED,
+    ),
+    Fault(
+        "damage is not added up",
+        "learners/_loops_budgeted.py",
+        "sums[0] += (size * phi)",
+        "sums[0] = (size * phi)",
+        BUDGETED,
+    ),
+    Fault(
+        "a point in the span is added to the terms",
+        "learners/_loops_budgeted.py",
+        "near = outside <= max(threshold * threshold, 1e-10 * kt)",
+        "near = outside <= threshold * threshold * 0.5",
+        BUDGETED,
+    ),
+    Fault(
+        "a Newton step projects to the other side",
+        "learners/_loops_kons.py",
+        "c -= (ybar - yhat) * alpha / r",
+        "c += (ybar - yhat) * alpha / r",
+        KONS,
+    ),
+    Fault(
+        "the weight of slopes lags a round behind",
+        "learners/_loops_kons.py",
+        "step_weight(sigma, lipschitz, C, first + t + 1)",
+        "step_weight(sigma, lipschitz, C, max(first + t, 1))",
+        KONS,
+    ),
+    Fault(
+        "rows enter by the wrong coin",
+        "learners/_loops_kons.py",
+        "return kors.uniforms[t, 1] < max(p, gamma)",
+        "return kors.uniforms[t, 0] < max(p, gamma)",
+        KONS,
+    ),
+    Fault(
+        "a regret bound forgets a part",
+        "learners/kons.py",
+        "4.0 * self._C**2 * excess",
+        "2.0 * self._C**2 * excess",
+        KONS,
+    ),
+    Fault(
+        "a new epoch keeps its old weights",
+        "learners/prosnkons.py",
+        "if not self._restart:",
+        "if True:",
+        ("learners/test_prosnkons.py",),
+    ),
+    Fault(
+        "scores have no oversampling",
+        "learners/_loops_kors.py",
+        "probability = min(1.0, beta * (1.0 + eps) * left / (left + alpha))",
+        "probability = min(1.0, beta * left / (left + alpha))",
+        ("learners/test_pkawv.py", "learners/test_kors.py"),
+    ),
+    Fault(
+        "the sampler's ridge ignores its probabilities",
+        "learners/_loops_kors.py",
+        "alpha * probability**power",
+        "alpha",
+        ("learners/test_kors.py",),
+    ),
+    Fault(
+        "forward predictions shrink too little",
+        "learners/ridge.py",
+        "p / np.diag(L) ** 2 if forward",
+        "p / np.diag(L) if forward",
+        ("learners/test_ridge.py",),
+    ),
+    Fault(
+        "a single row predicts as ridge regression",
+        "learners/_loops_ridge.py",
+        "out[t] = p / (1.0 + h) if forward else p",
+        "out[t] = p",
+        ("learners/test_ridge.py",),
+    ),
+    Fault(
+        "a new feature has no ridge",
+        "learners/ridge.py",
+        "A[:r, r], A[r, r] = self.A, c, d + self.lam",
+        "A[:r, r], A[r, r] = self.A, c, d",
+        ("learners/test_ridge.py", "learners/test_pkawv.py"),
+    ),
+    Fault(
+        "a new feature overlaps with the old ones",
+        "learners/nystrom.py",
+        "(self.gram(x[None], self.X.rows)[0] - self._Z[: self.X.n, :r] @ z) / root",
+        "self.gram(x[None], self.X.rows)[0] / root",
+        ("learners/test_pkawv.py",),
+    ),
+    Fault(
+        "a refresh keeps the matrix of the old features",
+        "learners/forks.py",
+        "np.zeros(self._features())\n        self._inverse = np.eye(self._features()) / float(self._own.alpha)\n",
+        "np.zeros(self._features())\n",
+        ("learners/test_forks.py",),
+    ),
+    Fault(
+        "a sketch forgets the new point's own value",
+        "learners/features/sketched.py",
+        "(cross + cross.T + kappa * np.outer(s, s))",
+        "(cross + cross.T)",
+        ("learners/features/test_sketched.py",),
+    ),
+    Fault(
+        "what a sketch shrinks is not added up",
+        "learners/soful.py",
+        "self.rho += shrunk",
+        "self.rho = shrunk",
+        ("learners/test_soful.py",),
+    ),
+    Fault(
+        "Taylor features have another factorial",
+        "learners/features/taylor.py",
+        "torch.lgamma(torch.cat(levels).double() + 1.0)",
+        "torch.lgamma(torch.cat(levels).double() + 2.0)",
+        ("learners/features/test_taylor.py",),
+    ),
+    Fault(
+        "the middle node counts twice",
+        "learners/features/quadrature.py",
+        "weight[half] *= 0.5",
+        "pass",
+        ("learners/features/test_quadrature.py",),
+    ),
+)

@@ -1,0 +1,36 @@
+"""Faults of the pictures: of what they say, not of how they look."""
+
+from benchmarks.faults.fault import Fault
+
+__all__ = ["PLOTS"]
+
+PLOTS = (
+    Fault(
+        "a total share is twice as large",
+        "plots/sensitivity.py",
+        ".mean()) / (2.0 * variance)",
+        ".mean()) / variance",
+        ("plots/test_sensitivity.py",),
+    ),
+    Fault(
+        "central intervals are one-sided",
+        "plots/coverage.py",
+        "ndtri(0.5 * (1.0 + LEVELS))",
+        "ndtri(0.5 + 0.25 * LEVELS)",
+        ("plots/test_coverage.py",),
+    ),
+    Fault(
+        "a picture changes the optimizer's model",
+        "plots/coverage.py",
+        "surrogate = copy.deepcopy(opt.surrogate)",
+        "surrogate = opt.surrogate",
+        ("plots/test_coverage.py", "plots/test_all.py"),
+    ),
+    Fault(
+        "failed runs end a curve",
+        "plots/runs.py",
+        "sign * np.fmax.accumulate(sign * y)",
+        "sign * np.maximum.accumulate(sign * y)",
+        ("plots/test_runs.py",),
+    ),
+)

@@ -1,0 +1,178 @@
+"""Faults of the search: what is learnt from a log, and what is proposed next."""
+
+from benchmarks.faults.fault import Fault
+
+__all__ = ["SEARCH"]
+
+BOX = ("search/test_box_maximizer.py",)
+DESIGNER = ("search/test_designer.py",)
+FAILURES = ("optimizer/test_failures.py",)
+HISTORY = ("search/test_history.py",)
+LAW = ("search/test_law.py",)
+POOL = ("search/test_pool_maximizer.py",)
+QUANTITY = ("search/test_quantity.py",)
+SEVERAL = ("optimizer/test_several_objectives.py",)
+
+SEARCH = (
+    Fault(
+        "a late trial is appended",
+        "search/history.py",
+        "bisect.insort(self.finished, evaluation, key=lambda other: other.order)",
+        "self.finished.append(evaluation)",
+        HISTORY,
+    ),
+    Fault(
+        "a late trial voids nothing",
+        "search/history.py",
+        "        if late:\n            self._void()",
+        "        if late:\n            pass",
+        HISTORY,
+    ),
+    Fault(
+        "a wider range leaves the codes of the old rows",
+        "search/history.py",
+        "        if self._merge(space) and self.finished:\n            self._void()",
+        "        self._merge(space)",
+        HISTORY,
+    ),
+    Fault(
+        "columns come in the order of their first trials",
+        "search/history.py",
+        "sorted(self.parameters.keys() - set(first))",
+        "[key for key in self.parameters if key not in first]",
+        HISTORY,
+    ),
+    Fault(
+        "trials fail where they succeeded",
+        "search/history.py",
+        "1.0 if failed else -1.0",
+        "-1.0 if failed else 1.0",
+        HISTORY,
+    ),
+    Fault(
+        "a mark of failures ends before its failure",
+        "search/history.py",
+        "self._failures[last_mark(self.n_failed, 1) - 1] + 1)",
+        "self._failures[last_mark(self.n_failed, 1) - 1])",
+        HISTORY,
+    ),
+    Fault(
+        "a point that failed once is a failure for ever",
+        "search/history.py",
+        "X[[key not in gave_values for key in row_keys(X)]]",
+        "X",
+        HISTORY,
+    ),
+    Fault(
+        "a mark comes a row late",
+        "search/quantity.py",
+        "max(mark + 1, math.ceil(GROWTH * mark))) <= n:",
+        "max(mark + 1, math.ceil(GROWTH * mark))) < n:",
+        QUANTITY,
+    ),
+    Fault(
+        "rows that moved are taken for known",
+        "search/quantity.py",
+        "built = (rows.version, mark)",
+        "built = (0, mark)",
+        QUANTITY,
+    ),
+    Fault(
+        "known noise is not scaled with the values",
+        "search/quantity.py",
+        "(std / self.scaler.unit / self.scaler.scale)",
+        "(std / self.scaler.unit)",
+        QUANTITY,
+    ),
+    Fault(
+        "constraints hold above zero",
+        "search/models.py",
+        "Quantity(self._limits, self.seed, stream, -1.0,",
+        "Quantity(self._limits, self.seed, stream, 1.0,",
+        (*SEVERAL, *FAILURES),
+    ),
+    Fault(
+        "pending points of several objectives improve the front again",
+        "search/models.py",
+        "            if len(self.pending):\n",
+        "            if False:\n",
+        ("search/test_models.py",),
+    ),
+    Fault(
+        "searches start from the best points, feasible or not",
+        "search/models.py",
+        "(rank - 1e3 * lost).topk",
+        "rank.topk",
+        ("search/test_models.py",),
+    ),
+    Fault(
+        "random numbers are carried on from arm to arm",
+        "search/candidates.py",
+        "copy.deepcopy(rng))",
+        "rng)",
+        LAW,
+    ),
+    Fault(
+        "a point counts as checked before it is",
+        "search/candidates.py",
+        "self._infeasible[row] = not self._feasible(",
+        "self._checked[row] = True\n            self._infeasible[row] = not self._feasible(",
+        LAW,
+    ),
+    Fault(
+        "a branch that always fails is not given up",
+        "search/regions.py",
+        "_visits(branch, [*request.running, *failed])",
+        "_visits(branch, list(request.running))",
+        (*FAILURES, "adapters/optuna/test_spaces.py"),
+    ),
+    Fault(
+        "a start-up point depends on the trials before",
+        "search/startup.py",
+        "sobol.fast_forward(request.number)",
+        "sobol.fast_forward(len(taken))",
+        ("search/test_box_candidates.py",),
+    ),
+    Fault(
+        "bounds are in units of the noise",
+        "search/pool_maximizer.py",
+        ".clamp_min_(0.0).div_(model.lam).sqrt_()",
+        ".clamp_min_(0.0).sqrt_()",
+        POOL,
+    ),
+    Fault(
+        "perturbations go one way only",
+        "search/box_maximizer.py",
+        "((X - x).abs() > near)",
+        "((X - x) > near)",
+        (*BOX, *DESIGNER),
+    ),
+    Fault(
+        "late values cut off the bad regions",
+        "search/scaling.py",
+        "min(_floor(z), _floor(z[:FIRST]))",
+        "_floor(z)",
+        ("search/test_scaling.py",),
+    ),
+    Fault(
+        "the points of a batch are not pending",
+        "search/designer.py",
+        "running=(*request.running, out[-1].point)",
+        "running=request.running",
+        DESIGNER,
+    ),
+    Fault(
+        "the candidates of another space are kept",
+        "search/designer.py",
+        "        self._pool, self._candidates = None, {}\n\n    # -- the two verbs",
+        "\n    # -- the two verbs",
+        (*LAW, "search/test_pool_candidates.py"),
+    ),
+    Fault(
+        "an update that was interrupted is gone on with",
+        "search/designer.py",
+        "models, self._models = self._models, None",
+        "models = self._models",
+        LAW,
+    ),
+)

@@ -1,0 +1,76 @@
+"""Faults of the spaces: parameters, conditions, encodings and pools."""
+
+from benchmarks.faults.fault import Fault
+
+__all__ = ["SPACES"]
+
+CONDITIONS = ("spaces/test_conditions.py",)
+ENCODING = ("spaces/test_encoding.py",)
+POOL = ("spaces/test_pool.py",)
+SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
+
+SPACES = (
+    Fault(
+        "whole numbers on a log scale go to the farther neighbour",
+        "spaces/scales.py",
+        "self.encoded(below + 1) - unit < unit - self.encoded(below)",
+        "self.encoded(below + 1) - unit > unit - self.encoded(below)",
+        SPACE,
+    ),
+    Fault(
+        "a point is its own neighbour",
+        "spaces/scales.py",
+        "others[(others != here) & (others >= 0) & (others < n)]",
+        "others[(others >= 0) & (others < n)]",
+        SPACE,
+    ),
+    Fault(
+        "a grid loses its last point",
+        "spaces/numeric.py",
+        "unit)) <= self.high)",
+        "unit)) < self.high)",
+        SPACE,
+    ),
+    Fault(
+        "one of two conditions is enough",
+        "spaces/conditions.py",
+        "masks[name] & mask if name in masks else mask",
+        "masks[name] | mask if name in masks else mask",
+        CONDITIONS,
+    ),
+    Fault(
+        "a parameter is active under an inactive one",
+        "spaces/conditions.py",
+        "table[positions[parent]] & masks.get(parent, True)",
+        "table[positions[parent]]",
+        CONDITIONS,
+    ),
+    Fault(
+        "grids that miss each other are merged as one",
+        "spaces/encoding.py",
+        "same = old.step == new.step and (old.low - new.low) % old.step == 0",
+        "same = old.step == new.step",
+        ENCODING,
+    ),
+    Fault(
+        "new choices of a pool take the codes of the old ones",
+        "spaces/tables.py",
+        "dict.fromkeys([*values, *given])",
+        "dict.fromkeys([*given, *values])",
+        POOL,
+    ),
+    Fault(
+        "the last of several values decides over the rows that match",
+        "spaces/pool.py",
+        "out &= self.table[:, self.names.index(name)] == number",
+        "out = self.table[:, self.names.index(name)] == number",
+        POOL,
+    ),
+    Fault(
+        "a pool's new objects are numbered in the pool before",
+        "spaces/pool.py",
+        "dict(like._numbers)",
+        "like._numbers",
+        POOL,
+    ),
+)

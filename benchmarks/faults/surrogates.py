@@ -1,0 +1,148 @@
+"""Faults of the surrogates: dictionaries, fits, pending points and what is remembered between calls."""
+
+from benchmarks.faults.fault import Fault
+
+__all__ = ["SURROGATES"]
+
+BKB = ("surrogates/test_bkb.py",)
+EXACT = ("surrogates/test_exact.py",)
+FANTASY = ("surrogates/test_fantasy.py",)
+FIT = ("surrogates/test_gradients.py", "surrogates/test_fit.py")
+PENDING = ("surrogates/test_pending.py",)
+SAMPLING = ("surrogates/test_sampling.py",)
+
+SURROGATES = (
+    Fault(
+        "known noise has no weight",
+        "surrogates/bkb.py",
+        "self._state.update(z, float(y), weight)",
+        "self._state.update(z, float(y), 1.0)",
+        ("surrogates/test_known_noise.py",),
+    ),
+    Fault(
+        "a draw is due a whole leverage too late",
+        "surrogates/bkb.py",
+        "or 1.0 + self._spent > self.leverage_budget",
+        "or self._spent > self.leverage_budget",
+        BKB,
+    ),
+    Fault(
+        "the growth of the log determinant is no bound",
+        "surrogates/bkb.py",
+        "math.log1p(3.0 * weight * leverage)",
+        "math.log1p(0.5 * weight * leverage)",
+        BKB,
+    ),
+    Fault(
+        "a kernel that fails half-way leaves rows in the table",
+        "surrogates/bkb.py",
+        "            restore_rest()\n            self._table = table",
+        "            restore_rest()",
+        ("conformance/test_surrogates.py",),
+    ),
+    Fault(
+        "a copy writes into the table of its original",
+        "surrogates/bkb.py",
+        "other._table = copy.deepcopy(self._table, memo)",
+        "pass",
+        FANTASY,
+    ),
+    Fault(
+        "a fantasy knows nothing of what was observed since",
+        "surrogates/base.py",
+        "            undo.pop_all()\n        self._kept = ()",
+        "            undo.pop_all()",
+        FANTASY,
+    ),
+    Fault(
+        "half an observation ends the whole of a pending point",
+        "surrogates/base.py",
+        "row_keys(T[a >= 1.0])",
+        "row_keys(T)",
+        FANTASY,
+    ),
+    Fault(
+        "a pending point that is taken back stays in the epoch",
+        "surrogates/base.py",
+        "last.pending - pending or",
+        "pending - last.pending or",
+        FANTASY,
+    ),
+    Fault(
+        "other pending points of the same number are taken for counted",
+        "surrogates/pending.py",
+        "if _is_stop(len(one.X), p) and torch.equal(one.X, X[: len(one.X)])",
+        "if _is_stop(len(one.X), p)",
+        (*PENDING, *FANTASY),
+    ),
+    Fault(
+        "pending points are counted in steps that depend on the call before",
+        "surrogates/pending.py",
+        "if _is_stop(len(one.X), p) and torch.equal(",
+        "if torch.equal(",
+        (*PENDING, *FANTASY),
+    ),
+    Fault(
+        "inducing points of pending ones move the mean",
+        "surrogates/pending.py",
+        ".with_mean(observed.w)",
+        "",
+        FANTASY,
+    ),
+    Fault(
+        "a repeat is as good as a first value",
+        "surrogates/exact.py",
+        "self.noise / n - self.noise / (n + weight)",
+        "self.noise - self.noise / (n + weight)",
+        EXACT,
+    ),
+    Fault(
+        "the points that were closest to being left out stay",
+        "surrogates/sampling.py",
+        "(p - coins)[rows], descending=True",
+        "(p - coins)[rows], descending=False",
+        SAMPLING,
+    ),
+    Fault(
+        "pulls do not count in a draw",
+        "surrogates/sampling.py",
+        "(qbar * n * leverage)",
+        "(qbar * leverage)",
+        SAMPLING,
+    ),
+    Fault(
+        "the sampling's lam is not that of the residual",
+        "surrogates/leverages.py",
+        "self.table.residual / (lam * scale)",
+        "self.table.residual / lam",
+        ("surrogates/test_leverages.py",),
+    ),
+    Fault(
+        "a subset has the spread of all repeats",
+        "surrogates/fit.py",
+        "data.within * repeats / max(data.repeats, 1.0)",
+        "data.within",
+        FIT,
+    ),
+    Fault(
+        "the noise grows with the repeats",
+        "surrogates/gradients.py",
+        "+ 0.5 * within / lam - 0.5 * repeats",
+        "+ 0.5 * within / lam + 0.5 * repeats",
+        FIT,
+    ),
+    Fault(
+        "a constant mean is not shrunk",
+        "surrogates/fit.py",
+        "P[0, 1] / (P[1, 1] + settings.mean_precision)",
+        "P[0, 1] / P[1, 1]",
+        FIT,
+    ),
+    Fault(
+        "a rebuild draws other frequencies",
+        "surrogates/fourier.py",
+        "rng = np.random.default_rng(self.seed)  # the same frequencies at every rebuild",
+        "rng = self.rng",
+        ("surrogates/test_fourier.py",),
+    ),
+)

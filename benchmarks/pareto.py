@@ -1,0 +1,120 @@
+"""Several objectives, and constraints that are measured: ours beside BoTorch and Optuna at equal numbers of trials.
+
+Run it as `python -m benchmarks.pareto [--quick] [--peers ...] [--problems ...] [--seeds 5] [--trials 100] [--jobs 2]`.
+`benchmarks/outcomes.py` says what the problems are and where they come from, `outcome_peers.py` and
+`outcome_botorch.py` how each optimiser is used: BoTorch's qLogNoisyExpectedHypervolumeImprovement, and under
+constraints LogConstrainedExpectedImprovement or, where `--peers` asks for it, qLogNoisyExpectedImprovement, three times
+as slow; Optuna's NSGA-II and GPSampler. All meet the same noise at trial i of a seed.
+
+- two objectives: the share of the true front's hypervolume that is missing below the reference point (1.1, 1.1), near
+  the front, and (11, 11), far from it;
+- constraints: regret as a share of the feasible values' range; an infeasible point counts as 1, the worst feasible one.
+
+*named* is what a user takes home, a front or one point: ours by `best_trials` or `recommend()`; Optuna's by the values
+observed; BoTorch's by the posterior where there is noise, feasible with probability 0.9, by the values observed where
+there is none. *tried* are all trials of the run. Both are judged by their noise-free outcomes.
+
+Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
+continued, and nothing is computed twice. Our own files carry a digest of the package's source. BoTorch compiles a
+kernel on first use, which takes half a minute; it is kept below `--out` as well.
+"""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import botorch
+import numpy as np
+import optuna
+
+from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error
+from benchmarks.outcome_botorch import BOTORCH
+from benchmarks.outcome_peers import OURS_AND_OPTUNA, Loop, drive
+from benchmarks.outcomes import CONSTRAINED, FRONTS, OutcomeProblem
+from benchmarks.report import conditions, print_table
+
+__all__ = ["PEERS", "PROBLEMS", "main", "run_job", "suits"]
+
+PROBLEMS: dict[str, OutcomeProblem] = {**FRONTS, **CONSTRAINED}
+PEERS: dict[str, Callable[[OutcomeProblem, int], Loop]] = {**OURS_AND_OPTUNA, **BOTORCH}
+#: The order in which the optimisers run: the cheap ones first.
+ORDER = ("random", "nsga2", "bkbopt", "gp_sampler", "logcei", "qlognehvi")
+QUICK_PROBLEMS = ("zdt1", "gardner2-noisy")
+
+
+def suits(peer: str, problem: str) -> bool:
+    """Whether an optimiser is for problems of this kind: BoTorch has an acquisition for each."""
+    return peer in OURS_AND_OPTUNA or (peer == "qlognehvi") == (problem in FRONTS)
+
+
+def run_job(job: Job, path: Path) -> None:
+    """Run it and keep what came out."""
+    keep(drive(PEERS[job.peer], PROBLEMS[job.problem], job.n_trials, job.seed), path)
+
+
+def print_problem(name: str, records: Mapping[str, Sequence[Mapping[str, list[float]]]]) -> None:
+    """One table a problem: a row an optimiser and checkpoint, a column a measure."""
+    everything = [record for kept in records.values() for record in kept]
+    measures = [key for key in everything[0] if key not in ("checkpoints", "seconds")]
+    rows = []
+    for checkpoint in sorted({c for record in everything for c in record["checkpoints"]}):
+        for peer, kept in records.items():
+            found = [(r, r["checkpoints"].index(checkpoint)) for r in kept if checkpoint in r["checkpoints"]]
+            if found:
+                cells = [_text([r[measure][at] for r, at in found]) for measure in measures]
+                ms = 1e3 * float(np.median([r["seconds"][at] for r, at in found])) / checkpoint
+                rows.append((int(checkpoint), peer, len(found), *cells, ms))
+    problem = PROBLEMS[name]
+    what = "share of the hypervolume missing" if name in FRONTS else "regret / range of the feasible values"
+    print_table(
+        f"{name}, d = {problem.dim}, {problem.n_constraints} constraint(s): {what}, mean +- standard error",
+        ("trials", "optimiser", "seeds", *measures, "ms/trial"),
+        rows,
+    )
+
+
+def _text(values: Sequence[float]) -> str:
+    """Mean +- standard error to two or three digits: measures of one table differ by orders of magnitude."""
+    return f"{np.mean(values):.3g} +- {standard_error(values):.2g}"
+
+
+def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+    """Print what the files say that there are."""
+    for name in dict.fromkeys(job.problem for job in jobs):
+        mine = [job for job in jobs if job.problem == name]
+        kept = {peer: records_of([j for j in mine if j.peer == peer], out, digest) for peer in PEERS}
+        if any(kept.values()):
+            print_problem(name, kept)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="1 seed, 25 trials, two problems")
+    parser.add_argument("--peers", nargs="+", choices=list(PEERS))
+    parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS))
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
+    parser.add_argument("--out", type=Path, default=Path("out/pareto"))
+    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    options = parser.parse_args(arguments)
+    jobs = [
+        Job(peer, problem, options.trials or (25 if options.quick else 100), seed)
+        for peer in options.peers or ORDER
+        for seed in range(options.seeds or (1 if options.quick else 5))
+        for problem in options.problems or (QUICK_PROBLEMS if options.quick else PROBLEMS)
+        if suits(peer, problem)
+    ]
+    print(f"{conditions(1)}, optuna {optuna.__version__}, botorch {botorch.__version__}; {options.jobs} process(es)")
+    digest = source_digest(NOT_SEARCH)
+    if not options.tables_only:
+        # Not the common folder of torch: a lock that a stopped process left there makes the next one wait for ever.
+        os.environ.setdefault("TORCH_EXTENSIONS_DIR", str((options.out / "torch_extensions").resolve()))
+        run_all(jobs, run_job, options.out, digest, options.jobs)
+    print_results(jobs, options.out, digest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Optuna's distributions as parameters, and its trials as evaluations.
+
+Values are in Optuna's internal form, which is ours as well: numbers, and categories by their index. Choices may be
+anything that Optuna takes, so a category's parameter has the indices as its choices and their text in its name.
+"""
+
+import functools
+import math
+from collections.abc import Mapping
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from bkbopt.adapters.optuna.proposals import published_point
+from bkbopt.search.evaluations import COMPLETE, FAIL, PRUNED, RUNNING, Evaluation
+from bkbopt.spaces.encoding import column_key, real_numbers, whole_numbers
+from bkbopt.spaces.space import Categorical, Parameter, Space
+
+__all__ = ["evaluation_of", "internal_point", "key_of", "named_parameter", "space_of"]
+
+STATES = {
+    TrialState.RUNNING: RUNNING,
+    TrialState.COMPLETE: COMPLETE,
+    TrialState.PRUNED: PRUNED,
+    TrialState.FAIL: FAIL,
+}
+
+
+def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Parameter]:
+    """The name and the parameter that a distribution has in our spaces.
+
+    Raises:
+        NotImplementedError: a distribution that Optuna did not have when this was written.
+    """
+    if isinstance(distribution, CategoricalDistribution):
+        return f"{name} of {distribution.choices!r}", _indices(len(distribution.choices))
+    if isinstance(distribution, IntDistribution):
+        return name, _numbers(int, distribution.low, distribution.high, distribution.log, distribution.step)
+    if isinstance(distribution, FloatDistribution):
+        return name, _numbers(float, distribution.low, distribution.high, distribution.log, distribution.step)
+    raise NotImplementedError(f"BKBSampler does not know the distribution {distribution!r}.")
+
+
+# The ranges of most trials are those of the trial before.
+@functools.lru_cache(maxsize=4096)
+def _numbers(kind: type, low: float, high: float, log: bool, step: float | None) -> Parameter:
+    if kind is int:
+        return whole_numbers(int(low), int(high), log=log, step=int(step or 1))
+    return real_numbers(low, high, log=log, step=step)
+
+
+@functools.lru_cache(maxsize=256)
+def _indices(n: int) -> Categorical:
+    return Categorical([float(i) for i in range(n)])
+
+
+def key_of(name: str, distribution: BaseDistribution) -> str:
+    """The column key of a parameter: its name with what Optuna lets nobody change."""
+    return column_key(*named_parameter(name, distribution))
+
+
+def space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
+    """The space of distributions by name; the same object for the same ranges. None without a parameter."""
+    items = tuple(sorted(named_parameter(name, distribution) for name, distribution in distributions.items()))
+    return _space(items) if items else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _space(items: tuple[tuple[str, Parameter], ...]) -> Space:
+    return Space(items)
+
+
+def internal_point(params: Mapping[str, object], distributions: Mapping[str, BaseDistribution]) -> dict[str, float]:
+    """A trial's parameters by column key."""
+    return {
+        key_of(name, distribution): float(distribution.to_internal_repr(params[name]))
+        for name, distribution in distributions.items()
+        if name in params
+    }
+
+
+def evaluation_of(trial: FrozenTrial) -> Evaluation:
+    """A trial as the search sees it."""
+    state = STATES[trial.state]
+    finished = trial.datetime_complete
+    last = trial.last_step
+    return Evaluation(
+        trial.number,
+        state,
+        # What a trial has used overrules what was proposed for it.
+        {
+            **(published_point(trial) if state in (RUNNING, FAIL) else {}),
+            **internal_point(trial.params, trial.distributions),
+        },
+        space_of(trial.distributions),
+        (finished.timestamp() if finished is not None else 0.0, trial.number),
+        tuple(trial.values) if state == COMPLETE else (),
+        intermediate=math.nan if state != PRUNED or last is None else float(trial.intermediate_values[last]),
+        constraints=dict(trial.constraints),
+    )

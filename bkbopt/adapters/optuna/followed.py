@@ -1,0 +1,89 @@
+"""A study as a log: its trials handed to a designer, and what Optuna asks besides points."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optuna.distributions import BaseDistribution
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from bkbopt.adapters.optuna.columns import evaluation_of, key_of
+from bkbopt.search.designer import Designer, Options
+from bkbopt.search.evaluations import Point, Problem
+
+__all__ = ["FollowedStudy"]
+
+
+class FollowedStudy:
+    """A designer that is told of a study's trials.
+
+    Args:
+        study: the study.
+        options: of the designer.
+        seed: of its models.
+
+    Attributes:
+        designer: what suggests.
+    """
+
+    def __init__(self, study: Study, options: Options, seed: int) -> None:
+        self._storage, self._study_id = study._storage, study._study_id
+        signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions)
+        self.designer = Designer(Problem(signs), options, seed)
+        self._finished: set[int] = set()
+        #: The distribution of each column that was suggested last: when, the parameter's name, the distribution.
+        self._latest: dict[str, tuple[tuple[float, int], str, BaseDistribution]] = {}
+
+    def belongs_to(self, study: Study) -> bool:
+        """Whether this is the study."""
+        return study._storage is self._storage and study._study_id == self._study_id
+
+    def update(self, trials: Sequence[FrozenTrial]) -> None:
+        """Hand over the trials that are new or running."""
+        news, finished = [], []
+        for trial in trials:
+            if trial.number in self._finished or trial.state == TrialState.WAITING:
+                continue
+            evaluation = evaluation_of(trial)
+            if trial.state != TrialState.RUNNING:
+                finished.append(trial.number)
+                if trial.state != TrialState.FAIL:
+                    self._note(trial, evaluation.order)
+            news.append(evaluation)
+        self.designer.update(news)
+        self._finished.update(finished)
+
+    def _note(self, trial: FrozenTrial, order: tuple[float, int]) -> None:
+        for name, distribution in trial.distributions.items():
+            key = key_of(name, distribution)
+            if key not in self._latest or order > self._latest[key][0]:
+                self._latest[key] = (order, name, distribution)
+
+    def latest_distributions(self) -> dict[str, BaseDistribution]:
+        """The distributions that finished trials had last, by name."""
+        # A name has several columns where trials of other studies were added; the one used last counts.
+        latest = sorted(self._latest.values(), key=lambda used: used[0])
+        return {name: distribution for _, name, distribution in latest}
+
+    def running_points(self, number: int) -> list[Point]:
+        """Points of the running trials but one."""
+        return [e.point for n, e in sorted(self.designer.history.running.items()) if n != number]
+
+    def meets(self, point: Point, number: int, running: Sequence[FrozenTrial]) -> bool:
+        """Whether another process has proposed the same point meanwhile; its trial is pending from here on."""
+        known = [dict(other) for other in self.running_points(number)]
+        self.update(running)
+        return any(_same(other, point) and dict(other) not in known for other in self.running_points(number))
+
+    def params(self, point: Point, index: int | None) -> dict[str, Any]:
+        """The parameters of a point by name, as `bkbopt.optimizer.vocabulary.Vocabulary` has it."""
+        out = {}
+        for key, value in point.items():
+            _, name, distribution = self._latest[key]
+            out[name] = distribution.to_external_repr(value)
+        return out
+
+
+def _same(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
+    return all(key in left and math.isclose(left[key], value, rel_tol=1e-9) for key, value in right.items())

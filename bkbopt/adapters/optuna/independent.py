@@ -1,0 +1,44 @@
+"""Values of single parameters that no model covers; they depend on the seed, the trial and the storage alone."""
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial
+
+from bkbopt.adapters.optuna.columns import internal_point, key_of, named_parameter
+from bkbopt.search.evaluations import Point
+from bkbopt.spaces.space import Space
+
+__all__ = ["independent_value"]
+
+#: Discrete parameters with more values than this are drawn without a look at what others have.
+MAX_COUNTED = 1024
+
+
+def independent_value(
+    seed: int, trial: FrozenTrial, name: str, distribution: BaseDistribution, others: Sequence[Point]
+) -> float:
+    """A random value in internal form; of a discrete parameter one that completes the fewest points of others.
+
+    Args:
+        seed: of the draw, with the trial's number and the parameter's name.
+        trial: with what it has so far.
+        name: of the parameter.
+        distribution: its values.
+        others: points of other running trials.
+    """
+    rng = np.random.default_rng([seed, trial.number, zlib.crc32(name.encode())])
+    key, (own, parameter) = key_of(name, distribution), named_parameter(name, distribution)
+    n = parameter.n_values
+    if n is not None and n <= MAX_COUNTED:
+        chosen = internal_point(trial.params, trial.distributions)
+        alike = [row[key] for row in others if key in row and all(row.get(k) == v for k, v in chosen.items())]
+        grid = np.array(parameter.internal_values)
+        counts = sum((np.isclose(grid, value, rtol=1e-9, atol=0.0).astype(int) for value in alike), np.zeros(n, int))
+        if counts.any():
+            open_values = grid[counts == counts.min()]
+            return float(open_values[rng.integers(len(open_values))])
+    space = Space(((own, parameter),))
+    return float(space.decode(space.sample(1, rng))[0][own])

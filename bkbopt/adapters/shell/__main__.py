@@ -1,0 +1,7 @@
+"""`python -m bkbopt.adapters.shell`."""
+
+import sys
+
+from bkbopt.adapters.shell.commands import main
+
+sys.exit(main())

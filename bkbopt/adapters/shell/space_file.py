@@ -1,0 +1,92 @@
+"""The search space and the options of an optimizer from a TOML file.
+
+A search space in TOML:
+
+    direction = "minimize"               # options of Optimizer, all of them optional; or directions = [...]
+    # constraints = ["heat"]             # values that come with each trial and must be <= 0
+    seed = 0
+
+    [space]
+    rate = { type = "float", low = 1e-5, high = 1e-1, log = true }
+    width = { type = "int", low = 16, high = 256, step = 16 }
+    kind = ["fast", "slow"]              # choices
+    size = { type = "ordinal", values = ["S", "M", "L"] }
+    depth = { type = "int", low = 1, high = 9, when = { kind = "slow" } }
+    threads = 4                          # a fixed value
+"""
+
+import math
+import os
+import tomllib
+from typing import Any
+
+from bkbopt import Categorical, Float, Int, Ordinal
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["read_space"]
+
+OPTIONS = (
+    "direction",
+    "directions",
+    "constraints",
+    "seed",
+    "n_startup_trials",
+    "surrogate",
+    "acquisition",
+    "beta",
+    "duplicates",
+    "deterministic",
+    "perturbations",
+)
+TYPES: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical, "ordinal": Ordinal}
+NEEDED = {"float": {"low", "high"}, "int": {"low", "high"}, "categorical": {"choices"}, "ordinal": {"values"}}
+BESIDES = {
+    "float": {"log", "step", "when"},
+    "int": {"log", "step", "when"},
+    "categorical": {"when"},
+    "ordinal": {"when"},
+}
+
+
+def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A search space and the options of `Optimizer` from a TOML file; the module's text shows one.
+
+    Raises:
+        ArgumentError: not TOML, no `[space]`, unknown keys, or a parameter that cannot be.
+        ArgumentTypeError: an entry of the wrong type.
+        OSError: the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        try:
+            document = tomllib.load(file)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ArgumentError(f"space: expected a TOML file, got {os.fspath(path)}: {error}.") from None
+    entries = document.pop("space", None)
+    if not isinstance(entries, dict) or not entries:
+        raise ArgumentError(f"space: expected a table [space] with parameters in {os.fspath(path)}, got {entries!r}.")
+    unknown = set(document) - set(OPTIONS)
+    if unknown:
+        raise ArgumentError(f"space: expected options among {OPTIONS}, got {sorted(unknown)}.")
+    return {name: _parameter(name, entry) for name, entry in entries.items()}, document
+
+
+def _parameter(name: str, entry: Any) -> Any:
+    values = entry if isinstance(entry, list) else [entry]
+    if any(isinstance(v, float) and not math.isfinite(v) for v in values):
+        raise ArgumentError(f"parameter {name!r}: expected finite numbers, which JSON can say, got {entry!r}.")
+    if not isinstance(entry, dict):
+        return entry
+    fields = dict(entry)
+    kind = fields.pop("type", None)
+    if kind not in TYPES:
+        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(TYPES)}, got {kind!r}.")
+    needed, besides = NEEDED[kind], BESIDES[kind]
+    if not needed <= set(fields) <= needed | besides:
+        raise ArgumentError(
+            f"parameter {name!r}: expected {sorted(needed)} and no more than {sorted(besides)} besides, "
+            f"got {sorted(fields)}."
+        )
+    try:
+        return TYPES[kind](**fields)
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise type(error)(f"parameter {name!r}: {error}") from None

@@ -1,0 +1,211 @@
+"""What people read from an optimizer: best trials, fronts, predictions, certificates and a page for notebooks."""
+
+import html
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.arrays import as_values
+from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
+from bkbopt.optimizer.trials import COMPLETE, FAIL, Trial, TrialLog
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.designer import Designer, lower_bound
+from bkbopt.search.evaluations import Point
+from bkbopt.search.models import Fantasy
+from bkbopt.search.reports import Recommendation, RegretCertificate
+
+if TYPE_CHECKING:
+    from bkbopt.optimizer.optimizer import Optimizer
+
+__all__ = [
+    "as_html",
+    "best_trial",
+    "certificate",
+    "front",
+    "hypervolume",
+    "prediction",
+    "recommendation",
+    "useful_workers",
+    "width",
+]
+
+#: Trials that a notebook shows.
+SHOWN = 5
+#: Largest sum of leverages in flight, with one: BBKB's batch rule.
+BATCH_BUDGET = 2.0
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+#: A point and its row in the pool to parameters.
+ParamsOf = Callable[[Point, int | None], dict[str, Any]]
+
+
+def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> Array:
+    """Values (n, k), larger is better."""
+    signs = np.array([1.0 if direction == "maximize" else -1.0 for direction in directions])
+    return signs * np.array([trial.values for trial in trials]).reshape(-1, len(directions))
+
+
+def _candidates(log: TrialLog, call: str) -> list[Trial]:
+    found = [trial for trial in log if trial.values and trial.state == COMPLETE]
+    if not found:
+        raise NotReadyError(f"{call}: expected at least one value, got none; call tell first.")
+    feasible = [trial for trial in found if trial.is_feasible]
+    if not feasible:
+        raise NotReadyError(f"{call}: expected at least one feasible trial, got none; recommend names the nearest.")
+    return feasible
+
+
+def best_trial(log: TrialLog, directions: Sequence[str]) -> Trial:
+    """See `Optimizer.best_trial`."""
+    if len(directions) > 1:
+        raise ArgumentError("best_trial: expected a single objective, got several; see best_trials.")
+    feasible = _candidates(log, "best_trial")
+    return feasible[int(_gains(feasible, directions)[:, 0].argmax())]
+
+
+def front(log: TrialLog, directions: Sequence[str]) -> list[Trial]:
+    """See `Optimizer.best_trials`; in order of their ids."""
+    feasible = _candidates(log, "best_trials")
+    Y = _gains(feasible, directions)
+    kept: list[int] = []
+    # In this order nothing is dominated by a later row.
+    for i in np.lexsort((np.arange(len(Y)), -Y.sum(1))):
+        others = Y[kept]
+        if not bool(((others >= Y[i]).all(1) & (others > Y[i]).any(1)).any()):
+            kept.append(int(i))
+    return [feasible[i] for i in sorted(kept)]
+
+
+def hypervolume(log: TrialLog, directions: Sequence[str], reference: Sequence[float]) -> float:
+    """See `Optimizer.hypervolume`."""
+    with extra("botorch"):
+        from botorch.utils.multi_objective.hypervolume import Hypervolume
+
+    point = as_values(reference, len(directions), name="reference")
+    signs = torch.tensor([1.0 if direction == "maximize" else -1.0 for direction in directions], dtype=torch.float64)
+    Y = torch.from_numpy(_gains(front(log, directions), directions))
+    return float(Hypervolume(ref_point=signs * point).compute(Y))
+
+
+def _fantasy(designer: Designer) -> Fantasy:
+    models = designer.trained()
+    return models.fantasy(designer.history, designer.history.X[:0], designer.options.confidence, designer.n_arms())
+
+
+@torch.no_grad()
+def recommendation(designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool]) -> Recommendation:
+    """See `Optimizer.recommend`; `belongs`: whether a point is one of the space as it is now."""
+    fantasy, objective = _fantasy(designer), designer.trained().objectives[0]
+    history = designer.history
+    means = fantasy.means[:, 0]
+    feasible = fantasy.feasible
+    rank = means.masked_fill(~feasible, -torch.inf) if bool(feasible.any()) else -fantasy.lost
+    # Of equal ones a point that was evaluated to its end: the value of a pruned trial is imputed.
+    complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
+    pruned = torch.tensor([key not in complete for key in row_keys(fantasy.known)])
+    rank = torch.where(pruned, rank.nextafter(rank.new_tensor(-torch.inf)), rank)
+    order = torch.argsort(rank, descending=True, stable=True).tolist()
+    pool = designer.problem.pool
+
+    def point_at(x: Tensor) -> Point:
+        # The trials there share their encoded point; the first of them has the parameters.
+        rows = (x == history.X).all(1).nonzero()[:, 0].tolist()
+        return next(e.point for e in map(history.finished.__getitem__, rows) if e.state != FAIL)
+
+    def is_here(x: Tensor) -> bool:
+        return bool(pool.rows_at(x)) if pool is not None else belongs(point_at(x))
+
+    some_feasible = bool(feasible.any())
+    here = (i for i in order if (feasible[i] or not some_feasible) and is_here(fantasy.known[i]))
+    x = fantasy.known[next(here, order[0])]
+    rows = [] if pool is None else pool.rows_at(x)
+    index = int(rows[0]) if len(rows) else None
+    mean, std = objective.predict(x[None])
+    return Recommendation(params_of(point_at(x), index), index, float(mean[0]), float(std[0]))
+
+
+@torch.no_grad()
+def prediction(designer: Designer, X: Tensor) -> tuple[Array, Array]:
+    """See `Optimizer.predict_encoded`."""
+    parts = [objective.predict(X) for objective in designer.trained().objectives]
+    mean, std = (np.stack([part[j].numpy() for part in parts], 1) for j in (0, 1))
+    return (mean[:, 0], std[:, 0]) if len(parts) == 1 else (mean, std)
+
+
+def width(designer: Designer) -> float:
+    """See `Optimizer.beta`."""
+    context = designer.trained().objectives[0].context(designer.n_arms(), designer.history.X[:0])
+    return designer.options.confidence(context)
+
+
+@torch.no_grad()
+def certificate(designer: Designer, params_of: ParamsOf) -> RegretCertificate:
+    """See `Optimizer.regret_certificate`."""
+    fantasy, objective = _fantasy(designer), designer.trained().objectives[0]
+    x, lower = lower_bound(fantasy)
+    upper = max(designer.upper_bound(fantasy), lower)
+    history, pool = designer.history, designer.problem.pool
+    first = int((x == history.X).all(1).nonzero()[0, 0])
+    rows = [] if pool is None else pool.rows_at(x)
+    index = int(rows[0]) if len(rows) else None
+    params = params_of(history.finished[first].point, index)
+    return RegretCertificate(objective.scaler.width(upper - lower), params, index, fantasy.betas[0])
+
+
+@torch.no_grad()
+def useful_workers(designer: Designer, limit: int) -> int:
+    """See `Optimizer.useful_workers`."""
+    history, first = designer.history, max(designer.options.n_startup_trials, 1)
+    models = designer.models
+    if history.n_complete < first or not models.ready:
+        return min(limit, max(first - history.n_complete, 1))
+    surrogate = models.objectives[0].surrogate
+    n = len(history.running)
+    points = [e.point for e in history.running.values()]
+    spent = float(surrogate.posterior(history.encode(points)).leverage.sum()) if n else 0.0
+    wanted = 0
+    while n + wanted < limit and 1.0 + spent <= BATCH_BUDGET:
+        wanted += 1
+        try:
+            suggestions = designer.suggest(wanted)
+        except SpaceExhaustedError:
+            break
+        if len(suggestions) < wanted:
+            break
+        spent += float(surrogate.posterior(history.encode([suggestions[-1].point])).leverage[0])
+    return max(n + wanted, 1)
+
+
+def as_html(opt: "Optimizer") -> str:
+    """See `Optimizer._repr_html_`."""
+    trials = opt.trials
+    states = [trial.state for trial in trials]
+    counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in dict.fromkeys(states)) or "no trials"
+    lines = [f"<b>Optimizer</b> to {', '.join(opt.directions)}: {html.escape(counts)}"]
+    complete = [trial for trial in trials if trial.values and trial.is_feasible]
+    if complete and len(opt.directions) == 1:
+        best, choice = opt.best_trial, opt.recommend()
+        lines.append(f"best value told: {best.value:.6g} (trial {best.id}) at {_shown(best.params)}")
+        lines.append(f"recommended: {choice.mean:.6g} &plusmn; {choice.std:.2g} at {_shown(choice.params)}")
+    elif complete:
+        lines.append(f"Pareto front: {len(opt.best_trials)} trials")
+    names = list(dict.fromkeys(name for trial in trials[-SHOWN:] for name in trial.params))
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", "value", *names])
+    rows = []
+    for trial in trials[-SHOWN:]:
+        values = ", ".join(f"{value:.6g}" for value in trial.values)
+        cells = [str(trial.id), trial.state, values, *(_short(trial.params.get(name, "")) for name in names)]
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""
+    return "<br>".join(lines) + table
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _shown(params: Any) -> str:
+    return html.escape(", ".join(f"{name} = {_short(value)}" for name, value in params.items()))

@@ -1,0 +1,211 @@
+"""What people tell: trials, ids, parameters and tables, with values, as checked reports of single trials."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from bkbopt._support.arrays import as_points, as_values, check_choice
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.arguments import as_names
+from bkbopt.optimizer.trials import Outcome, Trial
+from bkbopt.optimizer.vocabulary import Params
+from bkbopt.spaces.values import as_float, is_missing, is_real
+
+__all__ = ["Report", "reports_of", "trial_id"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of a trial, which is given by its id or by its parameters."""
+
+    target: int | Params
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The arguments of `tell` for many trials; tables are read, nothing else is checked."""
+
+    targets: list[Any]
+    value: Any
+    constraints: Mapping[str, Any]
+    std: Any
+
+
+def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of parameters") -> int:
+    """The id that a trial or an integer stands for."""
+    if isinstance(trial, Trial):
+        return trial.id
+    if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
+        return int(trial)
+    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}.")
+
+
+def reports_of(
+    trial: Any,
+    value: Any,
+    *,
+    n_objectives: int,
+    constraint_names: Sequence[str],
+    constraints: Mapping[str, Any] | None,
+    std: Any,
+    columns: Sequence[str] | None,
+    invalid: str,
+    without_gaps: Callable[[Params], Params],
+) -> tuple[list[Report], bool]:
+    """The reports of a call of `tell`, and whether it was a call for many; see `Optimizer.tell`.
+
+    Raises:
+        ArgumentError: numbers of rows that differ, values that are not finite, unknown names.
+        ArgumentTypeError: anything else.
+    """
+    check_choice("invalid", invalid, ("raise", "fail"))
+    if constraints is not None and not isinstance(constraints, Mapping):
+        raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
+    limits = dict(constraints or {})
+    if value is None and not limits:
+        raise ArgumentTypeError("value: expected a finite number, got None; call fail for a trial without a value.")
+    for name, limit in limits.items():
+        if limit is None:
+            raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
+    is_table = hasattr(trial, "iloc") and hasattr(trial, "columns")
+    many = is_table or (isinstance(trial, list | tuple) and not isinstance(trial, Trial))
+    if columns is not None and not is_table:
+        raise ArgumentTypeError(f"columns: expected with a data frame only, got it with {type(trial).__name__}.")
+    if is_table:
+        told = _from_table(trial, value, limits, std, columns, without_gaps)
+    elif many:
+        told = _Told(list(trial), value, limits, std)
+    else:
+        one, of_std = (
+            None if given is None else [_one(name, given, n_objectives)]
+            for name, given in (("value", value), ("std", std))
+        )
+        told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std)
+    return _checked(told, n_objectives, constraint_names, invalid == "fail"), many
+
+
+def _one(name: str, given: Any, k: int) -> Any:
+    """The value of one trial, or its values."""
+    try:
+        fits = k == 1 or (len(given) == k and not isinstance(given, str | bytes))
+    except TypeError:  # it has no length
+        fits = False
+    if not fits:
+        raise ArgumentError(f"{name}: expected {k} numbers, one for each objective, got {given!r}.")
+    return given
+
+
+def _from_table(
+    frame: Any,
+    value: Any,
+    limits: dict[str, Any],
+    std: Any,
+    columns: Sequence[str] | None,
+    without_gaps: Callable[[Params], Params],
+) -> _Told:
+    if not frame.columns.is_unique:
+        raise ArgumentError(f"trial: expected a data frame with distinct columns, got {list(frame.columns)}.")
+    used: list[str] = []
+
+    def column(name: str, given: Any) -> Any:
+        """A column's values where a name was given."""
+        if isinstance(given, list | tuple) and given and all(isinstance(part, str) for part in given):
+            return list(zip(*(column(name, part) for part in given), strict=True))
+        if not isinstance(given, str):
+            return given
+        if given not in frame.columns:
+            raise ArgumentError(f"{name}: expected one of the columns {list(frame.columns)}, got {given!r}.")
+        used.append(given)
+        return frame[given].tolist()
+
+    value = column("value", value)
+    limits = {name: column("constraints", given) for name, given in limits.items()}
+    std = column("std", std)
+    if columns is not None:
+        unknown = [name for name in as_names("columns", columns) if name not in frame.columns]
+        if unknown:
+            raise ArgumentError(f"columns: expected columns among {list(frame.columns)}, got {unknown}.")
+    chosen = frame[list(columns)] if columns is not None else frame.drop(columns=used)
+    return _Told([without_gaps(row) for row in chosen.to_dict("records")], value, limits, std)
+
+
+def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> list[Report]:
+    n = len(told.targets)
+    unknown = [name for name in told.constraints if name not in names]
+    if unknown:
+        raise ArgumentError(
+            f"constraints: expected names among {tuple(names)}, got {unknown[0]!r}; "
+            "name all constraints when the optimizer is made, with constraints=[...]."
+        )
+    values, valid = _matrix("value", told.value, n, k, fail_invalid)
+    stds, _ = _matrix("std", told.std, n, k, False)
+    if stds is not None and bool((stds < 0.0).any()):
+        raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
+    limits = {}
+    for name, given in told.constraints.items():
+        column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, fail_invalid)
+        assert column is not None
+        limits[name], valid = column[:, 0], valid & fine
+    out = []
+    for i, target in enumerate(told.targets):
+        report = Report(
+            target if isinstance(target, Mapping) else trial_id(target),
+            Outcome(
+                () if values is None else tuple(values[i].tolist()),
+                {name: float(column[i]) for name, column in limits.items()},
+                None if stds is None else tuple(stds[i].tolist()),
+            )
+            if valid[i]
+            else Outcome(),
+        )
+        out.append(report)
+    return out
+
+
+def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[torch.Tensor | None, Any]:
+    """Numbers (n, k) or None, and which rows are finite."""
+    fine = np.ones(n, dtype=bool)
+    if given is None:
+        return None, fine
+    given = _without_gradients(given)
+    if keep_invalid:
+        given = _with_nan(name, given)
+        if given.ndim and len(given) == n:
+            finite = np.isfinite(given)
+            fine, given = finite.all(axis=tuple(range(1, given.ndim))), np.where(finite, given, 0.0)
+    table = as_values(given, n, name=name)[:, None] if k == 1 else as_points(given, k, name=name)
+    if len(table) != n:
+        raise ArgumentError(
+            f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."
+        )
+    return table, fine
+
+
+def _without_gradients(given: Any) -> Any:
+    if isinstance(given, list | tuple):
+        return [_without_gradients(part) for part in given]
+    return given.detach() if isinstance(given, torch.Tensor) else given
+
+
+def _with_nan(name: str, given: Any) -> Any:
+    """Numbers as an array with NaN where one is missing."""
+
+    def numbers(part: Any) -> Any:
+        part = part.tolist() if hasattr(part, "tolist") else part
+        if isinstance(part, list | tuple):
+            return [numbers(one) for one in part]
+        if is_missing(part):
+            return math.nan
+        if not is_real(part):
+            raise ArgumentTypeError(f"{name}: expected real numbers, got {type(part).__name__} among them.")
+        return as_float(part)
+
+    try:
+        return np.array(numbers(given), dtype=np.float64)
+    except ValueError:
+        raise ArgumentError(f"{name}: expected numbers in equal rows, got rows of different lengths.") from None

@@ -1,0 +1,124 @@
+"""Parameters as people write them, to and from points as the search knows them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.search.evaluations import Point
+from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.space import Space
+from bkbopt.spaces.values import is_missing
+
+__all__ = ["Params", "PoolVocabulary", "SpaceVocabulary", "Vocabulary"]
+
+Params = Mapping[str, Any]
+
+
+class Vocabulary(Protocol):
+    """The words of a space or of a pool."""
+
+    def points(self, rows: Sequence[Params]) -> list[Point]:
+        """Points of whole sets of parameters; refuses what does not belong to the space or pool."""
+        ...
+
+    def fixed(self, params: Params) -> Point:
+        """The point of some of the parameters; refuses as `points` does."""
+        ...
+
+    def params(self, point: Point, index: int | None) -> dict[str, Any]:
+        """The parameters of a point, in the row `index` of the pool; of part of a point, those that it has."""
+        ...
+
+    def holds(self, point: Point) -> bool:
+        """Whether the space or pool as it is now has points with these values."""
+        ...
+
+    def without_gaps(self, row: Params) -> Params:
+        """A row of a table without the empty cells of parameters that need not be there."""
+        ...
+
+    def index(self, point: Point, row: Params) -> int | None:
+        """The row of the pool that a point is; None outside of pools, and for arms that are no longer there."""
+        ...
+
+
+@dataclass(frozen=True)
+class SpaceVocabulary:
+    """See `Vocabulary`."""
+
+    space: Space
+
+    def points(self, rows: Sequence[Params]) -> list[Point]:
+        """See `Vocabulary`."""
+        return list(self.space.internal(rows))
+
+    def fixed(self, params: Params) -> Point:
+        """See `Vocabulary`."""
+        return self.space.fixed(params)
+
+    def params(self, point: Point, index: int | None) -> dict[str, Any]:
+        """See `Vocabulary`."""
+        return self.space.external([point])[0]
+
+    def holds(self, point: Point) -> bool:
+        """See `Vocabulary`."""
+        params = self.space.external([point])[0]
+        if len(params) < len(point):
+            return False
+        try:
+            self.space.fixed(params)
+        except ArgumentError:
+            return False
+        return True
+
+    def without_gaps(self, row: Params) -> Params:
+        """See `Vocabulary`."""
+        parameters, conditions = self.space.parameters, self.space.conditions
+
+        def is_gap(name: str, value: Any) -> bool:
+            return name in conditions and is_missing(value) and parameters[name].locate(value) is None
+
+        return {name: value for name, value in row.items() if not is_gap(name, value)}
+
+    def index(self, point: Point, row: Params) -> None:
+        """See `Vocabulary`."""
+        return
+
+
+@dataclass(frozen=True)
+class PoolVocabulary:
+    """See `Vocabulary`."""
+
+    pool: EncodedPool
+
+    def points(self, rows: Sequence[Params]) -> list[Point]:
+        """See `Vocabulary`."""
+        for i, row in enumerate(rows):
+            if not isinstance(row, Mapping):
+                raise ArgumentTypeError(f"params: expected a dict, got {type(row).__name__} in row {i}.")
+        return [self.pool.internal(row) for row in rows]
+
+    def fixed(self, params: Params) -> Point:
+        """See `Vocabulary`."""
+        return self.pool.fixed(params)
+
+    def params(self, point: Point, index: int | None) -> dict[str, Any]:
+        """See `Vocabulary`."""
+        return dict(self.pool.params_of(point) if index is None else self.pool.decode(index))
+
+    def holds(self, point: Point) -> bool:
+        """See `Vocabulary`."""
+        return bool(self.pool.matching(point).any())
+
+    def without_gaps(self, row: Params) -> Params:
+        """See `Vocabulary`."""
+        return row
+
+    def index(self, point: Point, row: Params) -> int | None:
+        """See `Vocabulary`."""
+        rows = self.pool.rows_at(self.pool.encode([point])[0])
+        given = row.get("index") if set(row) == {"index"} else None
+        if given is not None and int(given) in rows:
+            return int(given)
+        return int(rows[0]) if len(rows) else None

@@ -1,0 +1,292 @@
+"""The points that pictures look at, as rows of numbers with a column for each parameter that varies.
+
+| symbol | shape  | units   | meaning                                                                            |
+| ------ | ------ | ------- | ---------------------------------------------------------------------------------- |
+| U      | (n, k) | -       | points: of a space in its own encoding, of a pool as the model sees them           |
+| X      | (n, d) | encoded | the same as the model sees them, which may know further parameters and wider ranges |
+
+A column of a parameter that is not active is ignored; where a picture makes the parameter active, by another value of
+a switch, the column has the value that it then takes: mid-range, or the first choice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer import Optimizer
+from bkbopt.plots.dimensions import FEW, Dimension
+from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.space import Categorical, Ordinal, Space
+from bkbopt.spaces.tables import Columns
+
+__all__ = ["Coordinates", "coordinates_of", "dimension_of", "has_dimensions", "pair_of"]
+
+
+class Coordinates(Protocol):
+    """The coordinates of a space or of a pool."""
+
+    def dimensions(self, n: int) -> list[Dimension]:
+        """All dimensions along which something varies, with at most `n` numbers (listed values are never left out)."""
+        ...
+
+    def center(self, at: Mapping[str, Any] | None) -> Tensor:
+        """The recommended point with `at` in place of some of its parameters, `(k,)`.
+
+        Where the space has moved since it was evaluated, the nearest point that there is now.
+
+        Raises:
+            ArgumentTypeError: `at` is no dict.
+            ArgumentError: `at` names a parameter that is not there or not active, or a value outside of the space.
+            NotReadyError: there are no values yet.
+        """
+        ...
+
+    def inactive(self, name: str, u: Tensor) -> str:
+        """Why a parameter is not active at `u (k,)`; empty where it is."""
+        ...
+
+    def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
+        """At which points all of the dimensions are active, (n,)."""
+        ...
+
+    def encoded(self, U: Tensor) -> Tensor:
+        """The points as the model sees them, `X (n, d)`."""
+        ...
+
+    def sampled(self, n: int, seed: int = 0) -> Tensor:
+        """Points that stand for the space: even in a box, random arms of a pool; `(<= n, k)`.
+
+        Parameters that others are conditional on have the values of the recommended point.
+        """
+        ...
+
+    def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+        """Two samples `(n, k)` of points whose columns are independent of each other, and of the other sample's."""
+        ...
+
+
+@dataclass(frozen=True)
+class _OfSpace:
+    """See `Coordinates`."""
+
+    opt: Optimizer
+    space: Space
+
+    @cached_property
+    def _dimensions(self) -> dict[str, Dimension]:
+        return {dimension.name: dimension for dimension in self.dimensions(2)}
+
+    def dimensions(self, n: int) -> list[Dimension]:
+        """See `Coordinates`."""
+        found = []
+        for j, column in enumerate(self.space.columns):
+            parameter = self.space.parameters[column.name]
+            if isinstance(parameter, Categorical | Ordinal):
+                width = 1.0 if isinstance(parameter, Categorical) else len(parameter.listed) - 1.0
+                found.append(Dimension(column.name, j, parameter.listed, 0.0, width, parameter, is_continuum=False))
+                continue
+            few = column.n_values is not None and column.n_values <= FEW
+            positions = (
+                range(column.n_values or 0) if few else np.unique(parameter.scale.nearest(np.linspace(0.0, 1.0, n)))
+            )
+            values = tuple(parameter.value(position) for position in positions)
+            low, high = (np.log(float(v)) if parameter.log else float(v) for v in (parameter.low, parameter.high))
+            found.append(Dimension(column.name, j, values, low, high - low, None, parameter.log, not few))
+        return found
+
+    def center(self, at: Mapping[str, Any] | None) -> Tensor:
+        """See `Coordinates`."""
+        at = _checked_at(at, self.space.names)
+        for name, value in at.items():
+            parameter = self.space.parameters[name]
+            if parameter.locate(value) is None:
+                raise ArgumentError(f"at: parameter {name!r}: expected {parameter.expected}, got {value!r}.")
+        params = {**self.opt.recommend().params, **at}
+        u = torch.full((self.space.dim,), torch.nan, dtype=torch.float64)
+        for name, dimension in self._dimensions.items():
+            code = float(dimension.codes([params.get(name)])[0])
+            u[dimension.column] = self.space.parameters[name].absent if np.isnan(code) else code
+        u = self.space.snap(u[None])[0]
+        for name in at:
+            reason = self.inactive(name, u)
+            if reason:
+                raise ArgumentError(f"at: expected parameters that are active, but {name!r} is not there: {reason}.")
+        return u
+
+    def inactive(self, name: str, u: Tensor) -> str:
+        """See `Coordinates`."""
+        (params,) = self.space.decode(u[None])
+        if name in params:
+            return ""
+        when = self.space.parameters[name].when or {}
+        needs = " and ".join(f"{parent!r} is {' or '.join(map(repr, values))}" for parent, values in when.items())
+        has = " and ".join(
+            f"{parent!r} is {params[parent]!r}" if parent in params else f"{parent!r} is not active" for parent in when
+        )
+        return f"it is active where {needs}, and here {has}"
+
+    def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
+        """See `Coordinates`."""
+        return np.array([all(d.name in params for d in dimensions) for params in self.space.decode(U)])
+
+    def encoded(self, U: Tensor) -> Tensor:
+        """See `Coordinates`."""
+        return self.opt.encode(self.space.decode(U))
+
+    def sampled(self, n: int, seed: int = 0) -> Tensor:
+        """See `Coordinates`."""
+        U = self._even(self.space.dim, n, seed)[0]
+        if self.space.is_conditional:
+            switches = [d.column for name, d in self._dimensions.items() if name in self.space.switches]
+            U[:, switches] = self.center(None)[switches]
+        return U
+
+    def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+        """See `Coordinates`."""
+        # One sequence in 2 k dimensions: two of them with different scrambles would be correlated.
+        A, B = self._even(2 * self.space.dim, n, seed)
+        return A, B
+
+    def _even(self, dim: int, n: int, seed: int) -> list[Tensor]:
+        """Even samples, `(n, k)` each, with a value for every column, whether its parameter is active or not."""
+        unit = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed).draw(n, dtype=torch.float64)
+        free = Space(tuple((name, replace(parameter, when=None)) for name, parameter in self.space.items))
+        return [free.from_unit(part) for part in unit.split(self.space.dim, dim=1)]
+
+
+@dataclass(frozen=True)
+class _OfPool:
+    """See `Coordinates`."""
+
+    opt: Optimizer
+    pool: EncodedPool
+    columns: Columns
+
+    def dimensions(self, n: int) -> list[Dimension]:
+        """See `Coordinates`."""
+        found = []
+        for j, name in enumerate(self.columns.names):
+            low, width = float(self.columns.low[j]), float(self.columns.width[j])
+            if j in self.columns.choices:
+                listed = Categorical(self.columns.choices[j])
+                found.append(Dimension(name, j, listed.listed, low, width, listed, is_continuum=False))
+            else:
+                raw = np.unique(self.pool.table[:, j].numpy())
+                few = len(raw) <= FEW
+                values = raw if few else np.linspace(raw[0], raw[-1], n)
+                found.append(Dimension(name, j, tuple(values.tolist()), low, width, is_continuum=not few))
+        return [dimension for dimension in found if len(dimension.values) > 1]
+
+    def center(self, at: Mapping[str, Any] | None) -> Tensor:
+        """See `Coordinates`."""
+        at = _checked_at(at, self.pool.names)
+        return self.opt.encode([{**self.opt.recommend().params, **at}])[0]
+
+    def inactive(self, name: str, u: Tensor) -> str:
+        """See `Coordinates`."""
+        return ""
+
+    def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
+        """See `Coordinates`."""
+        return np.ones(len(U), dtype=np.bool_)
+
+    def encoded(self, U: Tensor) -> Tensor:
+        """See `Coordinates`."""
+        return U
+
+    def sampled(self, n: int, seed: int = 0) -> Tensor:
+        """See `Coordinates`."""
+        rows = np.random.default_rng(seed).permutation(len(self.pool))[:n]
+        return self.pool.X[torch.from_numpy(np.sort(rows))]
+
+    def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+        """See `Coordinates`."""
+        rng = np.random.default_rng(seed)
+        A, B = (
+            torch.stack(
+                [column[torch.from_numpy(rng.integers(len(column), size=n))] for column in self.pool.X.T], dim=1
+            )
+            for _ in range(2)
+        )
+        return A, B
+
+
+def coordinates_of(opt: Optimizer) -> Coordinates:
+    """The coordinates of an optimizer's space or pool.
+
+    Raises:
+        ArgumentError: a pool of objects, which have no columns, or nothing varies.
+    """
+    if opt.space is not None:
+        coordinates: Coordinates = _OfSpace(opt, opt.space)
+    else:
+        assert opt.pool is not None
+        if opt.pool.columns is None:
+            raise ArgumentError(
+                "opt: expected a space or a pool with columns, got a pool of objects; there is nothing to vary."
+            )
+        coordinates = _OfPool(opt, opt.pool, opt.pool.columns)
+    if not coordinates.dimensions(2):
+        raise ArgumentError("opt: expected a parameter that varies, but all are fixed.")
+    return coordinates
+
+
+def has_dimensions(opt: Optimizer) -> bool:
+    """Whether there are columns along which something varies."""
+    try:
+        coordinates_of(opt)
+    except ArgumentError:
+        return False
+    return True
+
+
+def dimension_of(coordinates: Coordinates, argument: str, name: str | None, center: Tensor, n: int = 50) -> Dimension:
+    """The dimension of that name; None stands for the only one there is.
+
+    Raises:
+        ArgumentError: there is none of that name that varies, it is not active at the center, or None and there are
+            several.
+    """
+    known = {dimension.name: dimension for dimension in coordinates.dimensions(n)}
+    if name is None and len(known) == 1:
+        name = next(iter(known))
+    if name not in known:
+        raise ArgumentError(f"{argument}: expected one of the parameters {tuple(known)} that vary, got {name!r}.")
+    reason = coordinates.inactive(name, center)
+    if reason:
+        raise ArgumentError(
+            f"{argument}: expected a parameter that is active at the point that is looked at (the recommended one, "
+            f"with `at` where it is given), got {name!r}: {reason}."
+        )
+    return known[name]
+
+
+def pair_of(coordinates: Coordinates, x: str, y: str, center: Tensor, n: int) -> tuple[Dimension, Dimension]:
+    """Two different dimensions, with `n` points along a continuum; more where the other's values are few.
+
+    Raises:
+        ArgumentError: as `dimension_of`, or both are the same.
+    """
+    if x == y:
+        raise ArgumentError(f"y: expected another parameter than x, got {y!r} twice.")
+
+    def pair(n: int) -> tuple[Dimension, Dimension]:
+        return dimension_of(coordinates, "x", x, center, n), dimension_of(coordinates, "y", y, center, n)
+
+    found = pair(n)
+    return found if all(dimension.is_continuum for dimension in found) else pair(3 * n)
+
+
+def _checked_at(at: Mapping[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any]:
+    if at is not None and not isinstance(at, Mapping):
+        raise ArgumentTypeError(f"at: expected a dict of parameters, got {type(at).__name__}.")
+    unknown = set(at or ()) - set(names)
+    if unknown:
+        raise ArgumentError(f"at: expected parameters among {names}, got {sorted(map(str, unknown))}.")
+    return dict(at or {})

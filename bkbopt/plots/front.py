@@ -1,0 +1,73 @@
+"""The Pareto front of two objectives among all trials."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.trials import Trial
+from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["pareto"]
+
+
+def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[str] = ("value 0", "value 1")) -> "Axes":
+    """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
+
+    The line bounds what the front dominates. Under noise the front flatters, as a best value does.
+
+    Args:
+        opt: with two objectives and at least one feasible trial with values.
+        ax: where to draw; None makes a new figure.
+        value_names: of the two axes, with their units.
+
+    Raises:
+        ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
+        ArgumentError: one objective, or more than two.
+        NotReadyError: there is no feasible trial with values yet.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0)
+        >>> told = opt.tell([{"x": 0.1}, {"x": 0.4}, {"x": 0.9}], [[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]])
+        >>> plots.pareto(opt, value_names=("cost", "yield")).get_ylabel()
+        'yield (maximize)'
+    """
+    opt = as_optimizer(opt)
+    if len(opt.directions) != 2:
+        raise ArgumentError(f"opt: expected an optimizer with two objectives, got {len(opt.directions)}.")
+    if isinstance(value_names, str) or len(value_names) != 2 or not all(isinstance(n, str) for n in value_names):
+        raise ArgumentTypeError(f"value_names: expected two names, got {value_names!r}.")
+    front = opt.best_trials
+    best = {trial.id for trial in front}
+    others = [trial for trial in opt.trials if trial.values and trial.id not in best]
+    ax = axes_of(ax)
+    for trials, style in (
+        ([t for t in others if not t.is_feasible], {"marker": "x", "color": ORANGE, "label": "infeasible"}),
+        ([t for t in others if t.is_feasible], {"marker": "o", "color": GREY, "label": "dominated"}),
+    ):
+        if trials:
+            more: Any = style
+            x, y = _places(trials)
+            ax.scatter(x, y, s=20, zorder=2, **more)
+    x, y = _places(front)
+    order = np.argsort(x, kind="stable")
+    # Between two of its trials the front is as good as the one that is better in the first objective.
+    steps: Any = "steps-post" if opt.directions[0] == "minimize" else "steps-pre"
+    ax.plot(x[order], y[order], "o-", color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
+    for which, direction, name in zip("xy", opt.directions, value_names, strict=True):
+        ax.set(**{f"{which}label": f"{name} ({direction})"})
+    ax.grid(alpha=0.3)
+    legend_below(ax, ncols=3)
+    return ax
+
+
+def _places(trials: Sequence[Trial]) -> np.ndarray:
+    """Values of trials, (2, n)."""
+    return np.array([trial.values for trial in trials]).reshape(-1, 2).T

@@ -1,0 +1,223 @@
+"""The branches of a conditional space, as its conditions say or as the trials show.
+
+A *switch* is a discrete parameter whose value decides whether some other parameter is active. A *branch* is one setting
+of all switches, with the parameters that are active then. One model over all columns serves every branch.
+
+Where no space was declared (Optuna's are defined by running) the switches are inferred: a switch then is a discrete
+parameter whose value decides, in all trials so far, whether another one is there. Parameters that come and go for no
+visible reason are proposed in every branch: a proposal that is not used costs nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bkbopt.search.evaluations import Point as Values
+from bkbopt.search.keyed import KeyedSpace
+from bkbopt.spaces.space import Space
+
+__all__ = ["Branch", "Branching", "declared_branches", "switches_of"]
+
+#: A parameter with more different values than this in the trials is no switch.
+MAX_SWITCH_VALUES = 24
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A setting of the switches, and the free columns that come with it.
+
+    Attributes:
+        setting: values of the switches that are there, in internal form.
+        free: keys of the columns that vary.
+        rows: indices of the trials in it.
+    """
+
+    setting: Values
+    free: tuple[str, ...]
+    rows: tuple[int, ...]
+
+
+def switches_of(rows: Sequence[Values], keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
+    """The switch of every conditional key that has one.
+
+    Args:
+        rows: values of the trials, by key.
+        keys: all keys.
+        discrete: those whose values can be switches.
+    """
+    sometimes = [key for key in keys if any(key not in row for row in rows)]
+    if not sometimes:
+        return {}
+    switches: dict[str, str] = {}
+    patterns = [frozenset(row) for row in rows]
+    by_value = {switch: _patterns(rows, patterns, switch) for switch in discrete}
+    for key in sometimes:
+        for switch in sorted(discrete, key=lambda name: (name in sometimes, name)):
+            if switch != key and _decides(by_value[switch], key):
+                switches[key] = switch
+                break
+    return switches
+
+
+def _patterns(
+    rows: Sequence[Values], patterns: Sequence[frozenset[str]], switch: str
+) -> Mapping[float | None, set[frozenset[str]]]:
+    """The sets of keys that occur together with each value of the switch."""
+    found: dict[float | None, set[frozenset[str]]] = {}
+    for row, pattern in zip(rows, patterns, strict=True):
+        found.setdefault(row.get(switch), set()).add(pattern)
+    return found
+
+
+def _decides(patterns: Mapping[float | None, set[frozenset[str]]], key: str) -> bool:
+    if len(patterns) > MAX_SWITCH_VALUES:
+        return False
+    # A switch that is absent itself must take the key with it: a parent does not appear without its parent.
+    absent = any(key in pattern for pattern in patterns.get(None, ()))
+    return not absent and all(len({key in pattern for pattern in found}) == 1 for found in patterns.values())
+
+
+@dataclass(frozen=True)
+class Branching:
+    """What the trials show of the switches; made by `of`.
+
+    Attributes:
+        keys: of all columns that may be proposed.
+        discrete: the possible values of those that may be switches.
+        switches: the switch of each conditional key.
+        comes_with: values of its switch that a conditional key was seen with.
+        members: rows of each setting of all switches, in the order of `names`; None for one that is not there.
+    """
+
+    keys: tuple[str, ...]
+    discrete: Mapping[str, Sequence[float]]
+    switches: Mapping[str, str]
+    comes_with: Mapping[str, set[float]]
+    members: Mapping[tuple[float | None, ...], Sequence[int]]
+
+    @classmethod
+    def of(cls, rows: Sequence[Values], keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
+        """Read the values of the trials, by key."""
+        switches = switches_of(rows, keys, list(discrete))
+        names = sorted(set(switches.values()))
+        members: dict[tuple[float | None, ...], list[int]] = {}
+        for i, row in enumerate(rows):
+            members.setdefault(tuple(row.get(name) for name in names), []).append(i)
+        comes_with = {
+            key: {row[switch] for row in rows if switch in row and key in row} for key, switch in switches.items()
+        }
+        return cls(tuple(keys), discrete, switches, comes_with, members)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The switches, sorted."""
+        return sorted(set(self.switches.values()))
+
+    @cached_property
+    def seen(self) -> list[Branch]:
+        """The branches that trials were in and can be in still, the most visited first."""
+        found = [
+            self._branch({name: v for name, v in zip(self.names, values, strict=True) if v is not None}, at)
+            for values, at in self.members.items()
+        ]
+        return sorted(filter(self._is_possible, found), key=lambda branch: -len(branch.rows))
+
+    def branches(self, most: int) -> list[Branch]:
+        """One branch for each switch value that no trial had, and the `most` visited of those that were seen."""
+        rows = tuple(i for at in self.members.values() for i in at)
+        # Ranges that moved may leave no combination of switches that was seen: then these vary like the rest.
+        return self._unseen() + self.seen[:most] or [Branch({}, self.keys, tuple(sorted(rows)))]
+
+    def crossings(self, branch: Branch) -> list[Branch]:
+        """The branches next to this one that no trial was in: one switch has another value that was seen elsewhere."""
+        settings = [seen.setting for seen in self.seen]
+        out = []
+        for name in branch.setting:
+            for value in self.discrete[name]:
+                host = next((setting for setting in settings if setting.get(name) == value), None)
+                if value == branch.setting[name] or host is None:
+                    continue
+                # What stands under the switch goes with its value; the rest stays as it is.
+                kept = {key: v for key, v in branch.setting.items() if not self._is_under(key, name)}
+                under = {key: v for key, v in host.items() if self._is_under(key, name)}
+                setting = {**kept, **under, name: value}
+                if setting not in settings:
+                    out.append(self._branch(setting, ()))
+        return out
+
+    def _branch(self, setting: Values, rows: Sequence[int]) -> Branch:
+        free = [
+            key
+            for key in self.keys
+            if key not in self.names
+            and (key not in self.switches or setting.get(self.switches[key]) in self.comes_with[key])
+        ]
+        return Branch(setting, tuple(free), tuple(rows))
+
+    def _unseen(self) -> list[Branch]:
+        """What comes with a value that no trial had is not known, so nothing that the switch decides does."""
+        out = []
+        for name in self.names:
+            at = self.names.index(name)
+            values = {setting[at] for setting in self.members}
+            host = next((branch for branch in self.seen if name in branch.setting), None)
+            for value in self.discrete[name]:
+                if value in values:
+                    continue
+                if name not in self.switches:
+                    free = tuple(key for key in self.keys if key not in self.switches and key != name)
+                    out.append(Branch({name: value}, free, ()))
+                elif host is not None:
+                    kept = {key: v for key, v in host.setting.items() if not self._is_under(key, name)}
+                    out.append(self._branch({**kept, name: value}, ()))
+        return out
+
+    def _is_under(self, key: str, switch: str) -> bool:
+        """Whether the switch decides over the key, or over its switch."""
+        above = self.switches.get(key)
+        return above is not None and (above == switch or self._is_under(above, switch))
+
+    def _is_possible(self, branch: Branch) -> bool:
+        """Whether no switch has a value that its range has lost, or never had."""
+        return all(
+            any(math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12) for other in self.discrete[name])
+            for name, value in branch.setting.items()
+        )
+
+
+def declared_branches(
+    at: KeyedSpace, space: Space, rows: Sequence[Values], limit: int, rng: np.random.Generator
+) -> list[Branch]:
+    """The branches of a space that states its conditions: all, or those most tried and `limit` random ones.
+
+    Args:
+        at: the space by column keys.
+        space: the same by names.
+        rows: values of the trials, by key.
+        limit: of branches.
+        rng: of the random ones.
+    """
+    if not at.conditions:
+        return [Branch({}, tuple(at.parameters), tuple(range(len(rows))))]
+    switches = at.switches
+    members: dict[tuple[tuple[str, float], ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        members.setdefault(tuple((key, row[key]) for key in switches if key in row), []).append(i)
+    settings = space.settings(limit)
+    if settings is None:
+        most = sorted(members, key=lambda key: -len(members[key]))[:limit]
+        settings = [*map(dict, most), *(_random_setting(at, rng) for _ in range(limit))]
+    out = {}
+    for setting in settings:
+        key = tuple((switch, setting[switch]) for switch in switches if switch in setting)
+        free = tuple(name for name in at.may_be_active(setting) if name not in setting)
+        out[key] = Branch(dict(key), free, tuple(members.get(key, ())))
+    return list(out.values())
+
+
+def _random_setting(at: KeyedSpace, rng: np.random.Generator) -> dict[str, float]:
+    values = {key: at.parameters[key].internal_values for key in at.switches}
+    return at.active({key: own[rng.integers(len(own))] for key, own in values.items()})

@@ -1,0 +1,271 @@
+"""What a suggestion maximises: the acquisition function on one model, or a score over several.
+
+| symbol   | shape  | units | meaning                                                            |
+| -------- | ------ | ----- | ------------------------------------------------------------------ |
+| X        | (n, d) | enc.  | encoded points                                                     |
+| mean, sd | (n,)   | y     | posterior of one quantity, larger is better; y standardised        |
+| bound    | -      | y     | the constraint's zero on that scale; feasible where it is exceeded |
+
+With one objective and no constraint the criterion is the acquisition function that the user named. With constraints it
+is the logarithm of the expected improvement plus the logarithms of the probabilities that they hold (Gardner et al.
+2014): as the best feasible region is used up its improvement falls without limit, and regions whose feasibility is in
+doubt become worth a trial. Upper bounds with a penalty did worse: with optimistic constraints four trials in five lay
+just outside, with the probability alone searches stayed in the first region. With several objectives the score is
+what the vector of upper bounds adds to the hypervolume (see `pareto.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import Kernel
+from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.model import Model, Predictor
+from bkbopt.search.acquisition import UCB, Acquisition, LogEI
+from bkbopt.search.pareto import Improvement
+from bkbopt.search.pool_maximizer import PoolMaximizer
+
+__all__ = ["ACQUISITIONS", "AcquisitionRule", "Combined", "Constraint", "Crashes", "Criterion", "UpperBound", "rule_of"]
+
+#: Smallest standard deviation of a constraint, on values with a standard deviation of one: below it a probability has
+#: no slope to follow. Twice as much is kept as a distance from an edge, or half of the trials there would be outside.
+CONSTRAINT_FLOOR = 1e-3
+#: What a score loses where a trial is expected to fail: more than any logarithm of an improvement differs by.
+CRASH_PENALTY = 1e6
+#: Successes that bound the neighbourhood of a failure.
+N_NEAREST = 32
+#: Weight of the objective while no feasible point is known.
+FEASIBILITY_FIRST = 0.01
+
+
+class Criterion(Protocol):
+    """A score of encoded points, larger is better."""
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Scores `(n,)` of the points `X (n, d)`; differentiable."""
+        ...
+
+    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+        """The row of a pool with the largest score, none of `excluded (A,)`."""
+        ...
+
+    @property
+    def sample(self) -> Callable[[Tensor, np.random.Generator], Tensor] | None:
+        """Scores of candidates from one joint posterior sample; None where the score is a function to climb."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """An acquisition function of one model's posterior."""
+
+    model: Model
+    acquisition: Acquisition
+
+    @cached_property
+    def _predict(self) -> Predictor:
+        return self.model.collapse()
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return self.acquisition(*self._predict(X))
+
+    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+        return _largest(self.acquisition(*search.scan(self.model)), excluded)
+
+    @property
+    def sample(self) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class UpperBound(_Scored):
+    """The upper confidence bound, whose argmax over a pool is exact and lazy."""
+
+    acquisition: UCB
+
+    @classmethod
+    def over(cls, model: Model, beta: float) -> "UpperBound":
+        """The bound mean + beta sd of a model."""
+        return cls(model, UCB(beta))
+
+    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+        """See `Criterion`."""
+        return search.argmax(self.model, self.acquisition.beta, excluded).index
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """Thompson sampling: one joint posterior sample over the candidates."""
+
+    model: Model
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return self.model(X)[0]
+
+    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+        return _largest(search.thompson(self.model, rng), excluded)
+
+    def sample(self, X: Tensor, rng: np.random.Generator) -> Tensor:
+        """Scores `(n,)` of the points `X (n, d)`."""
+        mean, _ = self.model(X)
+        L = safe_cholesky(self.model.covariance(X))
+        return mean + L @ torch.as_tensor(rng.standard_normal(len(X)))
+
+
+@dataclass(frozen=True)
+class AcquisitionRule:
+    """A named acquisition function, or the user's own.
+
+    Attributes:
+        name: "ucb", "logei", "thompson" or "custom".
+        build: model, beta and incumbent (the best posterior mean of an observed point, y) to a criterion.
+    """
+
+    name: str
+    build: Callable[[Model, float, float], Criterion]
+
+
+def _build_ucb(model: Model, beta: float, _: float) -> Criterion:
+    return UpperBound.over(model, beta)
+
+
+def _build_logei(model: Model, _: float, incumbent: float) -> Criterion:
+    return _Scored(model, LogEI(incumbent))
+
+
+def _build_thompson(model: Model, _beta: float, _incumbent: float) -> Criterion:
+    return _Sampled(model)
+
+
+@dataclass(frozen=True)
+class _BuildCustom:
+    """The user's own acquisition function."""
+
+    acquisition: Acquisition
+
+    def __call__(self, model: Model, beta: float, incumbent: float) -> Criterion:
+        return _Scored(model, self.acquisition)
+
+
+#: The rules that users name.
+ACQUISITIONS = {
+    "ucb": AcquisitionRule("ucb", _build_ucb),
+    "logei": AcquisitionRule("logei", _build_logei),
+    "thompson": AcquisitionRule("thompson", _build_thompson),
+}
+
+
+def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
+    """The rule of a name in `ACQUISITIONS`, or of a callable of mean and variance."""
+    if isinstance(acquisition, str):
+        return ACQUISITIONS[acquisition]
+    return AcquisitionRule("custom", _BuildCustom(acquisition))
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A constraint's model, and where its zero is."""
+
+    model: Model
+    bound: float
+
+    @cached_property
+    def _predict(self) -> Predictor:
+        return self.model.collapse()
+
+    def log_probability(self, X: Tensor) -> Tensor:
+        """Logarithm of the probability that the constraint holds at the points `X (n, d)`, (n,), <= 0."""
+        mean, variance = self._predict(X)
+        sd = variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()
+        return torch.special.log_ndtr((mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd)
+
+
+@dataclass(frozen=True)
+class Crashes:
+    """Where trials failed: points that are more like a failure than like any success are not proposed.
+
+    A success between a failure and a point opens the way to it, so that a search approaches an edge by bisection.
+    What is alike is measured by the prior correlation under the objective's kernel.
+
+    Attributes:
+        kernel: of the objective.
+        failures: (f, d) points that failed and never gave a value.
+        successes: (s, d) points with a value, those nearest to the failures.
+    """
+
+    kernel: Kernel
+    failures: Tensor
+    successes: Tensor
+
+    @classmethod
+    def among(cls, kernel: Kernel, failures: Tensor, known: Tensor) -> "Crashes":
+        """Of all `failures (f, d)`, with the `N_NEAREST` most similar of the `known (u, d)` points of each."""
+        nearest = _correlation(kernel, failures, known).topk(min(N_NEAREST, len(known)), dim=1).indices
+        return cls(kernel, failures, known[torch.unique(nearest)])
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Which of the points `X (n, d)` are more like a failure, (n,)."""
+        with torch.no_grad():
+            near_failure = _correlation(self.kernel, X, self.failures).amax(1)
+            return near_failure > _correlation(self.kernel, X, self.successes).amax(1)
+
+
+def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:
+    return kernel(A, B) / (kernel.diag(A)[:, None] * kernel.diag(B)).sqrt()
+
+
+@dataclass(frozen=True)
+class Combined:
+    """The score of several objectives or under constraints; see the module's text.
+
+    Attributes:
+        objectives: models with their confidence widths.
+        constraints: of the outcome, and of failing.
+        improvement: over the front; None with a single objective.
+        incumbent: the best posterior mean of a feasible point; None where none is known, and feasibility comes first.
+        crashes: where trials failed; None where none did, and for suggestions that may go there.
+    """
+
+    objectives: Sequence[tuple[Model, float]]
+    constraints: Sequence[Constraint]
+    improvement: Improvement | None
+    incumbent: float | None
+    crashes: Crashes | None = None
+
+    @cached_property
+    def _predictors(self) -> list[Predictor]:
+        return [model.collapse() for model, _ in self.objectives]
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """See `Criterion`."""
+        posteriors = [predict(X) for predict in self._predictors]
+        feasible = X.new_zeros(len(X))
+        for constraint in self.constraints:
+            feasible = feasible + constraint.log_probability(X)
+        if self.crashes is not None:
+            feasible = feasible - CRASH_PENALTY * self.crashes(X)
+        if self.improvement is None and self.incumbent is not None:
+            return LogEI(self.incumbent)(*posteriors[0]) + feasible
+        bounds = [UCB(beta)(*posterior) for posterior, (_, beta) in zip(posteriors, self.objectives, strict=True)]
+        if self.improvement is not None:
+            return self.improvement(torch.stack(bounds, 1)) + feasible
+        return FEASIBILITY_FIRST * bounds[0] + feasible
+
+    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+        """See `Criterion`."""
+        size = max(model.features.size for model, _ in self.objectives)
+        return _largest(search.scores(self, size), excluded)
+
+    @property
+    def sample(self) -> None:
+        """See `Criterion`."""
+        return None
+
+
+def _largest(scores: Tensor, excluded: Tensor) -> int:
+    return int(scores.masked_fill(excluded, -torch.inf).argmax())

@@ -1,0 +1,404 @@
+"""The designer: what to evaluate next, as a function of the problem, the options, a seed and a log of trials.
+
+A designer is told of trials by `update`, in any order, and gives points by `suggest`. A new designer that is given the
+same log suggests the same, to the last bit: trials are learnt in the order of their completion, hyper-parameters are
+fitted at fixed numbers of them, and every suggestion has random numbers of its own that follow from the seed and the
+number of its trial. Whatever a designer remembers is a cache. Nothing in it knows of files, of Optuna, or of what
+people type.
+
+Three kinds of suggestion:
+
+- *start-up*: a quasi-random point, until there are `n_startup_trials` values;
+- *global*: the maximiser of the criterion (see `criteria.py`) under the models of all data;
+- *coordinate perturbation*: from the best known point x* the best of a few random points that differ from x* in one
+  parameter.
+
+A posterior that has seen one basin at length and the rest of the space here and there is sure that nothing is better
+elsewhere: in most of the space it has only its prior to go by, and the best values found lie several prior standard
+deviations up. On functions with many basins such a search settles in a good one. The basins of a black box are often
+shifted in one or a few parameters only, and a perturbation that lands in a better one is noticed by the global steps at
+once. Trial t is a perturbation where the whole part of 3 sqrt(t) grows, past the first 50: about 9 times in 100
+trials, 74 in 1,000, and their share of the regret goes to zero. Where a parameter has few values they begin after 10
+trials: a search that likes one of the values has no reason to try the next.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.threads import small_work
+from bkbopt.confidence import Confidence, Practical
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
+from bkbopt.search.candidates import GRID_LIMIT, TRIES, CandidateSet, Choice, PoolCandidates, candidates_of
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule
+from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
+from bkbopt.search.history import History
+from bkbopt.search.keyed import keyed
+from bkbopt.search.models import Fantasy, Models
+from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.regions import region_of, regions_of
+from bkbopt.search.reports import Diagnostics
+from bkbopt.search.startup import startup_point
+from bkbopt.spaces.space import Space
+
+__all__ = ["Designer", "Options", "perturbation_is_due"]
+
+#: No perturbations in the first trials, when the global search itself goes everywhere; and in how many where a
+#: parameter has few values.
+FIRST_PERTURBATION, FIRST_PERTURBATION_OF_CHOICES = 50, 10
+#: About PERTURBATIONS * sqrt(t) perturbations in t trials.
+PERTURBATIONS = 3.0
+#: Candidate sets that are kept, with the bounds of their points.
+KEPT = 8
+#: Observed points that lower confidence bounds are compared at.
+N_LOWER = 64
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a designer works.
+
+    Attributes:
+        models: of all quantities.
+        n_startup_trials: values before the models take over.
+        rule: the acquisition function.
+        confidence: schedule of beta.
+        avoid_duplicates: whether no point of a discrete set is proposed twice.
+        repeat_when_exhausted: whether points of a discrete set are proposed again once all have been proposed or have
+            failed; if not, that is an error.
+        perturbations: whether some suggestions are coordinate perturbations.
+    """
+
+    models: ModelOptions
+    n_startup_trials: int = 10
+    rule: AcquisitionRule = ACQUISITIONS["ucb"]
+    confidence: Confidence = field(default_factory=Practical)
+    avoid_duplicates: bool = False
+    repeat_when_exhausted: bool = False
+    perturbations: bool = True
+
+
+class Designer:
+    """Suggests points; see the module's text.
+
+    Args:
+        problem: what is optimized.
+        options: how.
+        seed: of everything random, a whole number >= 0.
+    """
+
+    def __init__(self, problem: Problem, options: Options, seed: int) -> None:
+        self.options, self.seed = options, seed
+        self.history = History(problem)
+        self._models: Models | None = None
+        self._pool: PoolCandidates | None = None
+        self._candidates: dict[object, CandidateSet] = {}
+
+    @property
+    def problem(self) -> Problem:
+        """What is optimized."""
+        return self.history.problem
+
+    def set_problem(self, problem: Problem) -> None:
+        """Another space or pool from here on; what was learnt stays."""
+        if self.history.set_problem(problem):
+            self._models = None
+        self._pool, self._candidates = None, {}
+
+    # -- the two verbs -----------------------------------------------------------------------------------------------
+
+    def update(self, evaluations: Iterable[Evaluation]) -> None:
+        """Take in trials of the log: finished, failed and running ones, in any order; known ones change nothing."""
+        self.history.update(evaluations)
+
+    def suggest(
+        self,
+        count: int = 1,
+        *,
+        number: int | None = None,
+        fixed: Point | None = None,
+        space: Space | None = None,
+        attempt: int = 0,
+        seed: int | None = None,
+        quasi_random: bool = False,
+    ) -> list[Suggestion]:
+        """Points for the trials `number`, `number` + 1, ...; each counts as running for those after it.
+
+        Args:
+            count: how many; fewer come back where a discrete set has no more.
+            number: of the first trial, by default the next after all known ones. A running trial of that number is
+                the one that is suggested for, and does not count as running.
+            fixed: values that are held, by column key in internal form.
+            space: what may vary, where the problem has no space of its own; names are those of the user.
+            attempt: another one gives another point for the same trial.
+            seed: of this suggestion, by default that of the designer.
+            quasi_random: whether to suggest a start-up point in any case.
+
+        Raises:
+            SpaceExhaustedError: nothing is left to propose.
+        """
+        if number is None:
+            number = max([-1, *self.history.running, *(e.number for e in self.history.finished)]) + 1
+        request = Request(
+            number,
+            self.problem.space if space is None else space,
+            fixed or {},
+            tuple(e.point for n, e in sorted(self.history.running.items()) if n != number),
+            (self.seed if seed is None else seed, attempt),
+        )
+        out: list[Suggestion] = []
+        for _ in range(count):
+            try:
+                out.append(self._suggest(request, quasi_random))
+            except SpaceExhaustedError:
+                if not out:
+                    raise
+                break
+            request = replace(request, number=request.number + 1, running=(*request.running, out[-1].point))
+        return out
+
+    def complete(self, point: Point, number: int) -> Suggestion:
+        """The point that trial `number` is to have, where `point` gives some or all of its values.
+
+        Raises:
+            SpaceExhaustedError, ArgumentError: no point with these values is left to propose, or is feasible.
+        """
+        whole = self.whole(point)
+        if whole is None:
+            return self.suggest(1, number=number, fixed=point)[0]
+        diagnostics = Diagnostics(trial=number, t=self.history.n_complete)
+        return Suggestion(number, whole[0], whole[1], diagnostics)
+
+    def whole(self, point: Point) -> tuple[Point, int | None] | None:
+        """The only point with these values and its row in the pool; None where others have them too."""
+        pool, space = self.problem.pool, self.problem.space
+        if pool is not None:
+            rows = torch.nonzero(pool.matching(point))[:, 0]
+            return (pool.point(int(rows[0])), int(rows[0])) if len(rows) == 1 else None
+        assert space is not None
+        at = keyed(space)
+        single = {key: p.internal_values[0] for key, p in at.parameters.items() if p.n_values == 1}
+        every = at.active({**single, **point})
+        return (every, None) if set(at.may_be_active(every)) <= set(every) else None
+
+    def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
+        diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)
+        with torch.no_grad():
+            if quasi_random or not self.has_models:
+                choice = self._start_up(request)
+            else:
+                with small_work():
+                    choice, diagnostics = self._search(self.models, request, diagnostics)
+        return Suggestion(request.number, choice.point, choice.index, diagnostics)
+
+    # -- models ------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_models(self) -> bool:
+        """Whether suggestions come from models: there are enough values."""
+        return self.history.n_complete >= max(self.options.n_startup_trials, 1) and self.models.ready
+
+    @property
+    def models(self) -> Models:
+        """The models of all data, up to date. They may not be ready: see `Models.ready`."""
+        models, self._models = self._models, None  # an interrupted update is not gone on with, but begun anew
+        if models is None:
+            models = Models(self.options.models, self.seed, max(self.options.n_startup_trials, 1))
+        models.follow(self.history)
+        self._models = models
+        return models
+
+    def trained(self) -> Models:
+        """The models of all data, also before the start-up trials are over: those of the first value on."""
+        models = self.models
+        for first in (1, len(self.history.finished)):  # where no row up to a mark has a value, those of all rows
+            if not models.ready:
+                models = Models(self.options.models, self.seed, first)
+                models.follow(self.history)
+        return models
+
+    def n_arms(self, space: Space | None = None) -> int | None:
+        """Number of points where they are listed."""
+        if self.problem.pool is not None:
+            return len(self.problem.pool.X)
+        space = self.problem.space if space is None else space
+        if space is None or space.is_conditional or not space.is_discrete or space.cardinality > GRID_LIMIT:
+            return None
+        return int(space.cardinality)
+
+    def upper_bound(self, fantasy: Fantasy) -> float:
+        """The largest upper confidence bound of the first objective: exact over a pool, else as a search finds it."""
+        model, beta = fantasy.models[0], fantasy.betas[0]
+        good = fantasy.incumbents(torch.arange(len(fantasy.known)))
+        if self.problem.pool is not None:
+            return self._pool_candidates({}).upper_bound(model, beta, good)
+        assert self.problem.space is not None
+        rng = np.random.default_rng(0)  # a report has random numbers of its own
+        regions = regions_of(self.history, self.problem.space, {}, rng)
+        return max(candidates_of(region.embedding, None).upper_bound(model, beta, good) for region in regions)
+
+    # -- start-up ----------------------------------------------------------------------------------------------------
+
+    def _start_up(self, request: Request) -> Choice:
+        closed, tried = self._closed_points()
+        running = list(request.running)
+        levels = [[*closed, *running, *tried], [*closed, *running], closed]
+        if self.options.repeat_when_exhausted:
+            levels = [*levels[:2], running, []]
+        space, rng = request.space, request.rng()
+        for points in levels:
+            if self.problem.pool is not None:
+                choice = self._pool_candidates(request.fixed).random(rng, self.history.encode(list(points)))
+            else:
+                assert space is not None
+                choice = startup_point(space, request, points, self.problem.feasible)
+            if choice is not None:
+                return choice
+        raise self._exhausted(space is None or space.is_discrete)
+
+    def _closed_points(self) -> tuple[list[Point], list[Point]]:
+        """Points that may not be proposed again, and others that were tried."""
+        finished = self.history.finished
+        if self.options.avoid_duplicates:
+            return [e.point for e in finished] + [e.point for e in self.history.running.values()], []
+        failed = [e.point for e in finished if e.state == "FAIL"]
+        return failed, [e.point for e in finished if e.state != "FAIL"]
+
+    # -- searching ---------------------------------------------------------------------------------------------------
+
+    def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
+        options = self.options
+        pending = self.history.encode(list(request.running))
+        fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
+        for candidates, good in self._places(fantasy, request):
+            found = self._choose(models, fantasy, candidates, good, request)
+            if found is not None:
+                break
+        else:
+            raise self._exhausted(candidates.is_discrete)
+        choice, perturbed = found
+        first = models.objectives[0]
+        diagnostics = replace(
+            diagnostics,
+            m=len(first.surrogate.inducing),
+            effective_dimension=first.surrogate.effective_dimension(),
+            beta=fantasy.betas[0],
+            noise_sd=first.noise_sd,
+        )
+        open_to_all = not (options.avoid_duplicates and candidates.is_discrete)
+        whole = open_to_all and not (perturbed or len(pending) or request.fixed)
+        if options.rule.name == "ucb" and fantasy.is_plain and whole:
+            mean, variance = fantasy.models[0](choice.x[None])
+            gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - lower_bound(fantasy)[1]
+            diagnostics = replace(diagnostics, regret_bound=first.scaler.width(max(gap, 0.0)))
+        return choice, diagnostics
+
+    def _places(self, fantasy: Fantasy, request: Request) -> Iterator[tuple[CandidateSet, Tensor]]:
+        """Sets to search, each with known points to start from: the best first, others in case it is exhausted."""
+        if self.problem.pool is not None:
+            every = torch.arange(len(fantasy.known))
+            yield self._pool_candidates(request.fixed), fantasy.incumbents(every)
+            return
+        criterion = fantasy.criterion(self.options.rule)
+        exhausted: list[object] = []
+        while (region := region_of(self.history, request, fantasy, criterion, exhausted)) is not None:
+            key = (self.history.version, region.key)
+            if key not in self._candidates:
+                if len(self._candidates) >= KEPT:
+                    self._candidates.pop(next(iter(self._candidates)))
+                self._candidates[key] = candidates_of(region.embedding, self.problem.feasible)
+            yield self._candidates[key], fantasy.incumbents(region.members(self.history.encoding, fantasy.known))
+            exhausted.append(region.key)
+
+    def _pool_candidates(self, fixed: Point) -> PoolCandidates:
+        pool = self.problem.pool
+        assert pool is not None
+        if self._pool is None:
+            self._pool = PoolCandidates(pool, self.problem.feasible)
+        return self._pool.restricted(pool.matching(fixed)) if fixed else self._pool
+
+    def _choose(
+        self, models: Models, fantasy: Fantasy, candidates: CandidateSet, good: Tensor, request: Request
+    ) -> tuple[Choice, bool] | None:
+        """The choice, and whether it is a coordinate perturbation; None where nothing is left to propose."""
+        rng = request.rng()
+        options = self.options
+        criterion = fantasy.criterion(options.rule)
+        perturbs = options.perturbations and options.models.fit and options.rule.name != "thompson"
+        perturbs = perturbs and len(fantasy.models) == 1 and len(good) > 0
+        closed = self._closed(fantasy, candidates)
+        levels = [torch.cat([closed, fantasy.pending]), closed]
+        if options.repeat_when_exhausted:
+            levels = [levels[0], fantasy.pending, closed[:0]]
+        exact = candidates.n_arms is not None and criterion.sample is None
+        if exact and options.models.fit and all(quantity.is_found_noiseless for quantity in models.objectives):
+            # The argmax over the rest is that of the second look below, so one look is enough.
+            levels = [torch.cat([levels[0], fantasy.known]), *levels]
+        for taken in levels:
+            if perturbs and perturbation_is_due(request.number, candidates.has_choices):
+                choice = candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
+                if choice is not None:
+                    return choice, True
+            choice = candidates.best(criterion, good, rng, taken)
+            if choice is not None and self._repeats_in_vain(models, fantasy, candidates, choice):
+                untried = torch.cat([taken, fantasy.known])
+                choice = candidates.best(criterion, good, rng, untried) or candidates.random(rng, untried) or choice
+            choice = choice or candidates.random(rng, taken)
+            if choice is not None:
+                return choice, False
+        return None
+
+    def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
+        """Encoded points of a discrete set that are not to be proposed again, (c, d)."""
+        X = self.history.X
+        if not candidates.is_discrete:
+            return X[:0]
+        if self.options.avoid_duplicates:
+            running = self.history.encode([e.point for e in self.history.running.values()])
+            return torch.cat([X, running, fantasy.pending])
+        return self.history.failures()
+
+    def _repeats_in_vain(self, models: Models, fantasy: Fantasy, candidates: CandidateSet, choice: Choice) -> bool:
+        """Whether the choice was evaluated before, and a second value would be the same."""
+        if not (candidates.is_discrete and self.options.models.fit):
+            return False
+        if not bool((fantasy.known == choice.x).all(1).any()):
+            return False
+        return not any(quantity.is_noisy() for quantity in models.objectives)
+
+    def _exhausted(self, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
+        if self.problem.pool is not None:
+            return SpaceExhaustedError(
+                f"pool: all {len(self.problem.pool.X)} arms have been proposed, have failed or are infeasible; "
+                'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
+            )
+        if is_discrete:
+            return SpaceExhaustedError(
+                "space: all points have been proposed, have failed or are infeasible; "
+                'stop here, or allow repeats with duplicates="allow".'
+            )
+        return ArgumentError(
+            f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
+            "check the constraint, or narrow the space to where it can hold."
+        )
+
+
+def perturbation_is_due(number: int, choices: bool) -> bool:
+    """Whether trial `number` is a coordinate perturbation; `choices`: whether a parameter has few values."""
+    first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
+    share = PERTURBATIONS
+    return number > first and math.floor(share * number**0.5) > math.floor(share * (number - 1) ** 0.5)
+
+
+def lower_bound(fantasy: Fantasy) -> tuple[Tensor, float]:
+    """The known point `(d,)` with the largest lower confidence bound of the first objective, and that bound."""
+    means = fantasy.means[:, 0]
+    X = fantasy.known[means.topk(min(N_LOWER, len(means))).indices]
+    mean, variance = fantasy.models[0](X)
+    bounds = mean - fantasy.betas[0] * variance.sqrt()
+    i = int(bounds.argmax())
+    return X[i], float(bounds[i])

@@ -1,0 +1,103 @@
+"""Trials as the search sees them, and the problem that they belong to."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bkbopt.search.reports import Diagnostics
+from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.space import Space
+
+__all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
+
+RUNNING, COMPLETE, PRUNED, FAIL = "RUNNING", "COMPLETE", "PRUNED", "FAIL"
+
+#: Values of the active parameters by column key, in internal form (see `bkbopt.spaces.encoding`).
+Point = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One trial of a log.
+
+    Attributes:
+        number: of the trial, from 0 on.
+        state: `RUNNING`, `COMPLETE`, `PRUNED` or `FAIL`.
+        point: what is, or was, evaluated.
+        space: the ranges that the point was proposed from; None over a pool.
+        order: time of completion, then the number. Finished trials are learnt in this order.
+        values: one for each objective, in the user's units; may be infinite; empty where there is none.
+        stds: known standard deviations of the values' noise, user's units; None where the noise is fitted.
+        intermediate: last intermediate value of a pruned trial, NaN where there is none.
+        constraints: by name; a point is feasible where all are <= 0.
+    """
+
+    number: int
+    state: str
+    point: Point
+    space: Space | None = None
+    order: tuple[float, int] = (0.0, 0)
+    values: tuple[float, ...] = ()
+    stds: tuple[float, ...] | None = None
+    intermediate: float = math.nan
+    constraints: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is optimized.
+
+    Attributes:
+        signs: one for each objective: +1 where larger is better, -1 where smaller is.
+        space: the parameters; None where each suggestion names its own, and over a pool.
+        pool: the arms; None in a space.
+        feasible: the user's constraint on points.
+    """
+
+    signs: tuple[float, ...] = (-1.0,)
+    space: Space | None = None
+    pool: EncodedPool | None = None
+    feasible: Callable[[Point], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a suggestion is asked for.
+
+    Attributes:
+        number: of the trial.
+        space: what may vary; None over a pool.
+        fixed: values that are held.
+        running: points that are being evaluated.
+        entropy: of the random numbers: a seed, and the attempt at the same trial.
+    """
+
+    number: int
+    space: Space | None
+    fixed: Point
+    running: tuple[Point, ...]
+    entropy: tuple[int, int]
+
+    def rng(self) -> np.random.Generator:
+        """The random numbers of the suggestion, from the first on."""
+        seed, attempt = self.entropy
+        return np.random.default_rng([seed, self.number, attempt])
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A point to evaluate.
+
+    Attributes:
+        number: of the trial that it is for.
+        point: its parameters, in internal form.
+        index: its row in the pool, or None.
+        diagnostics: of the model that it comes from.
+    """
+
+    number: int
+    point: Point
+    index: int | None
+    diagnostics: Diagnostics

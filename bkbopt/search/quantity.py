@@ -1,0 +1,306 @@
+"""One modelled quantity of a problem: an objective, a constraint, or failing, with its surrogate brought up to date.
+
+| symbol | shape  | units  | meaning                                                          |
+| ------ | ------ | ------ | ---------------------------------------------------------------- |
+| X      | (n, d) | enc.   | points of all rows, in the order in which their values came      |
+| y      | (n,)   | user's | values; v are the same standardised, larger is better            |
+| std    | (n,)   | user's | known standard deviations of the noise, NaN where it is fitted   |
+| lam    | scalar | v^2    | noise variance                                                   |
+
+The surrogate depends on the rows alone, not on when they were seen: hyper-parameters are fitted from scratch at fixed
+numbers of rows (the *marks*, each 15 % after the one before), with random numbers that belong to the mark, and the
+rows after the last mark are learnt one by one. A process that starts anew needs one fit, and arrives where a process
+arrives that has followed the rows from the first, to the last bit. Warm starts of the fit would save little.
+"""
+
+import copy
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.arrays import DEFAULT_NOISE
+from bkbopt.confidence import ScheduleContext
+from bkbopt.kernels import FittableKernel, Kernel, ScaledKernel, matern52
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations
+from bkbopt.search.scaling import Scaler
+from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
+
+__all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
+
+#: The hyper-parameters are fitted again when the number of rows has grown by this factor.
+GROWTH = 1.15
+#: Noise variance of a deterministic objective, as a share of the variance of its values.
+DETERMINISTIC = 1e-6
+#: How much better (log likelihood) a model with noise must explain the values than one without.
+EVIDENCE = 0.5
+#: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
+TEST_UP_TO = 50
+#: Smallest noise variance of standardised values: below it the kernel matrix is singular in float64.
+LEAST_NOISE = 1e-12
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How every quantity is modelled.
+
+    Attributes:
+        surrogate: without data; each model is a copy.
+        fit: whether values are standardised, and kernel and noise fitted. If not, everything is in the user's units.
+        deterministic: whether the same point gives the same value always.
+    """
+
+    surrogate: Surrogate
+    fit: bool = True
+    deterministic: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a quantity is learnt from.
+
+    Attributes:
+        X: encoded points, (n, d).
+        y: values (n,), user's units; NaN for pruned trials; infinite ones count as the worst or best finite value.
+        poor: last intermediate values of pruned trials (n,), NaN where there is none.
+        std: known standard deviations of the noise (n,), NaN where it is fitted.
+        categorical: columns that hold category codes.
+        version: another version voids what was learnt from the rows before.
+        mark: number of rows at which hyper-parameters are fitted.
+    """
+
+    X: Tensor
+    y: Tensor
+    poor: Tensor
+    std: Tensor
+    categorical: tuple[int, ...]
+    version: int
+    mark: int
+
+
+def last_mark(n: int, first: int) -> int:
+    """The largest mark up to `n` rows; 0 below the first."""
+    mark = max(first, 1)
+    if n < mark:
+        return 0
+    while (following := max(mark + 1, math.ceil(GROWTH * mark))) <= n:
+        mark = following
+    return mark
+
+
+@dataclass
+class Quantity:
+    """A surrogate of the rows of one quantity, with the scaling of its values.
+
+    Args:
+        options: of the model.
+        seed: of everything random.
+        stream: number of the quantity, which its random numbers depend on.
+        sign: +1 if larger is better, -1 if smaller is.
+        winsorised: whether very poor values are pulled up; where it matters how poor they are (a constraint, one of
+            several objectives), they are not.
+        own_noise: whether a noise given with the surrogate is that of this quantity.
+    """
+
+    options: ModelOptions
+    seed: int
+    stream: int
+    sign: float
+    winsorised: bool
+    own_noise: bool = True
+    scaler: Scaler = field(init=False)
+    _surrogate: Surrogate | None = field(init=False, default=None)
+    _built: tuple[int, int] = field(init=False, default=(-1, -1))
+    _n: int = field(init=False, default=0)
+    _noisy: bool | None = field(init=False, default=None)
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def follow(self, rows: Rows) -> None:
+        """Bring the model up to date with all rows; without a finite value up to the mark there is none."""
+        mark = rows.mark if self.options.fit else min(1, rows.mark)
+        if not mark or not bool(torch.isfinite(rows.y[:mark]).any()):
+            self._surrogate, self._built = None, (-1, -1)
+            return
+        built = (rows.version, mark)
+        new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
+        values = _usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
+        if self._built != built:
+            self._surrogate = None  # an interrupted fit must not be taken for a finished one
+            learnt = slice(0, mark)
+            self._start(rows, _usable(rows.y[learnt], rows.poor[learnt], self.sign, rows.y[:mark]), mark)
+            self._built = built
+        self._n = new.start
+        surrogate, v = self.surrogate, self.scaler.transform(values)
+        weight = self._weights(rows.std[new], surrogate.noise)
+        for i in range(len(v)):
+            surrogate.observe(rows.X[new][i : i + 1], v[i : i + 1], None if weight is None else weight[i : i + 1])
+            self._n += 1
+
+    def _start(self, rows: Rows, y: Tensor, mark: int) -> None:
+        """A new surrogate on the first `mark` rows, whose usable values are `y (mark,)`."""
+        surrogate = copy.deepcopy(self.options.surrogate)
+        surrogate.rng = np.random.default_rng([self.seed, self.stream, mark])
+        self._noisy = None
+        if self.options.fit:
+            self._fit(surrogate, rows, y, mark)
+        else:
+            self.scaler = Scaler.identity(self.sign)
+            weight = self._weights(rows.std[:mark], surrogate.noise)
+            surrogate.observe(rows.X[:mark], self.scaler.transform(y), weight)
+        self._surrogate = surrogate
+
+    def _fit(self, surrogate: Surrogate, rows: Rows, y: Tensor, mark: int) -> None:
+        X, std = rows.X[:mark], rows.std[:mark]
+        self.scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised)
+        noise, fit_noise = self._first_noise(surrogate, std)
+        kernel: Kernel = matern52(X.shape[1], categorical=rows.categorical)
+        if surrogate.has_kernel:
+            kernel = surrogate.kernel
+            if not isinstance(kernel, FittableKernel):
+                kernel = ScaledKernel(kernel, torch.zeros((), dtype=torch.float64))
+        # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
+        for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
+            observations = self._observed(X, y, std, noise)
+            kernel, noise = fit_hyperparameters(
+                observations, kernel, noise, fit_noise=fit_noise, rng=surrogate.rng, with_mean=True
+            )
+        mean = constant_mean(self._observed(X, y, std, noise), kernel, noise, rng=surrogate.rng)
+        self.scaler = self.scaler.shifted(mean)
+        surrogate.rebuild(self._observed(X, y, std, noise), kernel, noise)
+
+    def _first_noise(self, surrogate: Surrogate, std: Tensor) -> tuple[float, bool]:
+        """The noise variance that a fit starts from, and whether it is fitted."""
+        if self.options.deterministic:
+            return DETERMINISTIC, False
+        if surrogate.fixed_noise and self.own_noise:
+            return max(self.scaler.noise(surrogate.noise), LEAST_NOISE), False
+        if bool(torch.isfinite(std).all()):
+            return max(self.scaler.noise(float(std.median()) ** 2), LEAST_NOISE), False
+        return DEFAULT_NOISE, True
+
+    def _observed(self, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
+        observations = Observations(X.shape[1], X.device)
+        observations.add(X, self.scaler.transform(y), self._weights(std, noise))
+        return observations
+
+    def _weights(self, std: Tensor, lam: float) -> Tensor | None:
+        """lam / variance of the noise (n,); one where it is not known, None where none is."""
+        known = torch.isfinite(std)
+        if not bool(known.any()):
+            return None
+        variance = (std / self.scaler.unit / self.scaler.scale).square().clamp_min(LEAST_NOISE)
+        return torch.where(known, lam / variance, 1.0)
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a model."""
+        return self._surrogate is not None
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """The surrogate of the rows, on encoded points and standardised values."""
+        assert self._surrogate is not None
+        return self._surrogate
+
+    def model(self, pending: Tensor) -> Model:
+        """The posterior with `pending (p, d)` counted as evaluated at their means."""
+        return self.surrogate.fantasy(pending) if len(pending) else self.surrogate.model
+
+    def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
+        s = self.scaler
+        posterior = self.surrogate.posterior(X)
+        mean, variance = posterior.mean, posterior.variance
+        return s.sign * (mean * s.scale + s.center) * s.unit, variance.sqrt() * s.scale * s.unit
+
+    @property
+    def zero(self) -> float:
+        """The standardised value of zero: where a constraint's limit is."""
+        return float(self.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise, user's units."""
+        return self.scaler.width(self.surrogate.noise**0.5)
+
+    def context(self, n_arms: int | None, pending: Tensor) -> ScheduleContext:
+        """What confidence schedules look at, with `pending (p, d)` in flight."""
+        surrogate = self.surrogate
+        unseen = float(surrogate.posterior(pending).variance.sum()) if len(pending) else 0.0
+        obs = surrogate.observations
+        return ScheduleContext(
+            t=obs.total,
+            dim=obs.dim,
+            n_arms=n_arms,
+            lam=surrogate.noise,
+            kappa2=float(surrogate.kernel.diag(obs.X[:64]).max()),
+            effective_dimension=surrogate.effective_dimension(),
+            log_growth=float(getattr(surrogate, "log_growth", math.inf)),
+            batch=len(pending),
+            batch_leverage=unseen / surrogate.noise,
+        )
+
+    @property
+    def is_found_noiseless(self) -> bool:
+        """Whether `is_noisy` would say no, as far as that is known without a fit."""
+        obs = self.surrogate.observations
+        repeats = obs.total > len(obs)
+        return self.options.deterministic or (not repeats and len(obs) <= TEST_UP_TO and self._noisy is False)
+
+    def is_noisy(self) -> bool:
+        """Whether a second evaluation of a point can be expected to give another value.
+
+        Repeats decide where there are any. Before that, while points are few, whether noise explains the values of the
+        last mark better than none; later the first repeat is to decide.
+        """
+        if self.options.deterministic:
+            return False
+        surrogate = self.surrogate
+        obs, kernel, noise = surrogate.observations, surrogate.kernel, surrogate.noise
+        if obs.total > len(obs):
+            within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
+            return within > 1e-9 * max(obs.Y2, 1e-300)
+        if len(obs) > TEST_UP_TO:
+            return True
+        if self._noisy is None:
+            _, mark = self._built
+            fitted = Observations(obs.dim, obs.X.device)
+            fitted.add(obs.X[:mark], (obs.s / obs.n)[:mark])  # without repeats rows and points are the same
+            self._noisy = _evidence(fitted, kernel, noise) > EVIDENCE
+        return self._noisy
+
+
+def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
+    """Log likelihood of the best model found with noise, less that of the best one without."""
+    free, _ = fit_hyperparameters(obs, kernel, DETERMINISTIC, fit_noise=False, with_mean=True)
+
+    def likelihood(kernel: Kernel, noise: float) -> float:
+        lam = obs.X.new_tensor(noise)
+        with torch.no_grad():
+            return float(log_marginal_likelihood(FitData.of(obs), kernel, lam, 1.0))
+
+    return likelihood(kernel, noise) - likelihood(free, DETERMINISTIC)
+
+
+def _usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
+    """Finite values `(n,)`; what stands in for others depends on the values up to the mark, `first`, only.
+
+    A pruned trial counts as its last intermediate value or the poorer quartile of the complete ones, whichever is
+    worse: it was stopped for being behind, and its early values are not on the scale of final ones.
+    """
+    if bool(torch.isfinite(y).all()):
+        return y
+    finite = first[torch.isfinite(first)]
+    low, high = float(finite.min()), float(finite.max())
+    quartile = sign * float(torch.quantile(sign * finite, 0.25))
+    values = torch.where(torch.isinf(y), y.clamp(low, high), y)
+    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
+    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))
+    return torch.where(torch.isnan(y), behind, values)

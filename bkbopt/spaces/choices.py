@@ -1,0 +1,186 @@
+"""Parameters that list their values: choices without an order among them, and with one."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.base import Kind, ParameterBase, checked_when, ordered, set_fields
+from bkbopt.spaces.scales import Codes, Grid, Scale
+from bkbopt.spaces.values import as_python, identity, is_hashable, is_real, places_of, same, shown
+
+__all__ = ["Categorical", "Ordinal"]
+
+
+class _Listed(ParameterBase):
+    """What `Categorical` and `Ordinal` share: positions and internal values are indices of the choices."""
+
+    _places: dict[object, int]
+
+    @property
+    @abstractmethod
+    def listed(self) -> tuple[Any, ...]:
+        """The values, in order."""
+
+    @property
+    def first(self) -> Any:
+        """See `ParameterBase`."""
+        return self.listed[0]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Listed) or type(self) is not type(other):
+            return NotImplemented
+        alike = len(self.listed) == len(other.listed) and all(map(same, self.listed, other.listed))
+        return alike and self.when == other.when
+
+    def __hash__(self) -> int:
+        return hash((type(self), len(self.listed)))  # choices need not be hashable
+
+    @property
+    def n_values(self) -> int | None:
+        """See `ParameterBase`."""
+        return len(self.listed)
+
+    @property
+    def expected(self) -> str:
+        """See `ParameterBase`."""
+        if len(self.listed) == 1:
+            return f"the fixed value {shown(self.listed[0])}"
+        more = ", ..." if len(self.listed) > 10 else ""
+        return f"one of {', '.join(map(shown, self.listed[:10]))}{more} (of the same type)"
+
+    def locate(self, value: object) -> float | int | None:
+        """See `ParameterBase`."""
+        value = as_python(value)
+        key = identity(value)
+        if is_hashable(key):
+            return self._places.get(key)
+        return next((place for place, choice in enumerate(self.listed) if same(choice, value)), None)
+
+    def value(self, position: float) -> Any:
+        """See `ParameterBase`."""
+        return self.listed[int(position)]
+
+    def internal_at(self, position: float) -> float:
+        """See `ParameterBase`."""
+        return float(position)
+
+    def external(self, number: float) -> Any:
+        """See `ParameterBase`."""
+        return self.listed[int(number)]
+
+    def _take(self, argument: str, given: object) -> None:
+        """Check the values and the condition of a new parameter."""
+        if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
+            raise ArgumentTypeError(f"{argument}: expected a list of values, got {shown(given)}")
+        values = tuple(map(as_python, ordered(given)))
+        set_fields(self, **{argument: values, "when": checked_when(self.when)})
+        set_fields(self, _places=places_of(argument, values))
+        if not values:
+            raise ArgumentError(f"{argument}: expected at least one value, got none")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Categorical(_Listed):
+    """One of several choices without an order among them.
+
+    Choices may be any objects. Two are the same if they have the same type and compare equal, so 1, 1.0 and True are
+    three choices; NaN is the same as NaN; objects that compare element by element (arrays) are the same only if they
+    are one object. Numpy's numbers, bools and strings become Python's. The order is kept; a set is sorted by repr.
+    A single choice fixes the value.
+
+    Args:
+        choices: the values.
+        when: see `Float`.
+
+    Raises:
+        ArgumentTypeError: `choices` is no collection (a string and a mapping count as none).
+        ArgumentError: no choices, or the same one twice.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> bo.Categorical(["relu", "tanh"]).n_values
+        2
+    """
+
+    choices: Sequence[Any]
+    _: KW_ONLY
+    when: Mapping[str, Any] | None = None
+    _places: dict[object, int] = field(init=False, repr=False)
+    kind: ClassVar[Kind] = "categorical"
+    absent: ClassVar[float] = 0.0  # the first choice
+
+    def __post_init__(self) -> None:
+        self._take("choices", self.choices)
+
+    @property
+    def listed(self) -> tuple[Any, ...]:
+        """The choices."""
+        return tuple(self.choices)
+
+    @cached_property
+    def scale(self) -> Scale:
+        """See `ParameterBase`."""
+        return Codes(len(self.choices))
+
+    def column_key(self, name: str) -> str:
+        """See `ParameterBase`."""
+        return f"{name} of {self.choices!r}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ordinal(_Listed):
+    """One of several values with an order among them: neighbours in the list are taken to be alike.
+
+    Values may be any objects and are the same as choices of `Categorical` are; a number also stands for the one of
+    another type that equals it (16.0 for 16). They are encoded as equal steps from 0 to 1. A single value is fixed.
+
+    Args:
+        values: the values, in order.
+        when: see `Float`.
+
+    Raises:
+        ArgumentTypeError: `values` is no sequence: a set has no order, a string and a mapping count as none.
+        ArgumentError: no values, or the same one twice.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> space = bo.Space.parse({"batch": bo.Ordinal([16, 32, 64]), "size": bo.Ordinal(["S", "M", "L"])})
+        >>> space.encode([{"batch": 32, "size": "L"}])
+        tensor([[0.5000, 1.0000]], dtype=torch.float64)
+    """
+
+    values: Sequence[Any]
+    _: KW_ONLY
+    when: Mapping[str, Any] | None = None
+    _places: dict[object, int] = field(init=False, repr=False)
+    kind: ClassVar[Kind] = "ordinal"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, (set, frozenset)):
+            raise ArgumentTypeError(f"values: expected a list, in order, got a set {shown(self.values)}")
+        self._take("values", self.values)
+
+    @property
+    def listed(self) -> tuple[Any, ...]:
+        """The values."""
+        return tuple(self.values)
+
+    @cached_property
+    def scale(self) -> Scale:
+        """See `ParameterBase`."""
+        return Grid(len(self.values))
+
+    def locate(self, value: object) -> float | int | None:
+        """See `ParameterBase`."""
+        place = super().locate(value)
+        if place is not None or not is_real(value):
+            return place
+        equal = [place for place, own in enumerate(self.values) if is_real(own) and own == value]
+        return equal[0] if len(equal) == 1 else None
+
+    def column_key(self, name: str) -> str:
+        """See `ParameterBase`."""
+        return f"{name} in order {self.values!r}"

@@ -1,0 +1,317 @@
+"""Points whose parameters and ranges differ, as rows of one table of encoded columns.
+
+| symbol  | shape  | meaning                                                                                |
+| ------- | ------ | -------------------------------------------------------------------------------------- |
+| key     | -      | a column key, see `bkbopt.spaces.base`                                                 |
+| point   | {key}  | the values of a trial's active parameters, in internal form                            |
+| X       | (n, d) | encoded points; a column that a point does not have holds a constant                   |
+| U       | (n, k) | points of a space inside the encoding, in the encoding of that space                   |
+
+Ranges and steps may change from point to point: a column covers all of them. A parameter that is absent is a constant
+in its column, so that it adds nothing to the distance of two points without it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
+from bkbopt.spaces.space import Space
+
+__all__ = ["Embedding", "Encoding", "Point", "column_key", "merged", "real_numbers", "whole_numbers"]
+
+Point = Mapping[str, float]
+
+#: Whole numbers are searched on a grid of this many bits at most, and floats up to this size and ratio: what doubles
+#: can follow. Ranges of Optuna's may be larger, and so may the union of two of ours.
+MAX_BITS, WIDEST = 49, 1e300
+#: Smallest width of a range inside a wider one: a narrower one vanishes in the rounding of its place.
+NARROWEST = 1e-300
+
+
+def column_key(name: str, parameter: Parameter) -> str:
+    """The key of the column that a parameter has under a name.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> from bkbopt.spaces.encoding import column_key
+        >>> column_key("rate", bo.Float(1e-4, 1.0, log=True)), column_key("kind", bo.Categorical(["a", "b"]))
+        ('rate (float, log)', "kind of ('a', 'b')")
+    """
+    return parameter.column_key(name)
+
+
+def whole_numbers(low: int, high: int, *, log: bool = False, step: int = 1) -> Int | Float:
+    """The whole numbers, or as many of them as doubles can tell apart."""
+    try:
+        return Int(low, high, log=log, step=step)
+    except ArgumentError:
+        if log:
+            return real_numbers(float(low), float(high), log=True)
+        doublings = ((high - low) // step).bit_length() - MAX_BITS
+        return Int(low, high, step=step << max(doublings, 0))
+
+
+def real_numbers(low: float, high: float, *, log: bool = False, step: float | None = None) -> Float:
+    """The numbers; without a step that doubles cannot follow, and of a range too wide for them a part."""
+    try:
+        return Float(low, high, log=log, step=step)
+    except ArgumentError:
+        if log:
+            return Float(max(low, high / WIDEST), high, log=True)
+        return Float(max(low, -WIDEST), min(high, WIDEST))
+
+
+def merged(old: Parameter, new: Parameter) -> Parameter:
+    """The smallest parameter that holds the values of both, which belong to one column, under no condition."""
+    old, new = (p if p.when is None else replace(p, when=None) for p in (old, new))
+    if old == new or isinstance(old, Categorical | Ordinal) or isinstance(new, Categorical | Ordinal):
+        return old
+    low, high = min(old.low, new.low), max(old.high, new.high)
+    if isinstance(old, Int) and isinstance(new, Int):
+        same = old.step == new.step and (old.low - new.low) % old.step == 0
+        return whole_numbers(int(low), int(high), log=old.log, step=old.step if same else 1)
+    # Two float grids seldom have their values in common; a continuum holds them all.
+    return real_numbers(low, high, log=old.log)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """All columns of a table of points: one for each key whose parameter has more than one value.
+
+    Args:
+        parameters: pairs of a column key and the parameter with the union of its ranges, in the order of the columns.
+    """
+
+    parameters: tuple[tuple[str, Parameter], ...]
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d, at least 1: without a free parameter there is a constant one."""
+        return max(len(self.columns), 1)
+
+    @cached_property
+    def columns(self) -> Mapping[str, int]:
+        """The column of each key that has one."""
+        return {key: j for j, (key, _) in enumerate(self._free)}
+
+    @cached_property
+    def categorical(self) -> tuple[int, ...]:
+        """Columns that hold the numbers of choices."""
+        return tuple(j for j, (_, parameter) in enumerate(self._free) if parameter.kind == "categorical")
+
+    @cached_property
+    def absent(self) -> Tensor:
+        """The point `(d,)` without any of the parameters: mid-range, first choice."""
+        codes = [parameter.absent for _, parameter in self._free]
+        return torch.tensor(codes or [0.5], dtype=torch.float64)
+
+    def encode(self, points: Sequence[Point]) -> Tensor:
+        """Encoded points `X (n, d)`.
+
+        Keys without a column are ignored. A value outside of the column's range, or between its steps, goes to the
+        nearest one there is: a running trial may use a range that no finished one had.
+        """
+        if not self.columns or not points:
+            return self.absent.repeat(len(points), 1)
+        nan = float("nan")
+        values = np.array([[point.get(key, nan) for key in self.columns] for point in points])
+        X = self._codes.encoded(values)
+        missing = np.isnan(values)
+        if missing.any():
+            X[missing] = np.broadcast_to(self._absent, X.shape)[missing]
+        return torch.from_numpy(X)
+
+    def embedding(self, proposed: Mapping[str, Parameter], fixed: Point) -> "Embedding":
+        """The points that a trial can have: `proposed` vary over the ranges they have now, `fixed` are known.
+
+        Args:
+            proposed: parameters by column key, all of which belong to this encoding; their conditions are ignored.
+            fixed: values of other columns; those not named are absent.
+        """
+        inner = {key: _in_internal_form(parameter) for key, parameter in proposed.items()}
+        # What has a single value now may have a column, from times when it had others.
+        known = {**fixed, **{key: p.internal(p.first) for key, p in inner.items() if p.n_values == 1}}
+        free = {key: p for key, p in inner.items() if p.n_values != 1}
+        ranges = {key: p for key, p in free.items() if isinstance(p, Float | Int)}
+        lows = {key: float(p.low) for key, p in ranges.items()}
+        highs = {key: float(p.high) for key, p in ranges.items()}
+        base, low, high = self.encode([known, lows, highs])
+        columns = torch.tensor([self.columns[key] for key in free], dtype=torch.int64)
+        varies = torch.tensor([key in ranges for key in free], dtype=torch.bool)
+        return Embedding(
+            space=Space(tuple(inner.items())) if inner else None,
+            fixed=known,
+            base=base,
+            columns=columns,
+            low=torch.where(varies, low[columns], 0.0),
+            width=torch.where(varies, (high - low)[columns], 1.0),
+        )
+
+    @cached_property
+    def _free(self) -> tuple[tuple[str, Parameter], ...]:
+        return tuple((key, parameter) for key, parameter in self.parameters if parameter.n_values != 1)
+
+    @cached_property
+    def _codes(self) -> "_Codes":
+        return _Codes.of_parameters([parameter for _, parameter in self._free])
+
+    @cached_property
+    def _absent(self) -> NDArray[np.float64]:
+        return self.absent.numpy()
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """A space inside the encoding: x = base, with x[columns] = low + width * u for the space's own points u.
+
+    Scales are affine in the encoded columns (of the logarithm where log=True), so the map is exact. Without anything
+    that varies the only point is the base.
+
+    Attributes:
+        space: what is proposed, in internal terms: names are column keys, choices their indices; None if nothing is.
+        fixed: the values that do not vary, in internal form.
+        base: (d,) encoded point of the fixed values.
+        columns: (k,) columns of what varies.
+        low: (k,) where the ranges begin within their columns.
+        width: (k,) how much of their columns the ranges take.
+    """
+
+    space: Space | None
+    fixed: Point
+    base: Tensor
+    columns: Tensor
+    low: Tensor
+    width: Tensor
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether the space is all of the encoding."""
+        same = torch.equal(self.columns, torch.arange(len(self.base)))
+        return same and bool((self.low == 0.0).all()) and bool((self.width == 1.0).all())
+
+    def __call__(self, U: Tensor) -> Tensor:
+        """Encoded points `X (n, d)` of the space's points `U (n, k)`; differentiable."""
+        if self.is_whole:
+            return U
+        X = self.base.repeat(len(U), 1)
+        if not len(self.columns):
+            return X
+        return X.index_copy(1, self.columns, self.low + self.width * U[:, : len(self.columns)])
+
+    def project(self, X: Tensor) -> Tensor:
+        """The space's points `U (n, k)` nearest to encoded ones `X (n, d)`: where they are inside, their own."""
+        if self.is_whole:
+            return X
+        if self.space is None or not len(self.columns):
+            return X.new_zeros(len(X), 1)
+        return self.space.snap((X[:, self.columns] - self.low) / self.width.clamp_min(NARROWEST))
+
+    def holds(self, X: Tensor) -> Tensor:
+        """Which of the encoded points `X (n, d)` agree with what does not vary, (n,) of bool."""
+        return ((self.base == X) | self._varies).all(1)
+
+    @cached_property
+    def _varies(self) -> Tensor:
+        return torch.zeros(len(self.base), dtype=torch.bool).index_fill(0, self.columns, True)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Tensor:
+        """Random points `U (n, k)` of the space; without anything that varies a single one."""
+        if self.space is None or not len(self.columns):
+            return torch.zeros(1, 1, dtype=torch.float64)
+        return self.space.sample(n, rng)
+
+    def point(self, u: Tensor) -> dict[str, float]:
+        """The values of one of the space's points `u (k,)` in internal form, with the fixed ones."""
+        point = dict(self.fixed)
+        if self.space is not None:
+            decoded = self.space.decode(u[None, : len(self.columns)])[0]
+            point |= {key: float(value) for key, value in decoded.items()}
+        return point
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """The scales of several columns at once: internal values to codes by few operations on whole tables.
+
+    With t = value - low, rounded to t / step on a grid, the code is f(t) / width, f = log(1 + t / low) on a log scale.
+    Each operation is that of `bkbopt.spaces.scales`, so that the codes are the same to the last bit.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    width: NDArray[np.float64]
+    gridded: NDArray[np.int64]
+    step: NDArray[np.float64]
+    top: NDArray[np.float64]
+    logarithmic: NDArray[np.int64]
+    log_low: NDArray[np.float64]
+
+    @classmethod
+    def of_parameters(cls, parameters: Sequence[Parameter]) -> "_Codes":
+        """The scales of parameters that vary."""
+        lines = [_ColumnScale.of(parameter) for parameter in parameters]
+        gridded = [j for j, line in enumerate(lines) if line.n is not None]
+        logarithmic = [j for j, line in enumerate(lines) if line.log]
+        return cls(
+            low=np.array([line.low for line in lines]),
+            high=np.array([line.high for line in lines]),
+            width=np.array([line.width for line in lines]),
+            gridded=np.array(gridded, dtype=np.int64),
+            step=np.array([lines[j].step for j in gridded]),
+            top=np.array([float((lines[j].n or 1) - 1) for j in gridded]),
+            logarithmic=np.array(logarithmic, dtype=np.int64),
+            log_low=np.array([lines[j].low for j in logarithmic]),
+        )
+
+    def encoded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Codes of internal values `(n, d)`, each the nearest in its column's range; NaN stays NaN."""
+        T = np.minimum(np.maximum(values, self.low), self.high) - self.low
+        if len(self.gridded):
+            T[:, self.gridded] = np.minimum(np.rint(T[:, self.gridded] / self.step), self.top)
+        if len(self.logarithmic):
+            # Contiguous, since numpy may round a logarithm differently with the layout of its argument.
+            ratios = np.ascontiguousarray(T[:, self.logarithmic] / self.log_low)
+            T[:, self.logarithmic] = np.log1p(ratios)
+        return np.asarray(T / self.width)
+
+
+@dataclass(frozen=True)
+class _ColumnScale:
+    """The scale of one column in numbers: `n` values in steps from `low`, or a continuum where `n` is None."""
+
+    low: float
+    high: float
+    width: float
+    step: float
+    n: int | None
+    log: bool
+
+    @classmethod
+    def of(cls, parameter: Parameter) -> "_ColumnScale":
+        """The scale of a parameter that varies."""
+        if isinstance(parameter, Categorical | Ordinal):
+            top = len(parameter.listed) - 1.0
+            return cls(0.0, top, top if isinstance(parameter, Ordinal) else 1.0, 1.0, len(parameter.listed), False)
+        step = 1.0 if parameter.step is None else float(parameter.step)
+        return cls(
+            float(parameter.low), float(parameter.high), parameter.scale.width, step, parameter.n_values, parameter.log
+        )
+
+
+def _in_internal_form(parameter: Parameter) -> Parameter:
+    """The parameter of the internal forms of the values."""
+    if isinstance(parameter, Categorical | Ordinal):
+        return _of_indices(type(parameter), len(parameter.listed))
+    return parameter if parameter.when is None else replace(parameter, when=None)
+
+
+@lru_cache(maxsize=64)
+def _of_indices(kind: type[Categorical | Ordinal], n: int) -> Categorical | Ordinal:
+    return kind([float(i) for i in range(n)])

@@ -1,0 +1,155 @@
+"""Points checked: dicts of values by name, as people write them, and encoded rows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.conditions import Conditions
+from bkbopt.spaces.parameters import Parameter, shown
+
+__all__ = [
+    "Params",
+    "active_names",
+    "as_array",
+    "checked_points",
+    "fixed_values",
+    "internal_points",
+    "like",
+    "position_of",
+]
+
+Params = Mapping[str, object]
+
+
+def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
+    """The points, each with the names of its active parameters, fixed ones filled in; values are not looked at.
+
+    Raises:
+        ArgumentTypeError: not a sequence of mappings.
+        ArgumentError: a name unknown, missing, or of a parameter that is not active.
+    """
+    if not isinstance(params_list, Sequence) or isinstance(params_list, str):
+        raise ArgumentTypeError(f"params_list: expected a list of dicts, got {shown(params_list)}: use [params]")
+    known, fixed = conditions.parameters, conditions.fixed
+    active = list(known)
+    out: list[Params] = []
+    for i, row in enumerate(params_list):
+        if not isinstance(row, Mapping):
+            raise ArgumentTypeError(f"params_list: expected a dict in row {i}, got {shown(row)}")
+        if conditions.allowed:
+            active = active_names(conditions, row, i)
+        unknown, missing = row.keys() - known.keys(), set(active) - fixed.keys() - row.keys()
+        if unknown or missing:
+            fault = f"unknown {_listed(unknown)}" if unknown else f"nothing for {_listed(missing)}"
+            reason = "" if unknown else _reason(conditions, row, min(missing))
+            raise ArgumentError(f"params_list: expected values for {_listed(active)} in row {i}, got {fault}{reason}")
+        inactive = row.keys() - set(active)
+        if inactive:
+            name = min(inactive)
+            raise ArgumentError(
+                f"params_list: expected nothing for {name!r} in row {i}, got {shown(row[name])}"
+                f"{_reason(conditions, row, name)}: leave it out"
+            )
+        out.append({name: row[name] if name in row else fixed[name] for name in active})
+    return out
+
+
+def active_names(conditions: Conditions, row: Params, i: int) -> list[str]:
+    """The parameters that are active in a point, which gives the values of its active switches; in their order.
+
+    Raises:
+        ArgumentError: a switch that is active has no value, or one that is not allowed.
+    """
+    positions: dict[str, int | None] = {}
+    for name in conditions.switches:
+        if not conditions.is_active(name, positions):
+            continue
+        parameter = conditions.parameters[name]
+        if name in row:
+            position = position_of(name, parameter, row, i)
+            positions[name] = int(position) if parameter.n_values != 1 else 0
+        elif parameter.n_values == 1:
+            positions[name] = 0
+        else:
+            reason = _reason(conditions, row, name)
+            raise ArgumentError(f"params_list: expected a value for {name!r} in row {i}, got none{reason}")
+    return [name for name in conditions.parameters if conditions.is_active(name, positions)]
+
+
+def position_of(name: str, parameter: Parameter, row: Params, i: int) -> float | int:
+    """The position of the value of one parameter in row i.
+
+    Raises:
+        ArgumentError: the value is not one of the parameter's.
+    """
+    position = parameter.locate(row[name])
+    if position is None:
+        raise ArgumentError(f"parameter {name!r} in row {i}: expected {parameter.expected}, got {shown(row[name])}")
+    return position
+
+
+def internal_points(conditions: Conditions, params_list: object) -> list[dict[str, float]]:
+    """See `Space.internal`."""
+    return [_internal(conditions, row, i) for i, row in enumerate(checked_points(conditions, params_list))]
+
+
+def fixed_values(conditions: Conditions, params: object) -> dict[str, float]:
+    """See `Space.fixed`."""
+    if not isinstance(params, Mapping):
+        raise ArgumentTypeError(f"fixed: expected a dict of parameters, got {shown(params)}")
+    unknown = params.keys() - conditions.parameters.keys()
+    if unknown:
+        raise ArgumentError(f"fixed: expected names among {_listed(conditions.parameters)}, got {_listed(unknown)}")
+    point = _internal(conditions, params, 0)
+    if not conditions.count(point):
+        raise ArgumentError(
+            f"fixed: expected parameters that can be active together, got {shown(dict(params))}; see their conditions"
+        )
+    return point
+
+
+def _internal(conditions: Conditions, row: Params, i: int) -> dict[str, float]:
+    """The internal forms of a point's values by column key."""
+    return {
+        conditions.keys[name]: parameter.internal_at(position_of(name, parameter, row, i))
+        for name, parameter in conditions.parameters.items()
+        if name in row
+    }
+
+
+def _reason(conditions: Conditions, row: Params, name: str) -> str:
+    """What a parameter's condition says, and what the point has there."""
+    when = conditions.parameters[name].when
+    if when is None:
+        return ""
+    parts = [f"{parent!r} is {' or '.join(map(shown, values))}" for parent, values in when.items()]
+    given = [f"{parent!r} is {shown(row[parent])}" if parent in row else f"{parent!r} is not there" for parent in when]
+    return f" (it is active where {' and '.join(parts)}; here {' and '.join(given)})"
+
+
+def _listed(names: Iterable[object]) -> str:
+    return ", ".join(sorted(map(repr, names)))
+
+
+def as_array(argument: str, X: object) -> NDArray[np.float64]:
+    """Encoded points as a new array; refuses what is not numeric or not finite."""
+    if isinstance(X, Tensor) and not X.is_complex():
+        A = X.detach().to("cpu", torch.float64).numpy()
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        A = X.astype(np.float64)
+    else:
+        raise ArgumentTypeError(f"{argument}: expected a tensor of real numbers, got {shown(X)}")
+    finite = np.isfinite(A)
+    if not finite.all():
+        where = np.argwhere(~finite)[0]
+        raise ArgumentError(f"{argument}: expected finite numbers, got {A[tuple(where)]} at {where.tolist()}")
+    return A
+
+
+def like(X: Tensor, out: NDArray[np.float64]) -> Tensor:
+    """An array as a tensor on the device of `X`."""
+    return torch.from_numpy(out).to(X.device if isinstance(X, Tensor) else "cpu")

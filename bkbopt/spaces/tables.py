@@ -1,0 +1,206 @@
+"""Arrays and data frames as tables of numbers: columns named, choices numbered, ranges scaled.
+
+| symbol | shape  | units   | meaning                                                   |
+| ------ | ------ | ------- | --------------------------------------------------------- |
+| table  | (A, d) | user's  | raw values; of columns that are not numeric the codes     |
+| X      | (A, d) | encoded | numeric columns scaled to [0, 1] (or as given), and codes |
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.arrays import as_points
+from bkbopt._support.checks import check_number
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.values import as_python, is_hashable, shown
+
+__all__ = ["Columns", "as_objects", "is_numeric_table", "labels_of", "read_table"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How raw columns become encoded ones.
+
+    Attributes:
+        names: of the columns.
+        kinds: numpy's letter for the type of each: "i" and "u" for whole numbers, "b", "f", or "O" for choices.
+        low: (d,) what is taken from a column.
+        width: (d,) what it is divided by then.
+        choices: the values of each column that is not numeric, in the order of their codes.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    low: Tensor
+    width: Tensor
+    choices: Mapping[int, tuple[Any, ...]]
+
+    def scaled(self, table: Tensor) -> Tensor:
+        """The encoded rows of raw ones, (n, d)."""
+        return (table - self.low) / self.width
+
+    def internal(self, j: int, value: Any, where: str) -> float:
+        """A value of column j as a raw number.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: none of the column's choices, or no finite number; `where` is for the
+                message.
+        """
+        value = as_python(value)
+        if j not in self.choices:
+            if self.kinds[j] == "b" and isinstance(value, bool):
+                return float(value)
+            return check_number(f"{where}: {self.names[j]!r}", value, -math.inf, "a finite number")
+        if value not in self.choices[j]:
+            raise ArgumentError(f"{where}: expected one of the pool's {self.names[j]!r}, got {value!r}.")
+        return float(self.choices[j].index(value))
+
+    def external(self, j: int, number: float) -> Any:
+        """The value of column j that a raw number stands for."""
+        if j in self.choices:
+            return self.choices[j][int(number)]
+        if self.kinds[j] in "iub" and number == int(number):
+            return bool(number) if self.kinds[j] == "b" and number in (0.0, 1.0) else int(number)
+        return float(number)
+
+
+def is_numeric_table(arms: Sequence[Any]) -> bool:
+    """Whether a list is rows of numbers rather than a list of objects."""
+    return (
+        all(isinstance(a, Sequence | np.ndarray | Tensor) and not isinstance(a, str | bytes) for a in arms)
+        and all(isinstance(v, int | float | np.number) for a in arms[:1] for v in a)
+        and len({len(a) for a in arms}) <= 1
+    )
+
+
+def _empty_pool() -> ArgumentError:
+    return ArgumentError("pool: expected at least one arm, got an empty pool.")
+
+
+def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale: bool) -> tuple[Columns, Tensor]:
+    """The columns and the raw values `(A, d)` of an array or a data frame.
+
+    Args:
+        arms: the rows.
+        known: columns of an earlier table: the encoding stays the same, with new choices behind the old ones.
+        id_column: a column that names the rows, and is left out.
+        scale: whether numeric columns are scaled to [0, 1].
+
+    Raises:
+        ArgumentError: an empty table, NaN or infinite values, columns of one name or other ones than before, or a
+            column of text that names the rows.
+        ArgumentTypeError: neither numbers nor a data frame.
+    """
+    table, names, kinds, choices = _as_table(arms, known, id_column)
+    if not len(table):
+        raise _empty_pool()
+    if not table.shape[1]:
+        raise ArgumentError("pool: expected at least one column, got none.")
+    if known is not None:
+        if names != known.names or set(choices) != set(known.choices):
+            kinds_of = [f"{name} (categorical)" if j in choices else name for j, name in enumerate(names)]
+            raise ArgumentError(
+                f"pool: expected the columns of the first pool, {known.names}, of the same types, got {kinds_of}."
+            )
+        return replace(known, choices=choices), table
+    low, width = table.new_zeros(table.shape[1]), table.new_ones(table.shape[1])
+    if scale:
+        low, high = table.min(0).values, table.max(0).values
+        width = torch.where(high > low, high - low, 1.0)
+        if not bool(torch.isfinite(width).all()):
+            raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
+        for j in choices:
+            low[j], width[j] = 0.0, 1.0
+    return Columns(names, kinds, low, width, choices), table
+
+
+def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
+    """What names the rows: the values of a column, or the index of a data frame; None for other tables.
+
+    Raises:
+        ArgumentError: no such column, or values that are missing or not distinct.
+    """
+    if not hasattr(arms, "iloc"):
+        if id_column is not None:
+            raise ArgumentError(
+                f"id_column: expected a data frame that has it, got {type(arms).__name__}; leave id_column out."
+            )
+        return None
+    if id_column is None:
+        return list(map(as_python, arms.index.tolist()))
+    names = [str(column) for column in arms.columns]
+    if names.count(id_column) != 1:
+        raise ArgumentError(f"id_column: expected one of the columns {tuple(names)}, got {id_column!r}.")
+    ids = arms.iloc[:, names.index(id_column)]
+    missing = ids.isna()
+    if missing.any():
+        raise ArgumentError(f"id_column: expected a name for each row, got none in row {int(missing.argmax())}.")
+    if not ids.is_unique:
+        raise ArgumentError(
+            f"id_column: expected distinct names in {id_column!r}, got {ids[ids.duplicated()].iloc[0]!r} twice."
+        )
+    return list(map(as_python, ids.tolist()))
+
+
+def _as_table(
+    arms: Any, known: Columns | None, id_column: str | None
+) -> tuple[Tensor, tuple[str, ...], tuple[str, ...], dict[int, tuple[Any, ...]]]:
+    """Raw values (A, d), names and kinds of the columns, and the choices of those that are not numeric."""
+    if not hasattr(arms, "iloc"):
+        table = as_points(arms, None, name="pool").detach().clone()
+        d = table.shape[1]
+        return table, tuple(f"x{j}" for j in range(d)), ("f",) * d, {}
+    features = arms.loc[:, [str(column) != id_column for column in arms.columns]]
+    names = tuple(str(column) for column in features.columns)
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"pool: expected columns with distinct names, got {names}.")
+    columns, choices, kinds = [np.zeros((len(features), 0))], {}, []
+    for j, name in enumerate(names):
+        series = features.iloc[:, j]
+        missing = series.isna()
+        if missing.any():
+            row = int(missing.to_numpy().argmax())
+            raise ArgumentError(
+                f"pool: expected no missing values, got one in column {name!r}, row {row}; drop or impute such rows."
+            )
+        if series.dtype.kind in "iufb":
+            kinds.append(series.dtype.kind)
+            columns.append(series.to_numpy(dtype=np.float64)[:, None])
+            continue
+        given = series.tolist()
+        bad = next((value for value in given if not is_hashable(value)), None)
+        if bad is not None:
+            raise ArgumentTypeError(f"pool: expected numbers or text in column {name!r}, got {shown(bad)}.")
+        if known is None and len(names) > 1:
+            _refuse_names_of_rows(name, series)
+        # Values in order of first appearance; a later pool may add some.
+        values = known.choices.get(j, ()) if known is not None else ()
+        choices[j] = values = tuple(dict.fromkeys([*values, *given]))
+        place = {v: float(i) for i, v in enumerate(values)}
+        kinds.append("O")
+        columns.append(np.array([place[v] for v in given], dtype=np.float64)[:, None])
+    return as_points(np.hstack(columns), None, name="pool"), names, tuple(kinds), choices
+
+
+def _refuse_names_of_rows(name: str, series: Any) -> None:
+    """Refuse text that differs in every row; of two rows, or where categories are declared, it may."""
+    if len(series) > 2 and series.is_unique and not hasattr(series.dtype, "categories"):
+        raise ArgumentError(
+            f"pool: expected columns whose values rows share, but those of {name!r} are all different; pass "
+            f"bo.Pool(frame, id_column={name!r}) if they name the rows, or drop that column."
+        )
+
+
+def as_objects(arms: Any) -> Sequence[Any]:
+    """A pool of objects: a sequence, not empty."""
+    if not isinstance(arms, Sequence):
+        raise ArgumentTypeError(f"pool: expected a list of objects as before, got {type(arms).__name__}.")
+    if not arms:
+        raise _empty_pool()
+    return arms

@@ -1,0 +1,163 @@
+"""What is told: trials, ids, parameters, rows of pools and tables, with known noise and gaps."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError, ArgumentTypeError, TrialStateError
+
+BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
+FRAME = pd.DataFrame(
+    {
+        "x": [0.1, 0.5, 0.9],
+        "y": [0.0, 1.0, 2.0],
+        "loss": [1.0, math.nan, 3.0],
+        "gain": [3.0, 2.0, 1.0],
+        "heat": [-1.0, 0.5, -1.0],
+        "sd": [0.1, 0.2, 0.3],
+        "note": ["fine", "crash", "fine"],
+    }
+)
+ROWS = FRAME[["x", "y"]].to_dict("records")
+
+
+def optimizer(space: Any = None, **options: Any) -> bo.Optimizer:
+    return bo.Optimizer(BOX if space is None else space, **{"seed": 0, "n_startup_trials": 4, **options})
+
+
+# -- whose value it is ---------------------------------------------------------------------------------------------
+
+
+def test_trials_ids_and_parameters_are_told_together() -> None:
+    opt = optimizer()
+    a, b, c = opt.ask(3)
+    done = opt.tell([c, np.int64(a.id), dict(b.params), {"x": 0.5, "y": 0.0}], [3.0, 1.0, 2.0, 4.0])
+    assert [(t.id, t.value) for t in done] == [(2, 3.0), (0, 1.0), (1, 2.0), (3, 4.0)]
+    assert opt.observed()[1].tolist() == [3.0, 1.0, 2.0, 4.0]
+    assert [t.state for t in opt.trials] == ["COMPLETE"] * 4
+
+
+def test_parameters_of_a_running_trial_complete_it_and_again_are_past_data() -> None:
+    opt = optimizer()
+    trial, other = opt.ask(2)
+    assert opt.tell(dict(trial.params), 1.0).id == trial.id
+    assert opt.tell(dict(trial.params), 2.0).id == 2
+    with pytest.raises(TrialStateError):
+        opt.tell(trial, 1.0)
+    assert opt.trials[other.id].state == "RUNNING"
+    both = opt.tell([dict(other.params)] * 2, [1.0, 2.0])
+    assert [t.id for t in both] == [other.id, 3]
+
+
+def test_equal_running_points_are_completed_one_by_one() -> None:
+    opt = optimizer()
+    point = {"x": 0.5, "y": 1.0}
+    trials = opt.ask(3, fixed=point)
+    assert opt.tell(point, 0.0).id == trials[0].id
+    assert [t.id for t in opt.tell([point] * 3, [1.0, 2.0, 3.0])] == [trials[1].id, trials[2].id, 3]
+
+
+def test_arms_are_told_by_row_or_label_and_complete_running_ones() -> None:
+    frame = FRAME[["x", "y"]].set_axis(["a", "b", "c"], axis=0)
+    opt = optimizer(frame)
+    trial = opt.ask()
+    first = opt.tell_rows([frame.index[trial.index]], [1.0])[0]
+    assert (first.id, first.index) == (trial.id, trial.index)
+    done = opt.tell_rows(["c", 0], [3.0, 4.0], std=[0.1, 0.2])
+    assert [(t.id, t.index, t.stds) for t in done] == [(1, 2, (0.1,)), (2, 0, (0.2,))]
+    failed = opt.tell_rows(pd.Series(["a", "b"]), [math.nan, 2.0], invalid="fail")
+    assert [t.state for t in failed] == ["FAIL", "COMPLETE"]
+    assert opt.tell({"index": 1}, 1.0).index == 1
+    assert opt.tell({"x": 0.9, "y": 2.0}, 1.0).index == 2
+    assert opt.tell({"x": 0.7, "y": 2.0}, 1.0).index is None  # a point that is no arm
+
+
+# -- tables --------------------------------------------------------------------------------------------------------
+
+
+def test_table_gives_values_by_column_and_other_columns_are_ignored_where_named() -> None:
+    by_name, by_hand = optimizer(), optimizer()
+    frame = FRAME.dropna()
+    done = by_name.tell(frame, "loss", columns=["x", "y"], std="sd")
+    by_hand.tell([ROWS[0], ROWS[2]], [1.0, 3.0], std=[0.1, 0.3])
+    assert [(t.params, t.value, t.stds) for t in done] == [(t.params, t.value, t.stds) for t in by_hand.trials]
+    with pytest.raises(ArgumentError, match="unknown 'gain', 'heat', 'note', 'sd'"):
+        by_name.tell(frame, "loss")
+    by_name.tell(frame[["x", "loss", "y"]], "loss")
+    assert len(by_name.trials) == 4
+
+
+def test_rows_without_a_value_fail_where_that_is_asked_for() -> None:
+    opt = optimizer()
+    with pytest.raises(ArgumentError, match="finite"):
+        opt.tell(FRAME, "loss", columns=["x", "y"])
+    assert opt.trials == []
+    done = opt.tell(FRAME, "loss", columns=["x", "y"], invalid="fail")
+    assert [(t.state, t.value) for t in done] == [("COMPLETE", 1.0), ("FAIL", None), ("COMPLETE", 3.0)]
+    for gap in (None, math.nan, math.inf, -math.inf, pd.NA, np.float32("nan"), 10**400):
+        assert [t.state for t in opt.tell(ROWS[:2], [gap, 1], invalid="fail")] == ["FAIL", "COMPLETE"]
+        if gap is not None:
+            assert opt.tell(ROWS[0], gap, invalid="fail").state == "FAIL"
+    for bad in ("3", True, 1j, object()):
+        with pytest.raises(ArgumentTypeError, match="value"):
+            opt.tell(ROWS[:2], [bad, 1.0], invalid="fail")
+
+
+def test_several_value_columns_and_constraint_columns() -> None:
+    opt = optimizer(directions=["minimize", "maximize"], constraints=["heat"])
+    done = opt.tell(FRAME, ["loss", "gain"], columns=["x", "y"], constraints={"heat": "heat"}, invalid="fail")
+    assert [t.values for t in done] == [(1.0, 3.0), (), (3.0, 1.0)]
+    assert [dict(t.constraints) for t in done] == [{"heat": -1.0}, {}, {"heat": -1.0}]
+    only = opt.tell(FRAME, None, columns=["x", "y"], constraints={"heat": "heat"})
+    assert [(t.values, t.constraints["heat"]) for t in only] == [((), -1.0), ((), 0.5), ((), -1.0)]
+    by_array = opt.tell(ROWS, FRAME[["heat", "gain"]].to_numpy(), constraints={"heat": FRAME["heat"]})
+    assert [t.values for t in by_array] == [(-1.0, 3.0), (0.5, 2.0), (-1.0, 1.0)]
+    by_tensor = opt.tell(ROWS, torch.tensor([[1.0, 2.0]] * 3, requires_grad=True), std=[[0.1, 0.2]] * 3)
+    assert {(t.values, t.stds) for t in by_tensor} == {((1.0, 2.0), (0.1, 0.2))}
+
+
+# -- known noise ---------------------------------------------------------------------------------------------------
+
+
+def test_known_noise_of_a_mean_is_that_of_its_repeats() -> None:
+    surrogate, point = bo.ExactGP(bo.kernels.rbf(1, 0.3), noise=0.04), {"x": 0.5}
+    repeated, mean = (optimizer({"x": (0.0, 1.0)}, surrogate=surrogate, fit=False) for _ in range(2))
+    for opt in (repeated, mean):
+        opt.tell({"x": 0.1}, 0.3)
+    repeated.tell([point] * 4, [1.0, 2.0, 3.0, 4.0])
+    mean.tell(point, 2.5, std=0.1)  # 0.2 / sqrt(4)
+    where = [{"x": x} for x in (0.1, 0.4, 0.5, 0.9)]
+    # The same posterior in exact arithmetic; sums of a few terms of order one round differently.
+    np.testing.assert_allclose(repeated.predict(where), mean.predict(where), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("surrogate", ["bkb", "exact", "fourier"])
+def test_value_of_less_noise_is_trusted_more(surrogate: str) -> None:
+    opt = optimizer({"x": (0.0, 1.0)}, surrogate=surrogate)
+    for x in np.linspace(0.0, 1.0, 9):
+        opt.tell({"x": float(x)}, float(x), std=0.1)
+    opt.tell([{"x": 0.5}, {"x": 0.5}], [2.0, 0.6], std=[1.0, 0.01])
+    mean, std = opt.predict({"x": 0.5})
+    assert mean[0] == pytest.approx(0.6, abs=0.05)
+    assert std[0] < 0.05
+    assert opt.trials[-1].stds == (0.01,)
+
+
+def test_exact_values_may_be_told_and_noise_of_zero_is_allowed() -> None:
+    opt = optimizer({"x": (0.0, 1.0)}, surrogate="exact")
+    for _ in range(8):
+        trial = opt.ask()
+        opt.tell(trial, (trial.params["x"] - 0.3) ** 2, std=0.0)
+    assert opt.recommend().params["x"] == pytest.approx(0.3, abs=0.1)
+
+
+def test_known_noise_is_refused_where_the_model_cannot_use_it() -> None:
+    opt = optimizer(surrogate="pkawv")
+    with pytest.raises(ArgumentError, match="std: expected none with an online learner"):
+        opt.tell(opt.ask(), 1.0, std=0.1)
+    opt.tell(0, 1.0)

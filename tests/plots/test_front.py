@@ -1,0 +1,84 @@
+"""Several objectives, and outcome constraints."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+from bkbopt import errors
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+pytest.importorskip("botorch", reason="several objectives need BoTorch")
+
+from matplotlib.axes import Axes
+
+from bkbopt import plots
+
+
+def told(directions: list[str], values: list[list[float]], heat: list[float]) -> bo.Optimizer:
+    opt = bo.Optimizer([(0.0, 1.0)], directions=directions, constraints=["heat"], seed=0)
+    points = [{"x0": i / len(values)} for i in range(len(values))]
+    opt.tell(points, values, constraints={"heat": heat})
+    opt.fail(opt.ask())
+    return opt
+
+
+@pytest.mark.parametrize(
+    ("directions", "front", "steps"),
+    [
+        (["minimize", "minimize"], [(1, 4), (2, 2)], "steps-post"),
+        (["maximize", "minimize"], [(2, 2), (4, 3)], "steps-pre"),
+    ],
+)
+def test_the_front_bounds_what_it_dominates_and_the_rest_is_marked(
+    directions: list[str],
+    front: list[tuple[float, float]],
+    steps: str,
+    scattered: Callable[[Axes], list[np.ndarray]],
+) -> None:
+    values = [[4.0, 3.0], [2.0, 2.0], [1.0, 4.0], [0.0, 0.0]]
+    ax = plots.pareto(told(directions, values, [0.0, -1.0, 0.0, 0.5]), value_names=("cost (s)", "error"))
+    (line,) = ax.get_lines()
+    np.testing.assert_array_equal(np.column_stack([line.get_xdata(), line.get_ydata()]), front)
+    assert line.get_drawstyle() == steps
+    infeasible, dominated = scattered(ax)
+    assert infeasible.tolist() == [[0.0, 0.0]]
+    assert dominated.tolist() == [row for row in values[:3] if tuple(row) not in front]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (f"cost (s) ({directions[0]})", f"error ({directions[1]})")
+
+
+def test_pictures_of_one_objective_refuse_several_and_the_front_refuses_others(line: bo.Optimizer) -> None:
+    opt = told(["minimize"] * 2, [[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0])
+    draw: list[Callable[[], Any]] = [
+        lambda: plots.convergence(opt),
+        lambda: plots.regret(opt, 0.0, truth=lambda p: 0.0),
+        lambda: plots.posterior_slice(opt),
+        lambda: plots.posterior_contour(opt, "x0", "x1"),
+        lambda: plots.partial_dependence(opt),
+        lambda: plots.pairwise_dependence(opt),
+        lambda: plots.importance(opt),
+        lambda: plots.calibration(opt),
+        lambda: plots.overview(opt),
+    ]
+    for refused in draw:
+        with pytest.raises(errors.ArgumentError, match="a single objective, got one with 2; see pareto"):
+            refused()
+    assert plots.ask_time(opt).has_data()
+    with pytest.raises(errors.ArgumentError, match="expected an optimizer with two objectives, got 1"):
+        plots.pareto(line)
+    with pytest.raises(errors.ArgumentTypeError, match="value_names: expected two names"):
+        plots.pareto(opt, value_names="ab")
+    with pytest.raises(errors.NotReadyError):
+        plots.pareto(bo.Optimizer([(0.0, 1.0)], directions=["minimize"] * 2, seed=0))
+
+
+def test_infeasible_trials_are_never_the_best_so_far() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
+    opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6, 0.9)], [1.0, 3.0, 2.0, 2.5], constraints={"heat": [1.0, 0.0, -1.0, 0]})
+    best = plots.convergence(opt).get_lines()[0]
+    np.testing.assert_array_equal(best.get_ydata(), [np.nan, 3.0, 2.0, 2.0])
+    simple = plots.regret(opt, 0.0, truth=lambda p: p["x0"]).get_lines()[0]
+    np.testing.assert_array_equal(simple.get_ydata(), [np.nan, 0.4, 0.4, 0.4])
+    assert len(plots.overview(opt).axes) >= 3

@@ -1,0 +1,116 @@
+"""What a suggestion maximises: probabilities of constraints, where trials failed, several objectives together."""
+
+import math
+
+import numpy as np
+import torch
+from scipy.stats import norm
+from torch import Tensor
+
+import bkbopt as bo
+from bkbopt.posterior.model import Model
+from bkbopt.search.acquisition import UCB, LogEI
+from bkbopt.search.criteria import ACQUISITIONS, CONSTRAINT_FLOOR, CRASH_PENALTY, Combined, Constraint, Crashes, rule_of
+
+KERNEL = bo.kernels.rbf(2, 0.3)
+
+
+def model(seed: int = 0, n: int = 12) -> tuple[Model, Tensor]:
+    rng = np.random.default_rng(seed)
+    X = torch.as_tensor(rng.random((n, 2)))
+    gp = bo.ExactGP(KERNEL, noise=1e-2)
+    gp.observe(X, rng.standard_normal(n))
+    return gp.model, torch.as_tensor(rng.random((40, 2)))
+
+
+def test_constraint_has_the_probability_of_its_posterior() -> None:
+    m, X = model()
+    mean, variance = (t.numpy() for t in m(X))
+    expected = norm.logcdf((mean - 0.3 - 2.0 * CONSTRAINT_FLOOR) / np.sqrt(variance))
+    # The collapsed predictor's rounding is relative to k(x, x) = 1, and the standard deviations are above 0.05.
+    np.testing.assert_allclose(Constraint(m, 0.3).log_probability(X), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_constrained_score_is_expected_improvement_times_the_probabilities() -> None:
+    (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
+    limits = (Constraint(first, 0.0), Constraint(second, -0.5))
+    score = Combined([(objective, 2.0)], limits, None, 0.4)(X)
+    parts = [LogEI(0.4)(*objective(X)), *(limit.log_probability(X) for limit in limits)]
+    torch.testing.assert_close(score, sum(parts[1:], parts[0]), rtol=1e-6, atol=1e-6)
+
+
+def test_without_a_feasible_point_feasibility_comes_first() -> None:
+    (objective, X), (limit, _) = model(0), model(1)
+    constraint = Constraint(limit, 1.0)
+    best = int(Combined([(objective, 2.0)], (constraint,), None, None)(X).argmax())
+    probability = constraint.log_probability(X)
+    # A hundredth of the spread of the bounds at most is given up for the objective.
+    spread = UCB(2.0)(*objective(X))
+    assert float(probability.max() - probability[best]) <= 0.01 * float(spread.max() - spread.min())
+
+
+def test_a_user_s_acquisition_is_used_as_it_is() -> None:
+    m, X = model()
+    criterion = rule_of(lambda mean, variance: mean - variance).build(m, 2.0, 0.0)
+    mean, variance = m(X)
+    torch.testing.assert_close(
+        criterion(X), mean - variance, rtol=0.0, atol=1e-9
+    )  # rounding of the collapsed predictor
+    assert criterion.sample is None
+
+
+def test_thompson_scores_are_joint_samples() -> None:
+    m, X = model()
+    sample = ACQUISITIONS["thompson"].build(m, 2.0, 0.0).sample
+    assert sample is not None
+    rng = np.random.default_rng(0)
+    draws = torch.stack([sample(X[:3], rng) for _ in range(4000)])
+    covariance = m.covariance(X[:3])
+    # Six standard errors of a covariance over 4,000 draws.
+    error = 6.0 * (2.0 / 4000) ** 0.5 * float(covariance.diagonal().max())
+    assert float((torch.cov(draws.T) - covariance).abs().max()) < error
+
+
+# -- where trials failed -----------------------------------------------------------------------------------------------
+
+
+def test_points_more_like_a_failure_than_like_any_success_lose_more_than_any_score() -> None:
+    failures = torch.tensor([[0.8, 0.5]], dtype=torch.float64)
+    known = torch.tensor([[0.2, 0.5], [0.4, 0.5]], dtype=torch.float64)
+    crashes = Crashes.among(KERNEL, failures, known)
+    X = torch.stack([torch.linspace(0.0, 1.0, 101).double(), torch.full((101,), 0.5).double()], 1)
+    # Half-way between the failure and the nearest success.
+    assert torch.equal(crashes(X), X[:, 0] > 0.6 + 1e-9)
+    m, _ = model()
+    with_, without = (Combined([(m, 2.0)], (), None, 0.4, c)(X) for c in (crashes, None))
+    torch.testing.assert_close(without - with_, CRASH_PENALTY * crashes(X).double(), rtol=1e-9, atol=1e-6)
+    assert float(without.max() - without.min()) < CRASH_PENALTY
+
+
+def test_a_success_opens_the_way_between_it_and_a_failure() -> None:
+    failure = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    at = torch.tensor([[0.7, 0.0]], dtype=torch.float64)
+    for known, closed in (([[0.0, 0.0]], True), ([[0.0, 0.0], [0.5, 0.0]], False)):
+        crashes = Crashes.among(KERNEL, failure, torch.tensor(known, dtype=torch.float64))
+        assert bool(crashes(at)) == closed
+
+
+def test_only_the_successes_nearest_to_failures_are_compared_with() -> None:
+    rng = np.random.default_rng(0)
+    failures, known = torch.as_tensor(rng.random((3, 2))), torch.as_tensor(rng.random((2000, 2)))
+    crashes = Crashes.among(KERNEL, failures, known)
+    assert len(crashes.successes) <= 3 * 32
+    X = failures + 0.01 * torch.as_tensor(rng.standard_normal((3, 2)))
+    assert torch.equal(crashes(X), Crashes(KERNEL, failures, known)(X))
+
+
+def test_edge_is_approached_by_bisection() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    for _ in range(45):
+        trial = opt.ask()
+        if trial.params["x"] > 0.6:
+            opt.fail(trial)
+        else:
+            opt.tell(trial, -trial.params["x"])
+    assert math.isclose(opt.best_trial.params["x"], 0.6, abs_tol=1e-3)
+    assert sum(trial.state == "FAIL" for trial in opt.trials) < 20

@@ -1,0 +1,274 @@
+"""The designer: start-up, global steps and coordinate perturbations, failures, and what is held or taken."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentTypeError, SpaceExhaustedError
+from bkbopt.search.box_maximizer import FAR
+from bkbopt.search.criteria import ACQUISITIONS
+from bkbopt.search.designer import (
+    FIRST_PERTURBATION,
+    FIRST_PERTURBATION_OF_CHOICES,
+    PERTURBATIONS,
+    Designer,
+    Options,
+    perturbation_is_due,
+)
+from bkbopt.search.evaluations import COMPLETE, FAIL, RUNNING, Evaluation, Point, Problem
+from bkbopt.search.quantity import ModelOptions
+from bkbopt.spaces.pool import EncodedPool, Pool
+
+FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
+MIXED = {"x": (0.0, 1.0), "rate": bo.Float(1e-3, 1.0, log=True), "n": bo.Int(1, 40), "kind": ["a", "b", "c"]}
+#: The trials up to 200 that are perturbations, in spaces of long ranges.
+DUE = [t for t in range(200) if perturbation_is_due(t, False)]
+
+
+def value(point: Point) -> float:
+    return sum((i + 1.0) * (v - 0.3) ** 2 for i, v in enumerate(point.values()))
+
+
+def some_points(space: bo.Space, n: int, seed: int = 0) -> list[Point]:
+    return list(space.internal(space.decode(space.sample(n, np.random.default_rng(seed)))))
+
+
+def evaluation(number: int, point: Point, state: str = COMPLETE, **more: Any) -> Evaluation:
+    values = (value(point),) if state == COMPLETE else ()
+    return Evaluation(number, state, point, order=(float(number), number), **{"values": values, **more})
+
+
+def designer(spec: Any, n: int = 20, feasible: Any = None, **options: Any) -> Designer:
+    """A designer that knows `n` trials at random points."""
+    space = bo.Space.parse(spec)
+    out = Designer(Problem(space=space, feasible=feasible), Options(ModelOptions(bo.BKB()), **options), seed=0)
+    out.update(evaluation(i, point) for i, point in enumerate(some_points(space, n)))
+    return out
+
+
+def best_known(designer: Designer) -> torch.Tensor:
+    models = designer.models
+    with torch.no_grad():
+        fantasy = models.fantasy(designer.history, designer.history.X[:0], designer.options.confidence, None)
+        return fantasy.incumbents(torch.arange(len(fantasy.known)))[0]
+
+
+def moved(designer: Designer, point: Point) -> int:
+    """Number of columns in which a point differs from the best known one."""
+    return int((designer.history.encode([point])[0] != best_known(designer)).sum())
+
+
+def suggested(designer: Designer, number: int, seed: int = 0) -> Point:
+    return designer.suggest(number=number, seed=seed)[0].point
+
+
+# -- coordinate perturbations ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choices", [False, True])
+def test_perturbations_are_due_about_three_root_t_times_and_none_at_first(choices: bool) -> None:
+    trials = [t for t in range(10_001) if perturbation_is_due(t, choices)]
+    first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
+    assert trials[0] > first
+    for t in (200, 1_000, 10_000):
+        expected = PERTURBATIONS * (t**0.5 - first**0.5)
+        assert abs(sum(s <= t for s in trials) - expected) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("more", "perturbs"),
+    [({}, False), ({"k": bo.Int(1, 5)}, True), ({"k": ["a", "b"]}, True), ({"k": bo.Int(1, 99)}, False)],
+)
+def test_spaces_with_short_grids_or_categories_have_early_perturbations(more: Any, perturbs: bool) -> None:
+    early = next(t for t in range(200) if perturbation_is_due(t, True))
+    assert early < DUE[0]
+    mine = designer({**FLOATS, **more})
+    assert (moved(mine, suggested(mine, early)) == 1) == perturbs
+
+
+@pytest.mark.parametrize("spec", [FLOATS, MIXED], ids=["floats", "mixed"])
+def test_perturbation_differs_from_the_best_point_in_one_parameter_and_is_of_the_space(spec: Any) -> None:
+    mine, space = designer(spec), bo.Space.parse(spec)
+    for seed in range(20):
+        point = suggested(mine, DUE[0], seed)
+        assert moved(mine, point) == 1
+        assert space.internal(space.external([point])) == [point]
+
+
+def test_perturbation_along_a_continuum_goes_far() -> None:
+    mine = designer(FLOATS)
+    X = mine.history.encode([suggested(mine, DUE[0], seed) for seed in range(30)])
+    assert float((X - best_known(mine)).abs().amax(1).min()) > FAR
+
+
+def test_global_step_stands_in_where_no_perturbation_is_open() -> None:
+    mine = designer(FLOATS)
+    best = dict(zip(mine.history.encoding.columns, best_known(mine).tolist(), strict=True))
+
+    def near(point: Point) -> bool:
+        return all(abs(point[key] - best[key]) < 0.5 * FAR for key in best)
+
+    mine.set_problem(replace(mine.problem, feasible=near))
+    assert near(suggested(mine, DUE[0]))
+
+
+def test_perturbation_is_feasible_and_neither_pending_nor_failed() -> None:
+    spec = {"n": bo.Int(0, 200), "kind": list("abcdefghij"), "k": bo.Int(0, 200)}
+    mine = designer(spec, feasible=lambda point: point["n (int)"] > 50)
+    taken = set()
+    for i in range(40):
+        point = suggested(mine, DUE[0], i % 30)
+        assert point["n (int)"] > 50
+        key = tuple(sorted(point.items()))
+        assert key not in taken
+        taken.add(key)
+        mine.update([evaluation(100 + i, point, FAIL if i % 2 else RUNNING)])
+
+
+@pytest.mark.parametrize(
+    "options", [{"perturbations": False}, {"rule": ACQUISITIONS["thompson"]}], ids=["off", "thompson"]
+)
+def test_trial_of_a_perturbation_is_global_where_there_are_none(options: dict[str, Any]) -> None:
+    mine = designer(FLOATS, **options)
+    assert all(moved(mine, suggested(mine, DUE[0], seed)) == 3 for seed in range(5))
+
+
+@pytest.mark.parametrize("spec", [{"n": bo.Int(0, 30), "kind": ["a", "b"]}, {"x": (0.0, 1.0)}], ids=["grid", "line"])
+def test_what_is_seen_whole_is_searched_as_without_perturbations(spec: Any) -> None:
+    with_, without = designer(spec), designer(spec, perturbations=False)
+    assert [suggested(with_, t) for t in DUE[:3]] == [suggested(without, t) for t in DUE[:3]]
+
+
+def test_pool_is_searched_as_without_perturbations() -> None:
+    pool = EncodedPool(Pool(np.random.default_rng(0).random((40, 2))), scale=True, has_kernel=False)
+    points = []
+    for perturbations in (True, False):
+        options = Options(ModelOptions(bo.BKB()), perturbations=perturbations)
+        mine = Designer(Problem(pool=pool), options, seed=0)
+        mine.update(evaluation(i, pool.point(i)) for i in range(20))
+        points.append([suggested(mine, t) for t in DUE[:5]])
+    assert points[0] == points[1]
+
+
+def test_fixed_kernel_is_searched_as_without_perturbations() -> None:
+    points = []
+    for perturbations in (True, False):
+        models = ModelOptions(bo.BKB(bo.kernels.matern52(3, 0.4), noise=1e-2), fit=False)
+        mine = Designer(Problem(space=bo.Space.parse(FLOATS)), Options(models, perturbations=perturbations), seed=0)
+        mine.update(evaluation(i, point) for i, point in enumerate(some_points(bo.Space.parse(FLOATS), 20)))
+        points.append([suggested(mine, t) for t in DUE[:3]])
+    assert points[0] == points[1]
+
+
+def test_perturbations_find_the_better_well_of_each_parameter() -> None:
+    # Three wells of depth 1 at 0.2 and of depth 0.8 at 0.8, one a parameter: all are wrong at the start.
+    def wells(params: Any) -> float:
+        return -sum(
+            np.exp(-(((v - 0.2) / 0.08) ** 2)) + 0.8 * np.exp(-(((v - 0.8) / 0.08) ** 2)) for v in params.values()
+        )
+
+    ends = []
+    for perturbations in (True, False):
+        opt = bo.Optimizer({f"x{j}": (0.0, 1.0) for j in range(3)}, seed=0, perturbations=perturbations)
+        rng = np.random.default_rng(0)
+        near = 0.8 + 0.05 * rng.standard_normal((60, 3))
+        rows = [{f"x{j}": float(v) for j, v in enumerate(x.clip(0.0, 1.0))} for x in near]
+        opt.tell(rows, [wells(p) for p in rows])
+        for _ in range(40):
+            trial = opt.ask()
+            opt.tell(trial, wells(trial.params) + 0.02 * rng.standard_normal())
+        ends.append(wells(opt.recommend().params))
+    assert ends[0] <= ends[1] + 1e-3
+
+
+def test_perturbation_has_no_regret_bound() -> None:
+    mine = designer(FLOATS)
+    assert mine.suggest(number=DUE[0])[0].diagnostics.regret_bound is None
+    bound = mine.suggest(number=DUE[0] + 1)[0].diagnostics.regret_bound
+    assert bound is not None
+    assert bound >= 0.0
+
+
+def test_switch_takes_booleans_only() -> None:
+    with pytest.raises(ArgumentTypeError, match="perturbations: expected True or False, got 1"):
+        bo.Optimizer(FLOATS, perturbations=1)  # type: ignore[arg-type]
+
+
+# -- batches, held values, exhaustion --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_known", [0, 20])
+def test_suggestions_together_are_those_one_after_the_other(n_known: int) -> None:
+    together, alone = designer(MIXED, n_known), designer(MIXED, n_known)
+    for suggestion in together.suggest(6, number=60):
+        other = alone.suggest(number=suggestion.number)[0]
+        assert other.point == suggestion.point
+        alone.update([evaluation(other.number, other.point, RUNNING)])
+
+
+@pytest.mark.parametrize("n_known", [0, 20])
+def test_fixed_values_are_held(n_known: int) -> None:
+    mine = designer(MIXED, n_known)
+    held = {"kind of ('a', 'b', 'c')": 2.0, "n (int)": 7.0}
+    for number in (40, DUE[0], DUE[0] + 1):
+        point = mine.suggest(number=number, fixed=held)[0].point
+        assert {key: point[key] for key in held} == held
+    assert (
+        mine.suggest(number=40, fixed=(whole := {**held, "x (float)": 0.5, "rate (float, log)": 0.1}))[0].point == whole
+    )
+
+
+def test_given_values_are_completed_by_the_model() -> None:
+    mine = designer(MIXED)
+    given = {"x (float)": 0.25}
+    assert mine.complete(given, 60) == mine.suggest(number=60, fixed=given)[0]
+
+
+def test_own_trial_does_not_count_as_running() -> None:
+    mine, other = designer(FLOATS), designer(FLOATS)
+    point = mine.suggest(number=40)[0].point
+    mine.update([evaluation(40, point, RUNNING)])
+    assert mine.suggest(number=40)[0].point == other.suggest(number=40)[0].point
+    assert mine.suggest(number=41)[0].point != point
+
+
+def test_a_grid_that_is_used_up_ends_or_repeats() -> None:
+    spec = {"n": bo.Int(0, 3), "kind": ["a", "b"]}
+    space = bo.Space.parse(spec)
+    every = space.internal(space.decode(space.all_points(8)))
+    for repeats in (False, True):
+        mine = designer(spec, 0, avoid_duplicates=True, repeat_when_exhausted=repeats, n_startup_trials=3)
+        mine.update(evaluation(i, point) for i, point in enumerate(every[:5]))
+        left = mine.suggest(3)
+        assert {tuple(s.point.values()) for s in left} == {tuple(point.values()) for point in every[5:]}
+        mine.update(evaluation(i, point) for i, point in enumerate(every))
+        if repeats:
+            assert len(mine.suggest(3)) == 3
+        else:
+            with pytest.raises(SpaceExhaustedError):
+                mine.suggest(1)
+
+
+SCRIPT = """
+import json
+import sys
+sys.path.insert(0, sys.argv[2])
+from tests.search.test_designer import MIXED, designer
+mine = designer(MIXED, 30)
+print(json.dumps([dict(s.point) for s in mine.suggest(json.loads(sys.argv[1]), number=60)]))
+"""
+
+
+def test_same_log_gives_the_same_suggestions_in_another_process() -> None:
+    root = str(Path(bo.__file__).parents[1])
+    command = [sys.executable, "-c", SCRIPT, "12", root]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert json.loads(output) == [dict(s.point) for s in designer(MIXED, 30).suggest(12, number=60)]

@@ -1,0 +1,51 @@
+"""Posteriors of all quantities, pending points counted: where searches start, and what is still to be gained."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import bkbopt as bo
+from bkbopt.posterior.model import Model
+from bkbopt.search.criteria import ACQUISITIONS, Combined
+from bkbopt.search.models import N_INCUMBENTS, Fantasy
+from bkbopt.search.pareto import SMALLEST
+
+RNG = np.random.default_rng(0)
+X, ELSEWHERE = torch.as_tensor(RNG.random((12, 2))), torch.as_tensor(RNG.random((40, 2)))
+
+
+def model(seed: int) -> Model:
+    gp = bo.ExactGP(bo.kernels.rbf(2, 0.3), noise=1e-2)
+    gp.observe(X, np.random.default_rng(seed).standard_normal(len(X)))
+    return gp.model
+
+
+def fantasy(means: Tensor, lost: Tensor, pending: Tensor = X[:0], models: tuple[Model, ...] = ()) -> Fantasy:
+    return Fantasy(models, (2.0,) * len(models), (), pending, X, means, lost, None)
+
+
+def test_searches_start_from_the_best_points_that_are_expected_to_be_feasible() -> None:
+    means, lost = torch.arange(12.0, dtype=torch.float64)[:, None], torch.zeros(12, dtype=torch.float64)
+    assert torch.equal(fantasy(means, lost).incumbents(torch.arange(12)), X[[11, 10, 9, 8, 7]])
+    lost[[11, 9]] = 0.1
+    assert torch.equal(fantasy(means, lost).incumbents(torch.arange(12)), X[[10, 8, 7, 6, 5]])
+    assert torch.equal(fantasy(means, lost).incumbents(torch.tensor([9, 0, 3])), X[[3, 0, 9]])
+    assert len(fantasy(means, lost).incumbents(torch.arange(N_INCUMBENTS + 1))) == N_INCUMBENTS
+
+
+def test_a_pending_point_of_several_objectives_leaves_nothing_to_gain_at_its_mean() -> None:
+    models = (model(1), model(2))
+    means, there = (torch.stack([m(points)[0] for m in models], 1) for points in (X, ELSEWHERE))
+
+    def gain(pending: Tensor) -> Tensor:
+        criterion = fantasy(means, torch.zeros(12), pending, models).criterion(ACQUISITIONS["ucb"])
+        assert isinstance(criterion, Combined)
+        assert criterion.improvement is not None
+        return criterion.improvement(there)
+
+    before = gain(X[:0])
+    best = int(before.argmax())
+    assert float(before[best]) > math.log(1e-3)
+    assert float(gain(ELSEWHERE[[best]])[best]) == math.log(SMALLEST)

@@ -1,0 +1,394 @@
+"""Pools: what may be one, how it is encoded, and arms that come and go."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
+from bkbopt.spaces.pool import EncodedPool, Pool
+
+RNG = np.random.default_rng(0)
+ARMS = RNG.random((60, 3)) * [1.0, 100.0, 1e-3]
+TABLE = pd.DataFrame(
+    {
+        "dose": ARMS[:, 0],
+        "steps": np.arange(60) % 7,
+        "solvent": ["water", "oil", "acid"] * 20,
+        "dry": np.arange(60) % 2 == 0,
+    }
+)
+WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat", "cow"]
+
+
+def encoded(arms: Any, **options: Any) -> EncodedPool:
+    pool = arms if isinstance(arms, Pool) else Pool(arms)
+    return EncodedPool(pool, **{"scale": True, "has_kernel": False, **options})
+
+
+def words(arms: Any = WORDS) -> EncodedPool:
+    return encoded(arms, has_kernel=True)
+
+
+# -- encoding ------------------------------------------------------------------------------------------------------
+
+
+def read_only(A: np.ndarray) -> np.ndarray:
+    A = A.copy()
+    A.flags.writeable = False
+    return A
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        np.asfortranarray,
+        read_only,
+        pd.DataFrame,
+        torch.as_tensor,
+        np.ndarray.tolist,
+        lambda A: np.repeat(A, 2, axis=0)[::2],
+        lambda A: torch.as_tensor(A).requires_grad_(),
+    ],
+)
+def test_every_form_of_an_array_is_the_same_pool_and_stays_as_it_was(form: Any) -> None:
+    before = ARMS.copy()
+    pool = encoded(form(ARMS))
+    assert torch.equal(pool.X, encoded(ARMS).X)
+    assert not pool.X.requires_grad
+    assert list(pool.decode(7).values()) == ARMS[7].tolist()
+    assert np.array_equal(ARMS, before)
+
+
+def test_columns_are_scaled_to_the_unit_interval_where_asked() -> None:
+    low, high = ARMS.min(0), ARMS.max(0)
+    assert torch.equal(encoded(ARMS).X, torch.as_tensor((ARMS - low) / (high - low)))
+    assert torch.equal(encoded(ARMS, scale=False).X, torch.as_tensor(ARMS))
+    assert torch.equal(encoded(ARMS).table, torch.as_tensor(ARMS))
+
+
+def test_float32_gives_the_pool_of_the_same_numbers_in_float64() -> None:
+    single = ARMS.astype(np.float32)
+    assert torch.equal(encoded(single).X, encoded(single.astype(np.float64)).X)
+
+
+def test_changing_the_callers_array_or_frame_changes_nothing() -> None:
+    mine, frame = ARMS.copy(), TABLE.copy()
+    pool, table = encoded(mine), encoded(frame)
+    mine[:] = 0.0
+    frame.loc[:, "dose"] = 0.0
+    assert torch.equal(pool.X, encoded(ARMS).X)
+    assert table.decode(3) == TABLE.iloc[3].to_dict()
+
+
+def test_scaling_makes_units_irrelevant() -> None:
+    shifted = ARMS * [1e6, 1e-6, 1.0] + [0.0, 5.0, -3.0]
+    # A range is computed from rounded sums.
+    torch.testing.assert_close(encoded(shifted).X, encoded(ARMS).X, rtol=0, atol=1e-9)
+
+
+def test_constant_column_is_harmless() -> None:
+    X = encoded(np.column_stack([ARMS, np.full(60, 7.0)])).X
+    assert torch.equal(X[:, 3], torch.zeros(60, dtype=torch.float64))
+
+
+def test_a_data_frame_has_names_choices_and_its_own_types() -> None:
+    pool = encoded(TABLE)
+    assert pool.names == ("dose", "steps", "solvent", "dry")
+    assert (pool.dim, pool.categorical, len(pool)) == (4, (2,), 60)
+    assert pool.columns is not None
+    assert pool.columns.choices == {2: ("water", "oil", "acid")}
+    assert pool.X[:3, 2].tolist() == [0.0, 1.0, 2.0]
+    for row in range(10):
+        for params in (pool.decode(row), pool.params_of(pool.point(row))):
+            assert params == TABLE.iloc[row].to_dict()
+            assert [type(value) for value in params.values()] == [float, int, str, bool]
+
+
+@given(st.integers(0, 59), st.sampled_from(["array", "frame", "words"]))
+@settings(max_examples=40)
+def test_a_row_its_point_and_its_parameters_are_one(row: int, kind: str) -> None:
+    pool = {"array": encoded(ARMS), "frame": encoded(TABLE), "words": words()}[kind]
+    row %= len(pool)
+    point = pool.point(row)
+    assert pool.internal(pool.decode(row)) == pool.internal({"index": row}) == point
+    assert torch.equal(pool.encode([point])[0], pool.X[row])
+    assert pool.rows_at(pool.X[row]) == [row]
+    assert pool.matching(point).nonzero().tolist() == [[row]]
+    assert pool.params_of(point) == pool.decode(row)
+
+
+def test_points_that_are_not_in_the_pool_are_points_all_the_same() -> None:
+    pool = encoded(TABLE)
+    params = {"dose": 0.123, "steps": 99, "solvent": "oil", "dry": True}
+    point = pool.internal(params)
+    assert pool.rows_at(pool.encode([point])[0]) == []
+    assert not bool(pool.matching(point).any())
+    assert pool.params_of(point) == params
+    between = pool.internal(params | {"steps": 2.5, "dose": 1})
+    assert pool.params_of(between) == params | {"steps": 2.5, "dose": 1.0}
+    assert pool.encode([]).shape == (0, 4)
+
+
+def test_equal_rows_are_one_point() -> None:
+    double = np.concatenate([ARMS, ARMS])
+    double[0, 0] = double[60, 0] = 0.0
+    double[0, 0] *= -1.0
+    pool = encoded(double, scale=False)
+    assert pool.rows_at(pool.X[5]) == [5, 65]
+    assert pool.rows_at(pool.X[0]) == pool.rows_at(pool.X[60]) == [0, 60]
+    assert pool.rows_at(pool.X[0] + 1.0) == []
+
+
+def test_matching_rows_have_the_values_that_are_held() -> None:
+    pool = encoded(TABLE)
+    held = pool.fixed({"solvent": "oil", "dry": True})
+    expected = (TABLE["solvent"] == "oil") & TABLE["dry"]
+    assert pool.matching(held).tolist() == expected.tolist()
+    assert bool(pool.matching({}).all())
+    assert pool.fixed({"index": 3}) == pool.point(3)
+    assert words().matching(words().fixed({"arm": "cat"})).tolist() == [word == "cat" for word in WORDS]
+
+
+# -- objects -------------------------------------------------------------------------------------------------------
+
+
+def test_objects_are_numbered_in_the_order_of_their_appearance() -> None:
+    pool = words(["ant", "bee", "ant", "cow"])
+    assert pool.X.tolist() == [[0.0], [1.0], [0.0], [2.0]]
+    assert pool.objects == ["ant", "bee", "cow"]
+    assert (pool.names, pool.dim, pool.categorical, pool.columns) == (("arm",), 1, (), None)
+    assert pool.decode(3) == {"arm": "cow"}
+    assert pool.rows_at(pool.X[0]) == [0, 2]
+
+
+def test_unhashable_objects_are_told_apart_by_identity() -> None:
+    one, two = {"w": "ant"}, {"w": "ant"}
+    pool = words([one, two, one])
+    assert pool.X[:, 0].tolist() == [0.0, 1.0, 0.0]
+    assert pool.internal({"arm": two}) == {"arm": 1.0}
+
+
+def test_new_objects_join_the_old_ones() -> None:
+    pool = words()
+    later = pool.replaced(Pool([*WORDS[5:], "eel"]))
+    assert later.objects == [*WORDS, "eel"]
+    assert pool.objects == WORDS
+    assert later.X[:, 0].tolist() == [5.0, 6.0, 7.0, 8.0, 9.0]
+    # What has left the pool keeps its number and its name.
+    assert later.internal({"arm": "ant"}) == {"arm": 0.0}
+    assert later.params_of({"arm": 0.0}) == {"arm": "ant"}
+    with pytest.raises(ArgumentError, match="an object that is or was in the pool, got 'emu'; add it with set_pool"):
+        later.internal({"arm": "emu"})
+
+
+def test_a_pool_does_not_know_the_objects_of_the_one_that_followed_it() -> None:
+    pool = words()
+    pool.replaced(Pool([*WORDS, "eel"]))
+    with pytest.raises(ArgumentError, match="an object that is or was in the pool, got 'eel'"):
+        pool.internal({"arm": "eel"})
+
+
+# -- pools that change ---------------------------------------------------------------------------------------------
+
+
+def test_arms_come_and_go_in_the_encoding_of_the_first_pool() -> None:
+    first = encoded(ARMS[:30])
+    second = first.replaced(Pool(ARMS[10:][::-1]))
+    assert torch.equal(second.X[-1], first.X[10])
+    assert second.rows_at(first.X[10]) == [49]
+    assert second.rows_at(first.X[0]) == []
+    assert torch.equal(second.encode([first.point(0)])[0], first.X[0])
+    assert torch.equal(first.X, encoded(ARMS[:30]).X)
+
+
+def test_new_choices_get_codes_behind_the_old_ones() -> None:
+    first = encoded(TABLE)
+    second = first.replaced(Pool(TABLE.iloc[:4].assign(solvent=["mud", "tar", "oil", "mud"])))
+    assert second.X[:, 2].tolist() == [3.0, 4.0, 1.0, 3.0]
+    assert second.params_of(first.point(0)) == TABLE.iloc[0].to_dict()
+    assert first.categorical == second.categorical
+
+
+def test_a_copy_of_a_pool_is_the_pool() -> None:
+    pool = encoded(TABLE)
+    assert copy.deepcopy({"pool": pool})["pool"] is pool
+
+
+# -- names of rows -------------------------------------------------------------------------------------------------
+
+NAMED = pd.DataFrame({"id": [f"m{i}" for i in range(6)], "dose": ARMS[:6, 0], "steps": [1, 2, 3, 1, 2, 3]})
+
+
+def test_a_column_that_names_the_rows_is_no_feature() -> None:
+    pool = encoded(Pool(NAMED, id_column="id"))
+    assert pool.names == ("dose", "steps")
+    assert torch.equal(pool.X, encoded(NAMED[["dose", "steps"]]).X)
+    assert pool.decode(2) == {"dose": ARMS[2, 0], "steps": 3}
+    assert (pool.label(4), pool.row_of("m4"), pool.row_of(4)) == ("m4", 4, 4)
+    later = pool.replaced(Pool(NAMED.iloc[::-1]))
+    assert (later.names, later.label(0), later.row_of("m4")) == (pool.names, "m5", 1)
+    assert pool.replaced(Pool(NAMED[["dose", "steps"]].iloc[2:])).label(0) == 2
+
+
+def test_rows_have_the_labels_of_their_frame() -> None:
+    by_name = encoded(NAMED.set_index("id"))
+    assert (by_name.label(1), by_name.row_of("m1"), by_name.row_of(np.int64(1))) == ("m1", 1, 1)
+    by_number = encoded(NAMED[["dose", "steps"]].iloc[[5, 0, 3]])
+    assert (by_number.label(0), by_number.row_of(5), by_number.row_of(0)) == (5, 0, 1)
+    with pytest.raises(ArgumentError, match=r"rows: expected labels of the pool's rows \(5, 0, 3, ...\), got 1"):
+        by_number.row_of(1)
+    array = encoded(ARMS)
+    assert (array.label(7), array.row_of(7)) == (7, 7)
+
+
+@pytest.mark.parametrize("label", ["m9", None, 1.5, True, -1, 6, [1]])
+def test_labels_that_name_no_row_are_refused(label: Any) -> None:
+    for pool in (encoded(NAMED.set_index("id")), encoded(NAMED[["dose", "steps"]]), encoded(ARMS[:6])):
+        with pytest.raises(ArgumentError, match=r"expected (labels|a row number)"):
+            pool.row_of(label)
+
+
+def test_a_label_of_several_rows_is_refused() -> None:
+    frame = NAMED[["dose", "steps"]].set_index(pd.Index(list("abcabd")))
+    pool = encoded(frame)
+    assert pool.row_of("c") == 2
+    with pytest.raises(ArgumentError, match=r"got 'a', which names the rows \[0, 3\]; tell"):
+        pool.row_of("a")
+
+
+def test_text_that_differs_in_every_row_is_refused_with_a_hint() -> None:
+    with pytest.raises(ArgumentError, match=r"'id' are all different; pass bo\.Pool\(frame, id_column='id'\)"):
+        encoded(NAMED)
+    # Declared categories, the only column there is, and a later pool of few rows are meant so.
+    assert encoded(NAMED.astype({"id": "category"})).categorical == (0,)
+    assert encoded(NAMED[["id"]]).categorical == (0,)
+    assert len(encoded(TABLE).replaced(Pool(TABLE.iloc[:3]))) == 3
+
+
+@pytest.mark.parametrize(
+    ("pool", "message"),
+    [
+        (Pool(NAMED, id_column="name"), r"id_column: expected one of the columns .*, got 'name'"),
+        (Pool(ARMS, id_column="id"), "id_column: expected a data frame that has it, got ndarray"),
+        (Pool(NAMED.assign(id="m"), id_column="id"), "id_column: expected distinct names in 'id', got 'm' twice"),
+        (Pool(NAMED.assign(id=["m", None, *"abcd"]), id_column="id"), "a name for each row, got none in row 1"),
+    ],
+)
+def test_a_column_that_cannot_name_the_rows_is_refused(pool: Pool, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        encoded(pool)
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+NAN_ROW = ARMS.copy()
+NAN_ROW[7, 1] = np.nan
+NAN_TABLE = TABLE.copy()
+NAN_TABLE.loc[4, "dose"] = np.nan
+NO_WORD = TABLE.copy()
+NO_WORD.loc[4, "solvent"] = None
+TWICE = TABLE.copy()
+TWICE.columns = ["dose", "dose", "solvent", "dry"]
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "nan": (NAN_ROW, "row 7"),
+    "inf": (np.where(np.isnan(NAN_ROW), np.inf, NAN_ROW), "row 7"),
+    "nan in a frame": (NAN_TABLE, "row 4"),
+    "missing category": (NO_WORD, "'solvent', row 4"),
+    "nullable integer": (TABLE.assign(steps=pd.array([None, *range(59)], dtype="Int64")), "'steps', row 0"),
+    "columns of one name": (TWICE, "distinct names"),
+    "lists in a column": (TABLE.assign(solvent=[[1]] * 60), r"numbers or text in column 'solvent', got \[1\]"),
+    "empty array": (ARMS[:0], "at least one arm"),
+    "empty frame": (TABLE.iloc[:0], "at least one arm"),
+    "empty list": ([], "pool"),
+    "no columns": (np.zeros((5, 0)), "at least one column"),
+    "frame without columns": (pd.DataFrame(index=range(5)), "at least one column"),
+    "one dimension": (ARMS[:, 0], "shape"),
+    "three dimensions": (ARMS[None], "shape"),
+    "complex": (ARMS.astype(complex), "real numbers"),
+    "ragged": ([[1.0, 2.0], [3.0]], "pool"),
+    "words without a kernel": (WORDS, "kernel"),
+    "range that overflows": (np.array([[-1e308], [1e308]]), "overflows"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_pool_is_refused(name: str) -> None:
+    arms, message = REFUSED[name]
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        encoded(arms)
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [
+        NAN_TABLE,
+        NO_WORD,
+        TABLE.iloc[:0],
+        TABLE[["dose", "steps"]],
+        TABLE.rename(columns={"dose": "Dose"}),
+        TABLE[["steps", "dose", "solvent", "dry"]],
+        TABLE.assign(dose="much"),
+        TABLE.assign(solvent=1.0),
+        ARMS,
+        WORDS,
+        None,
+    ],
+)
+def test_a_replacement_of_other_columns_is_refused(arms: Any) -> None:
+    with pytest.raises((ArgumentError, ArgumentTypeError), match="pool"):
+        encoded(TABLE).replaced(Pool(arms))
+
+
+@pytest.mark.parametrize("arms", [[], ARMS, {"a": 1}, 3])
+def test_objects_are_replaced_by_a_list_only(arms: Any) -> None:
+    with pytest.raises(BkbError, match="pool"):
+        words().replaced(Pool(arms))
+
+
+@pytest.mark.parametrize("index", [-1, 60, 1.5, True, "3", None])
+def test_bad_row_numbers_are_refused(index: Any) -> None:
+    with pytest.raises(ArgumentError, match="index: expected a row number from 0 to 59"):
+        encoded(ARMS).internal({"index": index})
+
+
+ROW = TABLE.iloc[5].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (3, "params: expected a dict, got int in row 2"),
+        ({}, r"params: expected the columns .*, got \(\) in row 2"),
+        (ROW | {"more": 1}, "'more'.* in row 2"),
+        (ROW | {"solvent": "mud"}, "params: row 2: expected one of the pool's 'solvent', got 'mud'"),
+        (ROW | {"dose": np.nan}, "params: row 2: 'dose': expected a finite number, got nan"),
+        (ROW | {"dose": "much"}, "'dose': expected a finite number, got 'much'"),
+        (ROW | {"steps": True}, "'steps': expected a finite number, got True"),
+    ],
+)
+def test_parameters_that_do_not_belong_to_the_pool_are_refused(params: Any, message: str) -> None:
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        encoded(TABLE).internal(params, 2)
+    with pytest.raises((ArgumentError, ArgumentTypeError)):
+        words().internal(params)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (3, "fixed: expected a dict, got int"),
+        ({"day": "mon"}, "fixed: expected columns among .*, got 'day'"),
+        ({"solvent": "mud"}, "fixed: expected one of the pool's 'solvent', got 'mud'"),
+        ({"steps": 9}, "fixed: expected values that an arm of the pool has, got {'steps': 9}"),
+    ],
+)
+def test_values_that_no_arm_has_cannot_be_held(params: Any, message: str) -> None:
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        encoded(TABLE).fixed(params)
