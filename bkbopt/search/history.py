@@ -67,6 +67,7 @@ class History:
         self.version = 0
         self._numbers: set[int] = set()
         self._interrupted = False
+        self._failed_at: tuple[tuple[int, int], Tensor] | None = None
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
         self._counts: dict[str, int] = {}
@@ -268,7 +269,13 @@ class History:
         return self._rows(self._failing, mark)
 
     def failures(self) -> Tensor:
-        """Points that failed each time, `(f, d)`."""
+        """Points that failed each time, `(f, d)`; computed once for the same rows."""
+        at = (self.version, self._taken)
+        if self._failed_at is None or self._failed_at[0] != at:
+            self._failed_at = (at, self._points_that_failed())
+        return self._failed_at[1]
+
+    def _points_that_failed(self) -> Tensor:
         X = self.X[self._failures]
         if not len(X):
             return X
