@@ -6,7 +6,6 @@ __all__ = ["OPTIMIZER", "OPTUNA", "SHELL"]
 
 MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_sharing.py")
 SAVING = ("optimizer/test_saving.py",)
-SEVERAL = ("optimizer/test_several_objectives.py",)
 SPACES = ("optimizer/test_spaces_by_ask_and_tell.py",)
 TELLING = ("optimizer/test_telling.py",)
 TRIALS = ("optimizer/test_trials.py",)
@@ -17,7 +16,7 @@ OPTIMIZER = (
         "optimizer/logged_designer.py",
         "self.designer.update(self.log.changes())\n        self.log.forget_changes()\n",
         "changes = self.log.changes()\n        self.log.forget_changes()\n        self.designer.update(changes)\n",
-        ("search/test_law.py", "optimizer/test_sharing.py"),
+        ("optimizer/test_sharing.py",),
     ),
     Fault(
         "one running trial is told twice in a call",
@@ -52,21 +51,14 @@ OPTIMIZER = (
         "optimizer/trials.py",
         "entry.order = len(self.order)",
         "entry.order = trial_id",
-        (*TRIALS, *SAVING, "search/test_law.py"),
+        TRIALS,
     ),
     Fault(
         "a constraint of zero is violated",
         "optimizer/trials.py",
         "all(value <= 0.0 for value",
         "all(value < 0.0 for value",
-        (*TRIALS, *SEVERAL),
-    ),
-    Fault(
-        "a loaded queue is in the order of its ids",
-        "optimizer/saving.py",
-        'core.log.waiting[:] = state["waiting"]',
-        "core.log.waiting.sort()",
-        SAVING,
+        TRIALS,
     ),
     Fault(
         "known noise is lost in a file",
