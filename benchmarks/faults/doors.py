@@ -164,10 +164,10 @@ SHELL = (
         SHELLS,
     ),
     Fault(
-        "a command that was refused writes the state",
+        "the last of two values of a constraint counts",
         "adapters/shell/commands.py",
-        "        yield opt\n        opt.save(args.state)",
-        "        try:\n            yield opt\n        finally:\n            opt.save(args.state)",
+        "    if len(limits) < len(args.constraint):",
+        "    if False:",
         SHELLS,
     ),
     Fault(
