@@ -5,7 +5,6 @@ from benchmarks.faults.fault import Fault
 __all__ = ["OPTIMIZER", "OPTUNA", "SHELL"]
 
 MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_sharing.py")
-SAVING = ("optimizer/test_saving.py",)
 SPACES = ("optimizer/test_spaces_by_ask_and_tell.py",)
 TELLING = ("optimizer/test_telling.py",)
 TRIALS = ("optimizer/test_trials.py",)
@@ -24,13 +23,6 @@ OPTIMIZER = (
         "next((i for i in running.get(_key(point), ()) if i not in taken), None)",
         "next(iter(running.get(_key(point), ())), None)",
         TELLING,
-    ),
-    Fault(
-        "a trial that is named twice is found after the first was told",
-        "optimizer/logged_designer.py",
-        "                if number in taken:\n",
-        "                if False:\n",
-        (*TELLING, "optimizer/test_optimizer_input.py"),
     ),
     Fault(
         "queued points are asked against the values held",
@@ -59,13 +51,6 @@ OPTIMIZER = (
         "all(value <= 0.0 for value",
         "all(value < 0.0 for value",
         TRIALS,
-    ),
-    Fault(
-        "known noise is lost in a file",
-        "optimizer/saving.py",
-        'Outcome(t["values"], t["constraints"], t["stds"])',
-        'Outcome(t["values"], t["constraints"])',
-        SAVING,
     ),
     Fault(
         "a later callback overrules an earlier one",
