@@ -75,6 +75,13 @@ def max_value_entropy(cls: Any, case: Case) -> AcquisitionFunction:
     return cls(case.one, case.integration, num_mv_samples=8, **{"num_fantasies": 4} if cls is qMaxValueEntropy else {})
 
 
+def pruned(case: Case) -> AcquisitionFunction:
+    torch.manual_seed(5)  # of the samples by which the baseline is pruned
+    return qLogNoisyExpectedImprovement(
+        case.one, case.known, sampler(), prune_baseline=True, X_pending=case.pending, cache_root=False
+    )
+
+
 def cost_aware(case: Case, cost: Any) -> AcquisitionFunction:
     utility = InverseCostWeightedUtility(cost_model=cost)
     torch.manual_seed(5)
@@ -113,9 +120,7 @@ MAKERS: dict[str, tuple[Callable[[Case], AcquisitionFunction], int]] = {
     ),
     "qLogNEI": (lambda c: qLogNoisyExpectedImprovement(c.one, c.known, sampler(), prune_baseline=False), 2),
     "qLogNEI, pruned and pending": (
-        lambda c: qLogNoisyExpectedImprovement(
-            c.one, c.known, sampler(), prune_baseline=True, X_pending=c.pending, cache_root=False
-        ),
+        pruned,
         1,
     ),
     "qLogNEI, constrained": (
