@@ -16,7 +16,7 @@ from benchmarks.faults.fault import ROOT, Fault
 __all__ = ["Found", "look_for", "pass_without"]
 
 #: What the tests need next to the package.
-BESIDE = ("tests", "benchmarks", "pyproject.toml", "README.md")
+BESIDE = ("tests", "benchmarks", "examples", "pyproject.toml", "README.md")
 #: Exit status of pytest: tests ran, and some failed. Others mean that nothing was tested.
 FAILED = 1
 

@@ -29,13 +29,6 @@ SEARCH = (
         HISTORY,
     ),
     Fault(
-        "a wider range leaves the codes of the old rows",
-        "search/history.py",
-        "        if self._merge(space) and self.finished:\n            self._void()",
-        "        self._merge(space)",
-        HISTORY,
-    ),
-    Fault(
         "columns come in the order of their first trials",
         "search/history.py",
         "sorted(self.parameters.keys() - set(first))",
@@ -57,13 +50,6 @@ SEARCH = (
         HISTORY,
     ),
     Fault(
-        "a point that failed once is a failure for ever",
-        "search/history.py",
-        "X[[key not in gave_values for key in row_keys(X)]]",
-        "X",
-        HISTORY,
-    ),
-    Fault(
         "a mark comes a row late",
         "search/quantity.py",
         "max(mark + 1, math.ceil(GROWTH * mark))) <= n:",
@@ -75,13 +61,6 @@ SEARCH = (
         "search/quantity.py",
         "built = (rows.version, mark)",
         "built = (0, mark)",
-        QUANTITY,
-    ),
-    Fault(
-        "known noise is not scaled with the values",
-        "search/quantity.py",
-        "(std / self.scaler.unit / self.scaler.scale)",
-        "(std / self.scaler.unit)",
         QUANTITY,
     ),
     Fault(
@@ -125,13 +104,6 @@ SEARCH = (
         "_visits(branch, [*request.running, *failed])",
         "_visits(branch, list(request.running))",
         (*FAILURES, "adapters/optuna/test_spaces.py"),
-    ),
-    Fault(
-        "a start-up point depends on the trials before",
-        "search/startup.py",
-        "sobol.fast_forward(request.number)",
-        "sobol.fast_forward(len(taken))",
-        ("search/test_box_candidates.py",),
     ),
     Fault(
         "bounds are in units of the noise",

@@ -18,13 +18,6 @@ SPACES = (
         SPACE,
     ),
     Fault(
-        "a point is its own neighbour",
-        "spaces/scales.py",
-        "others[(others != here) & (others >= 0) & (others < n)]",
-        "others[(others >= 0) & (others < n)]",
-        SPACE,
-    ),
-    Fault(
         "a grid loses its last point",
         "spaces/numeric.py",
         "unit)) <= self.high)",

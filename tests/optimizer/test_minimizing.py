@@ -182,6 +182,11 @@ def test_callback_that_returns_true_stops_the_run() -> None:
     assert len(bo.minimize(bowl, SPACE, 3, callbacks=[lambda opt, trial: "yes"], **OPTIONS).trials) == 3
 
 
+def test_any_of_several_callbacks_stops_the_run() -> None:
+    calls = [lambda *_: None, lambda _, trial: trial.id == 2, lambda *_: False]
+    assert len(bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trials=6, callbacks=calls, seed=0).trials) == 3
+
+
 @pytest.mark.parametrize("threads", [False, True])
 def test_caught_exceptions_fail_the_trial_and_others_end_the_run(threads: bool) -> None:
     with ThreadPoolExecutor(2) as pool:

@@ -11,6 +11,7 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
+from bkbopt.search.designer import Designer
 
 BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
 
@@ -84,6 +85,22 @@ def test_interrupted_loop_fails_the_trial_that_was_running(error: type[BaseExcep
     assert [t.state for t in opt.trials] == ["COMPLETE"] * 3 + ["FAIL"]
     bo.minimize(bowl, opt, 3)  # and it goes on
     assert [t.state for t in opt.trials[4:]] == ["COMPLETE"] * 3
+
+
+def test_what_an_interrupt_kept_from_the_model_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = optimizer(), optimizer()
+    for opt in (mine, other):
+        past = [{"x": i / 5, "y": 0.0} for i in range(5)]
+        opt.tell(past, [bowl(params) for params in past])
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Designer, "update", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mine.ask()
+    assert mine.ask().params == other.ask().params
 
 
 def test_interrupted_loop_on_an_executor_fails_what_it_leaves_running() -> None:

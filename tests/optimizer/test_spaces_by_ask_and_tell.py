@@ -87,6 +87,15 @@ def test_past_data_of_a_conditional_space_are_told_by_dicts_and_by_tables_with_g
     assert [t.params for t in again.trials] == rows
 
 
+def test_none_in_a_table_is_no_gap_where_it_is_a_choice() -> None:
+    cap = bo.Categorical([None, "soft"], when={"kind": "wide"})
+    opt = optimizer({"kind": ["wide", "flat"], "cap": cap, "x": (0.0, 1.0)})
+    rows = [{"kind": "wide", "cap": None, "x": 0.1}, {"kind": "wide", "cap": "soft", "x": 0.2}]
+    # As objects: pandas takes None for a missing text otherwise.
+    opt.tell(pd.DataFrame(rows, dtype=object).assign(loss=[1.0, 2.0]), "loss")
+    assert [dict(t.params) for t in opt.trials] == rows
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -108,6 +108,14 @@ def test_rows_without_a_value_fail_where_that_is_asked_for() -> None:
             opt.tell(ROWS[:2], [bad, 1.0], invalid="fail")
 
 
+def test_a_row_that_lacks_one_of_its_constraints_fails_where_that_is_asked_for() -> None:
+    opt = optimizer(constraints=["heat", "weight"])
+    limits = {"heat": [-1.0, math.nan, -1.0, 0.5], "weight": [-1.0, -1.0, None, 0.5]}
+    done = opt.tell([ROWS[0]] * 4, [1.0, 2.0, 3.0, 4.0], constraints=limits, invalid="fail")
+    assert [(t.state, t.value) for t in done] == [("COMPLETE", 1.0), ("FAIL", None), ("FAIL", None), ("COMPLETE", 4.0)]
+    assert [dict(t.constraints) for t in done[1:3]] == [{}, {}]
+
+
 def test_several_value_columns_and_constraint_columns() -> None:
     opt = optimizer(directions=["minimize", "maximize"], constraints=["heat"])
     done = opt.tell(FRAME, ["loss", "gain"], columns=["x", "y"], constraints={"heat": "heat"}, invalid="fail")

@@ -48,6 +48,12 @@ def test_trial_without_values_is_complete_where_it_gave_constraints_and_failed_w
     assert log.n_complete == 0
 
 
+def test_a_constraint_holds_up_to_zero_itself() -> None:
+    log = log_of(2)
+    assert log.finish(0, Outcome((1.0,), {"g": 0.0, "h": -1.0}), NOW).is_feasible
+    assert not log.finish(1, Outcome((1.0,), {"g": 5e-324, "h": -1.0}), NOW).is_feasible
+
+
 def test_changes_are_reported_as_they_are_now_until_they_were_taken_in() -> None:
     log = log_of(3)
     log.finish(1, Outcome((2.0,)), NOW)

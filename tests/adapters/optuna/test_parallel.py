@@ -17,6 +17,8 @@ from optuna.storages import BaseStorage, GrpcStorageProxy, InMemoryStorage, RDBS
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.adapters.optuna.columns import internal_point, key_of
+from bkbopt.adapters.optuna.independent import independent_value
 from tests.sweeps import slow_but, sweep
 
 Space = dict[str, BaseDistribution]
@@ -146,6 +148,19 @@ def test_finished_failed_and_waiting_trials_are_not_pending() -> None:
     # What failed may be asked again; what is running may not.
     running = {point(trial) for trial in trials[6:]}
     assert all(point(study.ask(CELLS)) not in running for _ in range(6))
+
+
+def test_a_value_without_a_model_is_one_that_no_other_trial_with_the_same_values_has() -> None:
+    study = optuna.create_study()
+    study.ask({"x": FloatDistribution(0.0, 1.0, step=0.5)})
+    trial, kinds = study.trials[0], CategoricalDistribution(["a", "b", "c", "d"])
+    key = key_of("kind", kinds)
+    here = internal_point(trial.params, trial.distributions)
+    elsewhere = {name: value + 0.5 for name, value in here.items()}
+    others = [*({**here, key: float(i)} for i in (0, 1, 3)), {**elsewhere, key: 2.0}]
+    assert {independent_value(seed, trial, "kind", kinds, others) for seed in range(8)} == {2.0}
+    drawn = {independent_value(seed, trial, "kind", kinds, others[-1:]) for seed in range(30)}
+    assert drawn == {0.0, 1.0, 2.0, 3.0}
 
 
 @pytest.mark.parametrize("space", [CONTINUOUS, CELLS], ids=["continuous", "12 cells"])

@@ -18,7 +18,8 @@ from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.quantity import Quantity, Rows
+from bkbopt.search.history import History
+from bkbopt.search.quantity import Quantity
 from tests.sweeps import slow_but, sweep
 
 Params = dict[str, Any]
@@ -125,13 +126,27 @@ def test_a_reseeded_sampler_keeps_its_new_seed_when_pickled() -> None:
     assert suggest(study.ask()) == suggest(twin.ask())
 
 
+def test_reseeding_leaves_the_models_as_they_are() -> None:
+    # A small dictionary, so that the models have random numbers.
+    options = {**OPTIONS, "max_inducing": 5}
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(objective, n_trials=20)
+    reseeded = BKBSampler(**options)
+    reseeded.reseed_rng()
+    recommended = BKBSampler(**options).recommend(study)
+    assert reseeded.recommend(study) == recommended
+    assert BKBSampler(**{**options, "seed": 1}).recommend(study) != recommended
+
+
 def test_two_studies_of_one_sampler_do_not_disturb_each_other() -> None:
     sampler = BKBSampler(**OPTIONS)
-    minimized, maximized = (new_study(sampler, direction=direction) for direction in ("minimize", "maximize"))
+    studies, alone = [new_study(sampler) for _ in range(2)], [new_study(BKBSampler(**OPTIONS)) for _ in range(2)]
     for _ in range(12):
-        minimized.optimize(objective, n_trials=1)
-        maximized.optimize(lambda trial: -objective(trial), n_trials=1)
-    assert params_of(minimized) == params_of(maximized) == run(BKBSampler(**OPTIONS))
+        for each in (studies, alone):
+            each[0].optimize(objective, n_trials=1)
+            each[1].optimize(lambda trial: -objective(trial), n_trials=1)
+    assert list(map(params_of, studies)) == list(map(params_of, alone))
+    assert params_of(studies[0]) != params_of(studies[1])
 
 
 @pytest.mark.slow  # the fast suite has it without a process of its own
@@ -240,20 +255,23 @@ def test_of_two_columns_with_one_name_the_one_used_last_counts() -> None:
     assert spaces[0] == spaces[1] == {"x": kinds["then"]}
 
 
-def test_an_update_that_was_interrupted_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("owner", "method"), [(Quantity, "follow"), (History, "_widen")])
+def test_an_update_that_was_interrupted_is_begun_anew(
+    owner: type, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = new_study(BKBSampler(**OPTIONS))
     study.optimize(objective, n_trials=10)
-    known, follow = study.sampler, Quantity.follow
+    known, real = study.sampler, getattr(owner, method)
 
-    def interrupted(self: Quantity, rows: Rows) -> None:
-        follow(self, rows)
+    def interrupted(*arguments: object) -> None:
+        real(*arguments)
         raise KeyboardInterrupt
 
     study.sampler = RandomSampler(seed=0)
     study.optimize(objective, n_trials=4)
     study.sampler = known
     with monkeypatch.context() as patch:
-        patch.setattr(Quantity, "follow", interrupted)
+        patch.setattr(owner, method, interrupted)
         with pytest.raises(KeyboardInterrupt):
             known.recommend(study)
     assert known.recommend(study) == BKBSampler(**OPTIONS).recommend(study)

@@ -13,6 +13,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.adapters.optuna.columns import evaluation_of
 from bkbopt.search.pareto import Improvement
 from tests.sweeps import slow_but
 
@@ -208,6 +209,11 @@ def test_pruned_trials_keep_the_search_away(report: Callable[[optuna.Trial], Non
     # Who ignores what was pruned finds that part unexplored for ever; at random it would get 40 %.
     assert share(study.trials[18:], lambda p: p["x"] > 0.6) < 1 / 3
     assert min(trial.value for trial in study.get_trials(states=[TrialState.COMPLETE])) < 0.01
+
+
+def test_the_value_of_the_last_step_stands_for_a_pruned_trial() -> None:
+    pruned = optuna.trial.create_trial(state=TrialState.PRUNED, intermediate_values={0: 1.0, 7: 3.0, 2: 9.0})
+    assert evaluation_of(pruned).intermediate == 3.0
 
 
 @pytest.mark.parametrize("n_startup_trials", [0, 5])
