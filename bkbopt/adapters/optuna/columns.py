@@ -92,7 +92,7 @@ def evaluation_of(trial: FrozenTrial) -> Evaluation:
             **(published_point(trial) if state in (RUNNING, FAIL) else {}),
             **internal_point(trial.params, trial.distributions),
         },
-        space_of(trial.distributions),
+        None if state in (RUNNING, FAIL) else space_of(trial.distributions),  # their ranges widen no column
         (finished.timestamp() if finished is not None else 0.0, trial.number),
         tuple(trial.values) if state == COMPLETE else (),
         intermediate=math.nan if state != PRUNED or last is None else float(trial.intermediate_values[last]),

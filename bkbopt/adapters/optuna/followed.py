@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.columns import evaluation_of, key_of
 from bkbopt.search.designer import Designer, Options
-from bkbopt.search.evaluations import Point, Problem
+from bkbopt.search.evaluations import Evaluation, Point, Problem
 
 __all__ = ["FollowedStudy"]
 
@@ -32,6 +32,7 @@ class FollowedStudy:
         signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions)
         self.designer = Designer(Problem(signs), options, seed)
         self._finished: set[int] = set()
+        self._running: dict[int, tuple[FrozenTrial, Evaluation]] = {}
         #: The distribution of each column that was suggested last: when, the parameter's name, the distribution.
         self._latest: dict[str, tuple[tuple[float, int], str, BaseDistribution]] = {}
 
@@ -45,7 +46,7 @@ class FollowedStudy:
         for trial in trials:
             if trial.number in self._finished or trial.state == TrialState.WAITING:
                 continue
-            evaluation = evaluation_of(trial)
+            evaluation = self._evaluation(trial)
             if trial.state != TrialState.RUNNING:
                 finished.append(trial.number)
                 if trial.state != TrialState.FAIL:
@@ -53,6 +54,19 @@ class FollowedStudy:
             news.append(evaluation)
         self.designer.update(news)
         self._finished.update(finished)
+
+    def _evaluation(self, trial: FrozenTrial) -> Evaluation:
+        """The trial as the search sees it; a running one that is the same object as before is not read again.
+
+        Optuna's storages put a new object in the place of a trial that has changed.
+        """
+        if trial.state != TrialState.RUNNING:
+            self._running.pop(trial.number, None)
+            return evaluation_of(trial)
+        known = self._running.get(trial.number)
+        if known is None or known[0] is not trial:
+            known = self._running[trial.number] = (trial, evaluation_of(trial))
+        return known[1]
 
     def _note(self, trial: FrozenTrial, order: tuple[float, int]) -> None:
         for name, distribution in trial.distributions.items():
