@@ -129,7 +129,7 @@ SEARCH = (
     Fault(
         "the points of a batch are not pending",
         "search/designer.py",
-        "running=(*request.running, out[-1].point)",
+        "running=(*request.running, suggestion.point)",
         "running=request.running",
         DESIGNER,
     ),

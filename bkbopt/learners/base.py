@@ -321,7 +321,7 @@ class OnlineLearner(ABC):
             known, negative, target = self._encoded(labels, classes)
         else:
             target = as_numbers(y, len(X), loss.name)
-        with contextlib.ExitStack() as undo:  # after errors of any kind: what others wrote raises what it likes
+        with contextlib.ExitStack() as undo:  # a user's kernel may raise any error; all of them are undone
             if self._dim is None:
                 undo.callback(self._become, vars(self).copy())
                 self._begin(X.shape[1], names)

@@ -186,7 +186,7 @@ class FORKS(_Sketched):
     2. Sketches of their kernel matrix give a map to k features; online Newton steps on them, with
        A = alpha I + curvature sum l'^2 z z^T and predictions clipped to -clip, clip.
     3. After every `refresh_every` rounds the last point enters the sketches; the map is renewed, A = alpha I, w = 0, so
-       that the next prediction is zero. It says nothing, and should not be counted as right.
+       that the next prediction is zero. A zero has no label, so do not count it as a correct prediction.
 
     Args:
         loss: "squared_hinge", "logistic" or "squared" (with curvature, hence logarithmic regret), "hinge" or

@@ -76,6 +76,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         tensor([0.0050, 1.0000], dtype=torch.float64)
     """
 
+    takes_weights = False
     _OPTIONS = ("learner", "settings")
 
     def __init__(

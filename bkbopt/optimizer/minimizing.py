@@ -178,13 +178,13 @@ def _bar(show: bool, total: int | None) -> Any:
 
 def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, catch: tuple[type[Exception], ...], bar: Any) -> None:
     while not stop.now():
-        trial = optimizer.ask()
+        trial, finished = optimizer.ask(), None
         stop.started += 1
         try:
             finished = _finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch)
-        except BaseException:
-            _fail_running(optimizer, [trial])
-            raise
+        finally:
+            if finished is None:
+                _fail_running(optimizer, [trial])
         stop.after(finished, bar)
 
 
@@ -222,9 +222,8 @@ def _run_on(
 
 def _fail_running(optimizer: Optimizer, trials: Iterable[Trial]) -> None:
     """Fail those of the trials that have not been told: nobody waits for them any more."""
-    for trial in trials:
-        if optimizer.trials[trial.id].state == RUNNING:
-            optimizer.fail(trial)
+    states = {trial.id: trial.state for trial in optimizer.trials}
+    optimizer.fail([trial for trial in trials if states[trial.id] == RUNNING])
 
 
 def _finish(optimizer: Optimizer, trial: Trial, result: Callable[[], Any], catch: tuple[type[Exception], ...]) -> Trial:

@@ -13,7 +13,7 @@ from torch import Tensor
 from bkbopt._support.arrays import check_choice, check_count
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, reading_state
-from bkbopt.learners.surrogate import LearnerSurrogate
+from bkbopt.kernels import matern52
 from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.arguments import as_directions, as_names, as_problem, as_rule, as_surrogate, checked_seed
 from bkbopt.optimizer.logged_designer import LoggedDesigner
@@ -140,6 +140,9 @@ class Optimizer:
         )
         signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
         self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, feasible)
+        if not prototype.has_kernel:
+            history = self._core.designer.history
+            prototype.check_kernel(matern52(history.dim, categorical=history.categorical))
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -277,7 +280,7 @@ class Optimizer:
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: anything else. In all cases nothing was learnt.
         """
-        if std is not None and isinstance(self._core.designer.options.models.surrogate, LearnerSurrogate):
+        if std is not None and not self._core.designer.options.models.surrogate.takes_weights:
             raise ArgumentError(
                 'std: expected none with an online learner, which weighs all values alike; use surrogate="bkb".'
             )

@@ -15,6 +15,7 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer, lower_bound
 from bkbopt.search.evaluations import Point
 from bkbopt.search.models import Fantasy
+from bkbopt.search.quantity import Quantity
 from bkbopt.search.reports import Recommendation, RegretCertificate
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def _candidates(log: TrialLog, call: str) -> list[Trial]:
         raise NotReadyError(f"{call}: expected at least one value, got none; call tell first.")
     feasible = [trial for trial in found if trial.is_feasible]
     if not feasible:
-        raise NotReadyError(f"{call}: expected at least one feasible trial, got none; recommend names the nearest.")
+        hint = "recommend names the nearest" if call == "best_trial" else "trials has the values of the constraints"
+        raise NotReadyError(f"{call}: expected at least one feasible trial, got none; {hint}.")
     return feasible
 
 
@@ -90,15 +92,17 @@ def hypervolume(log: TrialLog, directions: Sequence[str], reference: Sequence[fl
     return float(Hypervolume(ref_point=signs * point).compute(Y))
 
 
-def _fantasy(designer: Designer) -> Fantasy:
-    models = designer.trained()
-    return models.fantasy(designer.history, designer.history.X[:0], designer.options.confidence, designer.n_arms())
+def _read(designer: Designer) -> tuple[Fantasy, Quantity]:
+    """The posteriors of all data, and the first objective."""
+    models, nothing = designer.trained(), designer.history.X[:0]
+    fantasy = models.fantasy(designer.history, nothing, designer.options.confidence, designer.n_arms())
+    return fantasy, models.objectives[0]
 
 
 @torch.no_grad()
 def recommendation(designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool]) -> Recommendation:
     """See `Optimizer.recommend`; `belongs`: whether a point is one of the space as it is now."""
-    fantasy, objective = _fantasy(designer), designer.trained().objectives[0]
+    fantasy, objective = _read(designer)
     history = designer.history
     means = fantasy.means[:, 0]
     feasible = fantasy.feasible
@@ -144,7 +148,7 @@ def width(designer: Designer) -> float:
 @torch.no_grad()
 def certificate(designer: Designer, params_of: ParamsOf) -> RegretCertificate:
     """See `Optimizer.regret_certificate`."""
-    fantasy, objective = _fantasy(designer), designer.trained().objectives[0]
+    fantasy, objective = _read(designer)
     x, lower = lower_bound(fantasy)
     upper = max(designer.upper_bound(fantasy), lower)
     history, pool = designer.history, designer.problem.pool
@@ -159,24 +163,21 @@ def certificate(designer: Designer, params_of: ParamsOf) -> RegretCertificate:
 def useful_workers(designer: Designer, limit: int) -> int:
     """See `Optimizer.useful_workers`."""
     history, first = designer.history, max(designer.options.n_startup_trials, 1)
-    models = designer.models
-    if history.n_complete < first or not models.ready:
+    if not designer.has_models:
         return min(limit, max(first - history.n_complete, 1))
-    surrogate = models.objectives[0].surrogate
+    surrogate = designer.models.objectives[0].surrogate
     n = len(history.running)
     points = [e.point for e in history.running.values()]
     spent = float(surrogate.posterior(history.encode(points)).leverage.sum()) if n else 0.0
-    wanted = 0
-    while n + wanted < limit and 1.0 + spent <= BATCH_BUDGET:
-        wanted += 1
+    suggestions = designer.suggestions()
+    while n < limit and 1.0 + spent <= BATCH_BUDGET:
+        n += 1
         try:
-            suggestions = designer.suggest(wanted)
+            suggestion = next(suggestions)
         except SpaceExhaustedError:
             break
-        if len(suggestions) < wanted:
-            break
-        spent += float(surrogate.posterior(history.encode([suggestions[-1].point])).leverage[0])
-    return max(n + wanted, 1)
+        spent += float(surrogate.posterior(history.encode([suggestion.point])).leverage[0])
+    return max(n, 1)
 
 
 def as_html(opt: "Optimizer") -> str:

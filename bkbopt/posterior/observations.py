@@ -112,7 +112,7 @@ class Observations:
         return rows
 
     def checkpoint(self) -> Callable[[], None]:
-        """A function that takes back all that was added after this call."""
+        """Return a function that restores the observations as they are at this call."""
         u, total, Y2 = len(self), self.total, self.Y2
         repeats, n, s = self.repeats.clone(), self.n.clone(), self.s.clone()
 

@@ -200,8 +200,6 @@ def declared_branches(
         limit: of branches.
         rng: of the random ones.
     """
-    if not at.conditions:
-        return [Branch({}, tuple(at.parameters), tuple(range(len(rows))))]
     switches = at.switches
     members: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for i, row in enumerate(rows):

@@ -9,6 +9,7 @@ Points that may not be chosen come as rows of X. A set answers None where it has
 """
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -75,13 +76,7 @@ class CandidateSet(Protocol):
         """The point with the largest score, none of `taken (t, d)`; searches start from `good (g, d)` too."""
         ...
 
-    def perturbed(
-        self,
-        criterion: Criterion,
-        center: Tensor,
-        rng: np.random.Generator,
-        taken: Tensor,
-    ) -> Choice | None:
+    def perturbed(self, criterion: Criterion, center: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """The best of a few random points that differ from `center (d,)` in one parameter.
 
         None in sets that are searched whole.
@@ -97,7 +92,7 @@ class CandidateSet(Protocol):
         ...
 
 
-class _Listed:
+class _Listed(ABC):
     """What pools and grids share: rows that are closed, and the exact argmax over the others."""
 
     is_discrete = True
@@ -113,11 +108,13 @@ class _Listed:
     def n_arms(self) -> int | None:
         return len(self.search.X)
 
+    @abstractmethod
     def rows_at(self, x: Tensor) -> Sequence[int]:
-        raise NotImplementedError
+        """Rows that are the point `x (d,)`."""
 
+    @abstractmethod
     def choice(self, row: int) -> Choice:
-        raise NotImplementedError
+        """The point in a row."""
 
     def closed(self, taken: Tensor) -> Tensor:
         """Rows that may not be chosen, (A,)."""
@@ -144,13 +141,7 @@ class _Listed:
             closed[row] = True
         return None
 
-    def perturbed(
-        self,
-        criterion: Criterion,
-        center: Tensor,
-        rng: np.random.Generator,
-        taken: Tensor,
-    ) -> Choice | None:
+    def perturbed(self, criterion: Criterion, center: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""
         return None
 
@@ -286,13 +277,7 @@ class BoxCandidates:
         )
         return self._first_open(ranked, self._keys(taken))
 
-    def perturbed(
-        self,
-        criterion: Criterion,
-        center: Tensor,
-        rng: np.random.Generator,
-        taken: Tensor,
-    ) -> Choice | None:
+    def perturbed(self, criterion: Criterion, center: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`.
 
         They are few on purpose: of many, an acquisition function takes one that hardly differs from the centre. On a

@@ -22,6 +22,7 @@ trials, 74 in 1,000, and their share of the regret goes to zero. Where a paramet
 trials: a search that likes one of the values has no reason to try the next.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.search.candidates import GRID_LIMIT, TRIES, CandidateSet, Choice, PoolCandidates, candidates_of
-from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
@@ -94,7 +95,8 @@ class Designer:
     def __init__(self, problem: Problem, options: Options, seed: int) -> None:
         self.options, self.seed = options, seed
         self.history = History(problem)
-        self._models: Models | None = None
+        #: By the number of values that their first fit waits for.
+        self._models: dict[int, Models] = {}
         self._pool: PoolCandidates | None = None
         self._candidates: dict[object, CandidateSet] = {}
 
@@ -106,7 +108,7 @@ class Designer:
     def set_problem(self, problem: Problem) -> None:
         """Another space or pool from here on; what was learnt stays."""
         if self.history.set_problem(problem):
-            self._models = None
+            self._models = {}
         self._pool, self._candidates = None, {}
 
     # -- the two verbs -----------------------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ class Designer:
             SpaceExhaustedError: nothing is left to propose.
         """
         if number is None:
-            number = max([-1, *self.history.running, *(e.number for e in self.history.finished)]) + 1
+            number = self.next_number
         request = Request(
             number,
             self.problem.space if space is None else space,
@@ -151,15 +153,32 @@ class Designer:
             (self.seed if seed is None else seed, attempt),
         )
         out: list[Suggestion] = []
-        for _ in range(count):
-            try:
-                out.append(self._suggest(request, quasi_random))
-            except SpaceExhaustedError:
-                if not out:
-                    raise
-                break
-            request = replace(request, number=request.number + 1, running=(*request.running, out[-1].point))
+        try:
+            out.extend(itertools.islice(self._suggestions(request, quasi_random), count))
+        except SpaceExhaustedError:
+            if not out:
+                raise
         return out
+
+    def suggestions(self) -> Iterator[Suggestion]:
+        """One point after the other for the trials after all known ones, as `suggest` gives them for any count.
+
+        Raises:
+            SpaceExhaustedError: nothing is left to propose.
+        """
+        running = tuple(e.point for _, e in sorted(self.history.running.items()))
+        return self._suggestions(Request(self.next_number, self.problem.space, {}, running, (self.seed, 0)), False)
+
+    @property
+    def next_number(self) -> int:
+        """The number after those of all known trials."""
+        return max([-1, *self.history.running, *(e.number for e in self.history.finished)]) + 1
+
+    def _suggestions(self, request: Request, quasi_random: bool) -> Iterator[Suggestion]:
+        while True:
+            suggestion = self._suggest(request, quasi_random)
+            yield suggestion
+            request = replace(request, number=request.number + 1, running=(*request.running, suggestion.point))
 
     def complete(self, point: Point, number: int) -> Suggestion:
         """The point that trial `number` is to have, where `point` gives some or all of its values.
@@ -187,38 +206,49 @@ class Designer:
 
     def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
         diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)
+        models = None if quasi_random or not self.has_values else self.models
         with torch.no_grad():
-            if quasi_random or not self.has_models:
+            if models is None or not models.ready:
                 choice = self._start_up(request)
             else:
                 with small_work():
-                    choice, diagnostics = self._search(self.models, request, diagnostics)
+                    choice, diagnostics = self._search(models, request, diagnostics)
         return Suggestion(request.number, choice.point, choice.index, diagnostics)
 
     # -- models ------------------------------------------------------------------------------------------------------
 
     @property
+    def has_values(self) -> bool:
+        """Whether there are enough values for suggestions from models."""
+        return self.history.n_complete >= max(self.options.n_startup_trials, 1)
+
+    @property
     def has_models(self) -> bool:
-        """Whether suggestions come from models: there are enough values."""
-        return self.history.n_complete >= max(self.options.n_startup_trials, 1) and self.models.ready
+        """Whether suggestions come from models."""
+        return self.has_values and self.models.ready
 
     @property
     def models(self) -> Models:
         """The models of all data, up to date. They may not be ready: see `Models.ready`."""
-        models, self._models = self._models, None  # an interrupted update is not gone on with, but begun anew
+        return self._following(max(self.options.n_startup_trials, 1))
+
+    def _following(self, first: int) -> Models:
+        """The models whose first fit waits for `first` values, up to date."""
+        models = self._models.pop(first, None)  # an interrupted update is not gone on with, but begun anew
         if models is None:
-            models = Models(self.options.models, self.seed, max(self.options.n_startup_trials, 1))
+            models = Models(self.options.models, self.seed, first)
         models.follow(self.history)
-        self._models = models
+        self._models[first] = models
         return models
 
     def trained(self) -> Models:
         """The models of all data, also before the start-up trials are over: those of the first value on."""
         models = self.models
-        for first in (1, len(self.history.finished)):  # where no row up to a mark has a value, those of all rows
-            if not models.ready:
-                models = Models(self.options.models, self.seed, first)
-                models.follow(self.history)
+        if not models.ready:
+            models = self._following(1)
+        if not models.ready:  # no row up to a mark has a value: take all rows
+            models = Models(self.options.models, self.seed, len(self.history.finished))
+            models.follow(self.history)
         return models
 
     def n_arms(self, space: Space | None = None) -> int | None:
@@ -274,8 +304,9 @@ class Designer:
         options = self.options
         pending = self.history.encode(list(request.running))
         fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
-        for candidates, good in self._places(fantasy, request):
-            found = self._choose(models, fantasy, candidates, good, request)
+        criterion = fantasy.criterion(options.rule)
+        for candidates, good in self._places(fantasy, criterion, request):
+            found = self._choose(models, fantasy, criterion, candidates, good, request)
             if found is not None:
                 break
         else:
@@ -285,7 +316,7 @@ class Designer:
         diagnostics = replace(
             diagnostics,
             m=len(first.surrogate.inducing),
-            effective_dimension=first.surrogate.effective_dimension(),
+            effective_dimension=fantasy.contexts[0].effective_dimension,
             beta=fantasy.betas[0],
             noise_sd=first.noise_sd,
         )
@@ -297,13 +328,14 @@ class Designer:
             diagnostics = replace(diagnostics, regret_bound=first.scaler.width(max(gap, 0.0)))
         return choice, diagnostics
 
-    def _places(self, fantasy: Fantasy, request: Request) -> Iterator[tuple[CandidateSet, Tensor]]:
+    def _places(
+        self, fantasy: Fantasy, criterion: Criterion, request: Request
+    ) -> Iterator[tuple[CandidateSet, Tensor]]:
         """Sets to search, each with known points to start from: the best first, others in case it is exhausted."""
         if self.problem.pool is not None:
             every = torch.arange(len(fantasy.known))
             yield self._pool_candidates(request.fixed), fantasy.incumbents(every)
             return
-        criterion = fantasy.criterion(self.options.rule)
         exhausted: list[object] = []
         while (region := region_of(self.history, request, fantasy, criterion, exhausted)) is not None:
             key = (self.history.version, region.key)
@@ -322,12 +354,17 @@ class Designer:
         return self._pool.restricted(pool.matching(fixed)) if fixed else self._pool
 
     def _choose(
-        self, models: Models, fantasy: Fantasy, candidates: CandidateSet, good: Tensor, request: Request
+        self,
+        models: Models,
+        fantasy: Fantasy,
+        criterion: Criterion,
+        candidates: CandidateSet,
+        good: Tensor,
+        request: Request,
     ) -> tuple[Choice, bool] | None:
         """The choice, and whether it is a coordinate perturbation; None where nothing is left to propose."""
         rng = request.rng()
         options = self.options
-        criterion = fantasy.criterion(options.rule)
         perturbs = options.perturbations and options.models.fit and options.rule.name != "thompson"
         perturbs = perturbs and len(fantasy.models) == 1 and len(good) > 0
         closed = self._closed(fantasy, candidates)

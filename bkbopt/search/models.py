@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from bkbopt.confidence import Confidence
+from bkbopt.confidence import Confidence, ScheduleContext
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria import AcquisitionRule, Combined, Constraint, Crashes, Criterion
 from bkbopt.search.history import History
@@ -96,9 +96,11 @@ class Models:
             failures = history.failures()
             if len(failures):
                 crashes = Crashes.among(self.objectives[0].surrogate.kernel, failures, known)
+        contexts = tuple(quantity.context(n_arms, pending) for quantity in self.objectives)
         return Fantasy(
             models,
-            tuple(confidence(quantity.context(n_arms, pending)) for quantity in self.objectives),
+            contexts,
+            tuple(map(confidence, contexts)),
             tuple(constraints),
             pending,
             known,
@@ -128,7 +130,8 @@ class Fantasy:
 
     Attributes:
         models: of the objectives.
-        betas: their confidence widths.
+        contexts: what their confidence widths were made from.
+        betas: the widths.
         constraints: outcome constraints, and failing.
         pending: encoded points that are being evaluated, (p, d).
         known: see the table.
@@ -138,6 +141,7 @@ class Fantasy:
     """
 
     models: tuple[Model, ...]
+    contexts: tuple[ScheduleContext, ...]
     betas: tuple[float, ...]
     constraints: tuple[Constraint, ...]
     pending: Tensor

@@ -117,6 +117,7 @@ class Quantity:
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
     _noisy: bool | None = field(init=False, default=None)
+    _known_noise: bool | None = field(init=False, default=None)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -126,6 +127,8 @@ class Quantity:
         if not mark or not bool(torch.isfinite(rows.y[:mark]).any()):
             self._surrogate, self._built = None, (-1, -1)
             return
+        known = rows.std[torch.isfinite(rows.std)]
+        self._known_noise = bool((known > 0.0).any()) if len(known) else None
         built = (rows.version, mark)
         new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
         values = _usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
@@ -252,16 +255,20 @@ class Quantity:
         """Whether `is_noisy` would say no, as far as that is known without a fit."""
         obs = self.surrogate.observations
         repeats = obs.total > len(obs)
-        return self.options.deterministic or (not repeats and len(obs) <= TEST_UP_TO and self._noisy is False)
+        if self.options.deterministic or self._known_noise is not None:
+            return self.options.deterministic or not self._known_noise
+        return not repeats and len(obs) <= TEST_UP_TO and self._noisy is False
 
     def is_noisy(self) -> bool:
         """Whether a second evaluation of a point can be expected to give another value.
 
-        Repeats decide where there are any. Before that, while points are few, whether noise explains the values of the
-        last mark better than none; later the first repeat is to decide.
+        Known noise decides where the user gave it, then repeats where there are any. Before that, while points are few,
+        whether noise explains the values of the last mark better than none; later the first repeat is to decide.
         """
         if self.options.deterministic:
             return False
+        if self._known_noise is not None:
+            return self._known_noise
         surrogate = self.surrogate
         obs, kernel, noise = surrogate.observations, surrogate.kernel, surrogate.noise
         if obs.total > len(obs):

@@ -111,6 +111,9 @@ def _regions(
     """Branches that agree with the fixed values, with what makes regions of them; and how they were inferred."""
     at = keyed(space)
     proposed = {key: p for key, p in at.parameters.items() if key not in fixed and key in history.parameters}
+    if history.problem.space is not None and not at.conditions:
+        branch = Branch({}, tuple(proposed), ())
+        return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
     learnt = [e.point for e in history.finished if e.state != FAIL]
     branching: Branching | None = None
     if history.problem.space is not None:

@@ -33,6 +33,8 @@ class Surrogate(Protocol):
     observations: Observations
     noise: float
     fixed_noise: bool
+    #: Whether values may have weights, that is, known noise of their own.
+    takes_weights: bool
     rng: np.random.Generator
 
     @property
@@ -63,6 +65,10 @@ class Surrogate(Protocol):
 
         A function of what was observed and of `pending`, in their order; it changes nothing of either.
         """
+        ...
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        """Refuse a kernel that this kind of surrogate has no use for, with `ArgumentError`."""
         ...
 
     def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
@@ -114,6 +120,7 @@ class SurrogateBase(ABC, Generic[T]):
     posterior without an epoch, which is never changed in place.
     """
 
+    takes_weights = True
     #: Names of the constructor's further arguments, which are attributes too.
     _OPTIONS: tuple[str, ...] = ()
 
@@ -148,6 +155,9 @@ class SurrogateBase(ABC, Generic[T]):
             )
         self._kernel = CallableKernel(self.kernel.function, objects)
 
+    def check_kernel(self, kernel: Kernel) -> None:
+        """See `Surrogate`; any kernel will do."""
+
     def options(self) -> dict[str, object]:
         """See `Surrogate`."""
         own = self._kernel is None or isinstance(self._kernel, ARDKernel)
@@ -178,7 +188,7 @@ class SurrogateBase(ABC, Generic[T]):
                 f"weight: expected positive numbers, got {float(a[at])} at position {at}; give noise / (variance of "
                 "the value's noise)."
             )
-        with contextlib.ExitStack() as undo:  # after errors of any kind: what others wrote raises what it likes
+        with contextlib.ExitStack() as undo:  # a user's kernel may raise any error; all of them are undone
             undo.callback(self._checkpoint())
             if self._kernel is None:
                 self._kernel = matern52(T.shape[1]).to(T.device)

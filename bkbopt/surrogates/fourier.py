@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import check_count
+from bkbopt.kernels import Kernel
 from bkbopt.posterior.features import RandomFourier
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
@@ -55,11 +56,14 @@ class FourierGP(SurrogateBase[GaussianState]):
         super().__init__(kernel, noise, seed, device)
         self.n_frequencies = check_count("n_frequencies", n_frequencies, 1, "a whole number >= 1")
         if kernel is not None:
-            # Refuses a kernel whose spectral density is not known.
-            RandomFourier.from_kernel(self.kernel, 1, self.rng)  # type: ignore[arg-type]
+            self.check_kernel(self.kernel)
         self.seed = seed
         self._features: RandomFourier | None = None
         self._state: GaussianState | None = None
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        """See `Surrogate`: its spectral density must be known, so there are no categorical columns."""
+        RandomFourier.from_kernel(kernel, 1, np.random.default_rng(0))  # type: ignore[arg-type]
 
     def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
         self.observations.add(X, y, weight)

@@ -23,7 +23,7 @@ def model(seed: int) -> Model:
 
 
 def fantasy(means: Tensor, lost: Tensor, pending: Tensor = X[:0], models: tuple[Model, ...] = ()) -> Fantasy:
-    return Fantasy(models, (2.0,) * len(models), (), pending, X, means, lost, None)
+    return Fantasy(models, (), (2.0,) * len(models), (), pending, X, means, lost, None)
 
 
 def test_searches_start_from_the_best_points_that_are_expected_to_be_feasible() -> None:

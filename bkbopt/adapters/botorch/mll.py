@@ -37,7 +37,7 @@ __all__ = ["BKBMarginalLogLikelihood"]
 class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc]  # GPyTorch has no types
     """Log marginal likelihood a point of a `BKBModel`, with the priors: exact, on at most `max_points` points.
 
-    Up to so many training points it is `ExactMarginalLogLikelihood`; of more, a random subset speaks for all.
+    With at most `max_points` training points it is `ExactMarginalLogLikelihood`, with more that of a random subset.
 
     Args:
         likelihood: the model's.
