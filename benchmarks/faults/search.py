@@ -143,8 +143,8 @@ SEARCH = (
     Fault(
         "an update that was interrupted is gone on with",
         "search/designer.py",
-        "models, self._models = self._models, None",
-        "models = self._models",
+        "models = self._models.pop(first, None)",
+        "models = self._models.get(first)",
         LAW,
     ),
 )
