@@ -18,6 +18,7 @@ __all__ = [
     "NotReadyError",
     "SpaceExhaustedError",
     "StateFileError",
+    "StorageError",
     "TrialStateError",
     "UnknownTrialError",
 ]
@@ -73,6 +74,10 @@ class NotReadyError(BkbError, RuntimeError):
 
 class StateFileError(BkbError, ValueError):
     """A state file is corrupt, was not written by bkbopt, or was written by a newer version of it."""
+
+
+class StorageError(BkbError, OSError):
+    """The file of a log could not be read or written: permissions, a full disk, other processes that hold it."""
 
 
 class MissingPackageError(BkbError, ImportError):

@@ -42,7 +42,7 @@ import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 
-__all__ = ["FORMAT_VERSION", "load", "save"]
+__all__ = ["FORMAT_VERSION", "load", "save", "write_bytes"]
 
 FORMAT_VERSION = 1
 """The newest layout that this version reads, and the one that it writes."""
@@ -141,6 +141,15 @@ def load(path: str | os.PathLike[str], *, kind: str) -> dict[str, object]:
             f"{name}: expected a complete state file of bkbopt, but it is corrupt or cut short ({error}); "
             "restore it from a copy or start anew."
         ) from error
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file in a single step, as `save` does; raises as it does."""
+
+    def write(file: IO[bytes]) -> None:
+        file.write(content)
+
+    _replace_atomically(path, write)
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------

@@ -7,28 +7,36 @@ import time
 from collections.abc import Iterator
 from typing import IO
 
+from bkbopt.errors import StorageError
+
 __all__ = ["locked"]
+
+#: Seconds between two tries, the first and the longest.
+FIRST_PAUSE, LAST_PAUSE = 0.001, 0.02
 
 
 @contextlib.contextmanager
 def locked(path: str, wait: float) -> Iterator[None]:
-    """Hold the lock of a file, for which it waits so many seconds.
+    """Hold the lock of a file, for which it waits so many seconds; Ctrl-C ends the wait.
 
     The lock is one of the operating system on another file beside it; it goes with the process that holds it. That file
     stays: if it were removed, two processes could hold locks on two files of that name.
 
     Raises:
-        TimeoutError: another process has held the lock all the time.
+        StorageError: another process has held the lock all the time.
+        OSError: the file beside it may not be made.
     """
     beside = os.path.realpath(path) + ".lock"
-    deadline = time.monotonic() + wait
+    deadline, pause = time.monotonic() + wait, FIRST_PAUSE
     with open(beside, "a+b") as file:
         while not _try_lock(file):
             if time.monotonic() >= deadline:
-                raise TimeoutError(
-                    f"{path}: another command has held its lock for {wait:g} s; wait for it, or see who holds {beside}."
+                raise StorageError(
+                    f"storage: another process has held the lock of {path} for {wait:g} s; wait for it, or see who "
+                    f"holds {beside}."
                 )
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(2.0 * pause, LAST_PAUSE)
         try:
             yield
         finally:

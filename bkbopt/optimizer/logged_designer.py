@@ -1,17 +1,27 @@
-"""A log of trials in memory with its designer: what `Optimizer` does with checked arguments."""
+"""A log of trials with its designer: what `Optimizer` does with checked arguments.
 
+The log is in memory; with a file, memory follows the file. Every change goes the same way: what is to be written is
+worked out without changing anything, written to the file in one transaction, and then put into memory. An interrupt
+before the end of the transaction leaves everything as it was, and one after it is made good by the next call.
+"""
+
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
+from bkbopt.optimizer.description import describe, read_candidates
+from bkbopt.optimizer.log_file import LogFile, Writer
 from bkbopt.optimizer.telling import Report
-from bkbopt.optimizer.trials import WAITING, Trial, TrialLog
-from bkbopt.optimizer.vocabulary import Params, PoolVocabulary, SpaceVocabulary, Vocabulary
+from bkbopt.optimizer.trials import WAITING, Entry, Outcome, Trial, TrialLog
+from bkbopt.optimizer.vocabulary import Params, Vocabulary, vocabulary_of
 from bkbopt.search.designer import Designer, Options
-from bkbopt.search.evaluations import Point, Problem
-from bkbopt.search.reports import Diagnostics
+from bkbopt.search.evaluations import Evaluation, Point, Problem
+from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.space import Space
 
 __all__ = ["LoggedDesigner"]
 
@@ -27,19 +37,22 @@ class LoggedDesigner:
 
     Attributes:
         log: of all trials.
+        spaces: the spaces or pools that trials were proposed from; the last one is that of the next trials.
         designer: what suggests.
         vocabulary: the words of the space or pool.
-        diagnostics: one record for each trial that was asked.
+        file: that the log is kept in; None if it is in memory only.
     """
 
     def __init__(
         self, problem: Problem, options: Options, entropy: int, feasible: Callable[[Params], bool] | None
     ) -> None:
         self._feasible = feasible
-        self.vocabulary = _vocabulary(problem)
+        self.spaces: list[Space | EncodedPool] = [problem.candidates]
+        self.vocabulary = vocabulary_of(problem.candidates)
         self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
         self.log = TrialLog()
-        self.diagnostics: list[Diagnostics] = []
+        self.file: LogFile | None = None
+        self._seen = 0
 
     def _is_feasible(self) -> Callable[[Point], bool] | None:
         feasible = self._feasible
@@ -47,16 +60,124 @@ class LoggedDesigner:
             return None
         return lambda point: bool(feasible(self.vocabulary.params(point, None)))
 
-    def replace(self, problem: Problem) -> None:
-        """Take another space or pool."""
-        if problem.pool is not None and problem.pool.objects is not None:
-            self.designer.options.models.surrogate.bind_objects(problem.pool.objects)
-        self.vocabulary = _vocabulary(problem)
+    # -- spaces and pools --------------------------------------------------------------------------------------------
+
+    def set_candidates(self, candidates: Space | EncodedPool) -> None:
+        """Take another space or pool from here on."""
+        if self.file is not None:
+            described = describe(candidates)
+            with self._transaction() as (_, writer):
+                assert writer is not None
+                is_new = described != self.file.spaces[-1]
+                if is_new:
+                    writer.add_space(described)
+            if not is_new:
+                return
+            self.file.spaces.append(described)
+        self.spaces.append(candidates)
+        self._use(candidates)
+
+    def _use(self, candidates: Space | EncodedPool) -> None:
+        problem = self.designer.problem
+        if isinstance(candidates, Space):
+            problem = replace(problem, space=candidates)
+        else:
+            if candidates.objects is not None:
+                self.designer.options.models.surrogate.bind_objects(candidates.objects)
+            problem = replace(problem, pool=candidates)
+        self.vocabulary = vocabulary_of(candidates)
         self.designer.set_problem(replace(problem, feasible=self._is_feasible()))
+
+    # -- the log and its file ----------------------------------------------------------------------------------------
+
+    def follow(self, file: LogFile, current: Space | EncodedPool) -> None:
+        """Take over the log of a file, whose last space or pool is `current`, and keep to it."""
+        fit = self.designer.options.models.fit
+        self.spaces = [
+            current if isinstance(current, EncodedPool) else read_candidates(described, None, fit)
+            for described in file.spaces[:-1]
+        ]
+        self.spaces.append(current)
+        self._use(current)
+        self.file = file
+        self.refresh()
+
+    def leave_file(self) -> None:
+        """Go on in memory only."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+    def refresh(self) -> None:
+        """Take in what others have written, and what an interrupt has left."""
+        self.log.mend()
+        if self.file is not None:
+            self._take_changes(self.file)
+
+    def _take_changes(self, file: LogFile) -> None:
+        entries, last = file.changes(self._seen)
+        for described in file.spaces[len(self.spaces) :]:
+            self.spaces.append(read_candidates(described, None, self.designer.options.models.fit))
+            self._use(self.spaces[-1])
+        if entries:
+            try:
+                self.log.put(self._understood(entries))
+            except (ArgumentTypeError, KeyError, OverflowError, ValueError) as error:
+                raise StateFileError(
+                    f"{file.path}: expected trials that belong to the space of the log, got {error}; restore it from a "
+                    "copy, or start anew."
+                ) from error
+        self._seen = last
+
+    def _understood(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Entries of a file with their points and, where they are not known already, their parameters."""
+        out: dict[int, Entry] = {}
+        unknown: dict[tuple[int, bool], list[Entry]] = {}
+        for entry in entries:
+            number, trial = entry.trial.id, entry.trial
+            old = self.log.entries[number] if number < len(self.log) else None
+            if old is not None and old.space == entry.space and old.trial.state != WAITING:
+                out[number] = replace(entry, point=old.point, trial=replace(trial, params=old.trial.params))
+            else:
+                unknown.setdefault((entry.space, trial.state == WAITING), []).append(entry)
+        for (space, is_part), group in unknown.items():
+            words = self._words(space)
+            points = words.restored([entry.trial.params for entry in group], is_part)
+            for entry, point in zip(group, points, strict=True):
+                trial = replace(entry.trial, params=words.params(point, None))
+                out[trial.id] = replace(entry, point=point, trial=trial)
+        return list(out.values())
+
+    def _words(self, space: int) -> Vocabulary:
+        """The words of trials of a space; pools share the words of the last one, which knows all choices."""
+        candidates = self.spaces[space]
+        return self.vocabulary if isinstance(candidates, EncodedPool) else vocabulary_of(candidates)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[tuple[list[Entry], Writer | None]]:
+        """A list of entries, new or changed, all of which are in the log at the end of the block, or none is."""
+        entries: list[Entry] = []
+        if self.file is None:
+            yield entries, None
+        else:
+            with self.file.transaction() as writer:
+                self._take_changes(self.file)
+                yield entries, writer
+                last = writer.put([self.stored(entry) for entry in entries])
+        self.log.put(entries)
+        if self.file is not None:
+            self._seen = last
+
+    def stored(self, entry: Entry) -> Entry:
+        """An entry as a file holds it: with parameters in JSON's terms."""
+        point = {} if entry.point is None else entry.point
+        return replace(entry, trial=replace(entry.trial, params=self._words(entry.space).stored(point)))
+
+    # -- the designer ------------------------------------------------------------------------------------------------
 
     def update(self) -> Designer:
         """The designer, told of all trials; what an interrupt kept from it is told again."""
-        self.designer.update(self.log.changes())
+        self.designer.update(map(self._evaluation, self.log.changed()))
         self.log.forget_changes()
         return self.designer
 
@@ -70,45 +191,79 @@ class LoggedDesigner:
             raise NotReadyError("posterior: expected at least one value, got none; call tell first.")
         return self.update()
 
+    def _evaluation(self, entry: Entry) -> Evaluation:
+        t, space = entry.trial, self.spaces[entry.space]
+        order = (float(-1 if entry.place is None else entry.place), t.id)
+        return Evaluation(
+            t.id,
+            t.state,
+            {} if entry.point is None else entry.point,
+            space if isinstance(space, Space) else None,
+            order,
+            t.values,
+            t.stds,
+            constraints=t.constraints,
+        )
+
     # -- asking ------------------------------------------------------------------------------------------------------
 
     def ask(self, count: int, fixed: Point) -> list[Trial]:
-        """The next trials, queued ones first; fewer where nothing else is left to propose."""
-        trials = self._from_queue(count, fixed)
-        if len(trials) < count:
+        """The next trials, queued ones first; fewer where nothing else is left to propose.
+
+        Processes ask one after the other, and tell while another one asks.
+        """
+        with contextlib.nullcontext() if self.file is None else self.file.asking():
+            self.refresh()
+            basis = self._basis()
+            asked = self._next(count, fixed)
+            with self._transaction() as (entries, _):
+                if self._basis() != basis:  # somebody has added trials meanwhile, and the numbers are theirs
+                    asked = self._next(count, fixed)
+                entries += asked
+        return [entry.trial for entry in asked]
+
+    def _basis(self) -> tuple[int, list[int], int]:
+        return len(self.log), self.log.waiting, len(self.spaces)
+
+    def _next(self, count: int, fixed: Point) -> list[Entry]:
+        entries = self._from_queue(count, fixed)
+        if len(entries) < count:
             try:
-                trials += self._suggested(count - len(trials), fixed)
+                entries += self._suggested(count - len(entries), fixed, entries)
             except SpaceExhaustedError:
-                if not trials:
+                if not entries:
                     raise
-        return trials
+        return entries
 
-    def _suggested(self, count: int, fixed: Point) -> list[Trial]:
+    def _suggested(self, count: int, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
         start = time.perf_counter()
-        self.update()
-        suggestions = self.designer.suggest(count, number=len(self.log), fixed=fixed)
-        seconds, now, trials = (time.perf_counter() - start) / len(suggestions), _now(), []
-        for suggestion in suggestions:
-            params = self.vocabulary.params(suggestion.point, suggestion.index)
-            trials.append(self.log.add(params, suggestion.point, self.designer.problem.space, suggestion.index, now))
-            self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=seconds))
-        return trials
+        running = {entry.trial.id: entry.point or {} for entry in queued}
+        suggestions = self.update().suggest(count, number=len(self.log), fixed=fixed, running=running)
+        seconds, now = (time.perf_counter() - start) / len(suggestions), _now()
+        return [
+            self._entry(s.number, s.point, s.index, now, diagnostics=replace(s.diagnostics, ask_seconds=seconds))
+            for s in suggestions
+        ]
 
-    def _from_queue(self, count: int, fixed: Point) -> list[Trial]:
-        trials: list[Trial] = []
-        for number in list(self.log.waiting):
-            given = self.log.entries[number].point
+    def _from_queue(self, count: int, fixed: Point) -> list[Entry]:
+        entries: list[Entry] = []
+        for number in self.log.waiting:
+            given = self.log.entries[number].point or {}
             agrees = all(given.get(key, value) == value for key, value in fixed.items())
-            if len(trials) < count and agrees and self.vocabulary.holds({**given, **fixed}):
-                self.update()
+            if len(entries) < count and agrees and self.vocabulary.holds({**given, **fixed}):
+                running = {entry.trial.id: entry.point or {} for entry in entries}
                 try:
-                    suggestion = self.designer.complete({**given, **fixed}, number)
+                    suggestion = self.update().complete({**given, **fixed}, number, running)
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
                     continue
-                params, space = self.vocabulary.params(suggestion.point, suggestion.index), self.designer.problem.space
-                trials.append(self.log.start(number, params, suggestion.point, space, suggestion.index, _now()))
-                self.diagnostics.append(suggestion.diagnostics)
-        return trials
+                entry = self._entry(number, suggestion.point, suggestion.index, _now())
+                entries.append(replace(entry, diagnostics=suggestion.diagnostics))
+        return entries
+
+    def _entry(self, number: int, point: Point, index: int | None, now: datetime, **more: Any) -> Entry:
+        """A running trial of the space as it is now."""
+        trial = Trial(number, self.vocabulary.params(point, index), index, asked_at=now)
+        return Entry(trial, len(self.spaces) - 1, point, **more)
 
     def enqueue(self, params: Params) -> Trial:
         """Queue a point; parameters left out are suggested when it is asked."""
@@ -116,49 +271,74 @@ class LoggedDesigner:
         whole, feasible = self.designer.whole(given), self.designer.problem.feasible
         if whole is not None and feasible is not None and not feasible(whole[0]):
             raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
-        shown = self.vocabulary.params(given, None)
-        return self.log.add(shown, given, self.designer.problem.space, None, _now(), WAITING)
+        with self._transaction() as (entries, _):
+            entries.append(self._queued(len(self.log), given))
+        return entries[0].trial
+
+    def _queued(self, number: int, given: Point) -> Entry:
+        entry = self._entry(number, given, None, _now())
+        return replace(entry, trial=replace(entry.trial, state=WAITING))
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Check all reports of a `call`, then write all."""
         params = [report.target for report in reports if isinstance(report.target, Mapping)]
-        points = iter(self.vocabulary.points(params))
+        points = self.vocabulary.points(params)
+        with self._transaction() as (entries, _):
+            entries += self._finished(reports, iter(points), call)
+        return [entry.trial for entry in entries]
+
+    def _finished(self, reports: Sequence[Report], points: Iterator[Point], call: str) -> list[Entry]:
         running: dict[frozenset[tuple[str, float]], list[int]] = {}
-        for i in self.log.running_ids if params else ():
-            running.setdefault(_key(self.log.entries[i].point), []).append(i)
-        targets: list[tuple[int | None, Point, Params]] = []
+        if any(isinstance(report.target, Mapping) for report in reports):
+            for i in self.log.running:
+                running.setdefault(_key(self.log.entries[i].point or {}), []).append(i)
         taken: set[int] = set()
-        for report in reports:
+        done: list[Entry] = []
+        now, n_new = _now(), 0
+        for place, report in enumerate(reports, start=len(self.log.order)):
             if isinstance(report.target, Mapping):
                 point = next(points)
                 number = next((i for i in running.get(_key(point), ()) if i not in taken), None)
-                targets.append((number, point, report.target))
+                if number is None:
+                    index = self.vocabulary.index(point, report.target)
+                    entry = self._entry(len(self.log) + n_new, point, index, now)
+                    n_new += 1
+                else:
+                    entry = self.log.entries[number]
             else:
-                number = self.log.running(report.target, call).id
-                if number in taken:
-                    raise ArgumentError(f"trial: expected each trial once, got trial {number} twice.")
-                targets.append((number, {}, {}))
-            if number is not None:
-                taken.add(number)
-        now, done = _now(), []
-        for report, (found, point, given) in zip(reports, targets, strict=True):
-            number = self._add(point, given, now) if found is None else found
-            done.append(self.log.finish(number, report.outcome, now))
+                entry = self.log.running_entry(report.target, call)
+            if entry.trial.id in taken:
+                raise ArgumentError(f"trial: expected each trial once, got trial {entry.trial.id} twice.")
+            taken.add(entry.trial.id)
+            done.append(entry.finished(report.outcome, place, now))
         return done
 
-    def _add(self, point: Point, given: Params, now: datetime) -> int:
-        """A running trial of past data."""
-        index = self.vocabulary.index(point, given)
-        return self.log.add(self.vocabulary.params(point, index), point, self.designer.problem.space, index, now).id
+    # -- trials that nobody finishes ---------------------------------------------------------------------------------
 
+    def beat(self, trial_ids: Sequence[int], call: str) -> None:
+        """Note that trials are still running."""
+        with self._transaction() as (entries, _):
+            now = _now()
+            entries += [replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids)]
 
-def _vocabulary(problem: Problem) -> Vocabulary:
-    if problem.pool is not None:
-        return PoolVocabulary(problem.pool)
-    assert problem.space is not None
-    return SpaceVocabulary(problem.space)
+    def recover(self, older_than: float, enqueue: bool) -> list[Trial]:
+        """Fail the running trials of which nothing was heard for so many seconds; queue their points anew."""
+        with self._transaction() as (entries, _):
+            now, lost = _now(), []
+            for number in self.log.running:
+                entry = self.log.entries[number]
+                heard = entry.seen_at or entry.trial.asked_at or now
+                if now - heard >= timedelta(seconds=older_than):
+                    lost.append(entry.finished(Outcome(), len(self.log.order) + len(lost), now))
+            again = [self._requeued(len(self.log) + i, entry) for i, entry in enumerate(lost)] if enqueue else []
+            entries += [*lost, *again]
+        return [entry.trial for entry in lost]
+
+    def _requeued(self, number: int, lost: Entry) -> Entry:
+        """The point of a trial that was lost, queued in the space that it came from."""
+        return replace(self._queued(number, lost.point or {}), space=lost.space)
 
 
 def _key(point: Point) -> frozenset[tuple[str, float]]:

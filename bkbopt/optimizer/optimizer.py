@@ -1,6 +1,7 @@
 """Ask and tell: Bayesian optimisation of a noisy black box with BKB or an exact Gaussian process."""
 
 import functools
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 import numpy as np
 from torch import Tensor
 
-from bkbopt._support.arrays import check_choice, check_count
+from bkbopt._support.arrays import check_choice, check_count, check_number
 from bkbopt.confidence import Confidence, as_confidence
-from bkbopt.errors import ArgumentError, ArgumentTypeError, reading_state
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import matern52
 from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.arguments import as_directions, as_names, as_problem, as_rule, as_surrogate, checked_seed
+from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.telling import Report, reports_of, trial_id
 from bkbopt.optimizer.trials import Outcome, Trial
@@ -39,11 +41,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _locked(method: F) -> F:
-    """One thread at a time."""
+    """One thread at a time, and up to date with what other processes have written."""
 
     @functools.wraps(method)
     def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
         with self._lock:
+            self._core.refresh()
             return method(self, *args, **kwargs)
 
     return cast(F, call)
@@ -53,7 +56,9 @@ class Optimizer:
     """Suggests where to evaluate a noisy black box next. It may be used from several threads.
 
     An optimizer is a log of trials and a designer: what is asked follows from the arguments below and from the trials
-    in the order of their completion, and from nothing else.
+    in the order of their completion, and from nothing else. With `storage` the log is a file: what `ask`, `tell`,
+    `fail` and `enqueue` did is on the disk when they return, any number of processes may use the file at once, and
+    the same call opens it again.
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
@@ -77,6 +82,10 @@ class Optimizer:
         duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice.
         deterministic: whether the same parameters give the same value always.
         feasible: `feasible(params) -> bool`; only points where it holds are proposed.
+        storage: path of an SQLite file that keeps the log; None keeps it in memory. Where the file is there already,
+            its trials are gone on with, and the other arguments have to be those it was made with: `seed`, `beta` and
+            `n_startup_trials` are those of the file where they are left out, and a `beta` or `n_startup_trials` that is
+            given holds from then on. `Optimizer.open` takes all from the file.
         perturbations: whether some asks, fewer and fewer, change a single parameter of the best point at random to see
             if there is a better basin elsewhere (see `bkbopt.search.designer`). Only in spaces that are not searched as
             a grid, with `fit=True`, and not by Thompson sampling.
@@ -85,6 +94,8 @@ class Optimizer:
         ArgumentError: an option is out of range, or the space or pool is refused.
         ArgumentTypeError: an option has the wrong type.
         MissingPackageError: several objectives, and BoTorch is not installed.
+        StateFileError: the storage is no log, or is damaged.
+        StorageError, FileNotFoundError: the system refuses the storage, or there is no such folder.
 
     Example:
         >>> import bkbopt as bo
@@ -113,7 +124,11 @@ class Optimizer:
         deterministic: bool = False,
         feasible: Callable[[Params], bool] | None = None,
         perturbations: bool = True,
+        storage: str | os.PathLike[str] | None = None,
     ) -> None:
+        file = saving.existing(storage)
+        if file is not None:
+            beta, n_startup_trials = saving.kept(file, beta, n_startup_trials)
         self.directions = as_directions(direction, directions)
         self.constraints = as_names("constraints", constraints)
         self.duplicates = check_choice("duplicates", duplicates, ("allow", "avoid"))
@@ -144,6 +159,13 @@ class Optimizer:
             history = self._core.designer.history
             prototype.check_kernel(matern52(history.dim, categorical=history.categorical))
         self._lock = threading.RLock()
+        if storage is not None:
+            saving.join(self._core, storage, file, self._options(), seeded=seed is not None)
+
+    def _options(self) -> dict[str, Any]:
+        return saving.describe_options(
+            self._core, self.directions, self.constraints, self.acquisition, self.duplicates
+        )
 
     def __repr__(self) -> str:
         log = self._core.log
@@ -159,16 +181,24 @@ class Optimizer:
         return self.directions[0]
 
     @property
-    def diagnostics(self) -> list[Diagnostics]:
-        """One record for each ask."""
-        return self._core.diagnostics
+    def storage(self) -> str | None:
+        """Path of the file that keeps the log; None if it is in memory."""
+        return None if self._core.file is None else self._core.file.path
 
     @property
+    @_locked
+    def diagnostics(self) -> list[Diagnostics]:
+        """One record for each ask."""
+        return self._core.log.diagnostics
+
+    @property
+    @_locked
     def space(self) -> Space | None:
         """The search space; None over a pool."""
         return self._core.designer.problem.space
 
     @property
+    @_locked
     def pool(self) -> EncodedPool | None:
         """The pool with its encoding; None in a space."""
         return self._core.designer.problem.pool
@@ -228,9 +258,7 @@ class Optimizer:
         old = self.pool
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        self._core.replace(
-            replace(self._core.designer.problem, pool=old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
-        )
+        self._core.set_candidates(old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
 
     @_locked
     def set_space(self, space: Any) -> None:
@@ -244,7 +272,7 @@ class Optimizer:
         """
         if self.space is None:
             raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
-        self._core.replace(replace(self._core.designer.problem, space=Space.parse(space)))
+        self._core.set_candidates(Space.parse(space))
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -330,19 +358,48 @@ class Optimizer:
         failed = self._core.finish(reports, "fail")
         return failed if many else failed[0]
 
+    # -- trials that nobody finishes ---------------------------------------------------------------------------------
+
+    @_locked
+    def heartbeat(self, trial: Any) -> None:
+        """Say that a trial, or each of a list of trials, is still running; see `recover`. Raises as `tell` does."""
+        several = trial if isinstance(trial, list | tuple) and not isinstance(trial, Trial) else [trial]
+        self._core.beat([trial_id(one, "a trial or its id") for one in several], "heartbeat")
+
+    @_locked
+    def recover(self, older_than: float = 0.0, *, enqueue: bool = False) -> list[Trial]:
+        """Fail running trials of which nothing was heard for some time: those of processes that died.
+
+        Args:
+            older_than: seconds since a trial was asked, or since its last `heartbeat`. With the default all running
+                trials fail: call it so only when nothing runs.
+            enqueue: whether their points are queued, to be asked again.
+
+        Returns:
+            The trials that failed.
+
+        Raises:
+            ArgumentError: a time that is negative or not finite.
+        """
+        seconds = check_number("older_than", older_than, 0.0, "a number of seconds >= 0")
+        return self._core.recover(seconds, enqueue)
+
     # -- results -----------------------------------------------------------------------------------------------------
 
     @property
+    @_locked
     def trials(self) -> list[Trial]:
         """All trials in order of their ids."""
         return list(self._core.log)
 
     @property
+    @_locked
     def n_complete(self) -> int:
         """Number of trials with values."""
         return self._core.log.n_complete
 
     @property
+    @_locked
     def best_trial(self) -> Trial:
         """The feasible trial with the best value told; under noise it flatters, see `recommend`.
 
@@ -351,10 +408,12 @@ class Optimizer:
         return results.best_trial(self._core.log, self.directions)
 
     @property
+    @_locked
     def best_trials(self) -> list[Trial]:
         """The feasible trials that no other one dominates: the Pareto front of the values told."""
         return results.front(self._core.log, self.directions)
 
+    @_locked
     def hypervolume(self, reference: Sequence[float]) -> float:
         """The volume that the Pareto front dominates, as far as the `reference` point (k,), in the user's units.
 
@@ -460,31 +519,27 @@ class Optimizer:
         self._core.update()
         return results.useful_workers(self._core.designer, limit)
 
+    @_locked
     def trials_dataframe(self) -> "pandas.DataFrame":
         """One row a trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
         return self._core.log.dataframe(self.directions)
 
-    # -- state files -------------------------------------------------------------------------------------------------
+    # -- files -------------------------------------------------------------------------------------------------------
 
-    @_locked
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write options, space and all trials to one file, atomically: JSON and arrays, nothing that runs when read.
+        """Write a copy of the log to a file, in a single step: options, space and all trials.
 
-        Models are not saved: they follow from the trials. Not saved either: `feasible`, kernels and acquisition
-        functions that are not ours, data frames and pools of objects; `load` takes them again.
+        The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
+        follow from the trials. Not in it either: `feasible`, kernels and acquisition functions that are not ours, data
+        frames, arrays of more than 64 MiB, and pools of objects; they are given again.
+
+        Raises:
+            ArgumentError: the file is that of the log itself, or something cannot be in a log.
+            OSError: the system refuses; what was there before is as it was.
         """
-        options = self._core.designer.options
-        arguments = {
-            "directions": list(self.directions),
-            "constraints": list(self.constraints),
-            "n_startup_trials": self.n_startup_trials,
-            "acquisition": self.acquisition if isinstance(self.acquisition, str) else None,
-            "fit": options.models.fit,
-            "duplicates": self.duplicates,
-            "deterministic": options.models.deterministic,
-            "perturbations": options.perturbations,
-        }
-        saving.save(path, arguments, self._core)
+        with self._lock:
+            self._core.log.mend()
+            saving.save(path, self._options(), self._core)
 
     @classmethod
     def load(
@@ -496,21 +551,44 @@ class Optimizer:
         feasible: Callable[[Params], bool] | None = None,
         acquisition: Acquisition | None = None,
     ) -> "Optimizer":
-        """Read what `save` wrote; the same asks follow as would have without the break, bit for bit.
+        """Read the log of a file into memory; what is asked then is not written to the file. See `open`."""
+        optimizer = cls.open(path, pool=pool, surrogate=surrogate, feasible=feasible, acquisition=acquisition)
+        optimizer._core.leave_file()
+        return optimizer
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        pool: Any = None,
+        surrogate: Surrogate | None = None,
+        feasible: Callable[[Params], bool] | None = None,
+        acquisition: Acquisition | None = None,
+    ) -> "Optimizer":
+        """Go on with the log of a file, in the file; the same asks follow as without a break, bit for bit.
 
         Args:
-            path: the file.
-            pool: the data frame, or the objects: all that were ever in the pool, in order of first appearance.
+            path: of a file that `storage` or `save` made.
+            pool: the data frame or array, where it is not in the file; of objects, all that were ever in the pool, in
+                order of first appearance.
             surrogate: with the kernel, where that was not one of ours.
             feasible: the constraint on parameters, where there was one.
             acquisition: the user's own, where there was one.
 
         Raises:
-            StateFileError: not a complete state file of an optimizer, or one of another version.
-            ArgumentError: something that is not saved is missing.
+            FileNotFoundError: there is no such file.
+            StateFileError: not a log, one of another version, or a damaged one.
+            StorageError: the system refuses the file.
+            ArgumentError: something that is not in the file is missing.
         """
-        saved = saving.read(path, pool, surrogate, acquisition)
-        with reading_state("an optimizer", path):
-            optimizer = cls(saved.where, feasible=feasible, **saved.arguments)
-        saving.fill(optimizer._core, saved, path)
+        file = LogFile(path)
+        current, arguments = saving.arguments_of(
+            file, pool, surrogate, acquisition, has_feasible=feasible is not None
+        )
+        with file.fits():
+            where = current if isinstance(current, Space) else current.pool
+            optimizer = cls(where, feasible=feasible, **arguments)
+            optimizer._core.designer.seed = operator.index(file.options["entropy"])
+            optimizer._core.follow(file, current)
         return optimizer

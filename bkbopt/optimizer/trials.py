@@ -1,21 +1,23 @@
-"""Trials, and the log of them in memory: what was proposed, what came back, in which order."""
+"""Trials, and the log of them in memory: what was proposed, what came back, in which order.
 
-from collections.abc import Iterator, Mapping, Sequence
+Nothing here needs torch or NumPy, so that a program that only reports a value starts at once.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError, extra
-from bkbopt.search.evaluations import COMPLETE, FAIL, RUNNING, Evaluation, Point
-from bkbopt.spaces.space import Space
+from bkbopt.search.reports import Diagnostics
+from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["COMPLETE", "FAIL", "RUNNING", "WAITING", "Outcome", "Trial", "TrialLog"]
+__all__ = ["COMPLETE", "FAIL", "RUNNING", "WAITING", "Entry", "Outcome", "Trial", "TrialLog", "check_running"]
 
-#: Queued by `Optimizer.enqueue`, and not asked yet.
-WAITING = "WAITING"
+Point = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class Trial:
         values: one for each objective, in the user's units and directions; empty where there is none.
         constraints: values of the outcome constraints by name; feasible where all are <= 0.
         stds: standard deviations of the values' noise where the user gave them, else None.
-        asked_at: when it was proposed (or told, for past data).
-        told_at: when its value came.
+        asked_at: when it was proposed (or told, for past data); UTC.
+        told_at: when its value came; UTC.
 
     Example:
         >>> import bkbopt as bo
@@ -84,34 +86,49 @@ class Outcome:
         return COMPLETE if self.values or self.constraints else FAIL
 
 
-@dataclass
-class _Entry:
-    """A trial with what the search knows of it."""
-
-    trial: Trial
-    point: Point
-    space: Space | None
-    order: int = -1
-
-
-@dataclass
-class TrialLog:
-    """All trials in order of their ids; it only grows.
+@dataclass(frozen=True)
+class Entry:
+    """A trial with what the log knows of it; it never changes, another one takes its place.
 
     Attributes:
-        entries: the trials with their points.
+        trial: as users see it.
+        space: number of the space, or of the pool, that it was proposed from; see `LoggedDesigner.spaces`.
+        point: its parameters in internal form; None where nobody has asked for them yet.
+        place: in the order of completion; None before.
+        seen_at: when somebody last said that it is running; None where nobody did.
+        diagnostics: of the ask that it comes from; None for what was told without being asked.
+    """
+
+    trial: Trial
+    space: int
+    point: Point | None = None
+    place: int | None = None
+    seen_at: datetime | None = None
+    diagnostics: Diagnostics | None = None
+
+    def finished(self, outcome: Outcome, place: int, now: datetime) -> "Entry":
+        """The same trial, complete or failed."""
+        told = {"values": outcome.values, "constraints": outcome.constraints, "stds": outcome.stds}
+        return replace(self, place=place, trial=replace(self.trial, state=outcome.state, told_at=now, **told))
+
+
+class TrialLog:
+    """All trials in order of their ids; it only grows, and a trial only goes on: queued, running, finished.
+
+    Attributes:
+        entries: the trials with what is known of them.
         order: ids of the finished trials in the order in which they were.
-        waiting: ids of the queued trials in the order in which they were queued.
-        running_ids: ids of the running trials in the order in which they were asked.
+        waiting: ids of the queued trials, in order.
+        running: ids of the running trials, in order.
         n_complete: number of trials with values.
     """
 
-    entries: list[_Entry] = field(default_factory=list)
-    order: list[int] = field(default_factory=list)
-    waiting: list[int] = field(default_factory=list)
-    running_ids: dict[int, None] = field(default_factory=dict)
-    n_complete: int = 0
-    _changed: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        #: What is being put; it is put again where that was interrupted.
+        self._coming: Sequence[Entry] = ()
+        self._changed: list[int] = []
+        self._read_all()
 
     def __len__(self) -> int:
         """Number of trials."""
@@ -123,97 +140,105 @@ class TrialLog:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def add(
-        self,
-        params: Mapping[str, Any],
-        point: Point,
-        space: Space | None,
-        index: int | None,
-        now: datetime,
-        state: str = RUNNING,
-    ) -> Trial:
-        """A new trial, running or queued."""
-        trial = Trial(len(self.entries), params, index, state, asked_at=now)
-        self.entries.append(_Entry(trial, point, space))
-        if state == WAITING:
-            self.waiting.append(trial.id)
+    def put(self, entries: Iterable[Entry]) -> None:
+        """New trials, with the next ids, and known ones as they are now; all of them or, if interrupted, later.
+
+        Raises:
+            ValueError: a trial, or a place in the order of completion, is missing; nothing was put.
+        """
+        coming = sorted((e for e in entries if not self._is_over(e.trial.id)), key=lambda entry: entry.trial.id)
+        new = [entry.trial.id for entry in coming if entry.trial.id >= len(self.entries)]
+        finished = sorted((e for e in coming if e.place is not None), key=lambda entry: entry.place or 0)
+        places = [entry.place for entry in finished]
+        if new != list(range(len(self), len(self) + len(new))) or len(set(map(_id, coming))) < len(coming):
+            raise ValueError(f"trials {new} where {len(self)} are known")
+        if places != list(range(len(self.order), len(self.order) + len(places))):
+            raise ValueError(f"places {places} where {len(self.order)} trials are finished")
+        self._coming = coming
+        for entry in coming:
+            self._store(entry)
+        for entry in (*(e for e in coming if e.place is None), *finished):
+            self._index(entry)
+        self._coming = ()
+
+    def mend(self) -> None:
+        """Go on with what an interrupt kept from being put; changes nothing if there is no such thing."""
+        if self._coming:
+            for entry in self._coming:
+                self._store(entry)
+            self._read_all()
+            self._changed = list(range(len(self.entries)))
+            self._coming = ()
+
+    def _is_over(self, number: int) -> bool:
+        return number < len(self.entries) and self.entries[number].place is not None
+
+    def _store(self, entry: Entry) -> None:
+        if entry.trial.id == len(self.entries):
+            self.entries.append(entry)
         else:
-            self._set_running(trial.id)
-        return trial
+            self.entries[entry.trial.id] = entry
 
-    def start(
-        self,
-        trial_id: int,
-        params: Mapping[str, Any],
-        point: Point,
-        space: Space | None,
-        index: int | None,
-        now: datetime,
-    ) -> Trial:
-        """A queued trial is running, with all its parameters."""
-        entry = self.entries[trial_id]
-        entry.trial = replace(entry.trial, params=params, index=index, state=RUNNING, asked_at=now)
-        entry.point, entry.space = point, space
-        self.waiting.remove(trial_id)
-        self._set_running(trial_id)
-        return entry.trial
+    def _index(self, entry: Entry) -> None:
+        number, state = entry.trial.id, entry.trial.state
+        for states in (self._waiting, self._running):
+            states.pop(number, None)
+        if state in (WAITING, RUNNING):
+            (self._waiting if state == WAITING else self._running)[number] = None
+        else:
+            self.order.append(number)
+            self.n_complete += bool(entry.trial.values)
+        if state != WAITING:
+            self._changed.append(number)
 
-    def _set_running(self, trial_id: int) -> None:
-        self.running_ids[trial_id] = None
-        self._changed.append(trial_id)
-
-    def finish(self, trial_id: int, outcome: Outcome, now: datetime) -> Trial:
-        """Mark as complete, or as failed."""
-        entry = self.entries[trial_id]
-        entry.trial = replace(
-            entry.trial,
-            state=outcome.state,
-            values=outcome.values,
-            constraints=outcome.constraints,
-            stds=outcome.stds,
-            told_at=now,
-        )
-        entry.order = len(self.order)
-        self.running_ids.pop(trial_id)
-        self.order.append(trial_id)
-        self.n_complete += bool(outcome.values)
-        self._changed.append(trial_id)
-        return entry.trial
+    def _read_all(self) -> None:
+        """What follows from the entries."""
+        finished = [entry for entry in self.entries if entry.place is not None]
+        self.order = [e.trial.id for e in sorted(finished, key=lambda entry: entry.place or 0)]
+        self.n_complete = sum(bool(entry.trial.values) for entry in finished)
+        self._waiting = {entry.trial.id: None for entry in self.entries if entry.trial.state == WAITING}
+        self._running = {entry.trial.id: None for entry in self.entries if entry.trial.state == RUNNING}
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def running(self, trial_id: int, call: str) -> Trial:
+    @property
+    def waiting(self) -> list[int]:
+        """Ids of the queued trials, in order."""
+        return sorted(self._waiting)
+
+    @property
+    def running(self) -> list[int]:
+        """Ids of the running trials, in order."""
+        return sorted(self._running)
+
+    def running_entry(self, trial_id: int, call: str) -> Entry:
         """The trial with that id, which must be running.
 
         Raises:
             UnknownTrialError: there is none.
             TrialStateError: it was told, failed, or not asked yet.
         """
-        if not 0 <= trial_id < len(self.entries):
-            raise UnknownTrialError(f"trial: expected an id that ask gave out (0 to {len(self) - 1}), got {trial_id}.")
-        trial = self.entries[trial_id].trial
-        if trial.state != RUNNING:
-            raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {_fate(trial)}.")
-        return trial
+        known = 0 <= trial_id < len(self.entries)
+        return check_running(self.entries[trial_id] if known else None, trial_id, len(self), call)
 
-    def changes(self) -> list[Evaluation]:
-        """Trials that changed since `forget_changes` was called, as the search sees them."""
-        return [self.evaluation(trial_id) for trial_id in dict.fromkeys(self._changed)]
+    def changed(self) -> list[Entry]:
+        """Trials, but queued ones, that are new or other than when `forget_changes` was called."""
+        return [self.entries[trial_id] for trial_id in dict.fromkeys(self._changed)]
 
     def forget_changes(self) -> None:
         """The changes have been taken in."""
         self._changed.clear()
 
-    def evaluation(self, trial_id: int) -> Evaluation:
-        """A trial as the search sees it."""
-        entry = self.entries[trial_id]
-        t = entry.trial
-        order = (float(entry.order), t.id)
-        return Evaluation(t.id, t.state, entry.point, entry.space, order, t.values, t.stds, constraints=t.constraints)
-
     def finished(self) -> list[Trial]:
         """The finished trials in the order in which their outcomes came."""
         return [self.entries[i].trial for i in self.order]
+
+    @property
+    def diagnostics(self) -> list[Diagnostics]:
+        """Those of all asks, in the order of the asks."""
+        asked = [entry for entry in self.entries if entry.diagnostics is not None]
+        asked.sort(key=lambda entry: (entry.trial.asked_at or datetime.min, entry.trial.id))
+        return [entry.diagnostics for entry in asked if entry.diagnostics is not None]
 
     def dataframe(self, directions: Sequence[str]) -> "pandas.DataFrame":
         """One row a trial with Optuna's column names: number, value(s), datetime_*, duration, params_*, state.
@@ -224,22 +249,44 @@ class TrialLog:
         with extra("pandas"):
             import pandas
 
-        trials = list(self)
-        nan, k = float("nan"), len(directions)
-        columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
-        for j in range(k):
-            columns["value" if k == 1 else f"values_{j}"] = [t.values[j] if t.values else nan for t in trials]
-        columns["datetime_start"] = [t.asked_at for t in trials]
-        columns["datetime_complete"] = [t.told_at for t in trials]
-        columns["duration"] = [t.told_at - t.asked_at if t.told_at and t.asked_at else None for t in trials]
-        for name in dict.fromkeys(name for t in trials for name in t.params):
-            columns[f"params_{name}"] = [t.params.get(name) for t in trials]
-        for name in dict.fromkeys(name for t in trials for name in t.constraints):
-            columns[f"constraints_{name}"] = [t.constraints.get(name, nan) for t in trials]
-        if any(t.index is not None for t in trials):
-            columns["index"] = [t.index for t in trials]
-        columns["state"] = [t.state for t in trials]
+        columns = table_of(list(self), len(directions))
+        nan = float("nan")
+        for name, cells in columns.items():
+            if name.startswith(("value", "constraints_")):
+                columns[name] = [nan if cell is None else cell for cell in cells]
         return pandas.DataFrame(columns)
+
+
+def _id(entry: Entry) -> int:
+    return entry.trial.id
+
+
+def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]:
+    """The columns of the table of trials by name; None stands for what a trial does not have."""
+    columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
+    for j in range(n_objectives):
+        name = "value" if n_objectives == 1 else f"values_{j}"
+        columns[name] = [t.values[j] if t.values else None for t in trials]
+    columns["datetime_start"] = [t.asked_at for t in trials]
+    columns["datetime_complete"] = [t.told_at for t in trials]
+    columns["duration"] = [t.told_at - t.asked_at if t.told_at and t.asked_at else None for t in trials]
+    for name in dict.fromkeys(name for t in trials for name in t.params):
+        columns[f"params_{name}"] = [t.params.get(name) for t in trials]
+    for name in dict.fromkeys(name for t in trials for name in t.constraints):
+        columns[f"constraints_{name}"] = [t.constraints.get(name) for t in trials]
+    if any(t.index is not None for t in trials):
+        columns["index"] = [t.index for t in trials]
+    columns["state"] = [t.state for t in trials]
+    return columns
+
+
+def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str) -> Entry:
+    """The entry of a trial that is to be told or failed; raises as `TrialLog.running_entry` does."""
+    if entry is None:
+        raise UnknownTrialError(f"trial: expected an id that ask gave out (0 to {n_trials - 1}), got {trial_id}.")
+    if entry.trial.state != RUNNING:
+        raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {_fate(entry.trial)}.")
+    return entry
 
 
 def _fate(trial: Trial) -> str:

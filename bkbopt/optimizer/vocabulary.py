@@ -10,7 +10,7 @@ from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import is_missing
 
-__all__ = ["Params", "PoolVocabulary", "SpaceVocabulary", "Vocabulary"]
+__all__ = ["Params", "PoolVocabulary", "SpaceVocabulary", "Vocabulary", "vocabulary_of"]
 
 Params = Mapping[str, Any]
 
@@ -40,6 +40,14 @@ class Vocabulary(Protocol):
 
     def index(self, point: Point, row: Params) -> int | None:
         """The row of the pool that a point is; None outside of pools, and for arms that are no longer there."""
+        ...
+
+    def stored(self, point: Point) -> dict[str, Any]:
+        """The parameters of a point, or of part of one, in JSON's terms."""
+        ...
+
+    def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
+        """The inverse of `stored`, of whole points or of parts; refuses what does not belong to the space or pool."""
         ...
 
 
@@ -85,6 +93,14 @@ class SpaceVocabulary:
         """See `Vocabulary`."""
         return
 
+    def stored(self, point: Point) -> dict[str, Any]:
+        """See `Vocabulary`."""
+        return self.params(point, None)
+
+    def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
+        """See `Vocabulary`."""
+        return [self.space.fixed(row) for row in rows] if is_part else self.points(rows)
+
 
 @dataclass(frozen=True)
 class PoolVocabulary:
@@ -122,3 +138,31 @@ class PoolVocabulary:
         if given is not None and int(given) in rows:
             return int(given)
         return int(rows[0]) if len(rows) else None
+
+    def stored(self, point: Point) -> dict[str, Any]:
+        """See `Vocabulary`; text stands for itself, other objects by their numbers."""
+        params = self.params(point, None)
+        if self.pool.objects is None or not params or isinstance(params["arm"], str):
+            return params
+        return {"arm": {"object": int(point["arm"])}}
+
+    def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
+        """See `Vocabulary`."""
+        if self.pool.objects is not None:
+            rows = [{name: self._object(given) for name, given in row.items()} for row in rows]
+        return [self.pool.part(row) for row in rows] if is_part else self.points(rows)
+
+    def _object(self, given: Any) -> Any:
+        """An object of the pool as `stored` says it."""
+        if isinstance(given, str):
+            return given
+        objects = self.pool.objects or []
+        number = given.get("object") if isinstance(given, dict) else None
+        if not isinstance(number, int) or not 0 <= number < len(objects):
+            raise ArgumentError(f"arm: expected one of {len(objects)} objects, got {given!r}.")
+        return objects[number]
+
+
+def vocabulary_of(candidates: Space | EncodedPool) -> Vocabulary:
+    """The words of a space or pool."""
+    return SpaceVocabulary(candidates) if isinstance(candidates, Space) else PoolVocabulary(candidates)

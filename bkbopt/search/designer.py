@@ -24,7 +24,7 @@ trials: a search that likes one of the values has no reason to try the next.
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -123,6 +123,7 @@ class Designer:
         *,
         number: int | None = None,
         fixed: Point | None = None,
+        running: Mapping[int, Point] | None = None,
         space: Space | None = None,
         attempt: int = 0,
         seed: int | None = None,
@@ -135,6 +136,7 @@ class Designer:
             number: of the first trial, by default the next after all known ones. A running trial of that number is
                 the one that is suggested for, and does not count as running.
             fixed: values that are held, by column key in internal form.
+            running: points of further running trials by their number, which no update has told of yet.
             space: what may vary, where the problem has no space of its own; names are those of the user.
             attempt: another one gives another point for the same trial.
             seed: of this suggestion, by default that of the designer.
@@ -145,11 +147,12 @@ class Designer:
         """
         if number is None:
             number = self.next_number
+        points = {n: e.point for n, e in self.history.running.items()} | dict(running or {})
         request = Request(
             number,
             self.problem.space if space is None else space,
             fixed or {},
-            tuple(e.point for n, e in sorted(self.history.running.items()) if n != number),
+            tuple(point for n, point in sorted(points.items()) if n != number),
             (self.seed if seed is None else seed, attempt),
         )
         out: list[Suggestion] = []
@@ -180,15 +183,15 @@ class Designer:
             yield suggestion
             request = replace(request, number=request.number + 1, running=(*request.running, suggestion.point))
 
-    def complete(self, point: Point, number: int) -> Suggestion:
-        """The point that trial `number` is to have, where `point` gives some or all of its values.
+    def complete(self, point: Point, number: int, running: Mapping[int, Point] | None = None) -> Suggestion:
+        """The point that trial `number` is to have, where `point` gives some or all of its values; see `suggest`.
 
         Raises:
             SpaceExhaustedError, ArgumentError: no point with these values is left to propose, or is feasible.
         """
         whole = self.whole(point)
         if whole is None:
-            return self.suggest(1, number=number, fixed=point)[0]
+            return self.suggest(1, number=number, fixed=point, running=running)[0]
         diagnostics = Diagnostics(trial=number, t=self.history.n_complete)
         return Suggestion(number, whole[0], whole[1], diagnostics)
 
@@ -274,8 +277,8 @@ class Designer:
     # -- start-up ----------------------------------------------------------------------------------------------------
 
     def _start_up(self, request: Request) -> Choice:
-        closed, tried = self._closed_points()
         running = list(request.running)
+        closed, tried = self._closed_points(running)
         levels = [[*closed, *running, *tried], [*closed, *running], closed]
         if self.options.repeat_when_exhausted:
             levels = [*levels[:2], running, []]
@@ -290,11 +293,11 @@ class Designer:
                 return choice
         raise self._exhausted(space is None or space.is_discrete)
 
-    def _closed_points(self) -> tuple[list[Point], list[Point]]:
+    def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:
         """Points that may not be proposed again, and others that were tried."""
         finished = self.history.finished
         if self.options.avoid_duplicates:
-            return [e.point for e in finished] + [e.point for e in self.history.running.values()], []
+            return [e.point for e in finished] + running, []
         failed = [e.point for e in finished if e.state == "FAIL"]
         return failed, [e.point for e in finished if e.state != "FAIL"]
 

@@ -187,13 +187,17 @@ class EncodedPool:
             raise ArgumentTypeError(f"fixed: expected a dict, got {type(params).__name__}.")
         if set(params) == {"index"}:
             return self.point(self._checked_row(params["index"]))
-        unknown = [name for name in params if name not in self.names]
-        if unknown:
-            raise ArgumentError(f"fixed: expected columns among {self.names}, got {unknown[0]!r}.")
-        point = {name: self._internal(name, params[name], "fixed") for name in self.names if name in params}
+        point = self.part(params)
         if not bool(self.matching(point).any()):
             raise ArgumentError(f"fixed: expected values that an arm of the pool has, got {dict(params)!r}.")
         return point
+
+    def part(self, params: Params) -> dict[str, float]:
+        """Values of some columns in internal form, which need not be those of an arm; raises as `fixed` does."""
+        unknown = [name for name in params if name not in self.names]
+        if unknown:
+            raise ArgumentError(f"fixed: expected columns among {self.names}, got {unknown[0]!r}.")
+        return {name: self._internal(name, params[name], "fixed") for name in self.names if name in params}
 
     def point(self, row: int) -> dict[str, float]:
         """The point in a row of the pool."""

@@ -1,0 +1,241 @@
+"""What an optimizer was made with, in JSON's terms: what a log holds of it, and the way back.
+
+Not in a log is what is code, or may be too large to copy, and is given again at opening: constraints on parameters,
+kernels and acquisition functions of the user's, data frames, large arrays, and pools of objects.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+
+from bkbopt import confidence
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
+from bkbopt.learners.gram import kernel_from_state, kernel_to_state
+from bkbopt.learners.surrogate import LearnerSurrogate
+from bkbopt.optimizer.log_file import Described
+from bkbopt.optimizer.log_schema import to_json
+from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.space import Space
+from bkbopt.spaces.tables import Columns
+from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
+
+__all__ = [
+    "describe",
+    "describe_schedule",
+    "describe_surrogate",
+    "read_candidates",
+    "read_schedule",
+    "read_surrogate",
+]
+
+SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP, LearnerSurrogate)}
+SCHEDULES: dict[str, Any] = {
+    c.__name__: c
+    for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)
+}
+#: Bytes of an array that travel in the file.
+LARGEST = 64 * 2**20
+
+
+# -- spaces and pools ----------------------------------------------------------------------------------------------------
+
+
+def describe_space(space: Space) -> Described:
+    """A search space for a log.
+
+    Raises:
+        ArgumentError: choices or names that JSON cannot say.
+    """
+    described = Described(space.to_dict())
+    _check_text(to_json(described.text))
+    return described
+
+
+def describe_pool(pool: EncodedPool) -> Described:
+    """A pool for a log: an array with its rows, if they are not too many.
+
+    Raises:
+        ArgumentError: choices that JSON cannot say.
+    """
+    if pool.columns is None:
+        rows = [int(number) for number in pool.table[:, 0].tolist()]
+        return Described({"objects": len(pool.objects or ()), "rows": rows})
+    columns, table = pool.columns, np.ascontiguousarray(pool.table.numpy(), dtype="<f8")
+    for values in columns.choices.values():
+        bad = next((v for v in values if v is not None and not isinstance(v, bool | int | float | str)), None)
+        if bad is not None:
+            raise ArgumentError(f"pool: expected columns of numbers and text in a log, got {bad!r}; turn it into text.")
+    text = {
+        "names": list(columns.names),
+        "kinds": list(columns.kinds),
+        "low": columns.low.tolist(),
+        "width": columns.width.tolist(),
+        "choices": [[j, list(values)] for j, values in columns.choices.items()],
+        "id_column": pool.pool.id_column,
+        "n_rows": len(table),
+        "fingerprint": hashlib.blake2b(table.tobytes(), digest_size=16).hexdigest(),
+    }
+    _check_text(to_json(text))
+    travels = not hasattr(pool.pool.arms, "iloc") and table.nbytes <= LARGEST
+    return Described(text, table.tobytes() if travels else None)
+
+
+def describe(candidates: Space | EncodedPool) -> Described:
+    """A space or pool for a log; raises as `describe_space` and `describe_pool`."""
+    return describe_space(candidates) if isinstance(candidates, Space) else describe_pool(candidates)
+
+
+def read_candidates(described: Described, given: Any, scale: bool) -> Space | EncodedPool:
+    """The space or pool of a log; `given` are the arms of a pool that does not travel, see `read_pool`."""
+    if "parameters" not in described.text:
+        return read_pool(described, given, scale)
+    try:
+        return Space.from_dict(described.text)
+    except BkbError as error:
+        raise ValueError(f"no description of a space ({error})") from error
+
+
+def read_pool(described: Described, given: Any, scale: bool) -> EncodedPool:
+    """The pool of a log; `given` is what is passed at opening, None or the arms.
+
+    Raises:
+        ArgumentError: the pool is not in the log and none, or another one, is given.
+    """
+    text = described.text
+    if "objects" in text:
+        return _read_objects(text, given, scale)
+    if given is None and described.rows is None:
+        raise ArgumentError(
+            f"pool: expected the {text['n_rows']} rows with the columns {', '.join(text['names'][:8])}, since the log "
+            "holds no data frames and no large arrays; pass pool= with them."
+        )
+    known = Columns(
+        tuple(text["names"]),
+        tuple(text["kinds"]),
+        torch.tensor(text["low"], dtype=torch.float64),
+        torch.tensor(text["width"], dtype=torch.float64),
+        {j: tuple(values) for j, values in text["choices"]},
+    )
+    pool = given if isinstance(given, Pool) else Pool(_rows(described) if given is None else given)
+    if pool.id_column is None and text["id_column"] is not None:
+        pool = Pool(pool.arms, id_column=text["id_column"])
+    encoded = EncodedPool(pool, scale=scale, has_kernel=True)
+    if encoded.names != known.names:
+        raise ArgumentError(f"pool: expected the columns {known.names} of the log, got {encoded.names}.")
+    encoded = encoded.with_columns(known)
+    if describe_pool(encoded).text["fingerprint"] != text["fingerprint"]:
+        raise ArgumentError(
+            f"pool: expected the {text['n_rows']} rows of the log, got {len(encoded)} that are others, or in another "
+            "order; pass those, and change them with set_pool."
+        )
+    return encoded
+
+
+def _rows(described: Described) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The array that travelled."""
+    n, d = int(described.text["n_rows"]), len(described.text["names"])
+    rows = np.frombuffer(described.rows or b"", dtype="<f8")
+    if n < 1 or d < 1 or rows.size != n * d:
+        raise ValueError(f"a pool of {rows.size} numbers where {n} times {d} belong")
+    return rows.reshape(n, d).astype(np.float64)
+
+
+def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> EncodedPool:
+    objects = list(given.arms if isinstance(given, Pool) else given or ())
+    if len(objects) != text["objects"]:
+        raise ArgumentError(
+            f"pool: expected the {text['objects']} different objects of the log (all that were ever in the pool, in "
+            f"order of appearance), got {len(objects)}; pass pool= with them."
+        )
+    every = EncodedPool(Pool(objects), scale=scale, has_kernel=True)
+    if not all(isinstance(row, int) and 0 <= row < len(objects) for row in text["rows"]):
+        raise ValueError("rows of objects that are not there")
+    return every.replaced(Pool([objects[row] for row in text["rows"]]))
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"space: expected names and choices that are valid Unicode, got {text[:200]!r}.") from None
+
+
+# -- surrogates and schedules ----------------------------------------------------------------------------------------------
+
+
+def describe_surrogate(surrogate: Surrogate) -> dict[str, Any]:
+    """A surrogate without data for a log: its class, options and kernel.
+
+    Raises:
+        ArgumentError: a class, or an option, that a log cannot hold.
+    """
+    name = type(surrogate).__name__
+    if name not in SURROGATES:
+        raise ArgumentError(f"surrogate: expected one of {', '.join(SURROGATES)} in a log, got {name}.")
+    kernel: Any = kernel_to_state(surrogate.kernel if surrogate.has_kernel else None)
+    if kernel is not None and kernel["form"] is not None:
+        kernel = {**kernel, "theta": kernel["theta"].tolist()}
+    return {"class": name, "options": _plain("surrogate", surrogate.options()), "kernel": kernel}
+
+
+def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate:
+    """The surrogate of a log, without data; `given` is what is passed at opening.
+
+    Raises:
+        ArgumentError: one with a kernel of the user's is needed, or one of another class is given.
+    """
+    if given is not None:
+        if type(given).__name__ != own["class"]:
+            raise ArgumentError(f"surrogate: expected a {own['class']} as in the log, got {type(given).__name__}.")
+        return given
+    options = dict(own["options"])
+    if options.pop("needs_kernel"):
+        raise ArgumentError(
+            "surrogate: expected one with the kernel of yours that the log was made with; pass surrogate= with it."
+        )
+    kernel = own["kernel"]
+    if kernel is not None:
+        kernel = {**kernel, "theta": torch.tensor(kernel["theta"], dtype=torch.float64)}
+    surrogate: Surrogate = SURROGATES[own["class"]](kernel_from_state(kernel, None), **options)
+    return surrogate
+
+
+def describe_schedule(schedule: object) -> dict[str, Any]:
+    """A schedule of beta for a log.
+
+    Raises:
+        ArgumentError: it is not one of `bkbopt.confidence`.
+    """
+    name = type(schedule).__name__
+    if isinstance(schedule, confidence.Batch):
+        inner = describe_schedule(schedule.inner)
+        return {"class": name, "options": {"leverage_budget": schedule.leverage_budget}, "inner": inner}
+    if name not in SCHEDULES:
+        raise ArgumentError(f"beta: expected a schedule of bkbopt.confidence in a log, got one of type {name}.")
+    return {"class": name, "options": _plain("beta", asdict(schedule))}  # type: ignore[call-overload]
+
+
+def read_schedule(own: Mapping[str, Any]) -> Any:
+    """The schedule of a log."""
+    if own["class"] == "Batch":
+        return confidence.Batch(read_schedule(own["inner"]), **own["options"])
+    return SCHEDULES[own["class"]](**own["options"])
+
+
+def _plain(argument: str, value: Any) -> Any:
+    """Options in JSON's terms."""
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _plain(argument, item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(argument, item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is not None and type(value) not in (bool, int, float, str):
+        raise ArgumentTypeError(
+            f"{argument}: expected options of numbers and text in a log, got a {type(value).__name__}: {value!r}."
+        )
+    return value

@@ -1,0 +1,453 @@
+"""A log of trials in one SQLite file, which any number of processes on a machine may write and read.
+
+Every change is one transaction, on the disk when the call returns (`synchronous=EXTRA`: after a commit the folder is
+synchronised too, so that a power cut cannot bring the undone journal back). The journal is SQLite's rollback journal
+and not its write-ahead log: that needs memory shared between processes, which network disks do not have, and leaves two
+files beside the log. On a network disk a log is as safe as that disk's locks are.
+
+Three rules keep the file and its readers apart from harm:
+
+- nothing in the file runs: its schema has to be ours, letter by letter, before a row is read;
+- what is read is checked: pages by SQLite, rows by their checksums, and whether the rows fit together;
+- waiting is patient and can be interrupted: a process waits `PATIENCE` seconds for others, in short steps.
+
+Nothing here needs torch or NumPy.
+"""
+
+import contextlib
+import os
+import re
+import sqlite3
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from bkbopt._support.locks import locked
+from bkbopt.errors import BkbError, StateFileError, StorageError
+from bkbopt.optimizer import log_schema as schema
+from bkbopt.optimizer.trials import Entry
+
+__all__ = ["PATIENCE", "Described", "LogFile"]
+
+#: Seconds that a process waits for others before it gives up.
+PATIENCE = 600.0
+#: Seconds that SQLite waits by itself; a signal is heard after that time at the latest.
+STEP = 0.25
+
+T = TypeVar("T")
+#: Connections that a fork left to the child; closing them there would be wrong, and so would using them.
+_inherited: list[sqlite3.Connection] = []
+
+
+@dataclass(frozen=True)
+class Described:
+    """A search space or a pool as a log holds it.
+
+    Attributes:
+        text: what `Space.to_dict` says, or the pool's columns.
+        rows: of an array that is a pool, float64, little-endian, row by row; None where it is given at opening.
+    """
+
+    text: Mapping[str, Any]
+    rows: bytes | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters or columns."""
+        parameters = self.text.get("parameters")
+        if parameters is not None:
+            return tuple(entry["name"] for entry in parameters)
+        return tuple(self.text.get("names", ("arm",)))
+
+
+class LogFile:
+    """An open log; see the module's text.
+
+    Args:
+        path: of the file.
+
+    Attributes:
+        path: of the file, without symbolic links.
+        options: what the optimizer was made with, by name.
+        spaces: the search spaces or pools, of which the last one is that of the next trials.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        StateFileError: the file is damaged, or no log of this version of bkbopt.
+        StorageError: the system refuses the file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.realpath(path)
+        self.options: dict[str, Any] = {}
+        self.spaces: list[Described] = []
+        self._connection: sqlite3.Connection | None = None
+        self._process, self._inode, self._is_checked = 0, (0, 0), False
+        self._open()
+
+    def __repr__(self) -> str:
+        return f"<LogFile {self.path!r}>"
+
+    # -- making and opening ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], options: Mapping[str, Any], space: Described) -> "LogFile":
+        """Make a log, or open the one that somebody else has made meanwhile.
+
+        Raises:
+            StateFileError: there is a file that is no log.
+            StorageError, FileNotFoundError: the system refuses, or there is no such folder.
+        """
+        target = os.path.realpath(path)
+        folder = os.path.dirname(target)
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"storage: expected a folder that exists, got {folder}; make it first.")
+        with _translated(target):
+            connection = _connected(target, "rwc")
+            try:
+                _patiently(lambda: connection.execute("BEGIN EXCLUSIVE"), target)
+                if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    _fill(connection, options, [space], ())
+                _patiently(lambda: connection.execute("COMMIT"), target)
+            finally:
+                connection.close()
+        return cls(path)
+
+    def _open(self) -> None:
+        if not os.path.exists(self.path):
+            raise FileNotFoundError(f"storage: expected a log, but there is no file {self.path}.")
+        with _translated(self.path):
+            connection = _connected(self.path, "rw")
+            try:
+                self._check_identity(connection)
+                self._read_header(connection)
+            except BaseException:
+                connection.close()
+                raise
+        self._connection, self._process, self._inode = connection, os.getpid(), _inode(self.path)
+
+    def _check_identity(self, connection: sqlite3.Connection) -> None:
+        application = _patiently(lambda: connection.execute("PRAGMA application_id").fetchone()[0], self.path)
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if application != schema.APPLICATION_ID:
+            raise StateFileError(f"{self.path}: expected a log of bkbopt, got another SQLite database; check the path.")
+        if version != schema.VERSION:
+            raise StateFileError(
+                f"{self.path}: expected a log of version {schema.VERSION}, got version {version}; "
+                "open it with the version of bkbopt that wrote it."
+            )
+
+    def _read_header(self, connection: sqlite3.Connection) -> None:
+        """The options and spaces, once the schema is known to be ours."""
+
+        def rows() -> tuple[list[Any], list[Any], list[Any]]:
+            found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+            if {name: sql for kind, name, sql in found if kind == "table"} != schema.TABLES:
+                raise ValueError("other tables than those of a log")
+            options = connection.execute("SELECT name, value, checksum FROM options").fetchall()
+            spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()
+            return found, options, spaces
+
+        found, options, spaces = self._reading(lambda: _patiently(rows, self.path))
+        with self.fits():
+            self.options = {name: schema.from_json(value) for name, value, _ in map(_checked, options)}
+            self.spaces = _described(spaces)
+            views = [sql for kind, _, sql in found if kind != "table"]
+            if views != [self._view(self.spaces)]:
+                raise ValueError("other views, indices or triggers than those of a log")
+
+    def _view(self, spaces: Sequence[Described]) -> str:
+        names = dict.fromkeys(name for space in spaces for name in space.names)
+        return schema.view_of(len(self.options["directions"]), self.options["constraints"], tuple(names))
+
+    @contextlib.contextmanager
+    def fits(self) -> Iterator[None]:
+        """A block that understands what was read.
+
+        Raises:
+            StateFileError: it cannot.
+        """
+        try:
+            yield
+        except BkbError:
+            raise
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise StateFileError(
+                f"{self.path}: expected a log whose parts fit together, got {error}; restore it from a copy, "
+                "or start anew."
+            ) from error
+
+    def _reading(self, read: Callable[[], T]) -> T:
+        with self.fits():
+            return read()
+
+    def close(self) -> None:
+        """Close the file; a later call opens it again."""
+        if self._connection is not None and self._process == os.getpid():
+            self._connection.close()
+        self._connection = None
+
+    def _open_connection(self) -> sqlite3.Connection:
+        """The connection of this process, to the file that was opened.
+
+        Raises:
+            StorageError: the file was removed or replaced.
+        """
+        if self._connection is not None and self._process != os.getpid():
+            _inherited.append(self._connection)
+            self._connection = None
+        if self._connection is None:
+            inode = self._inode
+            self._open()
+            if inode != self._inode:
+                self.close()
+        if self._connection is None or _inode(self.path) != self._inode:
+            raise StorageError(
+                f"storage: {self.path} was removed or replaced since it was opened; nothing was written. Put it back, "
+                "or open the new file."
+            )
+        return self._connection
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def changes(self, since: int) -> tuple[list[Entry], int]:
+        """Trials that changed after change number `since`, in the order of the changes, and the last number.
+
+        Raises:
+            StateFileError: what is read is damaged.
+            StorageError: the system refuses.
+        """
+        with _translated(self.path):
+            connection = self._open_connection()
+            if not self._is_checked:
+                self._check_pages(connection)
+            query = f"SELECT {schema.COLUMNS} FROM log WHERE change > ? ORDER BY change"
+            rows = _patiently(lambda: connection.execute(query, (since,)).fetchall(), self.path)
+            # After the rows: all that these refer to are there.
+            n_spaces = _patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
+            if n_spaces != len(self.spaces):
+                self._read_header(connection)
+        return self._decoded(rows), rows[-1][-2] if rows else since
+
+    def entry(self, trial_id: int) -> tuple[Entry | None, int]:
+        """One trial by its number, None if there is none, and the number of trials; raises as `changes` does."""
+        with _translated(self.path):
+            connection = self._open_connection()
+            query = f"SELECT {schema.COLUMNS} FROM log WHERE id = ?"
+            number = trial_id if -(2**63) <= trial_id < 2**63 else -1
+            rows = _patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
+            n = _patiently(lambda: connection.execute("SELECT max(id) FROM log").fetchone()[0], self.path)
+        found = self._decoded(rows)
+        return (found[0] if found else None), 0 if n is None else n + 1
+
+    def _decoded(self, rows: Sequence[schema.Row]) -> list[Entry]:
+        k, names = len(self.options["directions"]), self.options["constraints"]
+        with self.fits():
+            return [schema.decode(row, k, names, len(self.spaces)) for row in rows]
+
+    def _check_pages(self, connection: sqlite3.Connection) -> None:
+        """Let SQLite look whether its pages hold together, before a whole log is read."""
+        found = _patiently(lambda: connection.execute("PRAGMA integrity_check(1)").fetchone()[0], self.path)
+        if found != "ok":
+            raise StateFileError(
+                f"{self.path}: expected an intact log, but SQLite says: {' '.join(str(found).split())}; "
+                "restore it from a copy, or start anew."
+            )
+        self._is_checked = True
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator["Writer"]:
+        """A block in which nobody else writes; what it writes is on the disk at its end, or nothing of it is.
+
+        Raises:
+            StorageError: the system refuses, or others write for too long; nothing was written.
+        """
+        with _translated(self.path):
+            connection = self._open_connection()
+            try:
+                if connection.in_transaction:  # an interrupt kept it from being undone
+                    connection.execute("ROLLBACK")
+                _patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
+                yield Writer(self, connection)
+                _patiently(lambda: connection.execute("COMMIT"), self.path)
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[None]:
+        """A block in which no other process asks, while all of them may tell."""
+        with locked(self.path, PATIENCE):
+            yield
+
+    @classmethod
+    def written(cls, options: Mapping[str, Any], spaces: Sequence[Described], entries: Sequence[Entry]) -> bytes:
+        """The bytes of a log file with these trials."""
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        try:
+            _fill(connection, options, spaces, entries)
+            return connection.serialize()
+        finally:
+            connection.close()
+
+
+@dataclass(frozen=True)
+class Writer:
+    """What may be done to a log within a transaction."""
+
+    file: LogFile
+    connection: sqlite3.Connection
+
+    def put(self, entries: Sequence[Entry]) -> int:
+        """Write trials, new or changed; the number of the last change."""
+        last: int = self.connection.execute("SELECT coalesce(max(change), 0) FROM log").fetchone()[0]
+        _put(self.connection, entries, last)
+        return last + len(entries)
+
+    def next_place(self) -> int:
+        """The place of the next trial that is finished."""
+        found: int = self.connection.execute("SELECT coalesce(max(place), -1) FROM log").fetchone()[0]
+        return found + 1
+
+    def add_space(self, space: Described) -> None:
+        """The space or pool of the next trials."""
+        _put_space(self.connection, len(self.file.spaces), space)
+        self.connection.execute("DROP VIEW trials")
+        self.connection.execute(self.file._view([*self.file.spaces, space]))
+
+    def set_option(self, name: str, value: object) -> None:
+        """Another value of an option."""
+        _put_option(self.connection, name, value)
+
+
+# -- SQLite ----------------------------------------------------------------------------------------------------------------
+
+
+def _connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
+    uri = f"{Path(path).as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=STEP, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA synchronous = EXTRA")
+        _patiently(lambda: connection.execute("PRAGMA journal_mode = DELETE"), path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _fill(
+    connection: sqlite3.Connection, options: Mapping[str, Any], spaces: Sequence[Described], entries: Sequence[Entry]
+) -> None:
+    connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {schema.VERSION}")
+    for statement in schema.TABLES.values():
+        connection.execute(statement)
+    names = dict.fromkeys(name for space in spaces for name in space.names)
+    connection.execute(schema.view_of(len(options["directions"]), options["constraints"], tuple(names)))
+    for name, value in options.items():
+        _put_option(connection, name, value)
+    for number, space in enumerate(spaces):
+        _put_space(connection, number, space)
+    _put(connection, entries, 0)
+
+
+def _put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:
+    places = ", ".join("?" * len(schema.COLUMNS.split(", ")))
+    rows = (schema.encode(entry, change) for change, entry in enumerate(entries, start=last + 1))
+    connection.executemany(f"INSERT OR REPLACE INTO log ({schema.COLUMNS}) VALUES ({places})", rows)
+
+
+def _put_option(connection: sqlite3.Connection, name: str, value: object) -> None:
+    cells = (name, schema.to_json(value))
+    connection.execute("INSERT OR REPLACE INTO options VALUES (?, ?, ?)", (*cells, schema.checksum(cells)))
+
+
+def _put_space(connection: sqlite3.Connection, number: int, space: Described) -> None:
+    cells = (number, schema.to_json(space.text), space.rows)
+    connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", (*cells, schema.checksum(cells)))
+
+
+def _checked(row: schema.Row) -> schema.Row:
+    if schema.checksum(row[:-1]) != row[-1]:
+        raise ValueError("a row whose checksum is another")
+    return row
+
+
+def _described(rows: Sequence[schema.Row]) -> list[Described]:
+    out = [Described(schema.from_json(text), pool) for _, text, pool, _ in map(_checked, rows)]
+    if not out or [row[0] for row in rows] != list(range(len(out))):
+        raise ValueError("spaces without an order")
+    if not all(isinstance(space.text, dict) and isinstance(space.rows, bytes | None) for space in out):
+        raise ValueError("a space that is none")
+    return out
+
+
+def _inode(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return (-1, -1)
+    return (found.st_dev, found.st_ino)
+
+
+def _patiently(call: Callable[[], T], path: str) -> T:
+    """The result of a call that may have to wait for other processes."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return call()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+            if time.monotonic() >= deadline:
+                raise StorageError(
+                    f"storage: {path} has been locked by another process for {PATIENCE:g} s; nothing was written. "
+                    "End that process, or wait for it, and call again."
+                ) from error
+
+
+#: What SQLite says, in words of ours.
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full; make room, and call again",
+    sqlite3.SQLITE_READONLY: "the file, or its folder, may not be written; see its permissions",
+    sqlite3.SQLITE_PERM: "the file may not be opened; see its permissions",
+    sqlite3.SQLITE_CANTOPEN: "the file, or its folder, may not be opened or written; see its permissions",
+    sqlite3.SQLITE_IOERR: "the disk gave an error; see the system's log",
+    sqlite3.SQLITE_PROTOCOL: "the disk has no locks; on such a disk use an Optuna storage and BKBSampler",
+    sqlite3.SQLITE_NOLFS: "the disk does not take files of that size",
+    sqlite3.SQLITE_TOOBIG: "a row is too large",
+}
+
+
+@contextlib.contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """A block in which SQLite's errors become ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+        if code in _REASONS:
+            raise StorageError(f"storage: {path}: {_REASONS[code]} (SQLite: {error}). Nothing was written.") from error
+        raise StateFileError(_what_it_is(path, error)) from error
+
+
+def _what_it_is(path: str, error: sqlite3.Error) -> str:
+    """What to say of a file that is no sound SQLite database."""
+    with contextlib.suppress(OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError):
+        with zipfile.ZipFile(path) as archive, archive.open("state.json") as file:
+            head = file.read(1000).decode("utf-8", "replace")
+        kind, version = (re.search(f'"{key}":"([^"]*)"', head) for key in ("kind", "bkbopt_version"))
+        if kind and version:
+            return (
+                f"{path}: expected a log of bkbopt, got a state file of kind {kind[1]!r} written by bkbopt {version[1]}; "
+                "this version keeps the log of an optimizer in a database, and learners load with their class."
+            )
+    return f"{path}: expected a log of bkbopt, got a file that is none or is damaged ({error}); restore it from a copy."

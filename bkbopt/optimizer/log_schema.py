@@ -1,0 +1,262 @@
+"""What a log file holds: the tables of an SQLite database, and trials as rows of them.
+
+| table   | a row is                                                                                     |
+| ------- | -------------------------------------------------------------------------------------------- |
+| options | an argument of the optimizer by name, as JSON                                                |
+| spaces  | a search space as JSON, or a pool: its columns as JSON and the rows of an array; the last    |
+|         | one is that of the next trials                                                               |
+| log     | a trial: state, parameters as JSON, what came back, when                                     |
+| trials  | (a view) the same for readers, a column for each parameter; as `Optimizer.trials_dataframe`  |
+
+| column of log          | what it is                                                                    |
+| ---------------------- | ----------------------------------------------------------------------------- |
+| id                     | number of the trial, 0, 1, ...                                                |
+| state                  | WAITING (queued), RUNNING, COMPLETE or FAIL                                   |
+| params                 | the active parameters by name, JSON; NaN and infinities as {"float": "nan"}   |
+| space                  | number of the space or pool it was proposed from                              |
+| pool_row               | row of the pool, or null                                                      |
+| objectives, stds       | lists of numbers, JSON, or null                                               |
+| constraints            | numbers by name, JSON                                                         |
+| diagnostics            | of the ask, JSON, or null; see `bkbopt.search.reports.Diagnostics`            |
+| asked_at, told_at      | ISO 8601, UTC                                                                 |
+| seen_at                | when somebody last said that it is running, or null                           |
+| place                  | in the order of completion: 0, 1, ...; null before                            |
+| change                 | number of the last change to any trial that changed this one: 1, 2, ...       |
+
+Every row ends with the CRC-32 of the other columns, since SQLite does not notice a flipped bit in a value. The schema
+of a file has to be, letter by letter, the one that its options and spaces give: nothing in it runs that is not ours.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Trial
+from bkbopt.search.reports import Diagnostics
+
+__all__ = [
+    "APPLICATION_ID",
+    "COLUMNS",
+    "TABLES",
+    "VERSION",
+    "Row",
+    "checksum",
+    "decode",
+    "encode",
+    "from_json",
+    "to_json",
+    "view_of",
+]
+
+#: "bkbo": what `file` and SQLite show as the kind of database.
+APPLICATION_ID = 0x626B626F
+#: Of the schema.
+VERSION = 1
+
+TABLES = {
+    "options": "CREATE TABLE options (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL)",
+    "spaces": "CREATE TABLE spaces (id INTEGER PRIMARY KEY, space TEXT NOT NULL, pool BLOB, checksum INTEGER NOT NULL)",
+    "log": "CREATE TABLE log (id INTEGER PRIMARY KEY, state TEXT NOT NULL, params TEXT NOT NULL, "
+    "space INTEGER NOT NULL, pool_row INTEGER, objectives TEXT, stds TEXT, constraints TEXT NOT NULL, "
+    "diagnostics TEXT, asked_at TEXT NOT NULL, told_at TEXT, seen_at TEXT, place INTEGER UNIQUE, "
+    "change INTEGER NOT NULL UNIQUE, checksum INTEGER NOT NULL)",
+}
+COLUMNS = (
+    "id, state, params, space, pool_row, objectives, stds, constraints, diagnostics, asked_at, told_at, seen_at, "
+    "place, change, checksum"
+)
+#: More columns than SQLite lets a view have are left out of it.
+MOST_COLUMNS = 1000
+
+Row = tuple[Any, ...]
+
+
+def to_json(value: object) -> str:
+    """JSON text; the same value always gives the same text, and numbers read back to the last bit."""
+    return json.dumps(_with_words(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _with_words(value: Any) -> Any:
+    """Strict JSON has no words for NaN and infinities; the form is that of `Space.to_dict`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, Mapping):
+        return {key: _with_words(item) for key, item in value.items()}
+    return list(map(_with_words, value)) if isinstance(value, list | tuple) else value
+
+
+def from_json(text: str) -> Any:
+    """The inverse of `to_json`, with lists for tuples.
+
+    Raises:
+        ValueError: not JSON, or too deeply nested.
+    """
+    try:
+        return json.loads(text, parse_constant=_refused, object_hook=_without_words)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refused(word: str) -> float:
+    raise ValueError(f"the word {word}")
+
+
+def _without_words(found: dict[str, Any]) -> Any:
+    word = found.get("float")
+    return float(word) if len(found) == 1 and word in ("nan", "inf", "-inf") else found
+
+
+def checksum(cells: Row) -> int:
+    """The CRC-32 of a row without its last column."""
+    return zlib.crc32(repr(cells).encode("utf-8", "surrogatepass"))
+
+
+def encode(entry: Entry, change: int) -> Row:
+    """A trial as a row of `log`."""
+    t = entry.trial
+    cells = (
+        t.id,
+        t.state,
+        to_json(t.params),
+        entry.space,
+        t.index,
+        to_json(t.values) if t.values else None,
+        None if t.stds is None else to_json(t.stds),
+        to_json(t.constraints),
+        None if entry.diagnostics is None else to_json(asdict(entry.diagnostics)),
+        None if t.asked_at is None else t.asked_at.isoformat(),
+        None if t.told_at is None else t.told_at.isoformat(),
+        None if entry.seen_at is None else entry.seen_at.isoformat(),
+        entry.place,
+        change,
+    )
+    return (*cells, checksum(cells))
+
+
+def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_spaces: int) -> Entry:
+    """The trial of a row; its point is not known yet.
+
+    Raises:
+        ValueError: the row is not one that `encode` wrote, or not one of such an optimizer.
+    """
+    if checksum(row[:-1]) != row[-1]:
+        raise ValueError("a row whose checksum is another")
+    number, state, params, space, pool_row, objectives, stds, constraints, diagnostics, asked, told, seen, place, _ = row[:-1]  # fmt: skip
+    trial = Trial(
+        _whole(number),
+        _dict(from_json(_text(params))),
+        None if pool_row is None else _whole(pool_row),
+        state,
+        () if objectives is None else _numbers(objectives, n_objectives),
+        _limits(constraints, constraint_names),
+        None if stds is None else _numbers(stds, n_objectives, low=0.0),
+        _time(asked),
+        None if told is None else _time(told),
+    )
+    gave = bool(trial.values or trial.constraints)
+    is_over = {WAITING: False, RUNNING: False, COMPLETE: True, FAIL: True}.get(state)
+    if is_over is None or gave != (state == COMPLETE) or (stds is not None and not trial.values):
+        raise ValueError(f"a trial in the state {state!r} with values {trial.values}")
+    if (place is not None, told is not None) != (is_over, is_over) or not 0 <= _whole(space) < n_spaces:
+        raise ValueError("a trial that is over without an end, or the other way")
+    return Entry(
+        trial,
+        space,
+        place=None if place is None else _whole(place),
+        seen_at=None if seen is None else _time(seen),
+        diagnostics=None if diagnostics is None else _diagnostics(diagnostics),
+    )
+
+
+def _text(cell: Any) -> str:
+    if not isinstance(cell, str):
+        raise ValueError(f"a {type(cell).__name__} where text belongs")
+    return cell
+
+
+def _whole(cell: Any) -> int:
+    if type(cell) is not int or cell < 0:
+        raise ValueError("a number that is not whole, or negative")
+    return cell
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"a {type(value).__name__} where names and values belong")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) is not float or not math.isfinite(value):
+        raise ValueError("a value that is no finite number")
+    return value
+
+
+def _numbers(cell: Any, n: int, low: float = -math.inf) -> tuple[float, ...]:
+    found = from_json(_text(cell))
+    if not isinstance(found, list) or len(found) != n or any(_number(value) < low for value in found):
+        raise ValueError(f"not {n} numbers from {low} on")
+    return tuple(found)
+
+
+def _limits(cell: Any, names: Sequence[str]) -> dict[str, float]:
+    found = _dict(from_json(_text(cell)))
+    if not set(found) <= set(names):
+        raise ValueError("a constraint of another name")
+    return {name: _number(value) for name, value in found.items()}
+
+
+def _time(cell: Any) -> datetime:
+    found = datetime.fromisoformat(_text(cell))
+    if found.tzinfo is not None:
+        raise ValueError("a time with a zone")
+    return found
+
+
+_WHOLE_FIELDS = ("trial", "t", "m")
+_FIELDS = tuple(f.name for f in fields(Diagnostics))
+
+
+def _diagnostics(cell: Any) -> Diagnostics:
+    found = _dict(from_json(_text(cell)))
+    if tuple(found) != _FIELDS:
+        raise ValueError("diagnostics with other fields")
+    for name, value in found.items():
+        if value is None and name not in ("trial", "t", "ask_seconds"):
+            continue
+        if name in _WHOLE_FIELDS:
+            _whole(value)
+        elif type(value) is not float:
+            raise ValueError("diagnostics that are no numbers")
+    return Diagnostics(**found)
+
+
+# -- for readers ---------------------------------------------------------------------------------------------------------
+
+
+def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
+    """The view `trials`, with the columns of `Optimizer.trials_dataframe`."""
+    columns = ["id AS number"]
+    columns += [
+        f"json_extract(objectives, '$[{j}]') AS {'value' if n_objectives == 1 else f'values_{j}'}"
+        for j in range(n_objectives)
+    ]
+    columns += ["asked_at AS datetime_start", "told_at AS datetime_complete"]
+    columns += ["round((julianday(told_at) - julianday(asked_at)) * 86400.0, 3) AS duration"]
+    columns += [_cell("params", name) for name in param_names[:MOST_COLUMNS]]
+    columns += [_cell("constraints", name) for name in constraint_names[:MOST_COLUMNS]]
+    columns += ['pool_row AS "index"', "state"]
+    return f"CREATE VIEW trials AS SELECT {', '.join(columns)} FROM log"
+
+
+def _cell(column: str, name: str) -> str:
+    """The cell of a name in a JSON object; a path cannot name what has quotes in it."""
+    alias = f"{column}_{name}".replace('"', '""')
+    if name.isalnum() and name.isascii():
+        return f"json_extract({column}, '$.\"{name}\"') AS \"{alias}\""
+    own = name.replace("'", "''")
+    return f"(SELECT atom FROM json_each({column}) WHERE key = '{own}') AS \"{alias}\""
