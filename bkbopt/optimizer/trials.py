@@ -6,16 +6,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError, extra
-from bkbopt.search.evaluations import COMPLETE, FAIL, RUNNING, Evaluation, Point
+from bkbopt.search.evaluations import Evaluation, Point
+from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
 from bkbopt.spaces.space import Space
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["COMPLETE", "FAIL", "RUNNING", "WAITING", "Outcome", "Trial", "TrialLog"]
-
-#: Queued by `Optimizer.enqueue`, and not asked yet.
-WAITING = "WAITING"
 
 
 @dataclass(frozen=True)

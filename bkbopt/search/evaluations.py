@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bkbopt.search.reports import Diagnostics
+from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Space
 
 __all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
-
-RUNNING, COMPLETE, PRUNED, FAIL = "RUNNING", "COMPLETE", "PRUNED", "FAIL"
 
 #: Values of the active parameters by column key, in internal form (see `bkbopt.spaces.encoding`).
 Point = Mapping[str, float]
