@@ -11,7 +11,7 @@ STAMP := .venv/.stamp
 DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 
 .DEFAULT_GOAL := help
-.PHONY: help env check docs test test-all faults example notebooks bench clean
+.PHONY: help env check docs test test-all mutants example notebooks bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -40,8 +40,8 @@ test: check docs ## make check and make docs, then the tests
 test-all: check docs ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m "slow or not slow" $(ARGS)
 
-faults: $(STAMP) ## sow faults into copies of the package and see that the fast tests notice; ARGS="--only WORD ..."
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.faults $(ARGS)
+mutants: $(STAMP) ## see that the fast tests notice each mutant, a copy of the package with a fault sown; ARGS="--only WORD ..."
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutants $(ARGS)
 
 example: $(STAMP) ## tune a real model, screen a real pool, and tune with Optuna
 	$(BIN)/python examples/tune_svm.py

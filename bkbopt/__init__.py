@@ -1,14 +1,22 @@
-"""Bayesian optimisation whose cost stays flat: budgeted kernel bandits (BKB) and exact GP-UCB by ask and tell."""
+"""Bayesian optimisation whose cost stays flat: budgeted kernel bandits (BKB) and exact GP-UCB by ask and tell.
 
-from bkbopt import confidence, errors, kernels
-from bkbopt.learners.surrogate import LearnerSurrogate
-from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.minimizing import maximize, minimize
-from bkbopt.optimizer.theory import theory
-from bkbopt.optimizer.trials import Trial
-from bkbopt.spaces.pool import Pool
-from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
-from bkbopt.surrogates import BKB, ExactGP, FourierGP
+A name is imported when it is first asked for, and torch with it: commands that only keep a log do without.
+"""
+
+from typing import TYPE_CHECKING
+
+from bkbopt._support.lazy import lazy
+
+if TYPE_CHECKING:
+    from bkbopt import confidence, errors, kernels
+    from bkbopt.learners.surrogate import LearnerSurrogate
+    from bkbopt.optimizer.minimizing import maximize, minimize
+    from bkbopt.optimizer.optimizer import Optimizer
+    from bkbopt.optimizer.theory import theory
+    from bkbopt.optimizer.trials import Trial
+    from bkbopt.spaces.pool import Pool
+    from bkbopt.spaces.space import Categorical, Float, Int, Ordinal, Space
+    from bkbopt.surrogates import BKB, ExactGP, FourierGP
 
 __version__ = "0.1.0"
 
@@ -32,3 +40,37 @@ __all__ = [
     "minimize",
     "theory",
 ]
+
+#: The module of each name.
+_HOMES = {
+    "BKB": "surrogates",
+    "Categorical": "spaces.space",
+    "ExactGP": "surrogates",
+    "Float": "spaces.space",
+    "FourierGP": "surrogates",
+    "Int": "spaces.space",
+    "LearnerSurrogate": "learners.surrogate",
+    "Optimizer": "optimizer.optimizer",
+    "Ordinal": "spaces.space",
+    "Pool": "spaces.pool",
+    "Space": "spaces.space",
+    "Trial": "optimizer.trials",
+    "maximize": "optimizer.minimizing",
+    "minimize": "optimizer.minimizing",
+    "theory": "optimizer.theory",
+}
+#: Modules that need no import statement of their own; `plots` and `adapters` do, since they need an extra.
+_SUBMODULES = (
+    "confidence",
+    "errors",
+    "kernels",
+    "learners",
+    "optimizer",
+    "posterior",
+    "search",
+    "spaces",
+    "surrogates",
+)
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(__name__, _HOMES, _SUBMODULES)

@@ -1,18 +1,30 @@
-"""What `import bkbopt` costs others: nothing printed, and no optional or slow package pulled in."""
+"""What `import bkbopt` costs others: nothing printed, and nothing pulled in before a name of it is asked for."""
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from bkbopt import learners
+import bkbopt
+from bkbopt import learners, optimizer
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONAL = ("botorch", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "sklearn")
 # SciPy is a requirement, but its import takes long and most calls do without.
 NOT_AT_IMPORT = (*OPTIONAL, "scipy")
+# Modules of which commands are made that only keep a log, and what these have no time to import.
+LIGHT = (
+    "bkbopt",
+    "bkbopt.errors",
+    "bkbopt.optimizer",
+    "bkbopt.search.states",
+    "bkbopt.adapters.shell",
+)
+HEAVY = (*NOT_AT_IMPORT, "numba", "numpy", "torch", "tqdm")
 
 
 def run_python(code: str) -> list[str]:
@@ -32,13 +44,14 @@ def run_python(code: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def printed() -> list[str]:
-    """What importing prints, and on the last three lines what is asked for: the file, and the modules there are then.
+    """What importing the optimizer prints, and on the last three lines the file, and the modules there are then.
 
     The modules of the package are followed by those of its learners.
     """
     return run_python("""
 import sys, json
 import bkbopt
+bkbopt.Optimizer
 of_the_package = sorted(sys.modules)
 from bkbopt.learners import *
 print(bkbopt.__file__)
@@ -84,17 +97,70 @@ def test_import_finds_this_package(printed: list[str]) -> None:
     assert printed[-3] == str(ROOT / "bkbopt" / "__init__.py")
 
 
-def test_import_pulls_in_no_optional_or_slow_package(printed: list[str]) -> None:
+def test_the_optimizer_pulls_in_no_optional_or_slow_package(printed: list[str]) -> None:
     assert sorted(set(json.loads(printed[-2])) & set(NOT_AT_IMPORT)) == []
 
 
-def test_import_leaves_the_learners_alone(printed: list[str]) -> None:
+def test_the_optimizer_leaves_the_learners_alone(printed: list[str]) -> None:
     # Their names are known; their classes are imported when a surrogate is made of one. State files know kernels by
     # `gram`, which annotates arrays as `losses` does.
     of_the_surrogate = {"recipes", "spans", "surrogate", "gram", "losses"}
     learners = {m.removeprefix("bkbopt.learners.") for m in json.loads(printed[-2]) if m.startswith("bkbopt.learners.")}
     assert learners == of_the_surrogate
     assert "numba" not in json.loads(printed[-2])
+
+
+def test_what_keeps_a_log_is_imported_without_numbers() -> None:
+    (line,) = run_python(f"""
+import sys, json
+import {", ".join(LIGHT)}
+print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))
+""")
+    assert json.loads(line) == []
+
+
+def test_every_public_name_resolves_and_is_listed() -> None:
+    assert [name for name in bkbopt.__all__ if not hasattr(bkbopt, name)] == []
+    assert set(bkbopt.__all__) <= set(dir(bkbopt))
+    assert "Optimizer" in dir(optimizer)
+    assert bkbopt.Optimizer is optimizer.Optimizer
+
+
+def test_names_are_listed_before_they_are_imported_and_modules_need_no_import_statement() -> None:
+    (line,) = run_python("""
+import json
+import bkbopt as bo
+missing = sorted(set(bo.__all__) - set(dir(bo)))
+modules = [bo.confidence, bo.errors, bo.kernels, bo.learners, bo.optimizer, bo.posterior, bo.search, bo.spaces]
+modules += [bo.surrogates, bo.search.acquisition, bo.search.reports]
+print(json.dumps([missing, [m.__name__ for m in modules], hasattr(bo, "plots")]))
+""")
+    missing, modules, plots = json.loads(line)
+    assert missing == []
+    assert not plots
+    names = ("confidence", "errors", "kernels", "learners", "optimizer", "posterior", "search", "spaces", "surrogates")
+    assert modules == [f"bkbopt.{name}" for name in (*names, "search.acquisition", "search.reports")]
+
+
+def test_star_import_brings_every_public_name() -> None:
+    (line,) = run_python("from bkbopt import *\nimport bkbopt\nprint(sorted(set(bkbopt.__all__) - set(globals())))")
+    assert line == "[]"
+
+
+@pytest.mark.parametrize("module", [bkbopt, optimizer], ids=lambda module: module.__name__)
+def test_an_unknown_name_is_an_attribute_error(module: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=f"^module '{module.__name__}' has no attribute 'Optimiser'$"):
+        module.Optimiser  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'Optimiser'"):
+        exec(f"from {module.__name__} import Optimiser")
+
+
+def test_public_classes_and_functions_are_pickled_by_name() -> None:
+    values = [getattr(bkbopt, name) for name in bkbopt.__all__]
+    named = [value for value in values if not isinstance(value, ModuleType)]
+    assert pickle.loads(pickle.dumps(named)) == named
+    (line,) = run_python(f"import pickle\nprint(len(pickle.loads({pickle.dumps(named)!r})))")
+    assert int(line) == len(named)
 
 
 def test_every_learner_is_known_by_its_name_and_listed() -> None:

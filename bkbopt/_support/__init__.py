@@ -1,1 +1,1 @@
-"""Argument checks, state files, compiled loops and thread limits: nothing of the field."""
+"""Argument checks, state files, compiled loops, thread limits and lazy names: nothing of the field."""

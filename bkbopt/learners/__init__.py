@@ -3,8 +3,9 @@
 A learner is imported when it is first asked for: `import bkbopt` does without them.
 """
 
-import importlib
 from typing import TYPE_CHECKING
+
+from bkbopt._support.lazy import lazy
 
 if TYPE_CHECKING:
     from bkbopt.learners.base import OnlineLearner
@@ -80,13 +81,4 @@ _MODULES = {
 }
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """A name of `__all__`, imported now."""
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy(__name__, _MODULES)

@@ -154,6 +154,6 @@ def test_programs_run_by_name_in_the_order_of_the_registry(
 
 
 def test_import_time_prints_its_ratio(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(import_time, "import_seconds", lambda module: 1.0 if module == "torch" else 1.1)
+    monkeypatch.setattr(import_time, "import_seconds", lambda statement: 1.0 if statement == "import torch" else 1.1)
     import_time.main(3)
     assert "median ratio 1.100" in capsys.readouterr().out

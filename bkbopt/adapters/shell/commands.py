@@ -8,12 +8,15 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from bkbopt import Optimizer, Trial, __version__
+from bkbopt import __version__
 from bkbopt._support.locks import locked
 from bkbopt.adapters.shell import space_file
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
+
+if TYPE_CHECKING:
+    from bkbopt import Optimizer, Trial
 
 __all__ = ["main"]
 
@@ -69,6 +72,8 @@ def _failed(error: object, status: int = 1) -> int:
 
 
 def _init(args: argparse.Namespace) -> Iterator[Row]:
+    from bkbopt import Optimizer
+
     space, options = space_file.read_space(args.space)
     opt = Optimizer(space, **options)
     with locked(args.state, args.wait):
@@ -94,6 +99,8 @@ def _enqueue(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _tell(args: argparse.Namespace) -> Iterator[Row]:
+    from bkbopt import Trial
+
     limits = dict(args.constraint)
     if len(limits) < len(args.constraint):
         raise ArgumentError("--constraint: expected each name once.")
@@ -134,6 +141,8 @@ def _fail(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _best(args: argparse.Namespace) -> Iterator[Row]:
+    from bkbopt import Optimizer
+
     opt = Optimizer.load(args.state)
     if len(opt.directions) > 1:
         yield from (_finished(opt, trial) for trial in opt.best_trials)
@@ -150,6 +159,8 @@ def _best(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _show(args: argparse.Namespace) -> Iterator[Row]:
+    from bkbopt import Optimizer
+
     opt = Optimizer.load(args.state)
     if args.trials:
         for trial in opt.trials:
@@ -172,7 +183,7 @@ def _show(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _plot(args: argparse.Namespace) -> Iterator[Row]:
-    from bkbopt import plots
+    from bkbopt import Optimizer, plots
 
     opt, ask = Optimizer.load(args.state), args.kind
     names = [name for name in (args.x, args.y) if name is not None]
@@ -207,14 +218,14 @@ def _point(params: Mapping[str, Any], index: int | None) -> Row:
     return {"params": dict(params)} | ({} if index is None else {"index": index})
 
 
-def _aims(opt: Optimizer) -> Row:
+def _aims(opt: "Optimizer") -> Row:
     """What is optimized, by the names of the options."""
     several = len(opt.directions) > 1
     aims: Row = {"directions": list(opt.directions)} if several else {"direction": opt.direction}
     return aims | ({"constraints": list(opt.constraints)} if opt.constraints else {})
 
 
-def _finished(opt: Optimizer, trial: Trial) -> Row:
+def _finished(opt: "Optimizer", trial: "Trial") -> Row:
     several = len(opt.directions) > 1
     values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
@@ -238,8 +249,10 @@ def _as_params(argument: str, text: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _opened(args: argparse.Namespace) -> Iterator[Optimizer]:
+def _opened(args: argparse.Namespace) -> Iterator["Optimizer"]:
     """The optimizer of a state file, which is saved at the end unless something went wrong."""
+    from bkbopt import Optimizer
+
     os.stat(args.state)  # no lock is left beside a file that is not there
     with locked(args.state, args.wait):
         opt = Optimizer.load(args.state)

@@ -20,7 +20,6 @@ import os
 import tomllib
 from typing import Any
 
-from bkbopt import Categorical, Float, Int, Ordinal
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["read_space"]
@@ -38,7 +37,6 @@ OPTIONS = (
     "deterministic",
     "perturbations",
 )
-TYPES: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical, "ordinal": Ordinal}
 NEEDED = {"float": {"low", "high"}, "int": {"low", "high"}, "categorical": {"choices"}, "ordinal": {"values"}}
 BESIDES = {
     "float": {"log", "step", "when"},
@@ -71,6 +69,8 @@ def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 
 
 def _parameter(name: str, entry: Any) -> Any:
+    from bkbopt import Categorical, Float, Int, Ordinal
+
     values = entry if isinstance(entry, list) else [entry]
     if any(isinstance(v, float) and not math.isfinite(v) for v in values):
         raise ArgumentError(f"parameter {name!r}: expected finite numbers, which JSON can say, got {entry!r}.")
@@ -78,15 +78,16 @@ def _parameter(name: str, entry: Any) -> Any:
         return entry
     fields = dict(entry)
     kind = fields.pop("type", None)
-    if kind not in TYPES:
-        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(TYPES)}, got {kind!r}.")
+    if kind not in NEEDED:
+        raise ArgumentError(f"parameter {name!r}: expected a type among {tuple(NEEDED)}, got {kind!r}.")
     needed, besides = NEEDED[kind], BESIDES[kind]
     if not needed <= set(fields) <= needed | besides:
         raise ArgumentError(
             f"parameter {name!r}: expected {sorted(needed)} and no more than {sorted(besides)} besides, "
             f"got {sorted(fields)}."
         )
+    types: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical, "ordinal": Ordinal}
     try:
-        return TYPES[kind](**fields)
+        return types[kind](**fields)
     except (ArgumentError, ArgumentTypeError) as error:
         raise type(error)(f"parameter {name!r}: {error}") from None

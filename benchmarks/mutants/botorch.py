@@ -1,6 +1,6 @@
 """Faults of the BoTorch model."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["BOTORCH"]
 

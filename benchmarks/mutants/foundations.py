@@ -1,6 +1,6 @@
 """Faults of what everything stands on: `_support`, `kernels`, `confidence` and `posterior`."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["CONFIDENCE", "KERNELS", "POSTERIOR", "SUPPORT"]
 

@@ -1,16 +1,16 @@
-"""`python -m benchmarks.faults`: sow every fault, and name those that no test noticed; ends with 1 if there are any."""
+"""`python -m benchmarks.mutants`: name the mutants that no test noticed, of one for every fault; ends with 1 if any."""
 
 import argparse
 import sys
 import time
 from collections.abc import Sequence
 
-from benchmarks.faults.catalogue import FAULTS
-from benchmarks.faults.runner import Found, look_for, pass_without
+from benchmarks.mutants.catalogue import FAULTS
+from benchmarks.mutants.runner import Found, look_for, pass_without
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="faults whose name, or file, contains one of these")
     parser.add_argument("--list", action="store_true", help="print their names and do nothing")
     parser.add_argument("--trust", action="store_true", help="do not look first whether the tests pass without a fault")
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
     results = [report(i, len(wanted), look_for(fault)) for i, fault in enumerate(wanted, start=1)]
     missed = [found for found in results if found.by is None]
-    print(f"\n{len(results) - len(missed)} of {len(results)} faults were noticed.")
+    print(f"\n{len(results) - len(missed)} of {len(results)} mutants were noticed.")
     for found in missed:
         print(f"NOT NOTICED: {found.fault.name} (bkbopt/{found.fault.file})")
     return int(bool(missed))

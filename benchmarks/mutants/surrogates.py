@@ -1,6 +1,6 @@
 """Faults of the surrogates: dictionaries, fits, pending points and what is remembered between calls."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["SURROGATES"]
 

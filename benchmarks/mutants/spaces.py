@@ -1,6 +1,6 @@
 """Faults of the spaces: parameters, conditions, encodings and pools."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["SPACES"]
 

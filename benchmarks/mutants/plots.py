@@ -1,6 +1,6 @@
 """Faults of the pictures: of what they say, not of how they look."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["PLOTS"]
 

@@ -1,6 +1,6 @@
 """Faults of the doors: the optimizer with its log, the sampler of Optuna, and the command line."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["OPTIMIZER", "OPTUNA", "SHELL"]
 

@@ -1,6 +1,6 @@
 """Faults of the online learners and the linear bandits."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["LEARNERS"]
 

@@ -1,4 +1,4 @@
-"""Sows a fault into a copy of the package and runs the tests that have to notice it."""
+"""Makes a mutant, a copy of the package with one fault sown, and runs the tests that have to notice it."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.faults.fault import ROOT, Fault
+from benchmarks.mutants.fault import ROOT, Fault
 
 __all__ = ["Found", "look_for", "pass_without"]
 
@@ -23,10 +23,10 @@ FAILED = 1
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a fault.
+    """What became of a mutant.
 
     Attributes:
-        fault: the fault.
+        fault: the fault sown into it.
         by: the test that failed; None where all passed.
         error: the end of pytest's output where it could not run.
     """
@@ -37,7 +37,7 @@ class Found:
 
 
 def look_for(fault: Fault, root: Path = ROOT) -> Found:
-    """Whether the tests notice the fault."""
+    """Whether the tests notice the mutant with that fault."""
     with copied(root, compiled="_loops" not in fault.file and "compiled" not in fault.file) as folder:
         path = folder / "bkbopt" / fault.file
         path.write_text(fault.sown(path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -63,7 +63,7 @@ def copied(root: Path, *, compiled: bool) -> Iterator[Path]:
 
     numba does not notice that a function has changed which another one calls.
     """
-    with tempfile.TemporaryDirectory(prefix="bkbopt-fault-") as name:
+    with tempfile.TemporaryDirectory(prefix="bkbopt-mutant-") as name:
         folder = Path(name)
         stale = shutil.ignore_patterns(*(() if compiled else ("*.nbi", "*.nbc")))
         shutil.copytree(root / "bkbopt", folder / "bkbopt", ignore=stale)

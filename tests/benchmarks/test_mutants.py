@@ -1,14 +1,14 @@
-"""The list of faults keeps up with the source, and the runner tells a fault that is noticed from one that is not."""
+"""The list of faults keeps up with the source, and the runner tells a mutant that is noticed from one that is not."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from benchmarks.faults import __main__ as program
-from benchmarks.faults.catalogue import FAULTS, LATER, ROOMS
-from benchmarks.faults.fault import ROOT, Fault
-from benchmarks.faults.runner import look_for, pass_without
+from benchmarks.mutants import __main__ as program
+from benchmarks.mutants.catalogue import FAULTS, LATER, ROOMS
+from benchmarks.mutants.fault import ROOT, Fault
+from benchmarks.mutants.runner import look_for, pass_without
 
 
 def rooms() -> set[str]:
@@ -60,7 +60,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
     ids=["noticed", "not noticed", "no code"],
 )
-def test_faults_are_told_apart_by_what_the_tests_say(
+def test_mutants_are_told_apart_by_what_the_tests_say(
     text: str, instead: str, by: str | None, ran: bool, project: Path
 ) -> None:
     found = look_for(Fault("a fault", "double.py", text, instead, ("test_double.py",)), project)

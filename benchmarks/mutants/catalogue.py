@@ -1,14 +1,14 @@
 """All faults, by the rooms of the package."""
 
-from benchmarks.faults.botorch import BOTORCH
-from benchmarks.faults.doors import OPTIMIZER, OPTUNA, SHELL
-from benchmarks.faults.fault import Fault
-from benchmarks.faults.foundations import CONFIDENCE, KERNELS, POSTERIOR, SUPPORT
-from benchmarks.faults.learners import LEARNERS
-from benchmarks.faults.plots import PLOTS
-from benchmarks.faults.search import SEARCH
-from benchmarks.faults.spaces import SPACES
-from benchmarks.faults.surrogates import SURROGATES
+from benchmarks.mutants.botorch import BOTORCH
+from benchmarks.mutants.doors import OPTIMIZER, OPTUNA, SHELL
+from benchmarks.mutants.fault import Fault
+from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, POSTERIOR, SUPPORT
+from benchmarks.mutants.learners import LEARNERS
+from benchmarks.mutants.plots import PLOTS
+from benchmarks.mutants.search import SEARCH
+from benchmarks.mutants.spaces import SPACES
+from benchmarks.mutants.surrogates import SURROGATES
 
 __all__ = ["FAULTS", "LATER", "ROOMS"]
 

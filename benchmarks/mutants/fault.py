@@ -1,4 +1,4 @@
-"""What a fault is, and the text that it changes."""
+"""What a fault is, and the text that it changes to make a mutant of the package."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Faults of the search: what is learnt from a log, and what is proposed next."""
 
-from benchmarks.faults.fault import Fault
+from benchmarks.mutants.fault import Fault
 
 __all__ = ["SEARCH"]
 
