@@ -41,7 +41,7 @@ SCHEDULES: dict[str, Any] = {
 LARGEST = 64 * 2**20
 
 
-# -- spaces and pools ----------------------------------------------------------------------------------------------------
+# -- spaces and pools --------------------------------------------------------------------------------------------------
 
 
 def describe_space(space: Space) -> Described:
@@ -164,7 +164,7 @@ def _check_text(text: str) -> None:
         raise ArgumentError(f"space: expected names and choices that are valid Unicode, got {text[:200]!r}.") from None
 
 
-# -- surrogates and schedules ----------------------------------------------------------------------------------------------
+# -- surrogates and schedules ------------------------------------------------------------------------------------------
 
 
 def describe_surrogate(surrogate: Surrogate) -> dict[str, Any]:

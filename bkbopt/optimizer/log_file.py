@@ -16,26 +16,18 @@ Nothing here needs torch or NumPy.
 
 import contextlib
 import os
-import re
 import sqlite3
-import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from bkbopt._support.locks import locked
+from bkbopt._support.sqlite import PATIENCE, connected, identity, patiently, translated
 from bkbopt.errors import BkbError, StateFileError, StorageError
 from bkbopt.optimizer import log_schema as schema
 from bkbopt.optimizer.trials import Entry
 
-__all__ = ["PATIENCE", "Described", "LogFile"]
-
-#: Seconds that a process waits for others before it gives up.
-PATIENCE = 600.0
-#: Seconds that SQLite waits by itself; a signal is heard after that time at the latest.
-STEP = 0.25
+__all__ = ["Described", "LogFile", "Writer"]
 
 T = TypeVar("T")
 #: Connections that a fork left to the child; closing them there would be wrong, and so would using them.
@@ -105,13 +97,13 @@ class LogFile:
         folder = os.path.dirname(target)
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"storage: expected a folder that exists, got {folder}; make it first.")
-        with _translated(target):
-            connection = _connected(target, "rwc")
+        with translated(target):
+            connection = connected(target, "rwc")
             try:
-                _patiently(lambda: connection.execute("BEGIN EXCLUSIVE"), target)
+                patiently(lambda: connection.execute("BEGIN EXCLUSIVE"), target)
                 if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     _fill(connection, options, [space], ())
-                _patiently(lambda: connection.execute("COMMIT"), target)
+                patiently(lambda: connection.execute("COMMIT"), target)
             finally:
                 connection.close()
         return cls(path)
@@ -119,18 +111,18 @@ class LogFile:
     def _open(self) -> None:
         if not os.path.exists(self.path):
             raise FileNotFoundError(f"storage: expected a log, but there is no file {self.path}.")
-        with _translated(self.path):
-            connection = _connected(self.path, "rw")
+        with translated(self.path):
+            connection = connected(self.path, "rw")
             try:
                 self._check_identity(connection)
                 self._read_header(connection)
             except BaseException:
                 connection.close()
                 raise
-        self._connection, self._process, self._inode = connection, os.getpid(), _inode(self.path)
+        self._connection, self._process, self._inode = connection, os.getpid(), identity(self.path)
 
     def _check_identity(self, connection: sqlite3.Connection) -> None:
-        application = _patiently(lambda: connection.execute("PRAGMA application_id").fetchone()[0], self.path)
+        application = patiently(lambda: connection.execute("PRAGMA application_id").fetchone()[0], self.path)
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != schema.APPLICATION_ID:
             raise StateFileError(f"{self.path}: expected a log of bkbopt, got another SQLite database; check the path.")
@@ -151,7 +143,7 @@ class LogFile:
             spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()
             return found, options, spaces
 
-        found, options, spaces = self._reading(lambda: _patiently(rows, self.path))
+        found, options, spaces = self._reading(lambda: patiently(rows, self.path))
         with self.fits():
             self.options = {name: schema.from_json(value) for name, value, _ in map(_checked, options)}
             self.spaces = _described(spaces)
@@ -204,7 +196,7 @@ class LogFile:
             self._open()
             if inode != self._inode:
                 self.close()
-        if self._connection is None or _inode(self.path) != self._inode:
+        if self._connection is None or identity(self.path) != self._inode:
             raise StorageError(
                 f"storage: {self.path} was removed or replaced since it was opened; nothing was written. Put it back, "
                 "or open the new file."
@@ -220,26 +212,26 @@ class LogFile:
             StateFileError: what is read is damaged.
             StorageError: the system refuses.
         """
-        with _translated(self.path):
+        with translated(self.path):
             connection = self._open_connection()
             if not self._is_checked:
                 self._check_pages(connection)
             query = f"SELECT {schema.COLUMNS} FROM log WHERE change > ? ORDER BY change"
-            rows = _patiently(lambda: connection.execute(query, (since,)).fetchall(), self.path)
+            rows = patiently(lambda: connection.execute(query, (since,)).fetchall(), self.path)
             # After the rows: all that these refer to are there.
-            n_spaces = _patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
+            n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
             if n_spaces != len(self.spaces):
                 self._read_header(connection)
         return self._decoded(rows), rows[-1][-2] if rows else since
 
     def entry(self, trial_id: int) -> tuple[Entry | None, int]:
         """One trial by its number, None if there is none, and the number of trials; raises as `changes` does."""
-        with _translated(self.path):
+        with translated(self.path):
             connection = self._open_connection()
             query = f"SELECT {schema.COLUMNS} FROM log WHERE id = ?"
             number = trial_id if -(2**63) <= trial_id < 2**63 else -1
-            rows = _patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
-            n = _patiently(lambda: connection.execute("SELECT max(id) FROM log").fetchone()[0], self.path)
+            rows = patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
+            n = patiently(lambda: connection.execute("SELECT max(id) FROM log").fetchone()[0], self.path)
         found = self._decoded(rows)
         return (found[0] if found else None), 0 if n is None else n + 1
 
@@ -250,7 +242,7 @@ class LogFile:
 
     def _check_pages(self, connection: sqlite3.Connection) -> None:
         """Let SQLite look whether its pages hold together, before a whole log is read."""
-        found = _patiently(lambda: connection.execute("PRAGMA integrity_check(1)").fetchone()[0], self.path)
+        found = patiently(lambda: connection.execute("PRAGMA integrity_check(1)").fetchone()[0], self.path)
         if found != "ok":
             raise StateFileError(
                 f"{self.path}: expected an intact log, but SQLite says: {' '.join(str(found).split())}; "
@@ -267,14 +259,14 @@ class LogFile:
         Raises:
             StorageError: the system refuses, or others write for too long; nothing was written.
         """
-        with _translated(self.path):
+        with translated(self.path):
             connection = self._open_connection()
             try:
                 if connection.in_transaction:  # an interrupt kept it from being undone
                     connection.execute("ROLLBACK")
-                _patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
+                patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
                 yield Writer(self, connection)
-                _patiently(lambda: connection.execute("COMMIT"), self.path)
+                patiently(lambda: connection.execute("COMMIT"), self.path)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -326,21 +318,7 @@ class Writer:
         _put_option(self.connection, name, value)
 
 
-# -- SQLite ----------------------------------------------------------------------------------------------------------------
-
-
-def _connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
-    uri = f"{Path(path).as_uri()}?mode={mode}"
-    connection = sqlite3.connect(uri, uri=True, timeout=STEP, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
-        connection.execute("PRAGMA synchronous = EXTRA")
-        _patiently(lambda: connection.execute("PRAGMA journal_mode = DELETE"), path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+# -- SQLite ------------------------------------------------------------------------------------------------------------
 
 
 def _fill(
@@ -388,66 +366,3 @@ def _described(rows: Sequence[schema.Row]) -> list[Described]:
     if not all(isinstance(space.text, dict) and isinstance(space.rows, bytes | None) for space in out):
         raise ValueError("a space that is none")
     return out
-
-
-def _inode(path: str) -> tuple[int, int]:
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return (-1, -1)
-    return (found.st_dev, found.st_ino)
-
-
-def _patiently(call: Callable[[], T], path: str) -> T:
-    """The result of a call that may have to wait for other processes."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return call()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise
-            if time.monotonic() >= deadline:
-                raise StorageError(
-                    f"storage: {path} has been locked by another process for {PATIENCE:g} s; nothing was written. "
-                    "End that process, or wait for it, and call again."
-                ) from error
-
-
-#: What SQLite says, in words of ours.
-_REASONS = {
-    sqlite3.SQLITE_FULL: "the disk is full; make room, and call again",
-    sqlite3.SQLITE_READONLY: "the file, or its folder, may not be written; see its permissions",
-    sqlite3.SQLITE_PERM: "the file may not be opened; see its permissions",
-    sqlite3.SQLITE_CANTOPEN: "the file, or its folder, may not be opened or written; see its permissions",
-    sqlite3.SQLITE_IOERR: "the disk gave an error; see the system's log",
-    sqlite3.SQLITE_PROTOCOL: "the disk has no locks; on such a disk use an Optuna storage and BKBSampler",
-    sqlite3.SQLITE_NOLFS: "the disk does not take files of that size",
-    sqlite3.SQLITE_TOOBIG: "a row is too large",
-}
-
-
-@contextlib.contextmanager
-def _translated(path: str) -> Iterator[None]:
-    """A block in which SQLite's errors become ours."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
-        if code in _REASONS:
-            raise StorageError(f"storage: {path}: {_REASONS[code]} (SQLite: {error}). Nothing was written.") from error
-        raise StateFileError(_what_it_is(path, error)) from error
-
-
-def _what_it_is(path: str, error: sqlite3.Error) -> str:
-    """What to say of a file that is no sound SQLite database."""
-    with contextlib.suppress(OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError):
-        with zipfile.ZipFile(path) as archive, archive.open("state.json") as file:
-            head = file.read(1000).decode("utf-8", "replace")
-        kind, version = (re.search(f'"{key}":"([^"]*)"', head) for key in ("kind", "bkbopt_version"))
-        if kind and version:
-            return (
-                f"{path}: expected a log of bkbopt, got a state file of kind {kind[1]!r} written by bkbopt {version[1]}; "
-                "this version keeps the log of an optimizer in a database, and learners load with their class."
-            )
-    return f"{path}: expected a log of bkbopt, got a file that is none or is damaged ({error}); restore it from a copy."

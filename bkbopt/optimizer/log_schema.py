@@ -145,7 +145,8 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
     """
     if checksum(row[:-1]) != row[-1]:
         raise ValueError("a row whose checksum is another")
-    number, state, params, space, pool_row, objectives, stds, constraints, diagnostics, asked, told, seen, place, _ = row[:-1]  # fmt: skip
+    number, state, params, space, pool_row, objectives, stds, constraints = row[:8]
+    diagnostics, asked, told, seen, place, _ = row[8:-1]
     trial = Trial(
         _whole(number),
         _dict(from_json(_text(params))),
@@ -235,7 +236,7 @@ def _diagnostics(cell: Any) -> Diagnostics:
     return Diagnostics(**found)
 
 
-# -- for readers ---------------------------------------------------------------------------------------------------------
+# -- for readers -------------------------------------------------------------------------------------------------------
 
 
 def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
@@ -257,6 +258,6 @@ def _cell(column: str, name: str) -> str:
     """The cell of a name in a JSON object; a path cannot name what has quotes in it."""
     alias = f"{column}_{name}".replace('"', '""')
     if name.isalnum() and name.isascii():
-        return f"json_extract({column}, '$.\"{name}\"') AS \"{alias}\""
+        return f'json_extract({column}, \'$."{name}"\') AS "{alias}"'
     own = name.replace("'", "''")
     return f"(SELECT atom FROM json_each({column}) WHERE key = '{own}') AS \"{alias}\""

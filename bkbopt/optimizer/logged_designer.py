@@ -219,7 +219,7 @@ class LoggedDesigner:
             with self._transaction() as (entries, _):
                 if self._basis() != basis:  # somebody has added trials meanwhile, and the numbers are theirs
                     asked = self._next(count, fixed)
-                entries += asked
+                entries.extend(asked)
         return [entry.trial for entry in asked]
 
     def _basis(self) -> tuple[int, list[int], int]:
@@ -286,7 +286,7 @@ class LoggedDesigner:
         params = [report.target for report in reports if isinstance(report.target, Mapping)]
         points = self.vocabulary.points(params)
         with self._transaction() as (entries, _):
-            entries += self._finished(reports, iter(points), call)
+            entries.extend(self._finished(reports, iter(points), call))
         return [entry.trial for entry in entries]
 
     def _finished(self, reports: Sequence[Report], points: Iterator[Point], call: str) -> list[Entry]:
@@ -321,19 +321,20 @@ class LoggedDesigner:
         """Note that trials are still running."""
         with self._transaction() as (entries, _):
             now = _now()
-            entries += [replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids)]
+            entries.extend(replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids))
 
     def recover(self, older_than: float, enqueue: bool) -> list[Trial]:
         """Fail the running trials of which nothing was heard for so many seconds; queue their points anew."""
         with self._transaction() as (entries, _):
-            now, lost = _now(), []
+            now = _now()
+            lost: list[Entry] = []
             for number in self.log.running:
                 entry = self.log.entries[number]
                 heard = entry.seen_at or entry.trial.asked_at or now
                 if now - heard >= timedelta(seconds=older_than):
                     lost.append(entry.finished(Outcome(), len(self.log.order) + len(lost), now))
             again = [self._requeued(len(self.log) + i, entry) for i, entry in enumerate(lost)] if enqueue else []
-            entries += [*lost, *again]
+            entries.extend([*lost, *again])
         return [entry.trial for entry in lost]
 
     def _requeued(self, number: int, lost: Entry) -> Entry:

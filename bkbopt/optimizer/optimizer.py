@@ -163,9 +163,7 @@ class Optimizer:
             saving.join(self._core, storage, file, self._options(), seeded=seed is not None)
 
     def _options(self) -> dict[str, Any]:
-        return saving.describe_options(
-            self._core, self.directions, self.constraints, self.acquisition, self.duplicates
-        )
+        return saving.describe_options(self._core, self.directions, self.constraints, self.acquisition, self.duplicates)
 
     def __repr__(self) -> str:
         log = self._core.log
@@ -479,7 +477,7 @@ class Optimizer:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order in which the values came."""
         entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
         values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
-        X = self._core.update().history.encode([entry.point for entry in entries])
+        X = self._core.update().history.encode([entry.point or {} for entry in entries])
         return X, values[:, 0] if len(self.directions) == 1 else values
 
     @property
@@ -583,9 +581,7 @@ class Optimizer:
             ArgumentError: something that is not in the file is missing.
         """
         file = LogFile(path)
-        current, arguments = saving.arguments_of(
-            file, pool, surrogate, acquisition, has_feasible=feasible is not None
-        )
+        current, arguments = saving.arguments_of(file, pool, surrogate, acquisition, has_feasible=feasible is not None)
         with file.fits():
             where = current if isinstance(current, Space) else current.pool
             optimizer = cls(where, feasible=feasible, **arguments)

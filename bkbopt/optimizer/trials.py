@@ -108,8 +108,15 @@ class Entry:
 
     def finished(self, outcome: Outcome, place: int, now: datetime) -> "Entry":
         """The same trial, complete or failed."""
-        told = {"values": outcome.values, "constraints": outcome.constraints, "stds": outcome.stds}
-        return replace(self, place=place, trial=replace(self.trial, state=outcome.state, told_at=now, **told))
+        trial = replace(
+            self.trial,
+            state=outcome.state,
+            values=outcome.values,
+            constraints=outcome.constraints,
+            stds=outcome.stds,
+            told_at=now,
+        )
+        return replace(self, trial=trial, place=place)
 
 
 class TrialLog:

@@ -1,0 +1,101 @@
+"""SQLite for files that several processes use: connections, waiting, and errors in words."""
+
+import contextlib
+import os
+import re
+import sqlite3
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from bkbopt.errors import StateFileError, StorageError
+
+__all__ = ["PATIENCE", "connected", "identity", "patiently", "translated"]
+
+#: Seconds that a process waits for others before it gives up.
+PATIENCE = 600.0
+#: Seconds that SQLite waits by itself; a signal is heard after that time at the latest.
+STEP = 0.25
+
+T = TypeVar("T")
+
+
+def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
+    """An open database that runs nothing of what it holds, and is safely on the disk after each transaction."""
+    uri = f"{Path(path).as_uri()}?mode={mode}"
+    connection = sqlite3.connect(uri, uri=True, timeout=STEP, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA synchronous = EXTRA")
+        patiently(lambda: connection.execute("PRAGMA journal_mode = DELETE"), path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def identity(path: str) -> tuple[int, int]:
+    """What tells a file from another one of the same name; (-1, -1) where there is none."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return (-1, -1)
+    return (found.st_dev, found.st_ino)
+
+
+def patiently(call: Callable[[], T], path: str) -> T:
+    """The result of a call that may have to wait for other processes."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return call()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+            if time.monotonic() >= deadline:
+                raise StorageError(
+                    f"storage: {path} has been locked by another process for {PATIENCE:g} s; nothing was written. "
+                    "End that process, or wait for it, and call again."
+                ) from error
+
+
+#: What SQLite says, in words of ours.
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full; make room, and call again",
+    sqlite3.SQLITE_READONLY: "the file, or its folder, may not be written; see its permissions",
+    sqlite3.SQLITE_PERM: "the file may not be opened; see its permissions",
+    sqlite3.SQLITE_CANTOPEN: "the file, or its folder, may not be opened or written; see its permissions",
+    sqlite3.SQLITE_IOERR: "the disk gave an error; see the system's log",
+    sqlite3.SQLITE_PROTOCOL: "the disk has no locks; on such a disk use an Optuna storage and BKBSampler",
+    sqlite3.SQLITE_NOLFS: "the disk does not take files of that size",
+    sqlite3.SQLITE_TOOBIG: "a row is too large",
+}
+
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """A block in which SQLite's errors become ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+        if code in _REASONS:
+            raise StorageError(f"storage: {path}: {_REASONS[code]} (SQLite: {error}). Nothing was written.") from error
+        raise StateFileError(_what_it_is(path, error)) from error
+
+
+def _what_it_is(path: str, error: sqlite3.Error) -> str:
+    """What to say of a file that is no sound SQLite database."""
+    with contextlib.suppress(OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError):
+        with zipfile.ZipFile(path) as archive, archive.open("state.json") as file:
+            head = file.read(1000).decode("utf-8", "replace")
+        kind, version = (re.search(f'"{key}":"([^"]*)"', head) for key in ("kind", "bkbopt_version"))
+        if kind and version:
+            return (
+                f"{path}: expected a log of bkbopt, got a state file of kind {kind[1]!r} that bkbopt {version[1]} "
+                "wrote; this version keeps the log of an optimizer in a database, and learners load with their class."
+            )
+    return f"{path}: expected a log of bkbopt, got a file that is none or is damaged ({error}); restore it from a copy."
