@@ -8,13 +8,15 @@ MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_sharing.py")
 SPACES = ("optimizer/test_spaces_by_ask_and_tell.py",)
 TELLING = ("optimizer/test_telling.py",)
 TRIALS = ("optimizer/test_trials.py",)
+STORAGE = ("optimizer/test_storage.py",)
 
 OPTIMIZER = (
     Fault(
         "an interrupt loses what was told",
         "optimizer/logged_designer.py",
-        "self.designer.update(self.log.changes())\n        self.log.forget_changes()\n",
-        "changes = self.log.changes()\n        self.log.forget_changes()\n        self.designer.update(changes)\n",
+        "self.designer.update(map(self._evaluation, self.log.changed()))\n        self.log.forget_changes()\n",
+        "changed = self.log.changed()\n        self.log.forget_changes()\n"
+        "        self.designer.update(map(self._evaluation, changed))\n",
         ("optimizer/test_sharing.py",),
     ),
     Fault(
@@ -27,8 +29,8 @@ OPTIMIZER = (
     Fault(
         "queued points are asked against the values held",
         "optimizer/logged_designer.py",
-        "if len(trials) < count and agrees and",
-        "if len(trials) < count and",
+        "if len(entries) < count and agrees and",
+        "if len(entries) < count and",
         SPACES,
     ),
     Fault(
@@ -41,9 +43,86 @@ OPTIMIZER = (
     Fault(
         "trials are learnt in the order of their ids",
         "optimizer/trials.py",
-        "entry.order = len(self.order)",
-        "entry.order = trial_id",
+        "            self.order.append(number)\n",
+        "            self.order.append(number)\n            self.order.sort()\n",
         TRIALS,
+    ),
+    Fault(
+        "an interrupted put is not made good",
+        "optimizer/trials.py",
+        "        if self._coming:\n",
+        "        if False:\n",
+        TRIALS,
+    ),
+    Fault(
+        "a finished trial is told again",
+        "optimizer/trials.py",
+        "(e for e in entries if not self._is_over(e.trial.id))",
+        "entries",
+        TRIALS,
+    ),
+    Fault(
+        "an ask keeps the numbers that others have taken meanwhile",
+        "optimizer/logged_designer.py",
+        "if self._basis() != basis:",
+        "if False:",
+        STORAGE,
+    ),
+    Fault(
+        "a space that another process has set is not taken over",
+        "optimizer/logged_designer.py",
+        "            self._use(self.spaces[-1])\n        if entries:\n",
+        "        if entries:\n",
+        STORAGE,
+    ),
+    Fault(
+        "a queued trial of the same ask does not count as running",
+        "optimizer/logged_designer.py",
+        "fixed=fixed, running=running)",
+        "fixed=fixed)",
+        SPACES,
+    ),
+    Fault(
+        "a file that was replaced is written",
+        "optimizer/log_file.py",
+        "self._connection is None or identity(self.path) != self._inode",
+        "self._connection is None",
+        STORAGE,
+    ),
+    Fault(
+        "triggers and views of others are let in",
+        "optimizer/log_file.py",
+        "            if views != [self._view(self.spaces)]:\n",
+        "            if not views:\n",
+        ("optimizer/test_saving.py",),
+    ),
+    Fault(
+        "rows are read without their checksums",
+        "optimizer/log_schema.py",
+        "    if checksum(row[:-1]) != row[-1]:\n",
+        "    if False:\n",
+        ("optimizer/test_log_schema.py",),
+    ),
+    Fault(
+        "another pool of the same shape is taken for that of the log",
+        "optimizer/saving.py",
+        '"n_rows", "fingerprint")',
+        '"n_rows")',
+        STORAGE,
+    ),
+    Fault(
+        "options given anew are forgotten",
+        "optimizer/saving.py",
+        "                writer.set_option(name, value)\n",
+        "                pass\n",
+        STORAGE,
+    ),
+    Fault(
+        "trials that were heard of lately are recovered",
+        "optimizer/logged_designer.py",
+        "heard = entry.seen_at or entry.trial.asked_at or now",
+        "heard = entry.trial.asked_at or now",
+        STORAGE,
     ),
     Fault(
         "a constraint of zero is violated",
@@ -76,8 +155,8 @@ OPTIMIZER = (
     Fault(
         "threads do not wait for each other",
         "optimizer/optimizer.py",
-        "        with self._lock:\n",
-        "        if True:\n",
+        "        with self._lock:\n            self._core.refresh()\n",
+        "        if True:\n            self._core.refresh()\n",
         ("optimizer/test_sharing.py",),
     ),
 )

@@ -1,7 +1,6 @@
 """Ask and tell: Bayesian optimisation of a noisy black box with BKB or an exact Gaussian process."""
 
 import functools
-import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -585,6 +584,5 @@ class Optimizer:
         with file.fits():
             where = current if isinstance(current, Space) else current.pool
             optimizer = cls(where, feasible=feasible, **arguments)
-            optimizer._core.designer.seed = operator.index(file.options["entropy"])
-            optimizer._core.follow(file, current)
+        saving.follow(optimizer._core, file, current)
         return optimizer

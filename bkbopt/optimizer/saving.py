@@ -6,6 +6,7 @@ from typing import Any
 
 from bkbopt import __version__
 from bkbopt._support import files
+from bkbopt._support.arrays import check_count
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.description import (
     describe,
@@ -23,7 +24,7 @@ from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["arguments_of", "describe_options", "existing", "join", "kept", "save"]
+__all__ = ["arguments_of", "describe_options", "existing", "follow", "join", "kept", "save"]
 
 #: Arguments of `Optimizer` that a log holds as they were given.
 ARGUMENTS = ("directions", "constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
@@ -123,11 +124,8 @@ def join(
         file = LogFile.create(path, options, describe(given))
     if not seeded:
         options = {**options, "entropy": file.options.get("entropy")}
-    other = [
-        f"{name} is {_shown(file.options.get(name))} in the log and {_shown(value)} here"
-        for name, value in options.items()
-        if name not in ("bkbopt", *ANEW) and to_json(value) != to_json(file.options.get(name))
-    ]
+    compared = [name for name in options if name not in ("bkbopt", *ANEW)]
+    other = [text for name in compared for text in _differences(name, file.options.get(name), options[name])]
     if other:
         raise ArgumentError(
             f"storage: expected the arguments that {file.path} was made with, got others: {'; '.join(other)}. Pass the "
@@ -140,8 +138,18 @@ def join(
             for name, value in anew.items():
                 writer.set_option(name, value)
         file.options |= anew
-    core.designer.seed = file.options["entropy"]
-    core.follow(file, current)
+    follow(core, file, current)
+
+
+def follow(core: LoggedDesigner, file: LogFile, current: Space | EncodedPool) -> None:
+    """Go on with the log of a file, whose last space or pool is `current`.
+
+    Raises:
+        StateFileError: what the file holds does not fit together.
+    """
+    with file.fits():
+        core.designer.seed = check_count("entropy", file.options["entropy"], 0)
+        core.follow(file, current)
 
 
 def _current(file: LogFile, given: Space | EncodedPool, fit: bool) -> Space | EncodedPool:
@@ -165,6 +173,18 @@ def _is_same(mine: Described, other: Described) -> bool:
         return to_json(mine.text) == to_json(other.text)
     keys = ("objects", "rows", "names", "kinds", "n_rows", "fingerprint")
     return all(mine.text.get(key) == other.text.get(key) for key in keys)
+
+
+def _differences(name: str, held: Any, given: Any) -> list[str]:
+    """In which parts an option of the log and the one given differ, in words."""
+    if to_json(held) == to_json(given):
+        return []
+    if name == "entropy":
+        return ["the log has another seed"]
+    if isinstance(held, Mapping) and isinstance(given, Mapping):
+        keys = ["class"] if held.get("class") != given.get("class") else dict.fromkeys([*held, *given])
+        return [text for key in keys for text in _differences(f"{name}.{key}", held.get(key), given.get(key))]
+    return [f"{name} is {_shown(held)} in the log and {_shown(given)} here"]
 
 
 def _shown(value: object) -> str:

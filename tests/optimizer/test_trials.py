@@ -1,7 +1,11 @@
 """The log of trials: ids, states, order of arrival, the table."""
 
+import contextlib
+import itertools
 import sys
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from types import FrameType
 from typing import Any
 
 import optuna
@@ -11,16 +15,26 @@ from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, MissingPackageError, TrialStateError, UnknownTrialError
-from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Outcome, TrialLog
+from bkbopt.optimizer import trials
+from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Outcome, Trial, TrialLog
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)
 
 
+def entry(number: int, state: str = RUNNING) -> Entry:
+    return Entry(Trial(number, {"a": number}, state=state, asked_at=NOW), 0, {"a (int)": float(number)})
+
+
 def log_of(n: int) -> TrialLog:
     log = TrialLog()
-    for i in range(n):
-        log.add({"a": i}, {"a (int)": float(i)}, None, None, NOW)
+    log.put(entry(i) for i in range(n))
     return log
+
+
+def finish(log: TrialLog, number: int, outcome: Outcome, now: datetime = NOW) -> Trial:
+    done = log.running_entry(number, "tell").finished(outcome, len(log.order), now)
+    log.put([done])
+    return done.trial
 
 
 def test_ids_count_from_zero() -> None:
@@ -33,69 +47,164 @@ def test_ids_count_from_zero() -> None:
 def test_outcomes_are_kept_in_the_order_of_arrival() -> None:
     log = log_of(4)
     for i, value in ((2, 5.0), (0, 3.0), (3, 4.0)):
-        log.finish(i, Outcome((value,)), NOW + timedelta(seconds=i))
+        finish(log, i, Outcome((value,)), NOW + timedelta(seconds=i))
     assert [(t.id, t.value, t.told_at) for t in log.finished()] == [
         (i, value, NOW + timedelta(seconds=i)) for i, value in ((2, 5.0), (0, 3.0), (3, 4.0))
     ]
     assert log.n_complete == 3
+    assert log.running == [1]
 
 
 def test_trial_without_values_is_complete_where_it_gave_constraints_and_failed_where_not() -> None:
     log = log_of(2)
-    assert log.finish(0, Outcome(), NOW).state == FAIL
-    limited = log.finish(1, Outcome(constraints={"g": 0.5}), NOW)
+    assert finish(log, 0, Outcome()).state == FAIL
+    limited = finish(log, 1, Outcome(constraints={"g": 0.5}))
     assert (limited.state, limited.value, limited.is_feasible) == (COMPLETE, None, False)
     assert log.n_complete == 0
 
 
 def test_a_constraint_holds_up_to_zero_itself() -> None:
     log = log_of(2)
-    assert log.finish(0, Outcome((1.0,), {"g": 0.0, "h": -1.0}), NOW).is_feasible
-    assert not log.finish(1, Outcome((1.0,), {"g": 5e-324, "h": -1.0}), NOW).is_feasible
+    assert finish(log, 0, Outcome((1.0,), {"g": 0.0, "h": -1.0})).is_feasible
+    assert not finish(log, 1, Outcome((1.0,), {"g": 5e-324, "h": -1.0})).is_feasible
 
 
 def test_changes_are_reported_as_they_are_now_until_they_were_taken_in() -> None:
     log = log_of(3)
-    log.finish(1, Outcome((2.0,)), NOW)
-    assert [(e.number, e.state) for e in log.changes()] == [(0, RUNNING), (1, COMPLETE), (2, RUNNING)]
-    assert len(log.changes()) == 3
+    finish(log, 1, Outcome((2.0,)))
+    assert [(e.trial.id, e.trial.state) for e in log.changed()] == [(0, RUNNING), (1, COMPLETE), (2, RUNNING)]
+    assert len(log.changed()) == 3
     log.forget_changes()
-    assert log.changes() == []
-    log.finish(0, Outcome(), NOW)
-    (change,) = log.changes()
-    assert (change.number, change.state, change.point, change.order) == (0, FAIL, {"a (int)": 0.0}, (1.0, 0))
+    assert log.changed() == []
+    finish(log, 0, Outcome())
+    (change,) = log.changed()
+    assert (change.trial.id, change.trial.state, change.point, change.place) == (0, FAIL, {"a (int)": 0.0}, 1)
 
 
 def test_queued_trial_is_no_change_until_it_is_started() -> None:
     log = log_of(1)
     log.forget_changes()
-    log.add({}, {}, None, None, NOW, WAITING)
-    assert log.changes() == []
+    log.put([entry(1, WAITING)])
+    assert log.changed() == []
+    assert (log.waiting, log.running) == ([1], [0])
     with pytest.raises(TrialStateError, match=r"tell: .* trial 1 is queued and was not asked yet"):
-        log.running(1, "tell")
-    started = log.start(1, {"a": 7}, {"a (int)": 7.0}, None, None, NOW)
-    assert (started.id, started.state, started.params, log.waiting) == (1, RUNNING, {"a": 7}, [])
-    assert [e.point for e in log.changes()] == [{"a (int)": 7.0}]
+        log.running_entry(1, "tell")
+    log.put([entry(1)])
+    assert (log.waiting, log.running) == ([], [0, 1])
+    assert [e.point for e in log.changed()] == [{"a (int)": 1.0}]
+
+
+def test_finished_trial_stays_what_it_is() -> None:
+    log = log_of(2)
+    finish(log, 0, Outcome((1.0,)))
+    log.put([entry(0)])
+    log.put([entry(0).finished(Outcome((2.0,)), 1, NOW)])
+    assert [t.state for t in log] == [COMPLETE, RUNNING]
+    assert log.entries[0].trial.value == 1.0
+    assert log.order == [0]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [entry(3)],
+        [entry(2), entry(2)],
+        [entry(1).finished(Outcome(), 1, NOW)],
+        [entry(0).finished(Outcome(), 0, NOW), entry(1).finished(Outcome(), 0, NOW)],
+    ],
+    ids=["a gap in the ids", "one id twice", "a gap in the places", "one place twice"],
+)
+def test_trials_that_do_not_follow_are_refused_and_nothing_is_put(bad: list[Entry]) -> None:
+    log = log_of(2)
+    with pytest.raises(ValueError, match=r"trials|places"):
+        log.put(bad)
+    assert (len(log), log.running, log.order) == (2, [0, 1], [])
+
+
+@given(st.data())
+def test_a_log_that_is_put_in_any_pieces_is_the_same(data: st.DataObject) -> None:
+    whole = log_of(8)
+    for number in data.draw(st.permutations(range(6))):
+        finish(whole, number, Outcome((float(number),) if number % 2 else ()))
+    pieces = TrialLog()
+    stages = [[entry(i) for i in range(8)], *[[whole.entries[i]] for i in whole.order]]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(stages) - 1))))
+    for low, high in zip([0, *cuts], [*cuts, len(stages)], strict=True):
+        last = {e.trial.id: e for stage in stages[low:high] for e in stage}
+        pieces.put(last.values())
+    assert pieces.entries == whole.entries
+    assert (pieces.order, pieces.running, pieces.n_complete) == (whole.order, whole.running, whole.n_complete)
+
+
+def test_an_interrupted_put_is_made_good() -> None:
+    """An interrupt at any line of `put` leaves the log as before, or as after once it was mended."""
+    coming = [entry(3), entry(1).finished(Outcome((1.0,)), 0, NOW), entry(2, WAITING), entry(0)]
+    after = log_of(2)
+    after.put(coming)
+    outcomes = set()
+    for at in range(200):
+        log = log_of(2)
+        with interrupted_at_line(at) as was:
+            log.put(coming)
+        log.mend()
+        assert log.entries in (log_of(2).entries, after.entries)
+        expected = after if len(log) == 4 else log_of(2)
+        assert (log.order, log.running, log.waiting, log.n_complete) == (
+            expected.order,
+            expected.running,
+            expected.waiting,
+            expected.n_complete,
+        )
+        assert {e.trial.id for e in log.changed()} >= {e.trial.id for e in expected.changed()}
+        outcomes.add(len(log))
+        if not was:
+            break
+    assert outcomes == {2, 4}
+    assert not was
+
+
+@contextlib.contextmanager
+def interrupted_at_line(at: int) -> Iterator[list[str]]:
+    """A block in which the line number `at` of the log's code raises; what is yielded says whether one did."""
+    was: list[str] = []
+    lines = itertools.count()
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != trials.__file__:
+            return None
+        if event == "line" and next(lines) == at:
+            was.append(frame.f_code.co_name)
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield was
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
 
 
 @pytest.mark.parametrize("bad", [-1, 3, 10**12])
 def test_id_that_was_never_given_is_unknown(bad: int) -> None:
     with pytest.raises(UnknownTrialError, match=rf"0 to 2\), got {bad}"):
-        log_of(3).running(bad, "tell")
+        log_of(3).running_entry(bad, "tell")
 
 
 def test_second_answer_is_refused_and_named() -> None:
     log = log_of(4)
-    log.finish(0, Outcome((1.5,)), NOW)
-    log.finish(1, Outcome(), NOW)
-    log.finish(2, Outcome((1.0, 2.0)), NOW)
+    finish(log, 0, Outcome((1.5,)))
+    finish(log, 1, Outcome())
+    finish(log, 2, Outcome((1.0, 2.0)))
     with pytest.raises(TrialStateError, match=r"tell: .* trial 0 was told the value 1.5 already"):
-        log.running(0, "tell")
+        log.running_entry(0, "tell")
     with pytest.raises(TrialStateError, match=r"fail: .* trial 1 was failed already"):
-        log.running(1, "fail")
+        log.running_entry(1, "fail")
     with pytest.raises(TrialStateError, match=r"tell: .* trial 2 was told its values already"):
-        log.running(2, "tell")
-    assert log.running(3, "tell").state == RUNNING
+        log.running_entry(2, "tell")
+    assert log.running_entry(3, "tell").trial.state == RUNNING
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(-3, 3)), min_size=1, max_size=20), st.booleans())
@@ -110,8 +219,8 @@ def test_best_is_the_earliest_of_the_best(values: list[int | None], largest: boo
 
 def test_handed_out_trial_is_frozen_and_does_not_change_later() -> None:
     log = log_of(1)
-    early = log.running(0, "tell")
-    log.finish(0, Outcome((1.0,)), NOW)
+    early = log.running_entry(0, "tell").trial
+    finish(log, 0, Outcome((1.0,)))
     assert early.state == RUNNING
     assert next(iter(log)).state == COMPLETE
     with pytest.raises(AttributeError):
@@ -119,9 +228,8 @@ def test_handed_out_trial_is_frozen_and_does_not_change_later() -> None:
 
 
 def test_value_of_several_objectives_is_refused_by_name() -> None:
-    log = log_of(1)
     with pytest.raises(ArgumentError, match="value: this trial has 2 objectives; read values"):
-        _ = log.finish(0, Outcome((1.0, 2.0)), NOW).value
+        _ = finish(log_of(1), 0, Outcome((1.0, 2.0))).value
 
 
 def test_dataframe_has_optunas_columns_types_and_values() -> None:

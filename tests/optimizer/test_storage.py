@@ -1,0 +1,420 @@
+"""A log in a file that several optimizers use: what is written, who sees it, and what is refused."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError, StateFileError, StorageError, TrialStateError
+from bkbopt.kernels import rbf
+
+BOX = {"x": (0.0, 1.0), "kind": ["a", None, True], "n": bo.Int(1, 9)}
+POOL = np.random.default_rng(0).random((60, 2)) * [1.0, 50.0]
+FRAME = pd.DataFrame({"dose": POOL[:, 0], "solvent": ["water", "oil", "acid"] * 20})
+WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+def optimizer(path: Path | None = None, space: Any = None, **options: Any) -> bo.Optimizer:
+    return bo.Optimizer(BOX if space is None else space, storage=path, **{"n_startup_trials": 4, **options})
+
+
+def value(params: Any) -> float:
+    return float(sum(np.sin(3.0 * (v if isinstance(v, (int, float)) else len(str(v)))) for v in params.values()))
+
+
+def advance(opt: bo.Optimizer, n: int) -> list[Any]:
+    asked = []
+    for _ in range(n):
+        trial = opt.ask()
+        asked.append((trial.id, trial.index, dict(trial.params)))
+        if trial.id % 5 == 3:
+            opt.fail(trial)
+        else:
+            opt.tell(trial, value(trial.params))
+    return asked
+
+
+# -- one after the other -------------------------------------------------------------------------------------------
+
+
+def test_storage_changes_nothing_in_what_is_asked(path: Path) -> None:
+    assert advance(optimizer(path, seed=3), 12) == advance(optimizer(seed=3), 12)
+
+
+@pytest.mark.parametrize("again", [optimizer, bo.Optimizer.open], ids=["same call", "open"])
+def test_a_log_is_gone_on_with_bit_for_bit(again: Callable[[Path], bo.Optimizer], path: Path) -> None:
+    whole = advance(optimizer(seed=3), 14)
+    assert advance(optimizer(path, seed=3), 9) + advance(again(path), 5) == whole
+
+
+def test_everything_that_can_be_read_comes_back(path: Path) -> None:
+    opt = optimizer(path, constraints=["g"], seed=0)
+    past = {"x": 0.1 + 0.2, "kind": True, "n": 3}
+    opt.tell(past, np.nextafter(0.3, 1.0), constraints={"g": -5e-324}, std=1e-300)
+    opt.tell(opt.ask(), None, constraints={"g": 1e300})
+    opt.enqueue({"kind": None})
+    opt.fail(opt.ask())
+    opt.ask(2)
+    again = bo.Optimizer.open(path)
+    assert again.trials == opt.trials
+    assert again.diagnostics == opt.diagnostics
+    assert [t.state for t in again.trials] == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING", "RUNNING"]
+    assert again.constraints == ("g",)
+
+
+def test_a_read_of_the_table_by_others_is_the_data_frame(path: Path) -> None:
+    opt = optimizer(path, {**BOX, "odd \"name'": (0.0, 1.0), "größe": ["ü", '"']}, constraints=["g"], seed=0)
+    for i in range(6):
+        trial = opt.ask()
+        opt.tell(trial, value(trial.params), constraints={"g": float(i)}) if i % 3 else opt.fail(trial)
+    opt.ask()
+    db = sqlite3.connect(path)
+    read, own = pd.read_sql("SELECT * FROM trials", db), opt.trials_dataframe()
+    db.close()
+    assert list(read.columns) == [*(c for c in own.columns if c != "state"), "index", "state"]
+    for column in ("state", "params_größe"):
+        assert read[column].tolist() == own[column].tolist()
+    for column in ("number", "value", "params_x", "params_n", "constraints_g", "params_odd \"name'"):
+        assert read[column].tolist() == pytest.approx(own[column].tolist(), rel=1e-15, nan_ok=True)
+    for column in ("datetime_start", "datetime_complete"):
+        assert (pd.to_datetime(read[column]) - own[column]).dropna().abs().max() < pd.Timedelta(microseconds=1)
+
+
+def test_a_file_is_all_there_is_beside_locks(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    advance(opt, 6)
+    assert {p.name for p in path.parent.iterdir()} <= {path.name, f"{path.name}.lock"}
+    assert opt.storage == str(path)
+    assert optimizer().storage is None
+
+
+def test_load_is_a_copy_in_memory(path: Path) -> None:
+    advance(optimizer(path, seed=0), 5)
+    copy = bo.Optimizer.load(path)
+    assert copy.storage is None
+    advance(copy, 3)
+    assert len(copy.trials) == 8
+    assert len(bo.Optimizer.open(path).trials) == 5
+
+
+def test_a_saved_copy_is_a_log_to_go_on_in(path: Path, tmp_path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    advance(opt, 6)
+    with pytest.raises(ArgumentError, match="another file than that of the log itself"):
+        opt.save(path)
+    opt.save(tmp_path / "copy.db")
+    assert advance(bo.Optimizer.open(tmp_path / "copy.db"), 4) == advance(opt, 4)
+
+
+# -- at the same time ----------------------------------------------------------------------------------------------
+
+
+def test_two_optimizers_see_each_others_trials(path: Path) -> None:
+    a, b = optimizer(path, seed=0), optimizer(path)
+    first, second = a.ask(), b.ask()
+    assert (first.id, second.id) == (0, 1)
+    assert first.params != second.params
+    b.tell(first.id, 1.0)
+    with pytest.raises(TrialStateError, match=r"was told the value 1.0 already"):
+        a.tell(first, 2.0)
+    a.enqueue({"n": 7})
+    third = b.ask()
+    assert third.params["n"] == 7
+    assert a.trials == b.trials
+    assert a.n_complete == b.n_complete == 1
+    assert a.best_trial.value == 1.0
+
+
+def test_optimizers_in_turn_ask_what_one_asks(path: Path) -> None:
+    whole = advance(optimizer(seed=1), 15)
+    several = [optimizer(path, seed=1) for _ in range(3)]
+    assert [asked for i in range(15) for asked in advance(several[i % 3], 1)] == whole
+
+
+def test_numbers_of_an_ask_follow_trials_that_were_told_while_it_was_computed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = optimizer(path, seed=0), optimizer(path)
+    original, told = type(a._core)._next, []
+
+    def slow(*args: Any) -> Any:
+        entries = original(*args)
+        if not told:
+            told.append(b.tell({"x": 0.5, "kind": "a", "n": 1}, 1.0))
+        return entries
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(a._core), "_next", slow)
+        asked = a.ask(2)
+    assert [t.id for t in told] == [0]
+    assert [t.id for t in asked] == [1, 2]
+    assert [t.params for t in asked] == [t.params for t in b.trials[1:]]
+
+
+def test_an_ask_waits_for_another_and_a_tell_does_not(path: Path) -> None:
+    a, b = optimizer(path, seed=0), optimizer(path)
+    trial = a.ask()
+    core = a._core
+    assert core.file is not None
+    with core.file.asking():
+        b.tell(trial, 1.0)  # nobody waits here
+        thread = threading.Thread(target=b.ask)
+        thread.start()
+        time.sleep(0.05)
+        assert len(a.trials) == 1
+    thread.join()
+    assert len(a.trials) == 2
+
+
+def test_a_tell_waits_for_a_transaction_of_another_process(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    trial = opt.ask()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    thread = threading.Thread(target=opt.tell, args=(trial, 1.0))
+    thread.start()
+    time.sleep(0.6)  # longer than SQLite itself waits
+    other.execute("COMMIT")
+    thread.join()
+    other.close()
+    assert opt.trials[0].value == 1.0
+
+
+def test_a_refused_call_writes_nothing(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    trials = opt.ask(2)
+    before = path.read_bytes()
+    for call in (
+        lambda: opt.tell(trials, [1.0, float("nan")]),
+        lambda: opt.tell([trials[0].id, 7], [1.0, 1.0]),
+        lambda: opt.fail([trials[0], trials[0]]),
+        lambda: opt.enqueue({"x": 7.0}),
+        lambda: opt.tell({"x": 7.0}, 1.0),
+    ):
+        with pytest.raises(bo.errors.BkbError):
+            call()
+    assert path.read_bytes() == before
+    assert [t.state for t in opt.trials] == ["RUNNING", "RUNNING"]
+
+
+def test_a_space_that_one_moves_is_moved_for_all(path: Path) -> None:
+    a, b = optimizer(path, seed=0), optimizer(path)
+    advance(a, 6)
+    a.set_space({"x": (0.5, 2.0), "new": ["u", "v"]})
+    assert set(b.ask().params) == {"x", "new"}
+    again = optimizer(path)  # the first space opens the log, and the last one is in force
+    assert set(again.ask().params) == {"x", "new"}
+    again.set_space({"x": (0.5, 2.0), "new": ["u", "v"]})  # as it is: nothing happens
+    assert advance(again, 3) == advance_copy(b, 3)
+    names = [c for c in pd.read_sql("SELECT * FROM trials", sqlite3.connect(path)).columns if c.startswith("params")]
+    assert names == ["params_x", "params_kind", "params_n", "params_new"]
+
+
+def advance_copy(opt: bo.Optimizer, n: int) -> list[Any]:
+    """The last `n` trials of a log that another one has advanced."""
+    return [(t.id, t.index, dict(t.params)) for t in opt.trials[-n:]]
+
+
+def test_an_array_that_one_sets_as_the_pool_is_that_of_all(path: Path) -> None:
+    a, b = optimizer(path, POOL, seed=0), optimizer(path, POOL)
+    advance(a, 6)
+    a.set_pool(POOL[20:40] * 0.9)
+    expected = bo.Optimizer.load(path)
+    assert advance(b, 4) == advance(expected, 4)
+
+
+# -- what a log is opened with -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"direction": "maximize"}, r"directions is \[\"minimize\"\] in the log and \[\"maximize\"\] here"),
+        ({"surrogate": "exact"}, r"surrogate.class is \"BKB\" in the log and \"ExactGP\" here\. Pass"),
+        ({"seed": 1}, "the log has another seed"),
+        ({"surrogate": bo.BKB(qbar=3.0)}, r"others: surrogate.options.qbar is 2.0 in the log and 3.0 here\. "),
+        ({"constraints": ["g"]}, "constraints is"),
+        ({"duplicates": "avoid"}, 'duplicates is "allow" in the log and "avoid" here'),
+        ({"acquisition": "logei"}, "acquisition is"),
+        ({"acquisition": lambda mean, variance: mean}, 'acquisition is "ucb" in the log and null here'),
+        ({"feasible": lambda params: True}, "feasible is false in the log and true here"),
+        ({"deterministic": True}, "deterministic is"),
+        ({"space": {"x": (0.0, 2.0)}}, "expected the search space that"),
+        ({"space": POOL}, "expected the pool that"),
+    ],
+)
+def test_other_arguments_are_refused_with_the_difference(options: Any, words: str, path: Path) -> None:
+    advance(optimizer(path, seed=0), 2)
+    before = path.read_bytes()
+    with pytest.raises(ArgumentError, match=words):
+        optimizer(path, **{"seed": 0, **options})
+    assert path.read_bytes() == before
+
+
+def test_beta_and_startup_trials_given_anew_hold_from_then_on(path: Path) -> None:
+    bo.Optimizer(BOX, storage=path, seed=0, beta=1.5, n_startup_trials=3)
+    kept = bo.Optimizer(BOX, storage=path)
+    assert (kept.confidence, kept.n_startup_trials) == (bo.confidence.Constant(1.5), 3)
+    new = bo.Optimizer(BOX, storage=path, beta=bo.confidence.Srinivas(delta=0.2), n_startup_trials=5)
+    assert (new.confidence, new.n_startup_trials) == (bo.confidence.Srinivas(delta=0.2), 5)
+    opened = bo.Optimizer.open(path)
+    assert (opened.confidence, opened.n_startup_trials) == (bo.confidence.Srinivas(delta=0.2), 5)
+
+
+def test_a_pool_is_recognised_by_its_rows(path: Path) -> None:
+    advance(optimizer(path, POOL, seed=0), 6)
+    assert advance(optimizer(path, POOL.copy()), 2)
+    other = POOL.copy()
+    other[3, 1] += 1e-9
+    for pool in (other, POOL[:-1], POOL[::-1].copy()):
+        with pytest.raises(ArgumentError, match="expected the pool that"):
+            optimizer(path, pool)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_pool_that_does_not_travel_is_given_again(large: bool, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool: Any = POOL if large else FRAME
+    if large:
+        monkeypatch.setattr("bkbopt.optimizer.description.LARGEST", 100)
+    expected = advance(optimizer(space=pool, seed=0), 10)
+    assert advance(optimizer(path, pool, seed=0), 8) == expected[:8]
+    with pytest.raises(ArgumentError, match=r"pool: expected the 60 rows"):
+        bo.Optimizer.open(path)
+    with pytest.raises(ArgumentError, match=r"pool: expected the 60 rows of the log, got 59"):
+        bo.Optimizer.open(path, pool=pool[:59])
+    assert advance(bo.Optimizer.open(path, pool=pool), 1) == expected[8:9]
+    assert advance(optimizer(path, pool), 1) == expected[9:]
+    if not large:
+        assert path.stat().st_size < 40_000
+    optimizer(path, pool).set_pool(pool[10:50])
+    with pytest.raises(ArgumentError, match="pool: expected the 40 rows"):
+        optimizer(path, pool)
+    assert len(bo.Optimizer.open(path, pool=pool[10:50]).pool or ()) == 40
+
+
+def letters(A: list[Any], B: list[Any]) -> list[list[float]]:
+    return [[len(set(str(a)) & set(str(b))) / (len(set(str(a))) * len(set(str(b)))) ** 0.5 for b in B] for a in A]
+
+
+@pytest.mark.parametrize("objects", [WORDS, [tuple(w) for w in WORDS]], ids=["text", "tuples"])
+def test_objects_are_given_again_and_text_can_be_read_in_the_file(objects: list[Any], path: Path) -> None:
+    def surrogate() -> bo.BKB:
+        return bo.BKB(kernel=letters, noise=0.1)
+
+    pool = bo.Pool(objects)
+    opt = bo.Optimizer(pool, storage=path, seed=0, n_startup_trials=3, surrogate=surrogate())
+    for _ in range(5):
+        trial = opt.ask()
+        opt.tell(trial, float(len(trial.params["arm"])))
+    again = bo.Optimizer.open(path, pool=objects, surrogate=surrogate())
+    assert again.trials == opt.trials
+    assert again.ask().params == bo.Optimizer.load(path, pool=objects, surrogate=surrogate()).trials[-1].params
+    cells = pd.read_sql("SELECT params_arm FROM trials", sqlite3.connect(path))["params_arm"]
+    assert set(cells) <= (set(WORDS) if objects is WORDS else {f'{{"object":{i}}}' for i in range(8)} | {None})
+
+
+def test_what_a_log_cannot_hold_is_refused_before_a_file_is_made(path: Path) -> None:
+    for options, words in (
+        ({"space": {"x": [object(), object()]}}, "choices"),
+        ({"space": {"x": ["\ud800", "b"]}}, "valid Unicode"),
+        ({"beta": lambda context: 2.0}, "beta: expected a schedule"),
+        ({"space": pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2020-01-01", "2021-01-01"])})}, "turn it into"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            optimizer(path, **options)
+    assert not path.exists()
+
+
+def test_missing_folder_and_missing_file_are_the_systems_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="folder"):
+        optimizer(tmp_path / "nowhere" / "runs.db")
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        bo.Optimizer.open(tmp_path / "runs.db")
+
+
+def test_an_empty_file_becomes_a_log_and_cannot_be_opened_as_one(path: Path) -> None:
+    path.touch()
+    with pytest.raises(StateFileError, match="expected a log"):
+        bo.Optimizer.open(path)
+    advance(optimizer(path, seed=0), 2)
+    assert len(bo.Optimizer.open(path).trials) == 2
+
+
+def test_a_log_in_write_ahead_form_is_turned_back(path: Path) -> None:
+    advance(optimizer(path, seed=0), 3)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.close()
+    advance(bo.Optimizer.open(path), 1)
+    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_a_file_that_is_removed_or_replaced_is_noticed_before_anything_is_written(path: Path, tmp_path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    trial = opt.ask()
+    os.rename(path, tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match=r"removed or replaced since it was opened; nothing was written"):
+        opt.tell(trial, 1.0)
+    optimizer(path, seed=0)  # another log of that name
+    with pytest.raises(StorageError, match="removed or replaced"):
+        opt.ask()
+    opt.save(tmp_path / "rescued.db")  # what memory has can be written
+    os.replace(tmp_path / "elsewhere", path)
+    assert opt.tell(trial, 1.0) == bo.Optimizer.open(path).trials[0]
+    assert bo.Optimizer.open(tmp_path / "rescued.db").trials[0].params == trial.params
+
+
+# -- trials that nobody finishes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_trials_that_were_left_running_are_failed_and_listed(stored: bool, path: Path) -> None:
+    opt = optimizer(path if stored else None, seed=0)
+    trials = opt.ask(3)
+    opt.tell(trials[1], 1.0)
+    assert opt.recover(older_than=60.0) == []
+    lost = opt.recover()
+    assert [(t.id, t.state) for t in lost] == [(0, "FAIL"), (2, "FAIL")]
+    assert [t.state for t in opt.trials] == ["FAIL", "COMPLETE", "FAIL"]
+    assert opt.recover() == []
+
+
+def test_a_lost_trial_may_be_queued_again(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    trial = opt.ask()
+    opt.recover(enqueue=True)
+    assert [t.state for t in bo.Optimizer.open(path).trials] == ["FAIL", "WAITING"]
+    again = bo.Optimizer.open(path).ask()
+    assert (again.id, again.params) == (1, trial.params)
+
+
+def test_a_heartbeat_keeps_a_trial_from_being_recovered(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    kept, lost = opt.ask(2)
+    time.sleep(0.2)
+    bo.Optimizer.open(path).heartbeat([kept])
+    assert [t.id for t in opt.recover(older_than=0.15)] == [lost.id]
+    with pytest.raises(TrialStateError, match=r"heartbeat: .* was failed already"):
+        opt.heartbeat(lost)
+    with pytest.raises(ArgumentError, match="older_than"):
+        opt.recover(older_than=-1.0)
+
+
+def test_theory_preset_goes_on_in_its_file(path: Path) -> None:
+    preset: dict[str, Any] = {"kernel": rbf(2, [0.3, 10.0]), "noise": 0.01, "norm_bound": 2.0, "horizon": 30}
+    opt = bo.theory(POOL, **preset, seed=3)
+    opt.save(path)
+    assert advance(bo.Optimizer.open(path), 5) == advance(opt, 5)
