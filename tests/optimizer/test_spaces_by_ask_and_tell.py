@@ -429,3 +429,27 @@ def test_arms_that_are_numbers_of_rows_and_labels_are_told_apart() -> None:
         opt.tell_rows([3], [1.0])
     array = optimizer(FRAME[["dose"]].to_numpy())
     assert [t.index for t in array.tell_rows(np.array([3, 5]), [1.0, 2.0])] == [3, 5]
+
+
+@pytest.mark.parametrize("n_values", [0, 8])
+def test_a_list_with_queued_trials_is_what_single_asks_give(n_values: int) -> None:
+    """A queued trial of the same call is pending for those after it."""
+
+    def begun() -> bo.Optimizer:
+        opt = bo.Optimizer({"x": (0.0, 1.0), "n": bo.Int(1, 4)}, seed=0, n_startup_trials=5, perturbations=False)
+        past = [{"x": (i + 0.5) / 8, "n": 1 + i % 4} for i in range(n_values)]
+        opt.tell(past, [(row["x"] - 0.4) ** 2 for row in past])
+        opt.enqueue({"x": 0.41, "n": 2})
+        opt.enqueue({"n": 3})
+        return opt
+
+    one, several = begun(), begun()
+    assert [t.params for t in several.ask(4)] == [one.ask().params for _ in range(4)]
+
+
+def test_a_list_over_all_of_a_discrete_space_proposes_no_point_twice() -> None:
+    opt = bo.Optimizer({"n": bo.Int(0, 4)}, duplicates="avoid", seed=0)
+    opt.enqueue({"n": 3})
+    assert sorted(t.params["n"] for t in opt.ask(10)) == [0, 1, 2, 3, 4]
+    with pytest.raises(SpaceExhaustedError):
+        opt.ask()
