@@ -21,6 +21,7 @@ from benchmarks import (
     pareto,
     pool_speed,
     sample_efficiency,
+    storage_speed,
 )
 from benchmarks.paper_tables import program as paper_tables
 
@@ -33,6 +34,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
     "learners": lambda quick: learners_speed.main(["--quick"] if quick else []),
     "bandits": lambda quick: linear_bandits.main(["--quick"] if quick else []),
+    "storage": lambda quick: storage_speed.main(["--quick"] if quick else []),
     "papers": lambda quick: paper_tables.main(["--quick"] if quick else []),
     "online": lambda quick: online_surrogates.main(["--quick"] if quick else []),
     "quality": lambda quick: sample_efficiency.main(["--quick"] if quick else []),
