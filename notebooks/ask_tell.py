@@ -180,7 +180,7 @@ print(f"forbidden trials: {sum(not allowed(trial.params) for trial in careful.tr
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "espresso.bkb"
+    path = Path(folder) / "espresso.db"
     opt.save(path)
     again = bo.Optimizer.load(path)
 same = [dict(again.ask().params) == dict(opt.ask().params) for _ in range(3)]

@@ -62,6 +62,7 @@ NO_EXAMPLE = {
         "NotReadyError",
         "SpaceExhaustedError",
         "StateFileError",
+        "StorageError",
         "TrialStateError",
         "UnknownTrialError",
     },
