@@ -26,7 +26,7 @@ from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels import FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.scaling import NOISE_BOUNDS, Scaler
+from bkbopt.search.scaling import Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 
@@ -40,8 +40,8 @@ DETERMINISTIC = 1e-6
 EVIDENCE = 0.5
 #: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
 TEST_UP_TO = 50
-#: Smallest and largest known noise variance, as a multiple of lam, where kernel and lam are the user's.
-OWN_NOISE_BOUNDS = (1e-10, 1e12)
+#: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
+OWN_WEIGHTS = (1e-12, 1e10)
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,9 @@ class Quantity:
         known = torch.isfinite(std)
         if not bool(known.any()):
             return None
-        least, most = NOISE_BOUNDS if self.options.fit else (bound * lam for bound in OWN_NOISE_BOUNDS)
-        return torch.where(known, lam / self.scaler.noises(std, (least, most)), 1.0)
+        if self.options.fit:
+            return torch.where(known, lam / self.scaler.noises(std), 1.0)
+        return torch.where(known, (lam / std.square()).clamp(*OWN_WEIGHTS), 1.0)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-__all__ = ["NOISE_BOUNDS", "Scaler"]
+__all__ = ["Scaler"]
 
 #: Values this many robust standard deviations below the median are pulled up to there: how bad a bad point is
 #: carries no information about where the good ones are, and would stretch the kernel's scale.
@@ -127,9 +127,9 @@ class Scaler:
         least, most = NOISE_BOUNDS
         return float(max(min(sd / self.unit / self.scale, most**0.5) ** 2, least))
 
-    def noises(self, sd: Tensor, bounds: tuple[float, float] = NOISE_BOUNDS) -> Tensor:
-        """Variances `(n,)` on the surrogate's scale, within `bounds`; NaN stays."""
-        return (sd / self.unit / self.scale).square().clamp(*bounds)
+    def noises(self, sd: Tensor) -> Tensor:
+        """The same of deviations `(n,)`; NaN stays."""
+        return (sd / self.unit / self.scale).square().clamp(*NOISE_BOUNDS)
 
 
 def _floor(z: Tensor) -> float:

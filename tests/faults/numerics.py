@@ -291,6 +291,8 @@ def outcome(kind: Kind, seed: int, door: str) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+        # Importing GPyTorch, which BoTorch does.
+        warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated", category=DeprecationWarning)
         try:
             if door == "optuna":
                 points: Sequence[Params] = [trial.params for trial in sampled(kind, seed).trials]
