@@ -12,6 +12,13 @@ STORAGE = ("optimizer/test_storage.py",)
 
 OPTIMIZER = (
     Fault(
+        "a front keeps dominated points of equal sums",
+        "optimizer/results.py",
+        "np.lexsort((np.arange(len(Y)), *-Y.T[::-1]))",
+        "np.lexsort((np.arange(len(Y)), -(Y / 8.0).sum(1)))",
+        ("faults/test_numerics.py",),
+    ),
+    Fault(
         "an interrupt loses what was told",
         "optimizer/logged_designer.py",
         "self.designer.update(map(self._evaluation, self.log.changed()))\n        self.log.forget_changes()\n",

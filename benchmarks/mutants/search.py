@@ -11,6 +11,7 @@ HISTORY = ("search/test_history.py",)
 LAW = ("search/test_law.py",)
 POOL = ("search/test_pool_maximizer.py",)
 QUANTITY = ("search/test_quantity.py",)
+SCALING = ("search/test_scaling.py",)
 SEVERAL = ("optimizer/test_several_objectives.py",)
 
 SEARCH = (
@@ -124,7 +125,56 @@ SEARCH = (
         "search/scaling.py",
         "min(_floor(z), _floor(z[:FIRST]))",
         "_floor(z)",
-        ("search/test_scaling.py",),
+        SCALING,
+    ),
+    Fault(
+        "an offset is divided before it is subtracted",
+        "search/scaling.py",
+        "return float(s.median()) if narrow else 0.0",
+        "return 0.0",
+        SCALING,
+    ),
+    Fault(
+        "far values are measured by their own side",
+        "search/scaling.py",
+        "(q3 - median) or top - median",
+        "(q3 - float(ordered[0])) or top - median",
+        SCALING,
+    ),
+    Fault(
+        "a far value of a limit changes its side",
+        "search/scaling.py",
+        "min(lowest, 0.0) - away",
+        "lowest - away",
+        SCALING,
+    ),
+    Fault(
+        "late values make early ones far",
+        "search/scaling.py",
+        "for part in (quarter, quarter[:FIRST])]",
+        "for part in (quarter,)]",
+        SCALING,
+    ),
+    Fault(
+        "a prediction overflows",
+        "search/scaling.py",
+        "(away + self.origin)).clamp(-LARGEST, LARGEST)",
+        "(away + self.origin))",
+        SCALING,
+    ),
+    Fault(
+        "the limit's zero is clamped with the values",
+        "search/quantity.py",
+        "return self.scaler.place(0.0)",
+        "return float(self.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])",
+        ("search/test_scaling.py", "search/test_quantity.py"),
+    ),
+    Fault(
+        "known noise of the user's own units is bounded in ours",
+        "search/quantity.py",
+        "(lam / std.square()).clamp(*OWN_WEIGHTS)",
+        "lam / std.square().clamp(1e-12, 1e12)",
+        QUANTITY,
     ),
     Fault(
         "the points of a batch are not pending",

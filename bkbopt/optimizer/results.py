@@ -1,6 +1,8 @@
 """What people read from an optimizer: best trials, fronts, predictions, certificates and a page for notebooks."""
 
 import html
+import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +75,8 @@ def front(log: TrialLog, directions: Sequence[str]) -> list[Trial]:
     feasible = _candidates(log, "best_trials")
     Y = _gains(feasible, directions)
     kept: list[int] = []
-    # In this order nothing is dominated by a later row.
-    for i in np.lexsort((np.arange(len(Y)), -Y.sum(1))):
+    # By the first objective, then the second and so on: nothing is dominated by a later row.
+    for i in np.lexsort((np.arange(len(Y)), *-Y.T[::-1])):
         others = Y[kept]
         if not bool(((others >= Y[i]).all(1) & (others > Y[i]).any(1)).any()):
             kept.append(int(i))
@@ -86,10 +88,21 @@ def hypervolume(log: TrialLog, directions: Sequence[str], reference: Sequence[fl
     with extra("botorch"):
         from botorch.utils.multi_objective.hypervolume import Hypervolume
 
-    point = as_values(reference, len(directions), name="reference")
-    signs = torch.tensor([1.0 if direction == "maximize" else -1.0 for direction in directions], dtype=torch.float64)
-    Y = torch.from_numpy(_gains(front(log, directions), directions))
-    return float(Hypervolume(ref_point=signs * point).compute(Y))
+    point = as_values(reference, len(directions), name="reference").numpy()
+    low = point * [1.0 if direction == "maximize" else -1.0 for direction in directions]
+    Y = _gains(front(log, directions), directions)
+    # Powers of two as units, so that only the volume itself can be too large; differences of halves always exist.
+    exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
+    corner, points = (torch.from_numpy(np.ldexp(part, -exponents)) for part in (low, Y))
+    return _ldexp(float(Hypervolume(ref_point=corner).compute(points)), int(exponents.sum()))
+
+
+def _ldexp(x: float, exponent: int) -> float:
+    """x 2^exponent, the largest double where that is too large."""
+    try:
+        return math.ldexp(x, exponent)
+    except OverflowError:
+        return math.copysign(sys.float_info.max, x)
 
 
 def _read(designer: Designer) -> tuple[Fantasy, Quantity]:

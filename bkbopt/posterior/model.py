@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.errors import KernelError
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import eigh, safe_cholesky
@@ -79,7 +80,7 @@ class Posterior:
             n: number of samples.
             seed: of the sampling; None draws a fresh one.
         """
-        L = safe_cholesky(self.covariance)
+        L = self.model.covariance_root(self.X)
         rng = np.random.default_rng(seed)
         eps = torch.as_tensor(rng.standard_normal((n, len(self.mean))), device=L.device)
         return self.mean + eps @ L.T
@@ -167,6 +168,16 @@ class Model:
         Z = self.features(X)
         P = Z @ self.root.T
         return self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)
+
+    def covariance_root(self, X: Tensor) -> Tensor:
+        """Lower Cholesky factor `(n, n)` of the joint posterior covariance of the points `X (n, d)`, y."""
+        C = self.covariance(X)
+        try:
+            return safe_cholesky(C)
+        except KernelError:
+            # Where nearly nothing is left of the prior variance, the covariance is rounding error of the prior's size.
+            Z = self.features(X)
+            return safe_cholesky(C, float((self.features.residual(X, Z) + (Z * Z).sum(1)).mean()))
 
     def posterior(self, X: Tensor) -> Posterior:
         """The posterior at the points `X (n, d)`."""

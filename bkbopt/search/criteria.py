@@ -24,7 +24,6 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel
-from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.model import Model, Predictor
 from bkbopt.search.acquisition import UCB, Acquisition, LogEI
 from bkbopt.search.pareto import Improvement
@@ -113,7 +112,7 @@ class _Sampled:
     def sample(self, X: Tensor, rng: np.random.Generator) -> Tensor:
         """Scores `(n,)` of the points `X (n, d)`."""
         mean, _ = self.model(X)
-        L = safe_cholesky(self.model.covariance(X))
+        L = self.model.covariance_root(X)
         return mean + L @ torch.as_tensor(rng.standard_normal(len(X)))
 
 

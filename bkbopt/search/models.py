@@ -74,7 +74,7 @@ class Models:
 
     def _limit(self, stream: int) -> Quantity:
         """A quantity that must stay below zero: more feasible is larger."""
-        return Quantity(self._limits, self.seed, stream, -1.0, winsorised=False, own_noise=False)
+        return Quantity(self._limits, self.seed, stream, -1.0, winsorised=False, is_limit=True)
 
     @property
     def ready(self) -> bool:

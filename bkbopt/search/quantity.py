@@ -40,8 +40,8 @@ DETERMINISTIC = 1e-6
 EVIDENCE = 0.5
 #: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
 TEST_UP_TO = 50
-#: Smallest noise variance of standardised values: below it the kernel matrix is singular in float64.
-LEAST_NOISE = 1e-12
+#: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
+OWN_WEIGHTS = (1e-12, 1e10)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class Quantity:
         sign: +1 if larger is better, -1 if smaller is.
         winsorised: whether very poor values are pulled up; where it matters how poor they are (a constraint, one of
             several objectives), they are not.
-        own_noise: whether a noise given with the surrogate is that of this quantity.
+        is_limit: whether it is a limit that values must not exceed, with a noise of its own: that of the surrogate is
+            the objective's.
     """
 
     options: ModelOptions
@@ -111,7 +112,7 @@ class Quantity:
     stream: int
     sign: float
     winsorised: bool
-    own_noise: bool = True
+    is_limit: bool = False
     scaler: Scaler = field(init=False)
     _surrogate: Surrogate | None = field(init=False, default=None)
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
@@ -159,7 +160,7 @@ class Quantity:
 
     def _fit(self, surrogate: Surrogate, rows: Rows, y: Tensor, mark: int) -> None:
         X, std = rows.X[:mark], rows.std[:mark]
-        self.scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised)
+        self.scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(surrogate, std)
         kernel: Kernel = matern52(X.shape[1], categorical=rows.categorical)
         if surrogate.has_kernel:
@@ -180,10 +181,10 @@ class Quantity:
         """The noise variance that a fit starts from, and whether it is fitted."""
         if self.options.deterministic:
             return DETERMINISTIC, False
-        if surrogate.fixed_noise and self.own_noise:
-            return max(self.scaler.noise(surrogate.noise), LEAST_NOISE), False
+        if surrogate.fixed_noise and not self.is_limit:
+            return self.scaler.noise(surrogate.noise**0.5), False
         if bool(torch.isfinite(std).all()):
-            return max(self.scaler.noise(float(std.median()) ** 2), LEAST_NOISE), False
+            return self.scaler.noise(float(std.median())), False
         return DEFAULT_NOISE, True
 
     def _observed(self, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
@@ -196,8 +197,9 @@ class Quantity:
         known = torch.isfinite(std)
         if not bool(known.any()):
             return None
-        variance = (std / self.scaler.unit / self.scaler.scale).square().clamp_min(LEAST_NOISE)
-        return torch.where(known, lam / variance, 1.0)
+        if self.options.fit:
+            return torch.where(known, lam / self.scaler.noises(std), 1.0)
+        return torch.where(known, (lam / std.square()).clamp(*OWN_WEIGHTS), 1.0)
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -218,15 +220,13 @@ class Quantity:
 
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
-        s = self.scaler
         posterior = self.surrogate.posterior(X)
-        mean, variance = posterior.mean, posterior.variance
-        return s.sign * (mean * s.scale + s.center) * s.unit, variance.sqrt() * s.scale * s.unit
+        return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt())
 
     @property
     def zero(self) -> float:
         """The standardised value of zero: where a constraint's limit is."""
-        return float(self.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])
+        return self.scaler.place(0.0)
 
     @property
     def noise_sd(self) -> float:
@@ -306,7 +306,8 @@ def _usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
         return y
     finite = first[torch.isfinite(first)]
     low, high = float(finite.min()), float(finite.max())
-    quartile = sign * float(torch.quantile(sign * finite, 0.25))
+    # Of quarters, since the difference of the largest doubles is none.
+    quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
     values = torch.where(torch.isinf(y), y.clamp(low, high), y)
     behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
     behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))

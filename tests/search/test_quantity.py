@@ -13,7 +13,7 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels import rbf
+from bkbopt.kernels import ScaledKernel, rbf
 from bkbopt.search.quantity import GROWTH, ModelOptions, Quantity, Rows, last_mark
 
 NAN, INF = math.nan, math.inf
@@ -137,6 +137,18 @@ def test_zero_is_where_a_constraint_has_its_limit() -> None:
     assert torch.equal(mean < limit.zero, limit.predict(X)[0] > 0.0)
 
 
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_zero_is_not_among_the_values_of_a_limit_that_all_keep_or_miss(side: float) -> None:
+    X, y = data(40)
+    values = side * (1e6 + y)
+    values[3] = side  # far from the others, and nearer to zero
+    limit = Quantity(ModelOptions(bo.ExactGP()), 0, 0, -1.0, winsorised=False, is_limit=True)
+    limit.follow(rows(X, values))
+    v = learnt(limit)
+    # Brought near the others, the far value is still feasible, or still not, and so are all.
+    assert limit.zero < float(v.min()) - 1e3 if side < 0.0 else limit.zero > float(v.max()) + 1e3
+
+
 def test_kernel_without_hyperparameters_gets_a_fitted_scale() -> None:
     X, y = data(20)
     m = fitted(X, y, bo.ExactGP(kernel=lambda A, B: torch.exp(-torch.cdist(A, B))))
@@ -167,6 +179,13 @@ def test_a_pruned_trial_counts_as_its_last_value_or_the_poorer_quartile_whicheve
         plain[5] = sign * float(torch.quantile(sign * others, 0.25)) if counts is None else counts
         a, b = fitted(X, pruned, poor=intermediate, sign=sign, first=12), fitted(X, plain, sign=sign, first=12)
         assert torch.equal(learnt(a), learnt(b))
+
+
+def test_the_quartile_of_the_largest_doubles_is_one() -> None:
+    X, y = data(12)
+    y = 1.7e308 * torch.sign(y - y.mean())
+    y[5] = NAN
+    assert bool(torch.isfinite(learnt(fitted(X, y, first=12))).all())
 
 
 def test_without_a_finite_value_there_is_no_model() -> None:
@@ -207,6 +226,21 @@ def test_known_and_fitted_noise_may_be_mixed() -> None:
     oracle = GaussianProcessRegressor(RBF(0.3), alpha=alpha, optimizer=None).fit(X.numpy(), y.numpy())
     at = data(30, seed=4)[0]
     np.testing.assert_allclose(m.predict(at)[0], oracle.predict(at.numpy()), rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e100])
+def test_known_noise_is_in_the_users_units_where_nothing_is_fitted(unit: float) -> None:
+    X, y = data(20)
+    std = torch.as_tensor(np.random.default_rng(2).uniform(0.02, 0.6, 20))
+
+    def predicted(u: float) -> list[Tensor]:
+        kernel = ScaledKernel(rbf(2, 0.3), torch.tensor(2.0 * math.log(u), dtype=torch.float64))
+        m = fitted(X, u * y, bo.ExactGP(kernel, noise=0.05 * u**2), std=u * std, fit=False)
+        return [part / u for part in m.predict(data(30, seed=4)[0])]
+
+    for one, other in zip(predicted(1.0), predicted(unit), strict=True):
+        # As above; the variance is the square of the deviation.
+        torch.testing.assert_close(one, other, rtol=0.0, atol=1e-7)
 
 
 def test_known_noise_is_kept_where_everything_else_is_fitted() -> None:

@@ -1,13 +1,14 @@
 """Scaling of values: equivariance, round trips, extreme magnitudes."""
 
 import math
+import sys
 
 import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bkbopt.search.scaling import FIRST, WINSOR, Scaler
+from bkbopt.search.scaling import FIRST, MOST, NOISE_BOUNDS, WINSOR, Scaler
 
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30).map(lambda v: torch.tensor(v, dtype=torch.float64))
 
@@ -43,7 +44,7 @@ def test_directions_mirror_each_other(y: torch.Tensor) -> None:
 def test_mean_undoes_transform_above_the_floor(y: torch.Tensor, sign: float) -> None:
     scaler = Scaler.from_values(y, sign)
     for value, v in zip(y.tolist(), scaler.transform(y).tolist(), strict=True):
-        if sign * value / scaler.unit >= scaler.floor:
+        if (sign * value - scaler.origin) / scaler.unit >= scaler.floor:
             assert scaler.mean(v) == pytest.approx(value, rel=1e-9, abs=1e-9 * scaler.unit)
 
 
@@ -94,11 +95,91 @@ def test_extreme_magnitudes_stay_finite(unit: float) -> None:
     assert 0.0 < scaler.width(0.5) < math.inf
 
 
+OFFSETS = [1e12, -1e12, 1e15, 1e300]
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_an_offset_changes_nothing(offset: float) -> None:
+    # Multiples of the distance of doubles around the offset, so that nothing is rounded.
+    step = math.ulp(2.0 * abs(offset))
+    steps = torch.tensor([0.0, 3.0, 5.0, 9.0, 10.0, 2.0], dtype=torch.float64)
+    y = steps * step
+    scaler = Scaler.from_values(offset + y, 1.0)
+    plain = Scaler.from_values(y, 1.0).transform(y)
+    # The mean is taken of other numbers, with other roundings.
+    torch.testing.assert_close(scaler.transform(offset + y), plain, rtol=1e-14, atol=1e-14)
+    assert scaler.means(plain).tolist() == (offset + y).tolist()
+    assert scaler.width(1.0) == pytest.approx(float(steps.std(correction=0)) * step, rel=1e-14)
+
+
+@pytest.mark.parametrize("outlier", [-1e10, -1e300, -1.7e308])
+@pytest.mark.parametrize("share", [1, 6])
+def test_far_values_leave_the_others_apart(outlier: float, share: int) -> None:
+    y = torch.cat(
+        [torch.linspace(-1.0, 1.0, 14, dtype=torch.float64), torch.full((share,), outlier, dtype=torch.float64)]
+    )
+    for winsorised in (True, False):  # of several objectives too
+        scaler = Scaler.from_values(y, 1.0, winsorised=winsorised)
+        v = scaler.transform(y)
+        assert float(v[13] - v[0]) > 0.5
+        assert float(v[14:].max()) < float(v[0])
+        assert scaler.mean(float(v[3])) == pytest.approx(float(y[3]), rel=1e-12)
+
+
+def test_the_search_that_has_converged_keeps_its_bad_regions() -> None:
+    first = torch.linspace(-1.0, 0.9, FIRST, dtype=torch.float64)
+    y = torch.cat([first, 1.0 + 1e-9 * torch.linspace(0.0, 1.0, 200, dtype=torch.float64)])
+    v = Scaler.from_values(y, 1.0).transform(y)
+    assert float(v.diff()[: FIRST - 1].min()) > 0.0
+
+
+@pytest.mark.parametrize("far", [1e4, 1e300, 1.7e308])
+def test_far_values_of_a_limit_stay_on_their_side_of_it(far: float) -> None:
+    near = torch.linspace(-1.0, 1.0, 12, dtype=torch.float64)
+    for others in (near, near + 3.0, near - 3.0, near - 1.0, near + 1.0):
+        for outlier in (far, -far):
+            y = torch.cat([others, others.new_tensor([outlier])])
+            scaler = Scaler.from_values(y, -1.0, winsorised=False, with_zero=True)
+            zero, v = scaler.place(0.0), scaler.transform(y)
+            assert (v > zero).tolist() == (y < 0.0).tolist()
+            assert float(v[0] - v[11]) > 0.5  # the others are told apart
+
+
+def test_few_values_have_no_quartiles_to_be_far_from() -> None:
+    y = torch.tensor([1.0, 2.0, 3.0, -1e10], dtype=torch.float64)
+    assert Scaler.from_values(y, 1.0, winsorised=False).floor == -math.inf
+
+
+def test_later_values_are_bounded() -> None:
+    y = torch.linspace(-1.0, 1.0, 20, dtype=torch.float64)
+    for winsorised in (True, False):
+        v = Scaler.from_values(y, -1.0, winsorised=winsorised).transform(y.new_tensor([1e308, -1e308, 0.0]))
+        assert bool((v.abs() <= MOST).all())
+        assert v.argsort().tolist() == [0, 2, 1]
+
+
+def test_what_is_beyond_the_doubles_is_the_largest() -> None:
+    y = torch.tensor([-1.7e308, -1.0, 1.0, 1.7e308], dtype=torch.float64)
+    scaler = Scaler.from_values(y, -1.0)
+    assert scaler.mean(9.0) == -sys.float_info.max
+    assert scaler.width(9.0) == sys.float_info.max
+    assert float(scaler.widths(torch.tensor([9.0]).double())[0]) == sys.float_info.max
+
+
+@pytest.mark.parametrize("unit", [1e300, 1.0, 1e-300])
+def test_noise_is_bounded_on_the_surrogates_scale(unit: float) -> None:
+    scaler = Scaler.from_values(torch.tensor([1.0, 2.0, 4.0, 9.0], dtype=torch.float64) * unit, 1.0)
+    sds = torch.tensor([0.0, 5e-324, 0.5 * unit, 1.7e308 if unit < 1e300 else math.inf], dtype=torch.float64)
+    variances = [scaler.noise(sd) for sd in sds.tolist()]
+    assert variances == scaler.noises(sds).tolist()
+    assert NOISE_BOUNDS[0] == variances[0] <= variances[1] < variances[2] < variances[3] == NOISE_BOUNDS[1]
+
+
 def test_noise_variance_follows_the_scale() -> None:
     y = torch.tensor([1.0, 2.0, 4.0, 9.0], dtype=torch.float64)
     scaler = Scaler.from_values(y, 1.0)
     # A standard deviation in the user's units is the width of the scaled one.
-    assert scaler.width(scaler.noise(0.25) ** 0.5) == pytest.approx(0.5, rel=1e-12)
+    assert scaler.width(scaler.noise(0.5) ** 0.5) == pytest.approx(0.5, rel=1e-12)
 
 
 def test_identity_only_flips_the_sign() -> None:
