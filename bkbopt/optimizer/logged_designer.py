@@ -267,7 +267,7 @@ class LoggedDesigner:
 
     def enqueue(self, params: Params) -> Trial:
         """Queue a point; parameters left out are suggested when it is asked."""
-        given = self.vocabulary.fixed(params)
+        given = self.vocabulary.fixed(params, "params")
         whole, feasible = self.designer.whole(given), self.designer.problem.feasible
         if whole is not None and feasible is not None and not feasible(whole[0]):
             raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")

@@ -223,7 +223,7 @@ class Optimizer:
             ArgumentError: no feasible point was found, or `fixed` does not belong to the space.
         """
         count = 1 if n is None else check_count("n", n, 1)
-        held = self._core.vocabulary.fixed(fixed or {})
+        held = self._core.vocabulary.fixed(fixed or {}, "fixed")
         trials = self._core.ask(count, held)
         return trials[0] if n is None else trials
 

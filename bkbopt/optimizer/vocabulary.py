@@ -22,8 +22,8 @@ class Vocabulary(Protocol):
         """Points of whole sets of parameters; refuses what does not belong to the space or pool."""
         ...
 
-    def fixed(self, params: Params) -> Point:
-        """The point of some of the parameters; refuses as `points` does."""
+    def fixed(self, params: Params, argument: str) -> Point:
+        """The point of some of the parameters; refuses as `points` does, and names the `argument`."""
         ...
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
@@ -61,9 +61,9 @@ class SpaceVocabulary:
         """See `Vocabulary`."""
         return list(self.space.internal(rows))
 
-    def fixed(self, params: Params) -> Point:
+    def fixed(self, params: Params, argument: str) -> Point:
         """See `Vocabulary`."""
-        return self.space.fixed(params)
+        return self.space.fixed(params, argument)
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """See `Vocabulary`."""
@@ -115,9 +115,9 @@ class PoolVocabulary:
                 raise ArgumentTypeError(f"params: expected a dict, got {type(row).__name__} in row {i}.")
         return [self.pool.internal(row) for row in rows]
 
-    def fixed(self, params: Params) -> Point:
+    def fixed(self, params: Params, argument: str) -> Point:
         """See `Vocabulary`."""
-        return self.pool.fixed(params)
+        return self.pool.fixed(params, argument)
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """See `Vocabulary`."""

@@ -39,19 +39,19 @@ def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
     out: list[Params] = []
     for i, row in enumerate(params_list):
         if not isinstance(row, Mapping):
-            raise ArgumentTypeError(f"params_list: expected a dict in row {i}, got {shown(row)}")
+            raise ArgumentTypeError(f"params: expected a dict in row {i}, got {shown(row)}")
         if conditions.allowed:
             active = active_names(conditions, row, i)
         unknown, missing = row.keys() - known.keys(), set(active) - fixed.keys() - row.keys()
         if unknown or missing:
             fault = f"unknown {_listed(unknown)}" if unknown else f"nothing for {_listed(missing)}"
             reason = "" if unknown else _reason(conditions, row, min(missing))
-            raise ArgumentError(f"params_list: expected values for {_listed(active)} in row {i}, got {fault}{reason}")
+            raise ArgumentError(f"params: expected values for {_listed(active)} in row {i}, got {fault}{reason}")
         inactive = row.keys() - set(active)
         if inactive:
             name = min(inactive)
             raise ArgumentError(
-                f"params_list: expected nothing for {name!r} in row {i}, got {shown(row[name])}"
+                f"params: expected nothing for {name!r} in row {i}, got {shown(row[name])}"
                 f"{_reason(conditions, row, name)}: leave it out"
             )
         out.append({name: row[name] if name in row else fixed[name] for name in active})
@@ -76,7 +76,7 @@ def active_names(conditions: Conditions, row: Params, i: int) -> list[str]:
             positions[name] = 0
         else:
             reason = _reason(conditions, row, name)
-            raise ArgumentError(f"params_list: expected a value for {name!r} in row {i}, got none{reason}")
+            raise ArgumentError(f"params: expected a value for {name!r} in row {i}, got none{reason}")
     return [name for name in conditions.parameters if conditions.is_active(name, positions)]
 
 
@@ -97,17 +97,20 @@ def internal_points(conditions: Conditions, params_list: object) -> list[dict[st
     return [_internal(conditions, row, i) for i, row in enumerate(checked_points(conditions, params_list))]
 
 
-def fixed_values(conditions: Conditions, params: object) -> dict[str, float]:
+def fixed_values(conditions: Conditions, params: object, argument: str) -> dict[str, float]:
     """See `Space.fixed`."""
     if not isinstance(params, Mapping):
-        raise ArgumentTypeError(f"fixed: expected a dict of parameters, got {shown(params)}")
+        raise ArgumentTypeError(f"{argument}: expected a dict of parameters, got {shown(params)}")
     unknown = params.keys() - conditions.parameters.keys()
     if unknown:
-        raise ArgumentError(f"fixed: expected names among {_listed(conditions.parameters)}, got {_listed(unknown)}")
+        raise ArgumentError(
+            f"{argument}: expected names among {_listed(conditions.parameters)}, got {_listed(unknown)}"
+        )
     point = _internal(conditions, params, 0)
     if not conditions.count(point):
         raise ArgumentError(
-            f"fixed: expected parameters that can be active together, got {shown(dict(params))}; see their conditions"
+            f"{argument}: expected parameters that can be active together, got {shown(dict(params))}; see their "
+            "conditions"
         )
     return point
 

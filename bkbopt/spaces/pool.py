@@ -176,28 +176,28 @@ class EncodedPool:
             raise ArgumentError(f"params: expected {expected}, got {tuple(params)} in row {i}.")
         return {name: self._internal(name, params[name], f"params: row {i}") for name in self.names}
 
-    def fixed(self, params: Params) -> dict[str, float]:
-        """Values of some columns, in internal form, that arms of the pool have.
+    def fixed(self, params: Params, argument: str = "fixed") -> dict[str, float]:
+        """Values of some columns, in internal form, that arms of the pool have; messages name the `argument`.
 
         Raises:
             ArgumentTypeError: no dict.
             ArgumentError: an unknown column, or no arm of the pool has these values.
         """
         if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"fixed: expected a dict, got {type(params).__name__}.")
+            raise ArgumentTypeError(f"{argument}: expected a dict, got {type(params).__name__}.")
         if set(params) == {"index"}:
             return self.point(self._checked_row(params["index"]))
-        point = self.part(params)
+        point = self.part(params, argument)
         if not bool(self.matching(point).any()):
-            raise ArgumentError(f"fixed: expected values that an arm of the pool has, got {dict(params)!r}.")
+            raise ArgumentError(f"{argument}: expected values that an arm of the pool has, got {dict(params)!r}.")
         return point
 
-    def part(self, params: Params) -> dict[str, float]:
+    def part(self, params: Params, argument: str = "fixed") -> dict[str, float]:
         """Values of some columns in internal form, which need not be those of an arm; raises as `fixed` does."""
         unknown = [name for name in params if name not in self.names]
         if unknown:
-            raise ArgumentError(f"fixed: expected columns among {self.names}, got {unknown[0]!r}.")
-        return {name: self._internal(name, params[name], "fixed") for name in self.names if name in params}
+            raise ArgumentError(f"{argument}: expected columns among {self.names}, got {unknown[0]!r}.")
+        return {name: self._internal(name, params[name], argument) for name in self.names if name in params}
 
     def point(self, row: int) -> dict[str, float]:
         """The point in a row of the pool."""

@@ -188,14 +188,15 @@ class Space:
         active = self._conditions.active_at(setting)
         return {key: self.parameters[name] for name, key in active.items() if name not in self.switches}
 
-    def fixed(self, params: Mapping[str, object]) -> dict[str, float]:
+    def fixed(self, params: Mapping[str, object], argument: str = "fixed") -> dict[str, float]:
         """Values that are to be held, in internal form by column key; other parameters vary.
 
         Raises:
             ArgumentTypeError: no mapping.
-            ArgumentError: an unknown name, a value that is not allowed, or parameters that are never active together.
+            ArgumentError: an unknown name, a value that is not allowed, or parameters that are never active together;
+                messages name the `argument`.
         """
-        return fixed_values(self._conditions, params)
+        return fixed_values(self._conditions, params, argument)
 
     def encode(self, params_list: Sequence[Mapping[str, object]]) -> Tensor:
         """Encode points given as parameters.

@@ -169,3 +169,17 @@ def test_known_noise_is_refused_where_the_model_cannot_use_it() -> None:
     with pytest.raises(ArgumentError, match="std: expected none with an online learner"):
         opt.tell(opt.ask(), 1.0, std=0.1)
     opt.tell(0, 1.0)
+
+
+def test_messages_name_the_argument_that_was_given() -> None:
+    opt, pool = bo.Optimizer({"x": (0.0, 1.0)}, seed=0), bo.Optimizer([[0.0], [1.0]], seed=0)
+    for call, words in (
+        (lambda: opt.enqueue({"y": 1.0}), "params: expected names"),
+        (lambda: opt.ask(fixed={"y": 1.0}), "fixed: expected names"),
+        (lambda: opt.tell({"y": 1.0}, 0.0), "params: expected values"),
+        (lambda: pool.enqueue({"x0": 0.5}), "params: expected values that an arm"),
+        (lambda: pool.ask(fixed={"x0": 0.5}), "fixed: expected values that an arm"),
+        (lambda: pool.tell({"x1": 0.5}, 0.0), "params: expected the columns"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            call()
