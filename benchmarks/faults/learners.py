@@ -41,16 +41,16 @@ LEARNERS = (
     ),
     Fault(
         "a saved learner forgets its generator",
-        "learners/base.py",
-        'learner._rng.bit_generator.state = learnt["rng"]',
+        "learners/learner_states.py",
+        'learner._rng.bit_generator.state = generator_state(learnt["rng"])',
         "pass",
         STATES,
     ),
     Fault(
         "parameters that wait for the next fit are lost in a file",
-        "learners/base.py",
-        'learner.set_params(**params_from_state(saved["params"], kernel, features))',
-        "pass",
+        "learners/learner_states.py",
+        "return learner.set_params(**params)",
+        "return learner",
         ("learners/test_forks.py",),
     ),
     Fault(

@@ -59,7 +59,7 @@ class GrowingCholesky:
 
     @factor.setter
     def factor(self, L: Array) -> None:
-        self._store, self.t = np.array(L), len(L)
+        self._store, self.t = L, len(L)
 
     def solve(self, B: Array) -> Array:
         """V = L^-1 B for `B (t, b)` or `(t,)`."""

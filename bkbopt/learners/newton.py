@@ -37,7 +37,7 @@ class NewtonLearner(OnlineLearner):
     alpha: float = 1.0
     eta: float | None = None
 
-    def _start(self, d: int) -> None:
+    def _check(self, d: int) -> None:
         self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
         self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
         self._sigma = self._loss.curvature(self._C)

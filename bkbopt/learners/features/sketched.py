@@ -27,6 +27,9 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
+from bkbopt.learners.states import Floats as FloatArray
+from bkbopt.learners.states import Form
+from bkbopt.learners.states import Ints as IntArray
 
 __all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "TruncatedSVD", "sketch_map"]
 
@@ -34,6 +37,8 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 #: Relative size below which a direction counts as one that is already there.
 NEGLIGIBLE = 1e-10
+#: Beyond that a matrix cannot be factored without overflow.
+_HUGE = 1e100
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,15 @@ class Sketches:
         sampled = np.sort(rng.choice(t, s_m, replace=False))
         half = _times(columns, signs, s_p, K)
         return cls(columns, signs, sampled, _times(columns, signs, s_p, half.T), half[:, sampled])
+
+    @staticmethod
+    def form(s_p: int, blocks: int) -> Form:
+        """What a saved sketch of "q" points of which "n" are sampled has to be."""
+        rows = {"columns": IntArray(("q", blocks), s_p), "signs": FloatArray(("q", blocks), -1.0, 1.0)}
+        # In the order of fancy indexing.
+        Phi_pm = FloatArray((s_p, "n"), -_HUGE, _HUGE, any_order=True)
+        Phi_pp = FloatArray((s_p, s_p), -_HUGE, _HUGE)
+        return Form({**rows, "sampled": IntArray(("n",), "q"), "Phi_pp": Phi_pp, "Phi_pm": Phi_pm})
 
     def insert(self, psi: Array, kappa: float, rng: np.random.Generator) -> tuple["Sketches", Array, Array]:
         """The sketches with one more point, and the s and v of the module's table `(s_p,)`.
@@ -116,6 +130,11 @@ class Eigenpairs:
     E: Array
     e: Array
 
+    @staticmethod
+    def form(s: int, k: int) -> Form:
+        """What saved pairs have to be."""
+        return Form({"E": FloatArray((s, k), -2.0, 2.0), "e": FloatArray((k,), 0.0, _HUGE)})
+
     @classmethod
     def of(cls, Phi_pp: Array, k: int) -> "Eigenpairs":
         """From scratch, O(s_p^3)."""
@@ -151,6 +170,12 @@ class TruncatedSVD:
     U: Array
     sigma: Array
     V: Array
+
+    @staticmethod
+    def form(s: int, k: int) -> Form:
+        """What saved factors have to be."""
+        vectors = FloatArray((s, k), -2.0, 2.0)
+        return Form({"U": vectors, "sigma": FloatArray((k,), 0.0, _HUGE), "V": vectors})
 
     @classmethod
     def of(cls, Phi: Array, k: int) -> "TruncatedSVD":
