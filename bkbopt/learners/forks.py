@@ -16,6 +16,7 @@ import numpy as np
 from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.features.sketched import Eigenpairs, Sketches, TruncatedSVD, sketch_map
+from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
 from bkbopt.learners.states import Count, Floats, Form
@@ -105,7 +106,7 @@ class _Sketched(TwoStageLearner):
 
     def _carry(self, K: Array, f: Array) -> None:
         """Let w give the values `f (t,)` at the points with kernel values `K (t, m)` to the landmarks, at best."""
-        self._w = np.asarray(np.linalg.lstsq(K @ self._M.T, f, rcond=None)[0], np.float64)
+        self._w = np.asarray(np.linalg.lstsq(finite(K @ self._M.T), finite(f), rcond=None)[0], np.float64)
 
     def _refresh(self, x: Array) -> None:
         """Insert the point `x (1, d)` in the sketches and make the map anew."""

@@ -11,6 +11,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.expansion import check_step
+from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
 from bkbopt.learners.states import Floats, Form
@@ -115,7 +116,7 @@ class NOGD(TwoStageLearner):
     """
 
     def _switch(self, points: Array, a: Array) -> Ints:
-        lam, V = np.linalg.eigh(self._gram(points, points))
+        lam, V = np.linalg.eigh(finite(self._gram(points, points)))
         lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
         # What is smaller is rounding, and its inverse root would blow it up.
         large = lam > len(V) * np.finfo(float).eps * lam[0]

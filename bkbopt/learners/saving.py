@@ -26,6 +26,8 @@ __all__ = [
 
 #: Features that are seen by no array of a state (as with Taylor features of degree 0) may be so many.
 _UNSEEN = 1_000_000
+#: Larger whole numbers, which may be seeds, cannot be written out in messages.
+_INT_BITS = 4096
 
 
 def class_of(name: object, base: type[Any]) -> type[Any]:
@@ -83,7 +85,9 @@ def _plain(value: object) -> bool:
         return value.ndim == 0 and value.dtype.kind in "biufU"
     if isinstance(value, torch.Tensor):
         return value.ndim == 0 and not value.is_complex()
-    return value is None or isinstance(value, bool | int | float | str)
+    if type(value) is int:
+        return value.bit_length() <= _INT_BITS
+    return value is None or isinstance(value, bool | float | str)
 
 
 def check_dimension(d: int, state: object) -> None:

@@ -19,12 +19,15 @@ import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError
-from bkbopt.learners.growing import GrowingRows
+from bkbopt.learners.growing import GrowingRows, finite
 from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import Array
 from bkbopt.learners.states import Floats, Form, Number
 
 __all__ = ["SOFUL", "FrequentDirections"]
+
+#: Of what is added to a sketch, since squares of singular values are compared.
+LONGEST = 1e140
 
 
 class FrequentDirections:
@@ -43,10 +46,16 @@ class FrequentDirections:
         return self._rows.rows
 
     def add(self, x: Array) -> None:
-        """One more row `x (d,)` of the matrix."""
+        """One more row `x (d,)` of the matrix.
+
+        Raises:
+            ArgumentError: it is so long that squares overflow; nothing is added then.
+        """
+        if not (np.abs(x) <= LONGEST).all():
+            raise ArgumentError(f"x: expected an arm of numbers up to {LONGEST:g}, got {x.tolist()}; scale the arms.")
         self._rows.append(x[None])
         if self._rows.n == 2 * self.size:
-            _, sigma, Vt = np.linalg.svd(self.S, full_matrices=False)
+            _, sigma, Vt = np.linalg.svd(finite(self.S), full_matrices=False)
             # With no more directions than rows wanted nothing is lost.
             shrunk = float(sigma[self.size] ** 2) if len(sigma) > self.size else 0.0
             kept = np.sqrt(np.maximum(sigma[: self.size] ** 2 - shrunk, 0.0))
@@ -61,7 +70,7 @@ class FrequentDirections:
 
     def form(self) -> Form:
         """What `state_dict` has to be, for rows of "d" features."""
-        return Form({"rows": Floats(("n", "d")), "rho": Number(0.0)}, {"n": 2 * self.size - 1})
+        return Form({"rows": Floats(("n", "d"), -LONGEST, LONGEST), "rho": Number(0.0)}, {"n": 2 * self.size - 1})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`, for a new sketch."""
@@ -129,7 +138,7 @@ class SOFUL(LinearBandit):
     def _spectrum(self) -> tuple[Array, Array]:
         """s `(k,)` and U `(k, d)` of the module's table."""
         if self._factors is None:
-            _, sigma, Vt = np.linalg.svd(self._sketch.S, full_matrices=False)
+            _, sigma, Vt = np.linalg.svd(finite(self._sketch.S), full_matrices=False)
             self._factors = sigma**2, Vt
         return self._factors
 

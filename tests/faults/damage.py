@@ -1,8 +1,10 @@
 """What can happen to a state file: bits, ends and members of the archive, leaves of the tree, arrays."""
 
 import contextlib
+import copy
 import io
 import json
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -53,7 +55,7 @@ def _pick(values: Any, rng: Rng) -> Any:
 def leaf(document: Any, _: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
     """Another value in the place of one."""
     container, key = _place(document, rng)
-    container[key] = _pick(WRONG, rng)
+    container[key] = copy.deepcopy(_pick(WRONG, rng))
 
 
 def number(document: Any, _: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
@@ -82,14 +84,21 @@ def graft(document: Any, arrays: Arrays, other: Any, others: Arrays, rng: Rng) -
     """A part of another file, with its arrays, in the place of one; of the same name where there is one."""
     container, key = _place(document, rng)
     theirs = [(c, k) for c, k in _places(other["state"]) if k == key] or list(_places(other["state"]))
-    part = json.dumps(_pick([c[k] for c, k in theirs], rng))
-    for name, array in others.items():
-        index, new = name[6:-4], str(len(arrays))
-        for tag in ("$array", "$tensor"):
-            if f'{{"{tag}": {index}}}' in part:
-                part = part.replace(f'{{"{tag}": {index}}}', f'{{"{tag}": "new {new}"}}')
-                arrays[f"array_{new}.npy"] = array
-    container[key] = json.loads(part.replace('"new ', "").replace('"}', "}")) if '"new ' in part else json.loads(part)
+    container[key] = _moved(_pick([c[k] for c, k in theirs], rng), arrays, others)
+
+
+def _moved(node: Any, arrays: Arrays, others: Arrays) -> Any:
+    """A copy of a part of the other tree, whose arrays are added to those of this one."""
+    if isinstance(node, list):
+        return [_moved(item, arrays, others) for item in node]
+    if not isinstance(node, dict):
+        return node
+    for tag in ("$array", "$tensor"):
+        member = f"array_{node.get(tag)}.npy"
+        if member in others:
+            arrays[f"array_{len(arrays)}.npy"] = others[member]
+            return {tag: len(arrays) - 1}
+    return {key: _moved(item, arrays, others) for key, item in node.items()}
 
 
 # -- arrays -----------------------------------------------------------------------------------------------------------
@@ -103,7 +112,7 @@ def entries(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
         return
     value = _pick(NUMBERS if array.dtype.kind == "f" else WHOLE, rng)
     places = slice(None) if rng.random() < 0.3 else rng.integers(array.size, size=int(rng.integers(1, 4)))
-    array.reshape(-1)[places] = value
+    array.reshape(-1)[places] = np.asarray(value).astype(array.dtype)
 
 
 def scaled(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
@@ -117,7 +126,8 @@ def scaled(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
 def dtype(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
     """The same numbers in another type."""
     name = _pick(list(arrays), rng)
-    with contextlib.suppress(ValueError, TypeError), np.errstate(all="ignore"):
+    with contextlib.suppress(ValueError, TypeError), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         arrays[name] = arrays[name].astype(_pick(DTYPES, rng))
 
 
@@ -133,7 +143,7 @@ def shape(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
 
 def size(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
     """All arrays agree on another length: where there was one size, there is another."""
-    lengths = sorted({n for array in arrays.values() for n in array.shape if n})
+    lengths = sorted({n for array in arrays.values() for n in array.shape if 0 < n < 10_000}) or [1]
     old = _pick(lengths, rng)
     new = int(_pick((0, 1, max(old - 1, 0), old + 1, 2 * old, 400), rng))
     for name, array in arrays.items():
@@ -205,7 +215,8 @@ def damaged(content: bytes, other: bytes, damage: str, rng: Rng) -> bytes:
     document, arrays = _parsed(content)
     theirs, others = _parsed(other)
     for name in [damage] if damage != "two" else rng.choice(list(EDITS), 2):
-        if arrays or name in ("leaf", "number", "keys", "graft"):
+        whole = isinstance(document.get("state"), dict)
+        if whole and (arrays or name in ("leaf", "number", "keys", "graft")):
             EDITS[str(name)](document, arrays, theirs, others, rng)
     members = {"state.json": json.dumps(document).encode()}
     for name, array in arrays.items():

@@ -34,7 +34,7 @@ import numpy as np
 
 from bkbopt.errors import BkbError
 from tests.faults.damage import DAMAGES, damaged
-from tests.faults.learner_subjects import SUBJECTS, exercised, good_file, loaded
+from tests.faults.learner_subjects import SUBJECTS, good_file
 
 __all__ = ["Case", "case", "outcome", "run"]
 
@@ -66,12 +66,12 @@ def case(seed: int, i: int) -> Case:
 
 def outcome(given: Case, folder: Path) -> str:
     """What becomes of a case; see the module's table."""
-    path, (_, d, bandit) = folder / "case", SUBJECTS[given.subject]
+    path, subject = folder / "case", SUBJECTS[given.subject]
     path.write_bytes(given.content)
     began = time.perf_counter()
     tracemalloc.start()
     try:
-        subject = loaded(path, bandit)
+        learner = subject.loaded(path)
     except (BkbError, OSError):
         return _in_time("refused", began)
     except Exception as error:  # noqa: BLE001 (untyped errors are what is looked for)
@@ -82,7 +82,7 @@ def outcome(given: Case, folder: Path) -> str:
     if peak > TIMES * len(given.content) + SPARE:
         return "FAILED at load: memory"
     try:
-        return _in_time(exercised(subject, folder / "again", d), began)
+        return _in_time(subject.exercised(learner, folder / "again"), began)
     except Exception as error:  # noqa: BLE001
         return f"FAILED in use: {_named(error)}"
 

@@ -3,31 +3,59 @@
 import functools
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 
 from bkbopt.errors import BkbError
 from bkbopt.kernels import matern52, rbf
-from bkbopt.learners import BOGD, FORKS, KONS, NOGD, PKAWV, KernelAWV, LinearBandit, OnlineLearner, SkeGD
-from tests.learners.everyone import LEARNERS, NAMES, SIGNS, X, targets
+from bkbopt.learners import BOGD, FORKS, KONS, NOGD, PKAWV, FeatureBandit, KernelAWV, LinearBandit, OnlineLearner, SkeGD
+from tests.learners.everyone import LEARNERS, NAMES, SIGNS, X, gaussian, targets
 from tests.learners.streams import arms_and_values
 from tests.learners.test_linear_bandits import BANDITS, dim
 
-__all__ = ["SUBJECTS", "Subject", "exercised", "good_file", "loaded"]
+__all__ = ["SUBJECTS", "Subject", "good_file"]
 
 ROWS = 60
 
 
 class Subject(NamedTuple):
-    """How to make it, how many features it has, and whether it is a bandit."""
+    """How to make it, how many features it has, whether it is a bandit, and what `load` needs of the user's."""
 
     make: Callable[[], OnlineLearner | LinearBandit]
     d: int = 3
     bandit: bool = False
+    given: Mapping[str, Any] = {}
+
+    def loaded(self, path: Path) -> OnlineLearner | LinearBandit:
+        """What is in the file; the errors are those of `load`."""
+        return LinearBandit.load(path, **self.given) if self.bandit else OnlineLearner.load(path, **self.given)
+
+    def exercised(self, loaded: OnlineLearner | LinearBandit, path: Path) -> str:
+        """Use it in all ways: "works", "overflows" if predictions are not finite, or "refuses" if a use is refused.
+
+        Args:
+            loaded: what was loaded.
+            path: where it is saved to.
+
+        Raises:
+            Exception: whatever a use raises that is no error of the package's own.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            try:
+                values = _pulled(loaded, self.d) if isinstance(loaded, LinearBandit) else _streamed(loaded, self.d)
+                loaded.save(path)
+                if np.isfinite(values).all():
+                    self.loaded(path)
+            except BkbError:
+                loaded.save(path)
+                return "refuses"
+        return "works" if np.isfinite(values).all() else "overflows"
 
 
 def _told(make: Callable[..., OnlineLearner], n: int = ROWS) -> Subject:
@@ -40,6 +68,17 @@ def _named() -> OnlineLearner:
 
 def _changed() -> OnlineLearner:
     return BOGD(budget=10).partial_fit(X[:ROWS], SIGNS[:ROWS]).set_params(budget=7, step=0.5)
+
+
+def squares(A: torch.Tensor) -> torch.Tensor:
+    return A**2
+
+
+def _mapped(arms: np.ndarray) -> LinearBandit:
+    bandit = FeatureBandit(squares)
+    for arm in arms:
+        bandit.learn_one(arm, float(arm.sum()))
+    return bandit
 
 
 def _pulling(name: str, n: int, policy: str) -> Subject:
@@ -70,6 +109,12 @@ def _subjects() -> Iterator[tuple[str, Subject]]:
     yield "PKAWV, points", _told(functools.partial(PKAWV, features=X[:12]))
     yield "KONS, named", Subject(_named)
     yield "BOGD, changed", Subject(_changed)
+    foreign = ("KernelAWV", "BOGD", "FORKS", "ProsNKONS", "PKAWV, nystrom")
+    for name in foreign:
+        made = functools.partial(LEARNERS[name], kernel=gaussian)
+        yield f"{name}, kernel of the user's", _told(made)._replace(given={"kernel": gaussian})
+    features = Subject(lambda: _mapped(X[:9]), given={"features": squares}, bandit=True)
+    yield "FeatureBandit, map of the user's", features
     for name in BANDITS:
         for n, policy in ((20, "ucb"), (7, "thompson"), (0, "ucb")):
             yield f"{name}, {n} values, {policy}", _pulling(name, n, policy)
@@ -82,40 +127,11 @@ SUBJECTS: dict[str, Subject] = dict(_subjects())
 def good_file(name: str) -> bytes:
     """The state file of a subject, which itself works."""
     with tempfile.TemporaryDirectory() as folder:
-        path, (make, d, bandit) = Path(folder) / "good", SUBJECTS[name]
-        make().save(path)
+        path, subject = Path(folder) / "good", SUBJECTS[name]
+        subject.make().save(path)
         content = path.read_bytes()
-        assert exercised(loaded(path, bandit), path, d) == "works", name
+        assert subject.exercised(subject.loaded(path), path) == "works", name
     return content
-
-
-def loaded(path: Path, bandit: bool) -> OnlineLearner | LinearBandit:
-    """What is in the file; the errors are those of `load`."""
-    return LinearBandit.load(path) if bandit else OnlineLearner.load(path)
-
-
-def exercised(subject: OnlineLearner | LinearBandit, path: Path, d: int) -> str:
-    """Use it in all ways: "works", "overflows" where predictions are not finite, or "refuses" where a use is refused.
-
-    Args:
-        subject: what was loaded.
-        path: where it is saved to.
-        d: the number of features, where it has seen none yet.
-
-    Raises:
-        Exception: whatever a use raises that is no error of the package's own.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        try:
-            values = _pulled(subject, d) if isinstance(subject, LinearBandit) else _streamed(subject, d)
-            subject.save(path)
-            if np.isfinite(values).all():
-                loaded(path, isinstance(subject, LinearBandit))
-        except BkbError:
-            subject.save(path)
-            return "refuses"
-    return "works" if np.isfinite(values).all() else "overflows"
 
 
 def _pulled(bandit: LinearBandit, d: int) -> np.ndarray:

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
+from bkbopt.learners.growing import finite
 from bkbopt.learners.states import Floats as FloatArray
 from bkbopt.learners.states import Form
 from bkbopt.learners.states import Ints as IntArray
@@ -138,7 +139,7 @@ class Eigenpairs:
     @classmethod
     def of(cls, Phi_pp: Array, k: int) -> "Eigenpairs":
         """From scratch, O(s_p^3)."""
-        e, E = np.linalg.eigh(0.5 * (Phi_pp + Phi_pp.T))
+        e, E = np.linalg.eigh(finite(0.5 * (Phi_pp + Phi_pp.T)))
         # Contiguous, as a state file gives it back: products of other layouts round differently.
         return cls(np.ascontiguousarray(E[:, : -k - 1 : -1]), np.maximum(e[: -k - 1 : -1], 0.0))
 
@@ -180,7 +181,7 @@ class TruncatedSVD:
     @classmethod
     def of(cls, Phi: Array, k: int) -> "TruncatedSVD":
         """From scratch."""
-        U, sigma, Vt = np.linalg.svd(Phi, full_matrices=False)
+        U, sigma, Vt = np.linalg.svd(finite(Phi), full_matrices=False)
         return cls(np.ascontiguousarray(U[:, :k]), sigma[:k], np.ascontiguousarray(Vt[:k].T))
 
     def change(self, left: Array, right: Array) -> "TruncatedSVD":
@@ -212,7 +213,7 @@ def _new_directions(U: Array, D: Array) -> Array:
     The factors of an update often have more columns than directions: a plain QR would make up the rest.
     """
     rest = D - U @ (U.T @ D)
-    P, size, _ = np.linalg.svd(rest, full_matrices=False)
+    P, size, _ = np.linalg.svd(finite(rest), full_matrices=False)
     P = P[:, size > NEGLIGIBLE * max(float(np.linalg.norm(D)), np.finfo(float).tiny)]
     # Once more: the first subtraction leaves rounding of the size of D, which is much where `rest` is small.
     Q: Array = np.linalg.qr(P - U @ (U.T @ P))[0]
@@ -221,7 +222,7 @@ def _new_directions(U: Array, D: Array) -> Array:
 
 def sketch_map(Phi_pm: Array, root: Array) -> Array:
     """M = Phi_pm^+ root `(s_m, k)`, equation 5."""
-    return np.linalg.pinv(Phi_pm, rcond=NEGLIGIBLE) @ root
+    return np.linalg.pinv(finite(Phi_pm), rcond=NEGLIGIBLE) @ root
 
 
 @dataclass(frozen=True)
