@@ -313,7 +313,7 @@ class OnlineLearner(ABC):
         else:
             target = as_numbers(y, len(X), loss.name)
         # A user's kernel may raise any error; all of them are undone.
-        with within_floats(self._foreign), contextlib.ExitStack() as undo:
+        with contextlib.ExitStack() as undo, within_floats(self._foreign):
             if self._dim is None:
                 undo.callback(self._become, vars(self).copy())
                 self._begin(X.shape[1], names)
