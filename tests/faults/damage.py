@@ -118,7 +118,9 @@ def entries(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
 def scaled(_: Any, arrays: Arrays, __: Any, ___: Arrays, rng: Rng) -> None:
     """An array in other units, or other numbers of the same size."""
     name = _pick(list(arrays), rng)
-    if arrays[name].dtype.kind == "f":
+    if arrays[name].dtype.kind != "f":
+        return
+    with np.errstate(all="ignore"):
         noise = rng.standard_normal(arrays[name].shape) if rng.random() < 0.5 else 1.0
         arrays[name] = arrays[name] * _pick((1e-200, 1e-8, -1.0, 3.0, 1e8, 1e100, 1e154, 1e200, 1e300), rng) * noise
 
