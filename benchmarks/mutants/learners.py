@@ -7,6 +7,7 @@ __all__ = ["LEARNERS"]
 BASE = ("learners/test_base.py",)
 INPUT = ("learners/test_base_input.py", "learners/test_base.py")
 STATES = ("learners/test_base_states.py",)
+FILES = ("learners/test_states.py",)
 BUDGETED = ("learners/test_budgeted.py",)
 KONS = ("learners/test_kons.py",)
 
@@ -41,17 +42,52 @@ LEARNERS = (
     ),
     Fault(
         "a saved learner forgets its generator",
-        "learners/base.py",
-        'learner._rng.bit_generator.state = learnt["rng"]',
+        "learners/learner_states.py",
+        'learner._rng.bit_generator.state = generator_state(learnt["rng"])',
         "pass",
         STATES,
     ),
     Fault(
         "parameters that wait for the next fit are lost in a file",
-        "learners/base.py",
-        'learner.set_params(**params_from_state(saved["params"], kernel, features))',
-        "pass",
+        "learners/learner_states.py",
+        "return learner.set_params(**params)",
+        "return learner",
         ("learners/test_forks.py",),
+    ),
+    Fault(
+        "arrays of a file need not agree on a size",
+        "learners/states.py",
+        "expected = sizes.setdefault(size, n) if isinstance(size, str) else size",
+        "expected = n",
+        FILES,
+    ),
+    Fault(
+        "arrays of a file may hold NaN",
+        "learners/states.py",
+        "np.isfinite(array) & (array >= part.low) & (array <= part.high)",
+        "~((array < part.low) | (array > part.high))",
+        FILES,
+    ),
+    Fault(
+        "indices of a file may be negative",
+        "learners/states.py",
+        "if array.size and not (array.min() >= 0 and array.max() < below):",
+        "if array.size and not array.max() < below:",
+        FILES,
+    ),
+    Fault(
+        "arrays of a file may be in single precision",
+        "learners/states.py",
+        "value.dtype != np.dtype(dtype)",
+        "value.dtype.kind != np.dtype(dtype).kind",
+        FILES,
+    ),
+    Fault(
+        "terms are lost where room grows",
+        "learners/expansion.py",
+        "new.size[:] = old.size",
+        "new.size[:] = old.size - 1",
+        FILES,
     ),
     Fault(
         "the logistic slope overflows",

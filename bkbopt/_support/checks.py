@@ -6,7 +6,10 @@ import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_choice", "check_count", "check_number"]
+__all__ = ["LARGEST_SIZE", "check_choice", "check_count", "check_number", "check_size"]
+
+#: Sizes up to here are exact as floats, too, and far from where 64 bits overflow.
+LARGEST_SIZE = 2**53
 
 
 def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -45,3 +48,11 @@ def check_count(name: str, value: object, low: int = 1, what: str | None = None)
     if number != int(number):
         raise ArgumentError(f"{name}: expected {what}, got {value!r}.")
     return int(number)
+
+
+def check_size(name: str, value: object, low: int = 1) -> int:
+    """A `check_count` of something that is counted in 64 bits, as a budget of terms or of rows is."""
+    size = check_count(name, value, low)
+    if size > LARGEST_SIZE:
+        raise ArgumentError(f"{name}: expected a whole number from {low} to 2^53, got a larger one.")
+    return size

@@ -1,8 +1,10 @@
 """The rounds of kernel expansions f(x) = sum_i a_i k(s_i, x): predict, see the label, change the expansion.
 
 Every loop takes a `Block` and a `Support` (see `_loops_kernel.py`), the round `first` of the block's first row, and
-writes the predictions f_t(x_t) made *before* learning into `p (b,)`. One row costs one kernel row, O(B d), and what is
-said below. y is -1 or +1; `u (b,)` are uniform numbers, one a round whether it is needed or not, so that runs repeat.
+writes the predictions f_t(x_t) made *before* learning into `p (b,)`. Those that learn begin with row `start`, stop
+before a row that would find `room` terms there, and return that row, or b. One row costs one kernel row, O(B d), and
+what is said below. y is -1 or +1; `u (b,)` are uniform numbers, one a round whether it is needed or not, so that runs
+repeat.
 """
 
 import math
@@ -38,10 +40,7 @@ def kogd(
     room: int,
     p: Floats,
 ) -> int:
-    """Kernel gradient descent (Kivinen et al. 2001); NORMA with `ridge` and a window of rounds, 0 for no end.
-
-    Starts at row `start`, and stops before a row that would find `room` terms there; returns that row, or b.
-    """
+    """Kernel gradient descent (Kivinen et al. 2001); NORMA with `ridge` and a window of rounds, 0 for no end."""
     k = np.empty(support.weights.shape[0])
     keep = 1.0 - step * ridge
     for t in range(start, block.X.shape[0]):
@@ -84,7 +83,7 @@ def perceptron(
 ) -> int:
     """The kernel perceptron; with a budget > 0 a mistake at full budget deletes a random term first (RBP).
 
-    Cavallanti, Cesa-Bianchi and Gentile 2007. Stops before a row that would find `room` terms there, as `kogd` does.
+    Cavallanti, Cesa-Bianchi and Gentile 2007.
     """
     k = np.empty(support.weights.shape[0])
     for t in range(start, block.X.shape[0]):
@@ -100,13 +99,25 @@ def perceptron(
 
 
 @compiled
-def forgetron(block: Block, support: Support, first: int, budget: int, gram: Floats, sums: Floats, p: Floats) -> None:
+def forgetron(
+    block: Block,
+    support: Support,
+    first: int,
+    start: int,
+    budget: int,
+    room: int,
+    gram: Floats,
+    sums: Floats,
+    p: Floats,
+) -> int:
     """The self-tuned Forgetron (Dekel, Shalev-Shwartz and Singer 2008).
 
-    `gram (budget + 1, budget + 1)` are the kernel values among the terms, `sums` holds Q and the number of mistakes.
+    `gram (cap, cap)` are the kernel values among the terms, `sums` holds Q and the number of mistakes.
     """
     k = np.empty(support.weights.shape[0])
-    for t in range(block.X.shape[0]):
+    for t in range(start, block.X.shape[0]):
+        if support.size[0] >= room:
+            return t
         kernel_row(block, t, support, k)
         n, y = support.size[0], block.y[t]
         p[t] = inner(k, support.weights, n)
@@ -131,6 +142,7 @@ def forgetron(block: Block, support: Support, first: int, budget: int, gram: Flo
         for j in range(n + 1):
             gram[j, r] = gram[j, n]
         remove(support, r)
+    return block.X.shape[0]
 
 
 @compiled
@@ -140,7 +152,7 @@ def shrinkage(size: float, margin: float, Q: float, mistakes: float) -> float:
     a phi^2 + b phi + c <= 0 with a = d^2 - 2 d mu, b = 2 d, c = Q - (15/32) M.
     """
     a, b, c = size * size - 2.0 * size * margin, 2.0 * size, Q - 15.0 / 32.0 * mistakes
-    if a + b + c <= 0.0:
+    if a + b + c <= 0.0 or b == 0.0:
         return 1.0
     if a == 0.0:
         return min(1.0, -c / b)
@@ -149,14 +161,16 @@ def shrinkage(size: float, margin: float, Q: float, mistakes: float) -> float:
 
 
 @compiled
-def bpas(block: Block, support: Support, first: int, budget: int, C: float, p: Floats) -> None:
+def bpas(block: Block, support: Support, first: int, start: int, budget: int, room: int, C: float, p: Floats) -> int:
     """Budgeted passive-aggressive, the simple variant (Wang and Vucetic 2010): one term is replaced, and no other.
 
     With the weight b_r below, f(x_t) is the same afterwards whichever term r goes, and so is the loss; the change of f
     is smallest for the term of which the projection on k(x_t, .) leaves the least.
     """
     k = np.empty(support.weights.shape[0])
-    for t in range(block.X.shape[0]):
+    for t in range(start, block.X.shape[0]):
+        if support.size[0] >= room:
+            return t
         kernel_row(block, t, support, k)
         n, y, kt = support.size[0], block.y[t], block.diagonal[t]
         p[t] = inner(k, support.weights, n)
@@ -173,6 +187,7 @@ def bpas(block: Block, support: Support, first: int, budget: int, C: float, p: F
             if left < best:
                 best, chosen = left, r
         put(block, t, support, chosen, support.weights[chosen] * k[chosen] / kt + tau * y, first)
+    return block.X.shape[0]
 
 
 @compiled
@@ -180,19 +195,23 @@ def bogd(
     block: Block,
     support: Support,
     first: int,
+    start: int,
     loss: int,
     step: float,
     ridge: float,
     bound: float,
     budget: int,
+    room: int,
     uniform: bool,
     u: Floats,
     p: Floats,
-) -> None:
+) -> int:
     """Budgeted online gradient descent (Zhao et al. 2012): the term to go is drawn, the others make up for it."""
     k = np.empty(support.weights.shape[0])
     a = support.weights
-    for t in range(block.X.shape[0]):
+    for t in range(start, block.X.shape[0]):
+        if support.size[0] >= room:
+            return t
         kernel_row(block, t, support, k)
         n = support.size[0]
         p[t] = inner(k, a, n)
@@ -206,6 +225,7 @@ def bogd(
         m = largest(a, support.size[0])
         if m > step * bound:
             scale(a, support.size[0], step * bound / m)
+    return block.X.shape[0]
 
 
 @compiled
@@ -276,7 +296,7 @@ def projectron(
     """Projectron, and with `margin` Projectron++ (Orabona, Keshet and Caputo 2009).
 
     `threshold` is the distance eta in the kernel's own space; `root (cap, cap)` is lower triangular, with root^T root
-    the inverse of the terms' kernel matrix. A mistake costs O(B^2). Stops before a row that would find `room` terms.
+    the inverse of the terms' kernel matrix. A mistake costs O(B^2).
     """
     cap = support.weights.shape[0]
     k, v, d = np.empty(cap), np.empty(cap), np.empty(cap)

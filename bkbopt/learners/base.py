@@ -22,13 +22,14 @@ import numpy.typing as npt
 
 from bkbopt._support import files as storage
 from bkbopt._support.checks import check_count
-from bkbopt.errors import ArgumentError, StateFileError, reading_state
+from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.gram import Gram, as_gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.interop import not_ready, tags
+from bkbopt.learners.learner_states import learner_from_state, learner_to_state
 from bkbopt.learners.losses import Array, Loss, get_loss
-from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, merged_classes, names_of
-from bkbopt.learners.saving import params_from_state, params_to_state
+from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, merged_classes, names_of, within_floats
+from bkbopt.learners.states import Form
 
 __all__ = ["OnlineLearner"]
 
@@ -42,10 +43,11 @@ class OnlineLearner(ABC):
     Fields are stored as given and checked when the first row is learnt (in `_start`), as scikit-learn demands; a change
     of a parameter takes effect at the next `fit`. A learner of one fixed loss sets the class attribute `loss`.
 
-    A subclass gives five methods. `_start` reads the parameters, checks them before it sets anything, and allocates;
-    these are set before it is called: `_own` (an unlearnt twin that keeps the parameters as they are now, for methods
-    called later), `_loss` (a `Loss`), `_gram` (a `Gram`, if there is a field `kernel`), `_rng` (a generator, if there
-    is a field `seed`). State belongs into attributes with a leading underscore.
+    A subclass gives seven methods. `_check` reads the parameters, checks them and sets what follows from them, and
+    `_start` allocates; a file's state is held to `_form` between the two, so that a few bytes cannot ask for much
+    memory. These are set before they are called: `_own` (an unlearnt twin that keeps the parameters as they are now,
+    for methods called later), `_loss` (a `Loss`), `_gram` (a `Gram`, if there is a field `kernel`), `_rng` (a
+    generator, if there is a field `seed`). State belongs into attributes with a leading underscore.
 
     Attributes:
         n_features_in_: d, once a row was learnt.
@@ -70,8 +72,12 @@ class OnlineLearner(ABC):
     # -- what a subclass gives ----------------------------------------------------------------------------------------
 
     @abstractmethod
+    def _check(self, d: int) -> None:
+        """Check the parameters for rows of `d` features; little is allocated yet."""
+
+    @abstractmethod
     def _start(self, d: int) -> None:
-        """Check the parameters and allocate for rows of `d` features."""
+        """Allocate for rows of `d` features."""
 
     @abstractmethod
     def _stream(self, X: Array, y: Array) -> Array:
@@ -86,8 +92,12 @@ class OnlineLearner(ABC):
         """All that `_start` does not make anew, as `bkbopt._support.files` can write it, but the generator."""
 
     @abstractmethod
+    def _form(self) -> Form:
+        """What `_state` has to be, after `_check`; the symbols "d" and "t", the number of rows learnt, are known."""
+
+    @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
-        """The inverse of `_state`, after `_start`."""
+        """The inverse of `_state`, after `_start`, for a state of `_form` whose arrays nobody else has."""
 
     def _next(self, X: Array) -> Array:
         """What `_stream` would predict for the one row `X (1, d)`; differs from `_raw` where x itself changes it."""
@@ -197,7 +207,8 @@ class OnlineLearner(ABC):
         """The label or the number predicted for one row; the errors are those of `predict` and `learn_one`."""
         if self._dim is None:
             raise not_ready(type(self).__name__)
-        raw = self._next(as_row(x, self._names, self._dim, type(self).__name__))
+        with within_floats(self._foreign):
+            raw = self._next(as_row(x, self._names, self._dim, type(self).__name__))
         return self._labels(raw)[0] if self._classifies else float(raw[0])
 
     def progressive(
@@ -226,20 +237,7 @@ class OnlineLearner(ABC):
 
     def state_dict(self) -> dict[str, object]:
         """Parameters and all that was learnt, as `bkbopt._support.files` can write it."""
-        params = params_to_state(self.get_params())
-        state: dict[str, object] = {"class": type(self).__name__, "params": params, "learnt": None}
-        if self._dim is not None:
-            state["learnt"] = {
-                "params": params_to_state(self._own.get_params()),
-                "d": self.n_features_in_,
-                "rounds": self.n_rounds_,
-                "classes": self.classes_.tolist() if self._classifies else None,
-                "negative": self._negative,
-                "names": self._names,
-                "rng": self._rng.bit_generator.state if hasattr(self, "_rng") else None,
-                "state": self._state(),
-            }
-        return state
+        return learner_to_state(self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: object = None, features: object = None) -> Self:
@@ -254,28 +252,14 @@ class OnlineLearner(ABC):
             StateFileError: the file is damaged, or holds something else.
             ArgumentError: a kernel or a map is needed and was not given.
         """
-        saved: Any = storage.load(path, kind=KIND)
-        with reading_state("a learner", path):
+        saved = storage.load(path, kind=KIND)
+        with reading_state("a learner", path), within_floats(lambda: kernel is not None or features is not None):
             return cls.from_state(saved, kernel, features)
 
     @classmethod
-    def from_state(cls, saved: dict[str, Any], kernel: object = None, features: object = None) -> Self:
+    def from_state(cls, saved: object, kernel: object = None, features: object = None) -> Self:
         """The inverse of `state_dict`; the errors are those of `load`."""
-        kinds = {c.__name__: c for c in _concrete(cls)}
-        if saved["class"] not in kinds:
-            raise StateFileError(f"path: expected the state of a {cls.__name__}, got that of a {saved['class']}.")
-        learnt = saved["learnt"]
-        learner = kinds[saved["class"]](**params_from_state((learnt or saved)["params"], kernel, features))
-        if learnt is not None:
-            learner._begin(learnt["d"], learnt["names"])
-            if learnt["classes"] is not None:
-                learner.classes_ = np.array(learnt["classes"])
-            learner.n_rounds_, learner._negative = learnt["rounds"], learnt["negative"]
-            if learnt["rng"] is not None:
-                learner._rng.bit_generator.state = learnt["rng"]
-            learner._restore(learnt["state"])
-            learner.set_params(**params_from_state(saved["params"], kernel, features))
-        return learner
+        return learner_from_state(cls, saved, kernel, features)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -301,13 +285,20 @@ class OnlineLearner(ABC):
         return as_rows(X, self._names, self._dim, type(self).__name__)
 
     def _begin(self, d: int, names: Names | None) -> None:
+        self._prepare(d)
+        self._start(d)
+        self._became(d, names)
+
+    def _prepare(self, d: int) -> None:
         self._own = type(self)(**self.get_params())
         self._loss = get_loss(self.loss)
         if hasattr(self, "kernel"):
             self._gram = as_gram(self.kernel, getattr(self, "lengthscale", 1.0), d)
         if hasattr(self, "seed"):
             self._rng = np.random.default_rng(None if self.seed is None else check_count("seed", self.seed, 0))
-        self._start(d)
+        self._check(d)
+
+    def _became(self, d: int, names: Names | None) -> None:
         self.n_features_in_, self.n_rounds_, self._negative = d, 0, 0
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -321,11 +312,12 @@ class OnlineLearner(ABC):
             known, negative, target = self._encoded(labels, classes)
         else:
             target = as_numbers(y, len(X), loss.name)
-        with contextlib.ExitStack() as undo:  # a user's kernel may raise any error; all of them are undone
+        # A user's kernel may raise any error; all of them are undone.
+        with contextlib.ExitStack() as undo, within_floats(self._foreign):
             if self._dim is None:
                 undo.callback(self._become, vars(self).copy())
                 self._begin(X.shape[1], names)
-            elif self._may_fail():
+            elif self._may_fail(len(X)):
                 undo.callback(self._become, vars(self._twin()))
             raw = self._chunks(X, target, progress)
             undo.pop_all()
@@ -338,8 +330,12 @@ class OnlineLearner(ABC):
         vars(self).clear()
         vars(self).update(attributes)
 
-    def _may_fail(self) -> bool:
-        """Whether learning runs code of others, which may fail half-way."""
+    def _may_fail(self, n: int) -> bool:
+        """Whether learning `n` rows may fail half-way, as the code of others may."""
+        return self._foreign()
+
+    def _foreign(self) -> bool:
+        """Whether learning runs code of others."""
         return hasattr(self, "_gram") and not self._gram.ours
 
     def _twin(self) -> Self:
@@ -377,9 +373,5 @@ class OnlineLearner(ABC):
     def _predicted(self, X: object) -> Array:
         if self._dim is None:
             raise not_ready(type(self).__name__)
-        return self._raw(self._rows(X))
-
-
-def _concrete(cls: type[OnlineLearner]) -> list[type[Any]]:
-    """`cls` and all classes below it."""
-    return [cls, *(c for child in cls.__subclasses__() for c in _concrete(child))]
+        with within_floats(self._foreign):
+            return self._raw(self._rows(X))

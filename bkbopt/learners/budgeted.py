@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError
-from bkbopt.learners.expansion import ExpansionLearner
+from bkbopt.learners.expansion import ExpansionLearner, check_step, square
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Number
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
 
 __all__ = ["BOGD", "BPAS", "KOGD", "RBP", "Forgetron", "KernelPerceptron", "Projectron", "ProjectronPP"]
-
-FIRST_ROOM = 64
 
 
 @dataclass(kw_only=True, eq=False)
@@ -40,14 +39,10 @@ class KernelPerceptron(ExpansionLearner):
 
     loss = "hinge"
 
-    def _room(self) -> int:
-        return FIRST_ROOM
-
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import perceptron
 
-        def run(start: int) -> int:
-            room = len(self._support.weights)
+        def run(start: int, room: int) -> int:
             return perceptron(block, self._support, self._t, start, 0, room, np.empty(0), p)
 
         self._with_room(block, run)
@@ -79,26 +74,22 @@ class KOGD(ExpansionLearner):
     ridge: float = 0.0
     window: int | None = None
 
-    def _check(self) -> None:
+    def _check(self, d: int) -> None:
         check_step(self.step, self.ridge)
         if self.window is not None:
-            check_count("window", self.window)
+            check_size("window", self.window)
 
     def _start(self, d: int) -> None:
         super()._start(d)
         self._squares = 0.0
 
-    def _room(self) -> int:
-        return FIRST_ROOM
-
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import kogd
 
-        window, loss = self._own.window or 0, self._loss.code
+        window, loss = int(self._own.window or 0), self._loss.code
         step, ridge = float(self._own.step), float(self._own.ridge)
 
-        def run(start: int) -> int:
-            room = len(self._support.weights)
+        def run(start: int, room: int) -> int:
             return kogd(block, self._support, self._t, start, loss, step, ridge, window, room, p)
 
         self._with_room(block, run)
@@ -123,32 +114,22 @@ class KOGD(ExpansionLearner):
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "squares": self._squares}
 
+    def _form(self) -> Form:
+        return super()._form().extended({"squares": Number(0.0)})
+
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._squares = float(state["squares"])
-
-
-def check_step(step: object, ridge: object = 0.0) -> None:
-    """Refuse a learning rate that is not positive, or a regulariser that would change the weights' signs.
-
-    Raises:
-        ArgumentError: out of range.
-        ArgumentTypeError: not a number.
-    """
-    rate = check_number("step", step, 0.0, "a positive learning rate", strict=True)
-    decay = rate * check_number("ridge", ridge, 0.0, "a regulariser >= 0")
-    if decay >= 1.0:
-        raise ArgumentError(f"ridge: expected step * ridge below 1, got {decay:g}; lower one of them.")
+        self._squares = state["squares"]
 
 
 @dataclass(kw_only=True, eq=False)
 class _Budgeted(ExpansionLearner):
     budget: int = 100
 
-    def _check(self) -> None:
-        check_count("budget", self.budget)
+    def _check(self, d: int) -> None:
+        check_size("budget", self.budget)
 
-    def _room(self) -> int:
+    def _most(self) -> int:
         return int(self._own.budget)
 
 
@@ -176,8 +157,12 @@ class RBP(_Budgeted):
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import perceptron
 
-        budget = int(self._own.budget)
-        perceptron(block, self._support, self._t, 0, budget, budget + 1, self._rng.random(len(p)), p)
+        budget, u = int(self._own.budget), self._rng.random(len(p))
+
+        def run(start: int, room: int) -> int:
+            return perceptron(block, self._support, self._t, start, budget, room, u, p)
+
+        self._with_room(block, run)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -200,24 +185,39 @@ class Forgetron(_Budgeted):
 
     loss = "hinge"
 
-    def _room(self) -> int:
+    def _most(self) -> int:
         return int(self._own.budget) + 1
+
+    def _terms(self) -> int:
+        return int(self._own.budget)
 
     def _start(self, d: int) -> None:
         super()._start(d)
-        self._matrix, self._sums = np.zeros((self._room(), self._room())), np.zeros(2)
+        self._matrix, self._sums = square(self._support), np.zeros(2)
 
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import forgetron
 
-        forgetron(block, self._support, self._t, int(self._own.budget), self._matrix, self._sums, p)
+        def run(start: int, room: int) -> int:
+            budget = int(self._own.budget)
+            return forgetron(block, self._support, self._t, start, budget, room, self._matrix, self._sums, p)
+
+        self._with_room(block, run)
+
+    def _grow(self) -> None:
+        super()._grow()
+        self._matrix = square(self._support, self._matrix)
 
     def _state(self) -> dict[str, object]:
-        return {**super()._state(), "matrix": self._matrix.copy(), "sums": self._sums.copy()}
+        n = self.dictionary_size_
+        return {**super()._state(), "matrix": self._matrix[:n, :n].copy(), "sums": self._sums.copy()}
+
+    def _form(self) -> Form:
+        return super()._form().extended({"matrix": Floats(("n", "n")), "sums": Floats((2,), 0.0)})
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._matrix, self._sums = state["matrix"], state["sums"]
+        self._matrix, self._sums = square(self._support, state["matrix"]), state["sums"]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -244,14 +244,17 @@ class BPAS(_Budgeted):
     loss = "hinge"
     C: float = 1.0
 
-    def _check(self) -> None:
-        super()._check()
+    def _check(self, d: int) -> None:
+        super()._check(d)
         check_number("C", self.C, 0.0, "a positive largest step", strict=True)
 
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import bpas
 
-        bpas(block, self._support, self._t, int(self._own.budget), float(self._own.C), p)
+        def run(start: int, room: int) -> int:
+            return bpas(block, self._support, self._t, start, int(self._own.budget), room, float(self._own.C), p)
+
+        self._with_room(block, run)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -279,25 +282,24 @@ class Projectron(ExpansionLearner):
     budget: int | None = None
     _margin = False
 
-    def _check(self) -> None:
+    def _check(self, d: int) -> None:
         check_number("eta", self.eta, 0.0, "a distance >= 0")
         if self.budget is not None:
-            check_count("budget", self.budget)
+            check_size("budget", self.budget)
 
-    def _room(self) -> int:
-        return FIRST_ROOM if self._own.budget is None else int(self._own.budget)
+    def _most(self) -> int | None:
+        return None if self._own.budget is None else int(self._own.budget)
 
     def _start(self, d: int) -> None:
         super()._start(d)
-        self._root = np.zeros((self._room(), self._room()))
+        self._root = square(self._support)
 
     def _rounds(self, block: "Block", p: Array) -> None:
         from bkbopt.learners._loops_budgeted import projectron
 
         budget = int(self._own.budget or 0)
 
-        def run(start: int) -> int:
-            room = budget + 1 if budget else len(self._root)
+        def run(start: int, room: int) -> int:
             eta, margin = float(self._own.eta), self._margin
             return projectron(block, self._support, self._t, budget, room, start, eta, margin, self._root, p)
 
@@ -305,20 +307,18 @@ class Projectron(ExpansionLearner):
 
     def _grow(self) -> None:
         super()._grow()
-        n = len(self._root)
-        root = np.zeros((2 * n, 2 * n))
-        root[:n, :n] = self._root
-        self._root = root
+        self._root = square(self._support, self._root)
 
     def _state(self) -> dict[str, object]:
         n = self.dictionary_size_
         return {**super()._state(), "root": self._root[:n, :n].copy()}
 
+    def _form(self) -> Form:
+        return super()._form().extended({"root": Floats(("n", "n"))})
+
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        n, room = len(state["root"]), len(self._support.weights)
-        self._root = np.zeros((room, room))
-        self._root[:n, :n] = state["root"]
+        self._root = square(self._support, state["root"])
 
 
 @dataclass(kw_only=True, eq=False)
@@ -371,8 +371,8 @@ class BOGD(_Budgeted):
     removal: Literal["uniform", "weighted"] = "uniform"
     seed: int | None = 0
 
-    def _check(self) -> None:
-        super()._check()
+    def _check(self, d: int) -> None:
+        super()._check(d)
         check_step(self.step, self.ridge)
         check_number("gamma", self.gamma, 0.0, "a positive bound", strict=True)
         if self.removal not in ("uniform", "weighted"):
@@ -384,4 +384,9 @@ class BOGD(_Budgeted):
         step, ridge, gamma = float(self._own.step), float(self._own.ridge), float(self._own.gamma)
         uniform, u = self._own.removal == "uniform", self._rng.random(len(p))
         loss, budget = self._loss.code, int(self._own.budget)
-        bogd(block, self._support, self._t, loss, step, ridge, gamma, budget, uniform, u, p)
+
+        def run(start: int, room: int) -> int:
+            support = self._support
+            return bogd(block, support, self._t, start, loss, step, ridge, gamma, budget, room, uniform, u, p)
+
+        self._with_room(block, run)

@@ -16,16 +16,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bkbopt._support.checks import check_number
+from bkbopt.errors import ArgumentError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.gram import GaussianGram, Gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Ints, Size
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block, Support
 
-__all__ = ["ExpansionLearner", "KernelSource", "new_support", "restored_support", "support_state"]
+__all__ = [
+    "ExpansionLearner",
+    "KernelSource",
+    "check_step",
+    "new_support",
+    "restored_support",
+    "square",
+    "support_state",
+]
 
+#: Terms for which there is room at first; a budget is a bound, and what it asks for is allocated when it is needed.
+FIRST_ROOM = 64
 #: Rows of a block: few enough to stay in the cache.
 GAUSSIAN_ROWS = 4096
 #: The kernel is computed for all pairs of a block's rows, most of which are not needed: blocks are small.
@@ -94,6 +107,27 @@ def settled(support: "Support") -> "Support":
     return support
 
 
+def square(support: "Support", old: Array | None = None) -> Array:
+    """A matrix for as many terms as the support has room for, with `old` in its corner."""
+    room, n = len(support.weights), 0 if old is None else len(old)
+    out = np.zeros((room, room))
+    out[:n, :n] = 0.0 if old is None else old
+    return out
+
+
+def check_step(step: object, ridge: object = 0.0) -> None:
+    """Refuse a learning rate that is not positive, or a regulariser that would change the weights' signs.
+
+    Raises:
+        ArgumentError: out of range.
+        ArgumentTypeError: not a number.
+    """
+    rate = check_number("step", step, 0.0, "a positive learning rate", strict=True)
+    decay = rate * check_number("ridge", ridge, 0.0, "a regulariser >= 0")
+    if decay >= 1.0:
+        raise ArgumentError(f"ridge: expected step * ridge below 1, got {decay:g}; lower one of them.")
+
+
 @dataclass(kw_only=True, eq=False)
 class ExpansionLearner(OnlineLearner):
     """Base class: streams in blocks, predictions and state files of an expansion.
@@ -112,18 +146,17 @@ class ExpansionLearner(OnlineLearner):
     kernel: object = None
     lengthscale: float = 1.0
 
+    def _check(self, d: int) -> None:
+        """Nothing is set by these learners yet: parameters are read from `_own`."""
+
     def _start(self, d: int) -> None:
-        self._check()
-        source = KernelSource(self._gram)
-        support = new_support(d, self._room())
-        self._source, self._support, self._t = source, support, 0
+        most = self._most()
+        room = FIRST_ROOM if most is None else min(FIRST_ROOM, most)
+        self._source, self._support, self._t = KernelSource(self._gram), new_support(d, room), 0
 
-    def _check(self) -> None:
-        """Check the parameters; nothing is set yet."""
-
-    @abstractmethod
-    def _room(self) -> int:
-        """For how many terms to allocate at first."""
+    def _most(self) -> int | None:
+        """The largest number of terms, also for a moment; None for no limit."""
+        return None
 
     @abstractmethod
     def _rounds(self, block: "Block", p: Array) -> None:
@@ -149,16 +182,22 @@ class ExpansionLearner(OnlineLearner):
             expand(block, self._support, p[rows])
         return p
 
-    def _with_room(self, block: "Block", run: Callable[[int], int]) -> None:
-        """Call `run(row)` until it has gone through the block; it returns where it needs more room."""
-        t = run(0)
+    def _with_room(self, block: "Block", run: Callable[[int, int], int]) -> None:
+        """Call `run(row, room)` until it has gone through the block; it returns at a row that finds `room` terms."""
+        t = run(0, self._enough())
         while t < len(block.X):
             self._grow()
-            t = run(t)
+            t = run(t, self._enough())
+
+    def _enough(self) -> int:
+        """At how many terms more room is needed; more than there can be where the limit is reached."""
+        room, most = len(self._support.weights), self._most()
+        return room if most is None or room < most else most + 1
 
     def _grow(self) -> None:
-        old = self._support
-        new = new_support(len(old.points), 2 * len(old.weights))
+        old, most = self._support, self._most()
+        room = 2 * len(old.weights)
+        new = new_support(len(old.points), room if most is None else min(room, most))
         for a, b in zip(old[:-1], new[:-1], strict=True):
             b[..., : a.shape[-1]] = a
         new.size[:] = old.size
@@ -192,6 +231,16 @@ class ExpansionLearner(OnlineLearner):
 
     def _state(self) -> dict[str, object]:
         return {"t": self._t, "support": support_state(self._support)}
+
+    def _form(self) -> Form:
+        lists = {"points": Floats(("d", "n")), "weights": Floats(("n",)), "diagonal": Floats(("n",))}
+        terms = self._terms()
+        most = {} if terms is None else {"n": terms}
+        return Form({"t": Size("t"), "support": Form({**lists, "born": Ints(("n",), "t")}, most)})
+
+    def _terms(self) -> int | None:
+        """The largest number of terms between two rows; None for no limit."""
+        return self._most()
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._t, self._support = state["t"], restored_support(state["support"], len(self._support.weights))

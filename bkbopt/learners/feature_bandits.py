@@ -16,16 +16,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.learners.features.saving import KINDS
 from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Number
 from bkbopt.posterior.gaussian_state import GaussianState
 
 __all__ = ["CBRAP", "FeatureBandit", "RidgeBandit"]
 
 #: Rounds between two computations from scratch, which keep rounding from adding up.
 REFACTOR_EVERY = 512
+#: Their matrix takes 0.8 GB.
+MOST_FEATURES = 10_000
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -51,8 +55,12 @@ class RidgeBandit(LinearBandit):
     def _features(self, X: Tensor) -> Tensor:
         """Features `(n, r)` of the arms `X (n, d)`."""
 
+    @abstractmethod
+    def _size(self, d: int) -> int:
+        """The number of features r of arms of `d` features; `ArgumentError` where they have none."""
+
     def _start(self, d: int) -> None:
-        r = self._features(torch.zeros(1, d, dtype=torch.float64)).shape[1]
+        r = self._size(d)
         nothing = torch.zeros(0, r, dtype=torch.float64)
         self._ridge = GaussianState.from_data(nothing, nothing.new_zeros(0), nothing.new_zeros(0), self.lam)
 
@@ -74,8 +82,24 @@ class RidgeBandit(LinearBandit):
     def _state(self) -> dict[str, object]:
         return dict(vars(self._ridge))
 
+    def _form(self, d: int) -> Form:
+        r = self._size(d)
+        matrices = {"V": Floats((r, r), tensor=True), "root": Floats((r, r), tensor=True)}
+        vectors = {"b": Floats((r,), tensor=True), "w": Floats((r,), tensor=True)}
+        return Form({"lam": Number(self.lam, self.lam), **matrices, **vectors})
+
     def _restore(self, state: dict[str, Any]) -> None:
         self._ridge = GaussianState(**state)
+
+
+def _check_features(r: int) -> int:
+    """Refuse more features than a matrix of all pairs can be had for."""
+    if r > MOST_FEATURES:
+        raise ArgumentError(
+            f"features, projection: expected at most {MOST_FEATURES} features, got {r}; their matrix would have "
+            f"{8e-9 * r * r:.3g} GB."
+        )
+    return r
 
 
 @dataclasses.dataclass(eq=False)
@@ -109,6 +133,20 @@ class FeatureBandit(RidgeBandit):
             raise ArgumentTypeError(
                 f"features: expected a map of tensors, such as a FeatureMap, got {type(self.features).__name__}."
             )
+
+    def _foreign(self) -> bool:
+        return type(self.features).__name__ not in KINDS
+
+    def _size(self, d: int) -> int:
+        known = getattr(self.features, "size", None)
+        if isinstance(known, int):
+            _check_features(known)
+        try:
+            return _check_features(self._features(torch.zeros(1, d, dtype=torch.float64)).shape[1])
+        except RuntimeError as error:  # torch's, for shapes that do not fit
+            raise ArgumentError(
+                f"features: expected a map of arms with {d} features, got one that fails: {error}"
+            ) from error
 
     def _features(self, X: Tensor) -> Tensor:
         Z = self.features(X)
@@ -150,10 +188,13 @@ class CBRAP(RidgeBandit):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        self.projection = check_count("projection", self.projection)
+        self.projection = _check_features(check_size("projection", self.projection))
 
     def _features(self, X: Tensor) -> Tensor:
         return X @ self.P_.T
+
+    def _size(self, d: int) -> int:
+        return self.projection
 
     def _start(self, d: int) -> None:
         self.P_ = torch.as_tensor(self._rng.standard_normal((self.projection, d)) / math.sqrt(self.projection))
@@ -161,6 +202,9 @@ class CBRAP(RidgeBandit):
 
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "P": self.P_}
+
+    def _form(self, d: int) -> Form:
+        return super()._form(d).extended({"P": Floats((self.projection, "d"), tensor=True)})
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.P_ = state["P"]

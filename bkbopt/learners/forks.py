@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.features.sketched import Eigenpairs, Sketches, TruncatedSVD, sketch_map
+from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
+from bkbopt.learners.states import Count, Floats, Form
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["FORKS", "SkeGD"]
 
 DECOMPOSITIONS = ("eigen", "tisvd", "exact")
+#: Sketches may have so many times as many dimensions as there are points; what is for speed should not have more.
+LARGEST_SKETCH = 4
 
 
 @dataclass(kw_only=True, eq=False)
@@ -36,7 +40,7 @@ class _Sketched(TwoStageLearner):
     decomposition: Literal["eigen", "tisvd", "exact"] = "eigen"
     seed: int | None = 0
 
-    def _room(self) -> int:
+    def _most(self) -> int:
         return 2 * int(self._own.budget)
 
     def _sketch(self) -> int:
@@ -49,22 +53,27 @@ class _Sketched(TwoStageLearner):
         if self._own.sample is not None:
             return int(self._own.sample)
         default = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
-        return min(max(self._sketch() // 5, default), self._room())
+        return min(max(self._sketch() // 5, default), self._most())
 
-    def _check(self) -> None:
-        check_count("budget", self.budget)
-        check_count("blocks", self.blocks)
-        if self.sketch is not None and check_count("sketch", self.sketch) % int(self.blocks):
+    def _check(self, d: int) -> None:
+        check_size("budget", self.budget)
+        check_size("blocks", self.blocks)
+        if self.sketch is not None and check_size("sketch", self.sketch) % int(self.blocks):
             raise ArgumentError(f"sketch: expected a multiple of the {self.blocks} blocks, got {self.sketch}.")
-        if self.sample is not None and check_count("sample", self.sample) > self._room():
-            raise ArgumentError(f"sample: expected at most the buffer's {self._room()} points, got {self.sample}.")
-        super()._check()
+        if self._sketch() > LARGEST_SKETCH * self._most():
+            raise ArgumentError(
+                f"sketch, blocks: expected a sketch of at most {LARGEST_SKETCH} times the buffer's {self._most()} "
+                f"points, got one of {self._sketch()} dimensions, which would be larger than what it sketches."
+            )
+        if self.sample is not None and check_size("sample", self.sample) > self._most():
+            raise ArgumentError(f"sample: expected at most the buffer's {self._most()} points, got {self.sample}.")
+        super()._check(d)
         if self._features() > self._sketch():
             raise ArgumentError(
                 f"rank: expected at most the sketch's {self._sketch()} dimensions, got {self._features()}."
             )
         if self.refresh_every is not None:
-            check_count("refresh_every", self.refresh_every)
+            check_size("refresh_every", self.refresh_every)
         if self.decomposition not in DECOMPOSITIONS:
             raise ArgumentError(
                 f"decomposition: expected one of {', '.join(DECOMPOSITIONS)}, got {self.decomposition!r}."
@@ -97,7 +106,7 @@ class _Sketched(TwoStageLearner):
 
     def _carry(self, K: Array, f: Array) -> None:
         """Let w give the values `f (t,)` at the points with kernel values `K (t, m)` to the landmarks, at best."""
-        self._w = np.asarray(np.linalg.lstsq(K @ self._M.T, f, rcond=None)[0], np.float64)
+        self._w = np.asarray(np.linalg.lstsq(finite(K @ self._M.T), finite(f), rcond=None)[0], np.float64)
 
     def _refresh(self, x: Array) -> None:
         """Insert the point `x (1, d)` in the sketches and make the map anew."""
@@ -131,18 +140,27 @@ class _Sketched(TwoStageLearner):
     def _renew(self, x: Array) -> None:
         """Refresh with the point `x (1, d)`, and say what becomes of w."""
 
-    def _state(self) -> dict[str, object]:
-        state = {**super()._state(), "since": self._since, "refreshes": self.n_refreshes_}
-        if self.switched_at_ is not None:
-            state |= {"sketched": self._sketched, "factors": vars(self._factors), "sketches": vars(self._sketches)}
-        return state
+    def _may_fail(self, n: int) -> bool:
+        # So does a refresh.
+        every = self._own.refresh_every
+        return super()._may_fail(n) or (every is not None and self._since + n >= int(every))
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        self._since, self.n_refreshes_ = state["since"], state["refreshes"]
-        if self.switched_at_ is not None:
-            self._sketched, self._factors = state["sketched"], self._kind()(**state["factors"])
-            self._sketches = Sketches(**state["sketches"])
+    def _second(self) -> dict[str, object]:
+        sketches = {"sketched": self._sketched, "factors": vars(self._factors), "sketches": vars(self._sketches)}
+        return {**super()._second(), "since": self._since, **sketches}
+
+    def _second_form(self) -> Form:
+        s, k, every = self._sketch(), self._features(), self._own.refresh_every
+        since = Count(0, "t" if every is None else int(every) - 1)
+        parts = {"since": since, "sketched": Floats(("q", "d")), "factors": self._kind().form(s, k)}
+        sketches, sizes = Sketches.form(s, int(self._own.blocks)), {"k": k, "n": self._most_features()}
+        return super()._second_form().extended({**parts, "sketches": sketches}, sizes, {**sizes, "q": self._most()})
+
+    def _restore_second(self, second: dict[str, Any]) -> None:
+        super()._restore_second(second)
+        self._since, self._sketched = second["since"], second["sketched"]
+        self.n_refreshes_ = len(self._sketched) - self._most()
+        self._factors, self._sketches = self._kind()(**second["factors"]), Sketches(**second["sketches"])
 
 
 @dataclass(kw_only=True, eq=False)
@@ -226,8 +244,8 @@ class FORKS(_Sketched):
     curvature: float = 0.5
     clip: float | None = None
 
-    def _check(self) -> None:
-        super()._check()
+    def _check(self, d: int) -> None:
+        super()._check(d)
         check_number("alpha", self.alpha, 0.0, "a positive ridge", strict=True)
         check_number("curvature", self.curvature, 0.0, "a weight >= 0")
         if self.clip is not None:
@@ -255,11 +273,12 @@ class FORKS(_Sketched):
         self._w = np.zeros(self._features())
         self._inverse = np.eye(self._features()) / float(self._own.alpha)
 
-    def _state(self) -> dict[str, object]:
-        state = super()._state()
-        return state if self.switched_at_ is None else {**state, "inverse": self._inverse.copy()}
+    def _second(self) -> dict[str, object]:
+        return {**super()._second(), "inverse": self._inverse.copy()}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        if self.switched_at_ is not None:
-            self._inverse = state["inverse"]
+    def _second_form(self) -> Form:
+        return super()._second_form().extended({"inverse": Floats(("k", "k"))})
+
+    def _restore_second(self, second: dict[str, Any]) -> None:
+        super()._restore_second(second)
+        self._inverse = second["inverse"]

@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt._support.checks import check_count
+from bkbopt._support.checks import check_size
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.budgeted import check_step
+from bkbopt.learners.expansion import check_step
+from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
+from bkbopt.learners.states import Floats, Form
 from bkbopt.posterior.features.fourier import RandomFourier
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
 
 __all__ = ["FOGD", "NOGD"]
+
+#: Of frequencies times features: 0.8 GB.
+MOST_NUMBERS = 100_000_000
 
 
 @dataclass(kw_only=True, eq=False)
@@ -50,12 +55,20 @@ class FOGD(OnlineLearner):
     lengthscale: float = 1.0
     seed: int | None = 0
 
-    def _start(self, d: int) -> None:
-        D = check_count("frequencies", self._own.frequencies)
+    def _check(self, d: int) -> None:
+        self._D = check_size("frequencies", self._own.frequencies)
+        if d * self._D > MOST_NUMBERS:
+            raise ArgumentError(
+                f"frequencies: expected at most {MOST_NUMBERS // d} for {d} features, got {self._D}; a matrix of "
+                f"{8e-9 * d * self._D:.3g} GB would be drawn."
+            )
         check_step(self._own.step)
-        kernel = self._gram.kernel
-        if not isinstance(kernel, ARDKernel):
+        if not isinstance(self._gram.kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known, got another kernel.")
+
+    def _start(self, d: int) -> None:
+        kernel, D = self._gram.kernel, self._D
+        assert isinstance(kernel, ARDKernel)
         features = RandomFourier.from_kernel(kernel, D, self._rng)
         # The loops count in whole turns and run along the frequencies.
         self._omega = np.ascontiguousarray(features.omega.numpy().T / (2.0 * math.pi))
@@ -77,6 +90,9 @@ class FOGD(OnlineLearner):
 
     def _state(self) -> dict[str, object]:
         return {"omega": self._omega.copy(), "w": self._w.copy()}
+
+    def _form(self) -> Form:
+        return Form({"omega": Floats(("d", self._D)), "w": Floats((2 * self._D,))})
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._omega, self._w = state["omega"], state["w"]
@@ -100,7 +116,7 @@ class NOGD(TwoStageLearner):
     """
 
     def _switch(self, points: Array, a: Array) -> Ints:
-        lam, V = np.linalg.eigh(self._gram(points, points))
+        lam, V = np.linalg.eigh(finite(self._gram(points, points)))
         lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
         # What is smaller is rounding, and its inverse root would blow it up.
         large = lam > len(V) * np.finfo(float).eps * lam[0]

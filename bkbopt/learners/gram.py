@@ -8,7 +8,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,8 +18,12 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Form, Kept, Number, checked, refused
 
 __all__ = ["ForeignGram", "GaussianGram", "Gram", "GramKernel", "as_gram", "kernel_from_state", "kernel_to_state"]
+
+
+_KERNEL = Form({"form": Kept(), "sizes": Kept(), "prior_loc": Number(), "theta": Kept()})
 
 
 class Gram(Protocol):
@@ -140,21 +144,33 @@ def kernel_to_state(kernel: object) -> object:
     return None if kernel is None else {"form": None}
 
 
-def kernel_from_state(state: Any, given: object) -> object:
+def kernel_from_state(state: object, given: object) -> object:
     """The inverse of `kernel_to_state`; `given` is the kernel of the caller, needed where it is not ours.
 
     Raises:
-        ArgumentError: such a kernel was saved and none is given.
+        ArgumentError: such a kernel was saved and none is given, or it has no such form.
+        StateFileError: `state` is none of a kernel.
     """
     if state is None:
         return None
-    if state["form"] is None:
+    if state == {"form": None}:
         if given is None:
             raise ArgumentError(
                 "kernel: this state was saved with a kernel of yours; pass kernel= with the same kernel to load."
             )
         return given
-    n, categorical = state["sizes"]
+    saved = checked(state, _KERNEL, where="the kernel")
+    if not isinstance(saved["sizes"], list) or len(saved["sizes"]) != 2 or not isinstance(saved["form"], str):
+        raise refused("the kernel's sizes", "a number of columns and a list of others", repr(saved["sizes"])[:80])
+    n, categorical = saved["sizes"]
+    theta = saved["theta"]
+    columns = theta.numel() - 1 if isinstance(theta, Tensor) and theta.ndim == 1 else -1
+    known = isinstance(categorical, list) and type(n) is int and 0 <= n == columns - len(categorical)
+    if not known or len({j for j in categorical if type(j) is int and 0 <= j < columns}) < len(categorical):
+        raise refused("the kernel's sizes", "those of its parameters", repr(saved["sizes"])[:80])
+    # Within that, scales and their inverses are positive and finite.
+    if not theta.is_floating_point() or not bool((theta.abs() < 300.0).all()):
+        raise refused("the kernel's parameters", "logarithms of positive finite scales", f"{theta.dtype}")
     blank = torch.zeros(n + len(categorical) + 1, dtype=torch.float64)
-    kernel = ARDKernel(blank[:n], blank[-1], blank[n:-1], tuple(categorical), state["form"], state["prior_loc"])
-    return kernel.with_theta(state["theta"])
+    kernel = ARDKernel(blank[:n], blank[-1], blank[n:-1], tuple(categorical), saved["form"], saved["prior_loc"])
+    return kernel.with_theta(theta)

@@ -16,7 +16,7 @@ import torch
 from bkbopt.learners.losses import Array
 from bkbopt.posterior.linalg import safe_cholesky
 
-__all__ = ["GrowingCholesky", "GrowingRows", "lower_factor", "lower_solve"]
+__all__ = ["GrowingCholesky", "GrowingRows", "finite", "lower_factor", "lower_solve"]
 
 #: Rows and columns of the tiles in which triangular systems are solved: all else is matrix products.
 TILE = 256
@@ -59,7 +59,7 @@ class GrowingCholesky:
 
     @factor.setter
     def factor(self, L: Array) -> None:
-        self._store, self.t = np.array(L), len(L)
+        self._store, self.t = L, len(L)
 
     def solve(self, B: Array) -> Array:
         """V = L^-1 B for `B (t, b)` or `(t,)`."""
@@ -89,6 +89,17 @@ class GrowingCholesky:
         self._store[self.t : need, : self.t] = V.T
         self._store[self.t : need, self.t : need] = L_new
         self.t = need
+
+
+def finite(A: Array) -> Array:
+    """`A`, for a factorisation.
+
+    Raises:
+        LinAlgError: there are NaN or infinity in it, on which LAPACK's singular values may be searched for ever.
+    """
+    if not np.isfinite(A).all():
+        raise np.linalg.LinAlgError("a matrix with NaN or infinity")
+    return A
 
 
 def lower_solve(L: Array, B: Array, *, transposed: bool = False) -> Array:

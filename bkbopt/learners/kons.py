@@ -30,6 +30,7 @@ from bkbopt.learners.interop import not_ready
 from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.newton import NewtonLearner
+from bkbopt.learners.states import Floats, Form, Ints
 
 __all__ = ["KONS", "SketchedKONS"]
 
@@ -53,9 +54,11 @@ class KONS(NewtonLearner):
         (array([-1,  1]), 2)
     """
 
-    def _start(self, d: int) -> None:
-        super()._start(d)
+    def _check(self, d: int) -> None:
+        super()._check(d)
         self._sampler = self._new_sampler()
+
+    def _start(self, d: int) -> None:
         self._X, self._c = GrowingRows(d), GrowingRows()
         self._J, self._y_w, self._cholesky = GrowingRows(dtype=np.intp), GrowingRows(), GrowingCholesky()
         self._picked, self._scale = GrowingRows(dtype=np.intp), GrowingRows()
@@ -188,12 +191,18 @@ class KONS(NewtonLearner):
         factor = np.ascontiguousarray(self._cholesky.factor)
         return {**grown, "factor": factor, "sampler": self._sampler.state_dict(), "bound": self._bound}
 
+    def _form(self) -> Form:
+        rows = {"_X": Floats(("t", "d")), "_c": Floats(("t",)), "_J": Ints(("m",), "t"), "_y_w": Floats(("m",))}
+        sampler = {"_picked": Ints(("q",), "t"), "_scale": Floats(("q",)), "sampler": self._sampler.form("q")}
+        factor = {"factor": Floats(("m", "m"), diagonal=0.0), "bound": Floats((2,))}
+        return Form({**rows, **sampler, **factor}, {} if self._gamma < 1.0 else {"q": 0})
+
     def _restore(self, state: dict[str, Any]) -> None:
         for name in self._GROWN:
             getattr(self, name).append(state[name])
         self._cholesky.factor = state["factor"]
         self._sampler.load_state_dict(state["sampler"])
-        self._bound = np.array(state["bound"])
+        self._bound = state["bound"]
 
 
 @dataclass(kw_only=True, eq=False)

@@ -21,9 +21,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
+from bkbopt.learners.states import Floats as FloatArray
+from bkbopt.learners.states import Form
 
 __all__ = ["KORS", "KorsDraw", "draw_kors"]
 
@@ -72,7 +74,7 @@ class KORS:
         if self.eps >= 1.0:
             raise ArgumentError(f"eps: expected a number between 0 and 1, got {self.eps}.")
         if self.limit is not None:
-            self.limit = check_count("limit", self.limit)
+            self.limit = check_size("limit", self.limit)
         self.L, self.p = np.zeros((16, 16)), np.zeros(16)
 
     @property
@@ -124,6 +126,11 @@ class KORS:
     def state_dict(self) -> dict[str, object]:
         """The state beyond the arguments, for a state file."""
         return {"L": np.ascontiguousarray(self.L[: self.m, : self.m]), "p": self.p[: self.m]}
+
+    def form(self, size: str = "m") -> Form:
+        """What `state_dict` has to be; `size` is the symbol of the dictionary's size."""
+        parts = {"p": FloatArray((size,), 0.0, 1.0), "L": FloatArray((size, size), diagonal=0.0)}
+        return Form(parts, {} if self.limit is None else {size: self.limit})
 
     def load_state_dict(self, state: dict[str, Floats]) -> None:
         """The inverse of `state_dict`."""

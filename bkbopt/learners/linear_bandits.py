@@ -20,15 +20,18 @@ import numpy as np
 
 from bkbopt._support import files as storage
 from bkbopt._support.checks import check_count, check_number
-from bkbopt.errors import ArgumentError, StateFileError, reading_state
+from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
-from bkbopt.learners.rows import as_row, as_rows
-from bkbopt.learners.saving import params_from_state, params_to_state
+from bkbopt.learners.rows import as_row, as_rows, within_floats
+from bkbopt.learners.saving import check_dimension, class_of, params_from_state, params_to_state
+from bkbopt.learners.states import Count, Form, Kept, Maybe, checked, generator_state
 
 __all__ = ["LinearBandit"]
 
 KIND = "bandit"
+LEARNT = Form({"d": Count(1), "rounds": Count(), "state": Kept()})
+SAVED = Form({"class": Kept(), "params": Kept(), "rng": Kept(), "learnt": Maybe(LEARNT)})
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -65,8 +68,9 @@ class LinearBandit(ABC):
         """
         arms = self._arms(X)
         if self.policy == "thompson":
-            return int(np.argmax(self._draw(arms)))
-        mean, width = self._bounds(arms)
+            with within_floats(self._foreign):
+                return int(np.argmax(self._draw(arms)))
+        mean, width = self.bounds(arms)
         return int(np.argmax(mean + width))
 
     def bounds(self, X: object) -> tuple[Array, Array]:
@@ -74,7 +78,9 @@ class LinearBandit(ABC):
 
         The errors are those of `select`.
         """
-        return self._bounds(self._arms(X))
+        arms = self._arms(X)
+        with within_floats(self._foreign):
+            return self._bounds(arms)
 
     def learn_one(self, x: object, y: object) -> None:
         """Learn the value `y` of the arm `x (d,)`.
@@ -86,7 +92,8 @@ class LinearBandit(ABC):
         row = as_row(x, None, self._d, type(self).__name__)[0]
         value = check_number("y", y, -math.inf, "a finite number")
         self._ready(len(row))
-        self._learn(row, value)
+        with within_floats(self._foreign):
+            self._learn(row, value)
         self.n_rounds_ += 1
 
     # -- state files --------------------------------------------------------------------------------------------------
@@ -102,9 +109,7 @@ class LinearBandit(ABC):
             "class": type(self).__name__,
             "params": params_to_state(params),
             "rng": self._rng.bit_generator.state,
-            "d": self._d,
-            "rounds": self.n_rounds_,
-            "state": None if self._d is None else self._state(),
+            "learnt": None if self._d is None else {"d": self._d, "rounds": self.n_rounds_, "state": self._state()},
         }
 
     @classmethod
@@ -119,23 +124,29 @@ class LinearBandit(ABC):
             StateFileError: the file is damaged, or holds something else.
             ArgumentError: a feature map is needed and was not given.
         """
-        saved: Any = storage.load(path, kind=KIND)
-        with reading_state("a bandit", path):
+        saved = storage.load(path, kind=KIND)
+        with reading_state("a bandit", path), within_floats(lambda: features is not None):
             return cls.from_state(saved, features)
 
     @classmethod
-    def from_state(cls, saved: dict[str, Any], features: object = None) -> Self:
+    def from_state(cls, state: object, features: object = None) -> Self:
         """The inverse of `state_dict`; the errors are those of `load`."""
-        kinds = {c.__name__: c for c in _concrete(cls)}
-        if saved["class"] not in kinds:
-            raise StateFileError(f"path: expected the state of a {cls.__name__}, got that of a {saved['class']}.")
-        bandit: Self = kinds[saved["class"]](**params_from_state(saved["params"], None, features))
-        if saved["d"] is not None:
-            bandit._ready(saved["d"])
-            bandit._restore(saved["state"])
-        bandit._rng.bit_generator.state = saved["rng"]
-        bandit.n_rounds_ = saved["rounds"]
+        saved = checked(state, SAVED, where="the state of a bandit")
+        kind = class_of(saved["class"], cls)
+        bandit: Self = kind(**params_from_state(kind, saved["params"], None, features))
+        if saved["learnt"] is not None:
+            bandit._resume(saved["learnt"])
+        bandit._rng.bit_generator.state = generator_state(saved["rng"])
         return bandit
+
+    def _resume(self, learnt: dict[str, Any]) -> None:
+        """Become what learnt the `learnt` of a state."""
+        d = learnt["d"]
+        check_dimension(d, learnt["state"])
+        state = checked(learnt["state"], self._form(d), {"d": d}, "what was learnt")
+        self._ready(d)
+        self._restore(state)
+        self.n_rounds_ = learnt["rounds"]
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -148,6 +159,10 @@ class LinearBandit(ABC):
         if self._d is None:
             self._start(d)
             self._d = d
+
+    def _foreign(self) -> bool:
+        """Whether code of others is run."""
+        return False
 
     def _need_arms(self) -> None:
         if self._d is None:
@@ -174,10 +189,9 @@ class LinearBandit(ABC):
         """All that `_start` does not make anew, in copies. The generator is not part of it."""
 
     @abstractmethod
+    def _form(self, d: int) -> Form:
+        """What `_state` has to be for arms of `d` features, before `_start`."""
+
+    @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
-        """The inverse of `_state`, after `_start`."""
-
-
-def _concrete(cls: type[LinearBandit]) -> list[type[Any]]:
-    """`cls` and all classes below it."""
-    return [cls, *(c for child in cls.__subclasses__() for c in _concrete(child))]
+        """The inverse of `_state`, after `_start`, for a state of `_form`."""

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from bkbopt._support.checks import check_number
+from bkbopt.errors import ArgumentError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
 __all__ = ["NewtonLearner"]
 
+LARGEST_BOUND = 1e100
 _BLOCK = 256
 
 
@@ -37,8 +39,10 @@ class NewtonLearner(OnlineLearner):
     alpha: float = 1.0
     eta: float | None = None
 
-    def _start(self, d: int) -> None:
+    def _check(self, d: int) -> None:
         self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
+        if not 1.0 / LARGEST_BOUND <= self._C <= LARGEST_BOUND:
+            raise ArgumentError(f"C: expected a bound from 1e-100 to 1e100, whose square is a number, got {self.C!r}.")
         self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
         self._sigma = self._loss.curvature(self._C)
         if self.eta is not None:

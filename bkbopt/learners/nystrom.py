@@ -17,6 +17,7 @@ from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.ridge import Ridge
+from bkbopt.learners.states import Floats, Form
 
 __all__ = ["GrowingNystrom", "grown_root"]
 
@@ -127,9 +128,14 @@ class GrowingNystrom:
             "kors": self.kors.state_dict(),
         }
 
+    def form(self) -> Form:
+        """What `state_dict` has to be."""
+        rows = {"X": Floats(("t", "d")), "y": Floats(("t",)), "Z": Floats(("t", "r"))}
+        return Form({"S": Floats(("m", "d")), "W": Floats(("m", "r")), **rows, "kors": self.kors.form()})
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The inverse of `state_dict`."""
         for grown, name in ((self.S, "S"), (self.X, "X"), (self.y, "y")):
             grown.append(state[name])
-        self.W, self._Z = np.array(state["W"]), np.array(state["Z"])
+        self.W, self._Z = state["W"], state["Z"]
         self.kors.load_state_dict(state["kors"])

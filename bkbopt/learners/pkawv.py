@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_count, check_number, check_size
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.features.taylor import Taylor
@@ -31,6 +31,7 @@ from bkbopt.learners.losses import Array
 from bkbopt.learners.nystrom import GrowingNystrom
 from bkbopt.learners.ridge import Ridge, one_thread
 from bkbopt.learners.rows import as_rows
+from bkbopt.learners.states import Form, Number, Part
 from bkbopt.posterior.features.base import FeatureMap
 from bkbopt.posterior.features.nystrom import Nystrom
 
@@ -89,19 +90,21 @@ class PKAWV(OnlineLearner):
     squared_weights: bool = False
     seed: int | None = 0
 
-    def _start(self, d: int) -> None:
+    def _check(self, d: int) -> None:
         self._lam = check_number("lam", self.lam, 0.0, "a positive finite ridge", strict=True)
-        limit = check_count("max_features", self.max_features)
+        limit = check_size("max_features", self.max_features)
         self._map: FeatureMap | None = None
         self._growing: GrowingNystrom | None = None
         self._forward = bool(self.forward)
-        self._square, self._largest = 0.0, 0.0
         if isinstance(self.features, str) and self.features == "nystrom":
             mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
             kors = KORS(mu, self.beta, self.eps, limit, bool(self.squared_weights))
             self._growing = GrowingNystrom(self._gram, d, kors)
         else:
             self._map = _feature_map(self, self._gram, d, limit)
+
+    def _start(self, d: int) -> None:
+        self._square, self._largest = 0.0, 0.0
         self._ridge = Ridge(self._lam, 0 if self._map is None else self._map.size)
 
     @property
@@ -168,8 +171,8 @@ class PKAWV(OnlineLearner):
             return Hypothesis(self._map.S.numpy().copy(), self._map.W.numpy() @ self._ridge.w)
         return super().hypothesis()
 
-    def _may_fail(self) -> bool:
-        return super()._may_fail() or isinstance(self._own.features, FeatureMap)
+    def _foreign(self) -> bool:
+        return super()._foreign() or isinstance(self._own.features, FeatureMap)
 
     def _features(self, X: Array) -> Array:
         if self._growing is not None:
@@ -207,6 +210,14 @@ class PKAWV(OnlineLearner):
             "square": self._square,
             "largest": self._largest,
         }
+
+    def _form(self) -> Form:
+        sums: dict[str, Part] = {"square": Number(0.0), "largest": Number(0.0)}
+        if self._growing is not None:
+            return Form({"ridge": Ridge(self._lam).form(), "growing": self._growing.form(), **sums})
+        assert self._map is not None
+        r = self._map.size
+        return Form({"ridge": Ridge(self._lam).form(), "growing": None, **sums}, {"r": r}, {"r": r})
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._ridge.load_state_dict(state["ridge"])

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_number, check_size
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.newton import NewtonLearner
 from bkbopt.learners.nystrom import grown_root
+from bkbopt.learners.states import Floats, Form, Size
 
 __all__ = ["ProsNKONS"]
 
@@ -67,12 +68,14 @@ class ProsNKONS(NewtonLearner):
 
     n_restarts_ = 0
 
-    def _start(self, d: int) -> None:
-        super()._start(d)
+    def _check(self, d: int) -> None:
+        super()._check(d)
         gamma = check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
-        limit = None if self.max_dictionary is None else check_count("max_dictionary", self.max_dictionary)
+        limit = None if self.max_dictionary is None else check_size("max_dictionary", self.max_dictionary)
         self._kors = KORS(gamma, self.beta, self.eps, limit, bool(self.squared_weights))
         self._restart = bool(self.restart)
+
+    def _start(self, d: int) -> None:
         self._S, self._W, self._t = GrowingRows(d), np.zeros((0, 0)), 0
         self._A, self._u = np.zeros((0, 0)), np.zeros(0)
         self.n_restarts_ = 0
@@ -140,8 +143,13 @@ class ProsNKONS(NewtonLearner):
             "rounds": self._t,
         }
 
+    def _form(self) -> Form:
+        root = {"S": Floats(("m", "d")), "W": Floats(("m", "r"))}
+        newton = {"A": Floats(("r", "r")), "u": Floats(("r",))}
+        return Form({"kors": self._kors.form(), **root, **newton, "restarts": Size("m"), "rounds": Size("t")})
+
     def _restore(self, state: dict[str, Any]) -> None:
         self._kors.load_state_dict(state["kors"])
         self._S.append(state["S"])
-        self._W, self._A, self._u = (np.array(state[name]) for name in ("W", "A", "u"))
+        self._W, self._A, self._u = state["W"], state["A"], state["u"]
         self.n_restarts_, self._t = state["restarts"], state["rounds"]

@@ -23,6 +23,7 @@ from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows, lower_factor, lower_solve
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Number
 
 __all__ = ["KernelAWV", "OnlineKRR"]
 
@@ -55,8 +56,10 @@ class OnlineKRR(OnlineLearner):
     lam: float = 1.0
     _forward: ClassVar[bool] = False
 
-    def _start(self, d: int) -> None:
+    def _check(self, d: int) -> None:
         self._lam = check_number("lam", self.lam, 0.0, "a positive finite ridge", strict=True)
+
+    def _start(self, d: int) -> None:
         self._X, self._y, self._e, self._square = GrowingRows(d), GrowingRows(), GrowingRows(), 0.0
         self._cholesky = GrowingCholesky()
         self._cache: dict[str, Array] = {}
@@ -140,6 +143,10 @@ class OnlineKRR(OnlineLearner):
             "factor": np.ascontiguousarray(self._cholesky.factor),
             "square": self._square,
         }
+
+    def _form(self) -> Form:
+        rows = {"X": Floats(("t", "d")), "y": Floats(("t",)), "e": Floats(("t",))}
+        return Form({**rows, "factor": Floats(("t", "t"), diagonal=0.0), "square": Number(0.0)})
 
     def _restore(self, state: dict[str, Any]) -> None:
         for grown, name in ((self._X, "X"), (self._y, "y"), (self._e, "e")):

@@ -15,13 +15,13 @@ its leverage h = L_tt^2 - 1 given all rows before it, and its forward prediction
 """
 
 import contextlib
-import copy
 import math
 
 import numpy as np
 
 from bkbopt._support.threads import small_scipy_work
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Number
 
 __all__ = ["Ridge"]
 
@@ -132,10 +132,14 @@ class Ridge:
         """For a state file."""
         return {"A": self.A, "R": self.R, "w": self.w, "b": self.b, "y_squared": self.y_squared}
 
+    def form(self) -> Form:
+        """What `state_dict` has to be, for any number of features r."""
+        matrices = {"w": Floats(("r",)), "b": Floats(("r",)), "A": Floats(("r", "r"))}
+        return Form({**matrices, "R": Floats(("r", "r"), diagonal=0.0), "y_squared": Number(0.0)})
+
     def load_state_dict(self, state: dict[str, object]) -> None:
         """The inverse of `state_dict`."""
-        for name, value in state.items():
-            setattr(self, name, copy.copy(value))
+        vars(self).update(state)
 
 
 def one_thread(n: int, r: int) -> contextlib.AbstractContextManager[None]:

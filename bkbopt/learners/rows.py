@@ -6,20 +6,43 @@
 | y      | (n,)   | targets: finite numbers, or labels                 |
 """
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.interop import warn_of_column
 from bkbopt.learners.losses import Array
 
-__all__ = ["as_labels", "as_numbers", "as_row", "as_rows", "merged_classes", "names_of"]
+__all__ = ["as_labels", "as_numbers", "as_row", "as_rows", "merged_classes", "names_of", "within_floats"]
 
 Names = tuple[str, ...]
+
+
+@contextlib.contextmanager
+def within_floats(foreign: Callable[[], bool]) -> Iterator[None]:
+    """A block that computes with rows and with what was learnt from them.
+
+    Args:
+        foreign: whether code of others runs in it, whose errors are left as they are.
+
+    Raises:
+        ArgumentError: numbers have outgrown floating point: a division by zero, or a matrix that is not finite.
+    """
+    try:
+        yield
+    except (ArithmeticError, np.linalg.LinAlgError, torch.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
+        if foreign():
+            raise
+        raise ArgumentError(
+            f"X, y: expected rows, targets and parameters of sizes that floating point can hold together ({error}); "
+            "scale them, or begin anew."
+        ) from error
 
 
 def names_of(X: object) -> Names | None:

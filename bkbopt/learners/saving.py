@@ -1,12 +1,51 @@
-"""Parameters of learners and bandits in state files."""
+"""What the state files of learners and bandits share: classes, parameters, names and labels, each of them checked."""
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bkbopt.errors import StateFileError
 from bkbopt.learners.features.saving import map_from_state, map_to_state
 from bkbopt.learners.gram import kernel_from_state, kernel_to_state
+from bkbopt.learners.rows import Names, as_labels, merged_classes
+from bkbopt.learners.states import Form, Kept, checked, refused
 
-__all__ = ["params_from_state", "params_to_state"]
+__all__ = [
+    "check_dimension",
+    "class_of",
+    "classes_from_state",
+    "names_from_state",
+    "params_from_state",
+    "params_to_state",
+]
+
+#: Features that are seen by no array of a state (as with Taylor features of degree 0) may be so many.
+_UNSEEN = 1_000_000
+#: Larger whole numbers, which may be seeds, cannot be written out in messages.
+_INT_BITS = 4096
+
+
+def class_of(name: object, base: type[Any]) -> type[Any]:
+    """The class of that name, `base` or below it.
+
+    Raises:
+        StateFileError: there is none.
+    """
+    kinds = {c.__name__: c for c in _concrete(base) if not c.__abstractmethods__}
+    if not isinstance(name, str) or name not in kinds:
+        got = name if isinstance(name, str) else type(name).__name__
+        raise StateFileError(f"path: expected the state of a {base.__name__}, got that of a {got}.")
+    return kinds[name]
+
+
+def _concrete(cls: type[Any]) -> list[type[Any]]:
+    """`cls` and all classes below it."""
+    return [cls, *(c for child in cls.__subclasses__() for c in _concrete(child))]
 
 
 def params_to_state(params: Mapping[str, object]) -> dict[str, object]:
@@ -19,15 +58,71 @@ def params_to_state(params: Mapping[str, object]) -> dict[str, object]:
     return state
 
 
-def params_from_state(state: Mapping[str, Any], kernel: object, features: object) -> dict[str, Any]:
-    """The inverse of `params_to_state`; `kernel` and `features` are the caller's.
+def params_from_state(kind: type[Any], state: object, kernel: object, features: object) -> dict[str, Any]:
+    """The inverse of `params_to_state` for the class `kind`; `kernel` and `features` are the caller's.
+
+    What values they have is checked where those of a caller are; here, that they are of types that those checks know.
 
     Raises:
         ArgumentError: one of them is needed and was not given.
+        StateFileError: other names than those of the class, or a value that no parameter has.
     """
-    params = dict(state)
+    form = Form({f.name: Kept() for f in dataclasses.fields(kind)})
+    params: dict[str, Any] = checked(state, form, where="the parameters")
+    for name, value in params.items():
+        if name not in ("kernel", "features") and not _plain(value):
+            raise refused(f"the parameter {name!r}", "a number, a name or None", type(value).__name__)
     if "kernel" in params:
         params["kernel"] = kernel_from_state(params["kernel"], kernel)
     if isinstance(params.get("features"), dict):
-        params["features"] = map_from_state(params["features"]["map"], features)
+        saved = checked(params["features"], Form({"map": Kept()}), where="the parameter 'features'")
+        params["features"] = map_from_state(saved["map"], features)
     return params
+
+
+def _plain(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "biufU"
+    if isinstance(value, torch.Tensor):
+        return value.ndim == 0 and not value.is_complex()
+    if type(value) is int:
+        return value.bit_length() <= _INT_BITS
+    return value is None or isinstance(value, bool | float | str)
+
+
+def check_dimension(d: int, state: object) -> None:
+    """Refuse a number of features `d` that a state of this size cannot be about, before anything is made for it."""
+    if d > max(_UNSEEN, _numbers(state)):
+        raise refused("the number of features", "as many as the state has numbers for", d)
+
+
+def _numbers(state: object) -> int:
+    """How many numbers the arrays of a tree hold."""
+    if isinstance(state, dict):
+        return sum(_numbers(part) for part in state.values())
+    return math.prod(state.shape) if isinstance(state, np.ndarray | torch.Tensor) else 0
+
+
+def names_from_state(names: object, d: int) -> Names | None:
+    """The names of `d` features, or None where they have none; `StateFileError` where it is neither."""
+    if names is None:
+        return None
+    right = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+    if not isinstance(names, tuple) or not right or len(set(names)) != d or len(names) != d:
+        raise refused("the names of the features", f"{d} different names", repr(names)[:80])
+    return names
+
+
+def classes_from_state(classes: object, negative: int) -> npt.NDArray[Any]:
+    """The labels `(1,)` or `(2,)` in order, the one at `negative` among them.
+
+    Raises:
+        StateFileError: other than one or two labels in order.
+        ArgumentError: what cannot be labels.
+    """
+    if not isinstance(classes, list) or not negative < len(classes) <= 2:
+        raise refused("the classes", "one or two labels", repr(classes)[:80])
+    labels = as_labels(np.array(classes), len(classes))
+    if merged_classes(None, labels).tolist() != classes:
+        raise refused("the classes", "different labels in order", repr(classes)[:80])
+    return labels

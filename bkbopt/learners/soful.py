@@ -17,12 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError
+from bkbopt.learners.growing import GrowingRows, finite
 from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Number
 
 __all__ = ["SOFUL", "FrequentDirections"]
+
+#: Of what is added to a sketch, since squares of singular values are compared.
+LONGEST = 1e140
 
 
 class FrequentDirections:
@@ -32,36 +37,45 @@ class FrequentDirections:
     """
 
     def __init__(self, size: int, d: int) -> None:
-        self.size, self.rho = check_count("size", size), 0.0
-        self._rows, self._n = np.zeros((2 * self.size, d)), 0
+        self.size, self.rho = check_size("size", size), 0.0
+        self._rows = GrowingRows(d)
 
     @property
     def S(self) -> Array:
         """The sketch, at most 2 m - 1 rows."""
-        return self._rows[: self._n]
+        return self._rows.rows
 
     def add(self, x: Array) -> None:
-        """One more row `x (d,)` of the matrix."""
-        self._rows[self._n] = x
-        self._n += 1
-        if self._n == len(self._rows):
-            _, sigma, Vt = np.linalg.svd(self._rows, full_matrices=False)
+        """One more row `x (d,)` of the matrix.
+
+        Raises:
+            ArgumentError: it is so long that squares overflow; nothing is added then.
+        """
+        if not (np.abs(x) <= LONGEST).all():
+            raise ArgumentError(f"x: expected an arm of numbers up to {LONGEST:g}, got {x.tolist()}; scale the arms.")
+        self._rows.append(x[None])
+        if self._rows.n == 2 * self.size:
+            _, sigma, Vt = np.linalg.svd(finite(self.S), full_matrices=False)
             # With no more directions than rows wanted nothing is lost.
             shrunk = float(sigma[self.size] ** 2) if len(sigma) > self.size else 0.0
             kept = np.sqrt(np.maximum(sigma[: self.size] ** 2 - shrunk, 0.0))
-            self._rows[:] = 0.0
-            self._rows[: len(kept)] = kept[:, None] * Vt[: self.size]
+            self.S[:] = 0.0
+            self.S[: len(kept)] = kept[:, None] * Vt[: self.size]
             self.rho += shrunk
-            self._n = self.size
+            self._rows.n = self.size
 
     def state_dict(self) -> dict[str, object]:
         """For a state file, in copies."""
         return {"rows": self.S.copy(), "rho": self.rho}
 
+    def form(self) -> Form:
+        """What `state_dict` has to be, for rows of "d" features."""
+        return Form({"rows": Floats(("n", "d"), -LONGEST, LONGEST), "rho": Number(0.0)}, {"n": 2 * self.size - 1})
+
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The inverse of `state_dict`."""
-        self._n, self.rho = len(state["rows"]), state["rho"]
-        self._rows[: self._n] = state["rows"]
+        """The inverse of `state_dict`, for a new sketch."""
+        self._rows.append(state["rows"])
+        self.rho = state["rho"]
 
 
 @dataclasses.dataclass(eq=False)
@@ -104,7 +118,7 @@ class SOFUL(LinearBandit):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        self.sketch = check_count("sketch", self.sketch)
+        self.sketch = check_size("sketch", self.sketch)
         self.lam = check_number("lam", self.lam, 0.0, "a positive ridge", strict=True)
         self.norm = check_number("norm", self.norm, 0.0, "a bound >= 0")
         self.noise_sd = check_number("noise_sd", self.noise_sd, 0.0, "a standard deviation >= 0")
@@ -124,7 +138,7 @@ class SOFUL(LinearBandit):
     def _spectrum(self) -> tuple[Array, Array]:
         """s `(k,)` and U `(k, d)` of the module's table."""
         if self._factors is None:
-            _, sigma, Vt = np.linalg.svd(self._sketch.S, full_matrices=False)
+            _, sigma, Vt = np.linalg.svd(finite(self._sketch.S), full_matrices=False)
             self._factors = sigma**2, Vt
         return self._factors
 
@@ -168,6 +182,9 @@ class SOFUL(LinearBandit):
     def _state(self) -> dict[str, object]:
         return {"sketch": self._sketch.state_dict(), "b": self._b.copy()}
 
+    def _form(self, d: int) -> Form:
+        return Form({"sketch": FrequentDirections(self.sketch, d).form(), "b": Floats(("d",))})
+
     def _restore(self, state: dict[str, Any]) -> None:
         self._sketch.load_state_dict(state["sketch"])
-        self._b = np.array(state["b"])
+        self._b = state["b"]

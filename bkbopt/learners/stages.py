@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bkbopt._support.checks import check_count
+from bkbopt._support.checks import check_size
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.learners.budgeted import check_step
-from bkbopt.learners.expansion import ExpansionLearner, new_support
+from bkbopt.learners.expansion import ExpansionLearner, check_step, new_support
 from bkbopt.learners.features.sketched import SketchedFeatures
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Count, Floats, Form, Maybe
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
@@ -52,20 +52,20 @@ class TwoStageLearner(ExpansionLearner):
     rank: int | None = None
     step: float = 0.2
 
-    def _check(self) -> None:
-        check_count("budget", self.budget)
+    def _check(self, d: int) -> None:
+        check_size("budget", self.budget)
         check_step(self.step)
-        if self.rank is not None and check_count("rank", self.rank) > self._most_features():
+        if self.rank is not None and check_size("rank", self.rank) > self._most_features():
             raise ArgumentError(f"rank: expected at most {self._most_features()} features, got {self.rank}.")
 
     def _most_features(self) -> int:
-        return self._room()
+        return self._most()
 
     def _features(self) -> int:
         wanted = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
         return min(wanted, self._most_features())
 
-    def _room(self) -> int:
+    def _most(self) -> int:
         return int(self._own.budget)
 
     def _start(self, d: int) -> None:
@@ -86,18 +86,29 @@ class TwoStageLearner(ExpansionLearner):
         """Learn the rows from `start` on."""
 
     def _rounds(self, block: "Block", p: Array) -> None:
+        t = self._first_stage(block, p) if self.switched_at_ is None else 0
+        if t < len(block.X):
+            self._second_stage(block, t, p)
+
+    def _first_stage(self, block: "Block", p: Array) -> int:
+        """Learn rows until the block ends or the terms are all there: the next row."""
         from bkbopt.learners._loops_budgeted import kogd
 
-        t = 0
-        if self.switched_at_ is None:
-            room, loss, step = self._room(), self._loss.code, float(self._own.step)
-            t = kogd(block, self._support, self._t, 0, loss, step, 0.0, 0, room, p)
-            if self.dictionary_size_ == room:
+        t, loss, step = 0, self._loss.code, float(self._own.step)
+        while True:
+            t = kogd(block, self._support, self._t, t, loss, step, 0.0, 0, len(self._support.weights), p)
+            if self.dictionary_size_ == self._most():
                 chosen = self._switch(self.support_, self._weights())
                 self._keep(chosen)
                 self.switched_at_ = self._t + t
-        if t < len(block.X):
-            self._second_stage(block, t, p)
+                return t
+            if t == len(block.X):
+                return t
+            self._grow()
+
+    def _may_fail(self, n: int) -> bool:
+        # The switch factors matrices, which fails where numbers have outgrown floating point.
+        return super()._may_fail(n) or (self.switched_at_ is None and self.dictionary_size_ + n >= self._most())
 
     def _keep(self, chosen: Ints) -> None:
         """Keep these terms of the support as landmarks."""
@@ -145,11 +156,26 @@ class TwoStageLearner(ExpansionLearner):
         return SketchedFeatures(self._gram.kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
 
     def _state(self) -> dict[str, object]:
-        own = {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}
-        return {**super()._state(), **own}
+        return {**super()._state(), "second": None if self.switched_at_ is None else self._second()}
+
+    def _second(self) -> dict[str, object]:
+        """What the second stage adds to the state."""
+        return {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}
+
+    def _form(self) -> Form:
+        return super()._form().extended({"second": Maybe(self._second_form())})
+
+    def _second_form(self) -> Form:
+        """What `_second` has to be; "n" is the number of landmarks."""
+        parts = {"M": Floats(("k", "n")), "w": Floats(("k",)), "switched_at": Count(1, "t")}
+        return Form(parts, {"k": self._features()})
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
-        self._M, self._w, self.switched_at_ = state["M"], state["w"], state["switched_at"]
-        if self.switched_at_ is not None:
+        if state["second"] is not None:
+            self._restore_second(state["second"])
             self._keep(np.arange(self._M.shape[1]))
+
+    def _restore_second(self, second: dict[str, Any]) -> None:
+        """The inverse of `_second`."""
+        self._M, self._w, self.switched_at_ = second["M"], second["w"], second["switched_at"]

@@ -141,7 +141,7 @@ def test_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateFileError, match="expected a saved state of kind 'learner', got one of kind 'bandit'"):
         OnlineLearner.load(tmp_path / "bandit")
     storage.save(tmp_path / "bandit", {"class": "SOFUL", "params": {}}, kind="bandit")
-    with pytest.raises(StateFileError, match="expected the state of a bandit, got a file whose state does not fit"):
+    with pytest.raises(StateFileError, match="expected the state of a bandit to be a dict of class, params"):
         LinearBandit.load(tmp_path / "bandit")
 
 

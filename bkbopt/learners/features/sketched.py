@@ -27,6 +27,10 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
+from bkbopt.learners.growing import finite
+from bkbopt.learners.states import Floats as FloatArray
+from bkbopt.learners.states import Form
+from bkbopt.learners.states import Ints as IntArray
 
 __all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "TruncatedSVD", "sketch_map"]
 
@@ -34,6 +38,8 @@ Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 #: Relative size below which a direction counts as one that is already there.
 NEGLIGIBLE = 1e-10
+#: Beyond that a matrix cannot be factored without overflow.
+_HUGE = 1e100
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,15 @@ class Sketches:
         sampled = np.sort(rng.choice(t, s_m, replace=False))
         half = _times(columns, signs, s_p, K)
         return cls(columns, signs, sampled, _times(columns, signs, s_p, half.T), half[:, sampled])
+
+    @staticmethod
+    def form(s_p: int, blocks: int) -> Form:
+        """What a saved sketch of "q" points of which "n" are sampled has to be."""
+        rows = {"columns": IntArray(("q", blocks), s_p), "signs": FloatArray(("q", blocks), -1.0, 1.0)}
+        # In the order of fancy indexing.
+        Phi_pm = FloatArray((s_p, "n"), -_HUGE, _HUGE, any_order=True)
+        Phi_pp = FloatArray((s_p, s_p), -_HUGE, _HUGE)
+        return Form({**rows, "sampled": IntArray(("n",), "q"), "Phi_pp": Phi_pp, "Phi_pm": Phi_pm})
 
     def insert(self, psi: Array, kappa: float, rng: np.random.Generator) -> tuple["Sketches", Array, Array]:
         """The sketches with one more point, and the s and v of the module's table `(s_p,)`.
@@ -116,10 +131,15 @@ class Eigenpairs:
     E: Array
     e: Array
 
+    @staticmethod
+    def form(s: int, k: int) -> Form:
+        """What saved pairs have to be."""
+        return Form({"E": FloatArray((s, k), -2.0, 2.0), "e": FloatArray((k,), 0.0, _HUGE)})
+
     @classmethod
     def of(cls, Phi_pp: Array, k: int) -> "Eigenpairs":
         """From scratch, O(s_p^3)."""
-        e, E = np.linalg.eigh(0.5 * (Phi_pp + Phi_pp.T))
+        e, E = np.linalg.eigh(finite(0.5 * (Phi_pp + Phi_pp.T)))
         # Contiguous, as a state file gives it back: products of other layouts round differently.
         return cls(np.ascontiguousarray(E[:, : -k - 1 : -1]), np.maximum(e[: -k - 1 : -1], 0.0))
 
@@ -152,10 +172,16 @@ class TruncatedSVD:
     sigma: Array
     V: Array
 
+    @staticmethod
+    def form(s: int, k: int) -> Form:
+        """What saved factors have to be."""
+        vectors = FloatArray((s, k), -2.0, 2.0)
+        return Form({"U": vectors, "sigma": FloatArray((k,), 0.0, _HUGE), "V": vectors})
+
     @classmethod
     def of(cls, Phi: Array, k: int) -> "TruncatedSVD":
         """From scratch."""
-        U, sigma, Vt = np.linalg.svd(Phi, full_matrices=False)
+        U, sigma, Vt = np.linalg.svd(finite(Phi), full_matrices=False)
         return cls(np.ascontiguousarray(U[:, :k]), sigma[:k], np.ascontiguousarray(Vt[:k].T))
 
     def change(self, left: Array, right: Array) -> "TruncatedSVD":
@@ -187,7 +213,7 @@ def _new_directions(U: Array, D: Array) -> Array:
     The factors of an update often have more columns than directions: a plain QR would make up the rest.
     """
     rest = D - U @ (U.T @ D)
-    P, size, _ = np.linalg.svd(rest, full_matrices=False)
+    P, size, _ = np.linalg.svd(finite(rest), full_matrices=False)
     P = P[:, size > NEGLIGIBLE * max(float(np.linalg.norm(D)), np.finfo(float).tiny)]
     # Once more: the first subtraction leaves rounding of the size of D, which is much where `rest` is small.
     Q: Array = np.linalg.qr(P - U @ (U.T @ P))[0]
@@ -196,7 +222,7 @@ def _new_directions(U: Array, D: Array) -> Array:
 
 def sketch_map(Phi_pm: Array, root: Array) -> Array:
     """M = Phi_pm^+ root `(s_m, k)`, equation 5."""
-    return np.linalg.pinv(Phi_pm, rcond=NEGLIGIBLE) @ root
+    return np.linalg.pinv(finite(Phi_pm), rcond=NEGLIGIBLE) @ root
 
 
 @dataclass(frozen=True)
