@@ -96,7 +96,7 @@ def from_json(text: str) -> Any:
         ValueError: not JSON, or too deeply nested.
     """
     try:
-        return json.loads(text, parse_constant=_refused, object_hook=_without_words)
+        return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -108,6 +108,10 @@ def _refused(word: str) -> float:
 def _without_words(found: dict[str, Any]) -> Any:
     word = found.get("float")
     return float(word) if len(found) == 1 and word in ("nan", "inf", "-inf") else found
+
+
+#: Made once: `json.loads` with hooks makes one for each call, which takes as long as a row.
+_DECODER = json.JSONDecoder(parse_constant=_refused, object_hook=_without_words)
 
 
 def checksum(cells: Row) -> int:
