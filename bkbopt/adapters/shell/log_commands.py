@@ -54,7 +54,7 @@ def show(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _summary(file: LogFile) -> Row:
-    """Counts, ids and the last ask; of the trials only what that takes is understood, a tenth of the work."""
+    """Counts, ids and the last ask; the rest of a row is checked, but not read."""
     ids: dict[str, list[int]] = {state: [] for state in (COMPLETE, RUNNING, WAITING, FAIL)}
     n_feasible, last = 0, ("", -1)
     with file.fits():

@@ -13,7 +13,7 @@ import bkbopt as bo
 from tests.adapters.shell.calls import ROOT
 
 
-@pytest.mark.slow  # nine processes, each of which starts torch
+@pytest.mark.slow  # four processes that start torch
 def test_the_shell_example_runs_and_goes_on_where_it_was(tmp_path: Path) -> None:
     if shutil.which("awk") is None or shutil.which("sh") is None:
         pytest.skip("needs sh and awk")
@@ -33,10 +33,11 @@ def test_the_shell_example_runs_and_goes_on_where_it_was(tmp_path: Path) -> None
             check=False,
         )
         assert done.returncode == 0, done.stderr
-    *_, best, plot = done.stdout.splitlines()
-    assert json.loads(best)["params"]["head"] == 60
-    assert json.loads(plot)["kind"] == "overview"
-    assert len(bo.Optimizer.load(tmp_path / "out" / "pump.bkb").trials) == 3
+    best, table, plot = map(json.loads, done.stdout.splitlines())
+    assert best["params"]["head"] == 60
+    assert table["trials"] == len((tmp_path / "out" / "pump.csv").read_text().splitlines()) - 1 == 3
+    assert plot["kind"] == "overview"
+    assert len(bo.Optimizer.load(tmp_path / "out" / "pump.db").trials) == 3
     assert (tmp_path / "out" / "pump.png").stat().st_size > 0
 
 
@@ -46,9 +47,10 @@ def test_the_shell_example_s_pump_prints_one_number_and_fails_where_it_bursts() 
 
     def pump(speed: float, impeller: int) -> subprocess.CompletedProcess[str]:
         params = {"speed": speed, "impeller": impeller, "stages": 3, "blades": "curved", "head": 60}
+        given = [word for name, value in params.items() for word in ("-v", f"{name}={value}")]
         return subprocess.run(
-            ["awk", "-v", "seed=1", "-f", str(ROOT / "examples" / "shell" / "pump.awk")],
-            input=json.dumps({"id": 0, "params": params}) + "\n",
+            ["awk", *given, "-f", str(ROOT / "examples" / "shell" / "pump.awk")],
+            env={**os.environ, "BKBOPT_TRIAL": "1"},
             capture_output=True,
             text=True,
             timeout=60,
@@ -57,4 +59,5 @@ def test_the_shell_example_s_pump_prints_one_number_and_fails_where_it_bursts() 
 
     assert 0.0 < float(pump(2500.0, 140).stdout) < 10.0
     assert float(pump(2500.0, 140).stdout) < float(pump(900.0, 100).stdout)
-    assert (pump(4000.0, 240).returncode, pump(4000.0, 240).stdout) == (3, "")
+    burst = pump(4000.0, 240)
+    assert (burst.returncode, burst.stdout, burst.stderr) == (3, "", "the impeller bursts\n")

@@ -1,10 +1,12 @@
 """Commands that need no model do what the optimizer does, and import neither torch nor NumPy."""
 
+import contextlib
 import csv
 import io
 import json
 import os
 import signal
+import sqlite3
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -13,8 +15,10 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.adapters import shell as cli
+from bkbopt.adapters.shell import writing
 from bkbopt.adapters.shell.progress import Progress
 from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.trials import Outcome
 from tests.adapters.shell.calls import call, process, refused, text_of, value
 
 pty = pytest.importorskip("pty", reason="the terminals of these tests are those of POSIX")
@@ -81,6 +85,27 @@ def test_a_learner_takes_no_noise_from_the_shell_either(tmp_path: Path, capsys: 
     message = "std: expected none with an online learner"
     assert message in refused(capsys, "tell", tmp_path / "log", 0, 1.0, "--std", 0.1)
     call(capsys, "tell", tmp_path / "log", 0, 1.0)
+
+
+def test_a_flipped_bit_is_found_by_every_command_that_reads_the_row(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "ask", state, "-n", 2)
+    call(capsys, "tell", state, 0, 0.25)
+    with contextlib.closing(sqlite3.connect(state)) as connection, connection:
+        connection.execute("UPDATE log SET objectives = '[0.75]' WHERE id = 0")
+    for command in (("show",), ("show", "--trials"), ("watch", "--once"), ("export", "-"), ("tell", "0", "1")):
+        assert "a row whose checksum is another" in refused(capsys, command[0], state, *command[1:])
+    call(capsys, "tell", state, 1, 0.5)
+
+
+def test_a_trial_of_a_space_that_is_newer_than_the_open_file_is_told(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, storage=tmp_path / "log")
+    file = LogFile(tmp_path / "log")
+    opt.set_space({"x": (0.0, 2.0)})
+    opt.ask()
+    assert writing.finish(file, 0, Outcome((1.0,)), "tell").value == 1.0
+    assert opt.trials[0].value == 1.0
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
