@@ -176,7 +176,7 @@ SHELL = (
         "adapters/shell/writing.py",
         "if seconds_silent(e, now) >= older_than]",
         "if seconds_silent(e, now) >= 0.0]",
-        RUNS,
+        LOG_COMMANDS,
     ),
     Fault(
         "what is not feasible is the best so far",
@@ -197,7 +197,7 @@ SHELL = (
         "adapters/shell/jobs.py",
         "os.killpg(process.pid, number)",
         "os.kill(process.pid, number)",
-        RUNS,
+        ("adapters/shell/test_jobs.py",),
     ),
     Fault(
         "a trial that is repeated counts twice",
@@ -211,6 +211,16 @@ SHELL = (
         "adapters/shell/run.py",
         "lose(self._log, list(self.jobs), enqueue=True)",
         "lose(self._log, list(self.jobs))",
+        RUNS,
+    ),
+    Fault(
+        "two runs count at the same time",
+        "adapters/shell/run.py",
+        """            self.progress.update()
+            count = self._n_wanted()
+""",
+        """            count = self._n_wanted()
+""",
         RUNS,
     ),
     Fault(

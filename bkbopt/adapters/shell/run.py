@@ -11,12 +11,15 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bkbopt._support.locks import locked
+from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell.jobs import GRACE, Command, Job
 from bkbopt.adapters.shell.model_commands import best_rows
 from bkbopt.adapters.shell.progress import Progress
@@ -114,9 +117,8 @@ class _Loop:
         if self._is_stopped:
             return False
         self._recover()
-        count = self._n_wanted()
-        if count > 0:
-            self._start(count, threads)
+        if self._n_wanted() > 0:
+            self._start(threads)
         return bool(self.jobs) or not (self._is_exhausted or self._is_complete())
 
     def _n_made(self) -> int:
@@ -134,12 +136,16 @@ class _Loop:
         alive = sum(entry.seen_at is not None for entry in self.progress.running.values())
         return min(free, self.settings.trials - self._n_made() - alive)
 
-    def _start(self, count: int, threads: ThreadPoolExecutor) -> None:
-        try:
-            trials = self.opt.ask(count, heartbeat=True)
-        except SpaceExhaustedError:
-            self._is_exhausted = True
-            return
+    def _start(self, threads: ThreadPoolExecutor) -> None:
+        """Ask as many as are wanted, and start them; two runs that count at the same time would ask too many."""
+        with locked(f"{self.opt.storage}.run", PATIENCE):
+            self.progress.update()
+            count = self._n_wanted()
+            try:
+                trials = self.opt.ask(count, heartbeat=True) if count > 0 else []
+            except SpaceExhaustedError:
+                self._is_exhausted = True
+                return
         self.jobs.update((trial.id, None) for trial in trials)
         for trial in trials:
             if not self._is_stopped:
@@ -184,16 +190,17 @@ class _Loop:
         with self._lock:
             self.given_up.update(self.jobs)
         jobs = [job for job in self.jobs.values() if job is not None]
+        deadline = time.monotonic() + GRACE
         try:
             for job in jobs:
                 job.ask_to_end()
             for job in jobs:
-                job.end(GRACE)
-        finally:
+                job.end(max(deadline - time.monotonic(), 0.0))
+        finally:  # a second signal does without the grace
             for job in jobs:
                 job.end(0.0)
-        with self._lock:
-            lose(self._log, list(self.jobs), enqueue=True)
+            with self._lock:
+                lose(self._log, list(self.jobs), enqueue=True)
 
     # -- other threads -----------------------------------------------------------------------------------------------
 

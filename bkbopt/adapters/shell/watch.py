@@ -38,5 +38,5 @@ def watch(args: argparse.Namespace) -> Iterator[Row]:
 
 def _fitted(line: str) -> str:
     """A line as wide as the terminal, less the last column, where some of them begin a new line."""
-    width = max(os.get_terminal_size(sys.stdout.fileno()).columns - 1, 20)
+    width = (os.get_terminal_size(sys.stdout.fileno()).columns or 80) - 1  # some do not know how wide they are
     return line[:width].ljust(width)

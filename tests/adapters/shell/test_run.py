@@ -75,6 +75,9 @@ def ended(run: subprocess.Popen[str]) -> tuple[int, str, str]:
     return run.returncode, out, err
 
 
+fcntl = pytest.importorskip("fcntl", reason="the locks and signals of these tests are those of POSIX")
+
+
 # -- to the end --------------------------------------------------------------------------------------------------------
 
 
@@ -204,6 +207,18 @@ def test_a_signal_ends_the_commands_and_queues_their_points(number: signal.Signa
     assert [trial.params for trial in done[2:4]] == [trial.params for trial in lost[:2]]
 
 
+def test_a_second_signal_does_without_the_grace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "box.py").write_text("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + BOX)
+    run = held(folder, "--trials", 2, "--jobs", 2, count=2)
+    run.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.wait(timeout=1.0)
+    run.send_signal(signal.SIGINT)
+    assert ended(run) == (130, "", "bkbopt: error: interrupted\n")
+    assert all(map(has_ended, pids(folder)))
+    assert states(folder) == ["FAIL", "FAIL", "WAITING", "WAITING"]
+
+
 def test_after_kill_9_the_same_command_makes_what_is_missing(folder: Path) -> None:
     bo.Optimizer(
         cli.read_space(folder / "space.toml")[0], seed=0, n_startup_trials=4, storage=folder / "space.db"
@@ -235,6 +250,16 @@ def test_trials_of_a_living_run_are_left_alone_and_counted(folder: Path) -> None
     assert [(status, err) for status, _, err in results] == [(0, "")] * 2
     assert states(folder) == ["COMPLETE"] * 4
     assert len(calls(folder)) == 4
+
+
+def test_a_run_counts_again_when_it_is_its_turn_to_ask(folder: Path) -> None:
+    with open(folder / "space.db.run.lock", "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # both runs have seen that two trials are wanted, and wait
+        runs = [process(*arguments(folder, "--trials", 2, "--jobs", 2), code=QUICK) for _ in range(2)]
+        with pytest.raises(subprocess.TimeoutExpired):
+            runs[0].wait(timeout=6.0)
+    assert [ended(run)[0] for run in runs] == [0, 0]
+    assert states(folder) == ["COMPLETE"] * 2
 
 
 def test_trials_that_people_asked_are_not_taken_for_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
