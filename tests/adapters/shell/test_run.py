@@ -39,7 +39,7 @@ print((x - 0.3) ** 2 + (float(y) if y else 0.1))
 QUICK = """
 import sys
 from bkbopt.adapters.shell import main, run
-run.BEAT, run.SILENCE, run.POLL = 0.2, 2.0, 0.1
+run.BEAT, run.SILENCE, run.POLL = 0.2, 4.0, 0.1
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -244,7 +244,7 @@ def test_trials_of_a_living_run_are_left_alone_and_counted(folder: Path) -> None
     second = process(*arguments(folder, "--trials", 4, "--jobs", 3), code=QUICK)
     wait_until(lambda: len(calls(folder)) == 4)
     with pytest.raises(subprocess.TimeoutExpired):
-        second.wait(timeout=4.0)  # twice the silence after which a trial is lost
+        second.wait(timeout=6.0)  # more than the silence after which a trial is lost
     (folder / "go").touch()
     results = [ended(run) for run in (first, second)]
     assert [(status, err) for status, _, err in results] == [(0, "")] * 2
