@@ -224,35 +224,96 @@ OPTUNA = (
     ),
 )
 
-SHELLS = ("adapters/test_shell.py",)
+COMMANDS = ("adapters/shell/test_commands.py", "adapters/shell/test_refusals.py")
+LOG_COMMANDS = ("adapters/shell/test_log_commands.py",)
+RUNS = ("adapters/shell/test_run.py",)
 
 SHELL = (
-    Fault(
-        "commands do not wait for each other",
-        "adapters/shell/commands.py",
-        "    with locked(args.state, args.wait):\n        opt = Optimizer.load(args.state)",
-        "    with contextlib.nullcontext():\n        opt = Optimizer.load(args.state)",
-        SHELLS,
-    ),
     Fault(
         "the last of two values of a constraint counts",
         "adapters/shell/commands.py",
         "    if len(limits) < len(args.constraint):",
         "    if False:",
-        SHELLS,
+        COMMANDS,
     ),
     Fault(
         "a negative number is an option",
         "adapters/shell/commands.py",
         'return f" {argument}" if argument.startswith("-") else argument',
         "return argument",
-        SHELLS,
+        COMMANDS,
     ),
     Fault(
         "a parameter takes any key",
         "adapters/shell/space_file.py",
         "if not needed <= set(fields) <= needed | besides:",
         "if not needed <= set(fields):",
-        SHELLS,
+        COMMANDS,
+    ),
+    Fault(
+        "a trial is told twice from the shell",
+        "adapters/shell/writing.py",
+        "check_running(entry, number, n_trials, call).finished(",
+        "entry.finished(",
+        LOG_COMMANDS,
+    ),
+    Fault(
+        "a trial is recovered that is not silent",
+        "adapters/shell/writing.py",
+        "if seconds_silent(e, now) >= older_than]",
+        "if seconds_silent(e, now) >= 0.0]",
+        LOG_COMMANDS,
+    ),
+    Fault(
+        "what is not feasible is the best so far",
+        "adapters/shell/progress.py",
+        "if not trial.values or not trial.is_feasible:",
+        "if not trial.values:",
+        LOG_COMMANDS,
+    ),
+    Fault(
+        "a command that fails gives a value",
+        "adapters/shell/jobs.py",
+        "            if status:\n",
+        "            if status is None:\n",
+        RUNS,
+    ),
+    Fault(
+        "the children of a command outlive it",
+        "adapters/shell/jobs.py",
+        "os.killpg(process.pid, number)",
+        "os.kill(process.pid, number)",
+        ("adapters/shell/test_jobs.py",),
+    ),
+    Fault(
+        "a trial that is repeated counts twice",
+        "adapters/shell/run.py",
+        "return self.progress.n_finished - self.progress.n_repeated",
+        "return self.progress.n_finished",
+        RUNS,
+    ),
+    Fault(
+        "an interrupted run forgets its points",
+        "adapters/shell/run.py",
+        "lose(self._log, list(self.jobs), enqueue=True)",
+        "lose(self._log, list(self.jobs))",
+        RUNS,
+    ),
+    Fault(
+        "two runs count at the same time",
+        "adapters/shell/run.py",
+        """            self.progress.update()
+            count = self._n_wanted()
+""",
+        """            count = self._n_wanted()
+""",
+        RUNS,
+    ),
+    Fault(
+        "a run takes no notice of others on its log",
+        "adapters/shell/run.py",
+        "self.settings.trials - self._n_made() - alive",
+        "self.settings.trials - self._n_made() - len(self.jobs)",
+        RUNS,
     ),
 )

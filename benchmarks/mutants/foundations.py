@@ -76,10 +76,14 @@ SUPPORT = (
         FILES,
     ),
     Fault(
-        "a file is not on the disk before it is renamed", "_support/files.py", "os.fsync(file.fileno())", "pass", FILES
+        "a file is not on the disk before it is renamed",
+        "_support/replacing.py",
+        "os.fsync(file.fileno())",
+        "pass",
+        FILES,
     ),
-    Fault("a saved file loses its permissions", "_support/files.py", "os.chmod(temporary, mode)", "pass", FILES),
-    Fault("a failed save leaves its temporary file", "_support/files.py", "os.unlink(temporary)", "pass", FILES),
+    Fault("a saved file loses its permissions", "_support/replacing.py", "os.chmod(temporary, mode)", "pass", FILES),
+    Fault("a failed save leaves its temporary file", "_support/replacing.py", "os.unlink(temporary)", "pass", FILES),
     Fault(
         "the caller's threads are not given back",
         "_support/threads.py",

@@ -22,17 +22,14 @@ All other floats are plain JSON numbers: Python writes the shortest digits that 
 state always gives the same bytes.
 """
 
-import errno
 import io
 import json
 import math
 import os
-import secrets
-import stat
 import struct
 import tokenize
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from importlib import metadata
 from typing import IO, Any, TypeVar
@@ -40,6 +37,7 @@ from typing import IO, Any, TypeVar
 import numpy as np
 import torch
 
+from bkbopt._support.replacing import replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 
 __all__ = ["FORMAT_VERSION", "load", "save", "write_bytes"]
@@ -107,7 +105,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, object], *, kind: str
         "state": _encode(state, (), arrays),
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
-    _replace_atomically(path, lambda file: _write_archive(file, text, arrays))
+    replace_atomically(path, lambda file: _write_archive(file, text, arrays))
 
 
 def load(path: str | os.PathLike[str], *, kind: str) -> dict[str, object]:
@@ -149,7 +147,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     def write(file: IO[bytes]) -> None:
         file.write(content)
 
-    _replace_atomically(path, write)
+    replace_atomically(path, write)
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------
@@ -362,47 +360,3 @@ def _write_archive(file: IO[bytes], text: bytes, arrays: list[np.ndarray[Any, An
         for i, array in enumerate(arrays):
             with archive.open(zipfile.ZipInfo(_array_member(i)), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-def _replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
-    """Let `write` fill a new file beside `path` and rename it over `path` once it is safely on the disk."""
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", folder)
-    mode = _mode_of_existing(target)
-    temporary = os.path.join(folder, f".bkbopt-{secrets.token_hex(8)}.tmp")
-    try:
-        # "x" makes the file by the umask, which the tempfile module would not.
-        with open(temporary, "xb") as file:
-            if mode is not None:
-                os.chmod(temporary, mode)
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    finally:
-        if os.path.lexists(temporary):  # gone after the rename
-            os.unlink(temporary)
-    _sync_folder(folder)
-
-
-def _mode_of_existing(target: str) -> int | None:
-    try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):
-        raise ArgumentError(f"path: expected a regular file or a new name, got {target!r}; give the name of a file.")
-    return stat.S_IMODE(mode)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the rename itself durable. Only POSIX systems open folders."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -212,17 +212,25 @@ class LogFile:
             StateFileError: what is read is damaged.
             StorageError: the system refuses.
         """
+        rows = self.rows(since)
+        return self._decoded(rows), rows[-1][-2] if rows else since
+
+    def rows(self, since: int) -> list[schema.Row]:
+        """The rows of what `changes` gives, whose checksums nobody has looked at; raises as it does."""
         with translated(self.path):
             connection = self._open_connection()
             if not self._is_checked:
                 self._check_pages(connection)
             query = f"SELECT {schema.COLUMNS} FROM log WHERE change > ? ORDER BY change"
             rows = patiently(lambda: connection.execute(query, (since,)).fetchall(), self.path)
-            # After the rows: all that these refer to are there.
-            n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
-            if n_spaces != len(self.spaces):
-                self._read_header(connection)
-        return self._decoded(rows), rows[-1][-2] if rows else since
+            self._follow_spaces(connection)
+        return rows
+
+    def _follow_spaces(self, connection: sqlite3.Connection) -> None:
+        """Read new spaces; called after rows were read, so that all that these refer to are there."""
+        n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
+        if n_spaces != len(self.spaces):
+            self._read_header(connection)
 
     def entry(self, trial_id: int) -> tuple[Entry | None, int]:
         """One trial by its number, None if there is none, and the number of trials; raises as `changes` does."""
@@ -232,6 +240,7 @@ class LogFile:
             number = trial_id if -(2**63) <= trial_id < 2**63 else -1
             rows = patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
             n = patiently(lambda: connection.execute("SELECT max(id) FROM log").fetchone()[0], self.path)
+            self._follow_spaces(connection)
         found = self._decoded(rows)
         return (found[0] if found else None), 0 if n is None else n + 1
 

@@ -207,10 +207,11 @@ class LoggedDesigner:
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def ask(self, count: int, fixed: Point) -> list[Trial]:
+    def ask(self, count: int, fixed: Point, *, beating: bool = False) -> list[Trial]:
         """The next trials, queued ones first; fewer where nothing else is left to propose.
 
-        Processes ask one after the other, and tell while another one asks.
+        Processes ask one after the other, and tell while another one asks. With `beating` each trial is heard of from
+        now on.
         """
         with contextlib.nullcontext() if self.file is None else self.file.asking():
             self.refresh()
@@ -219,7 +220,7 @@ class LoggedDesigner:
             with self._transaction() as (entries, _):
                 if self._basis() != basis:  # somebody has added trials meanwhile, and the numbers are theirs
                     asked = self._next(count, fixed)
-                entries.extend(asked)
+                entries.extend(replace(e, seen_at=e.trial.asked_at) if beating else e for e in asked)
         return [entry.trial for entry in asked]
 
     def _basis(self) -> tuple[int, list[int], int]:

@@ -203,11 +203,11 @@ class Optimizer:
     # -- asking ------------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, *, fixed: Params | None = None) -> Trial: ...
+    def ask(self, *, fixed: Params | None = None, heartbeat: bool = False) -> Trial: ...
     @overload
-    def ask(self, n: int, *, fixed: Params | None = None) -> list[Trial]: ...
+    def ask(self, n: int, *, fixed: Params | None = None, heartbeat: bool = False) -> list[Trial]: ...
     @_locked
-    def ask(self, n: int | None = None, *, fixed: Params | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int | None = None, *, fixed: Params | None = None, heartbeat: bool = False) -> Trial | list[Trial]:
         """The next trial, or a list of the next `n`; each counts as pending until told or failed.
 
         Queued trials come first (see `enqueue`). Pending points differ from each other while there are enough. The list
@@ -217,6 +217,7 @@ class Optimizer:
             n: how many; None for one, not in a list.
             fixed: values of some parameters that are held (a context, say); in a pool, of some columns. Queued trials
                 with other values of them stay in the queue.
+            heartbeat: whether the trials get their first `heartbeat` with it, in the same write to a storage.
 
         Raises:
             SpaceExhaustedError: with `duplicates="avoid"`, every point was proposed.
@@ -224,7 +225,7 @@ class Optimizer:
         """
         count = 1 if n is None else check_count("n", n, 1)
         held = self._core.vocabulary.fixed(fixed or {}, "fixed")
-        trials = self._core.ask(count, held)
+        trials = self._core.ask(count, held, beating=heartbeat)
         return trials[0] if n is None else trials
 
     @_locked

@@ -3,27 +3,15 @@
 #
 #     sh examples/shell/optimise.sh [TRIALS] [FOLDER]
 #
-# A trial takes two calls of bkbopt, each of them a second or more, most of which goes into starting Python and torch.
-# The state is one file, FOLDER/pump.bkb. Stop at any time and run again: it goes on where it was.
+# The log is one file, FOLDER/pump.db. Stop at any time and run again: it goes on where it was. Meanwhile, elsewhere:
+# bkbopt watch FOLDER/pump.db
 set -eu
 trials=${1:-30}
 out=${2:-out/shell}
 here=$(cd "$(dirname "$0")" && pwd)
-state=$out/pump.bkb
 mkdir -p "$out"
-[ -e "$state" ] || bkbopt init "$here/space.toml" "$state"
 
-done=$(bkbopt show "$state" --trials | wc -l)
-while [ "$done" -lt "$trials" ]; do
-    trial=$(bkbopt ask "$state") # {"id": 0, "params": {"speed": 1234.5, ...}}
-    id=$(printf '%s\n' "$trial" | sed 's/^{"id": \([0-9]*\),.*/\1/')
-    if cost=$(printf '%s\n' "$trial" | awk -v seed="$id" -f "$here/pump.awk"); then
-        bkbopt tell "$state" "$id" "$cost"
-    else
-        bkbopt fail "$state" "$id"
-    fi
-    done=$((done + 1))
-done
-
-bkbopt best "$state"
-bkbopt plot "$state" "$out/pump.png"
+bkbopt run "$here/space.toml" --storage "$out/pump.db" --trials "$trials" --jobs 2 -- \
+    awk -v speed={speed} -v impeller={impeller} -v stages={stages} -v blades={blades} -v head={head} -f "$here/pump.awk"
+bkbopt export "$out/pump.db" "$out/pump.csv"
+bkbopt plot "$out/pump.db" "$out/pump.png"

@@ -1,23 +1,17 @@
-# The black box: reads a line of JSON with the parameters of a pump, and prints its cost, with a measurement error.
-# Run it as  awk -v seed=1 -f pump.awk.  It fails (exit status 3, no output) where the pump would burst.
+# The black box: prints the cost of a pump, with a measurement error. Run it as
+#     awk -v speed=2500 -v impeller=140 -v stages=3 -v blades=curved -v head=60 -f pump.awk
+# It fails (exit status 3, no output) where the pump would burst.
 
-function number(name,    at) {
-    at = match($0, "\"" name "\": *[-+0-9.eE]+")
-    return at ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0 : 0
-}
-
-function text(name) {
-    match($0, "\"" name "\": *\"[^\"]*\"")
-    return substr($0, RSTART + length(name) + 5, RLENGTH - length(name) - 6)
-}
-
-{
-    srand(seed)
-    tip = 3.14159265 * number("impeller") / 1000 * number("speed") / 60 # metres a second
-    if (tip > 45) exit 3
-    lift = number("stages") * (text("blades") == "curved" ? 0.55 : 0.48) * tip * tip / 9.81
-    short = (lift - number("head")) / number("head")
-    power = (tip / 20) ^ 3 * number("stages") * (number("impeller") / 160) ^ 2
+BEGIN {
+    srand(ENVIRON["BKBOPT_TRIAL"]) # another error for each trial
+    tip = 3.14159265 * impeller / 1000 * speed / 60 # metres a second
+    if (tip > 45) {
+        print "the impeller bursts" > "/dev/stderr"
+        exit 3
+    }
+    lift = stages * (blades == "curved" ? 0.55 : 0.48) * tip * tip / 9.81
+    short = (lift - head) / head
+    power = (tip / 20) ^ 3 * stages * (impeller / 160) ^ 2
     noise = sqrt(-2 * log(1 - rand())) * cos(6.28318531 * rand())
-    printf "%.6f\n", 40 * short * short + power + 0.4 * number("stages") + 0.1 * noise
+    printf "%.6f\n", 40 * short * short + power + 0.4 * stages + 0.1 * noise
 }

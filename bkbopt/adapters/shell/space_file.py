@@ -17,7 +17,6 @@ A search space in TOML:
 
 import math
 import os
-import tomllib
 from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
@@ -54,6 +53,8 @@ def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         ArgumentTypeError: an entry of the wrong type.
         OSError: the file cannot be read.
     """
+    import tomllib  # most commands do without
+
     with open(path, "rb") as file:
         try:
             document = tomllib.load(file)

@@ -1,0 +1,56 @@
+"""Writing a file in a single step: a crash leaves the old file or the new one, whole."""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from typing import IO
+
+from bkbopt.errors import ArgumentError
+
+__all__ = ["replace_atomically"]
+
+
+def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
+    """Let `write` fill a new file beside `path` and rename it over `path` once it is safely on the disk."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", folder)
+    mode = _mode_of_existing(target)
+    temporary = os.path.join(folder, f".bkbopt-{secrets.token_hex(8)}.tmp")
+    try:
+        # "x" makes the file by the umask, which the tempfile module would not.
+        with open(temporary, "xb") as file:
+            if mode is not None:
+                os.chmod(temporary, mode)
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    finally:
+        if os.path.lexists(temporary):  # gone after the rename
+            os.unlink(temporary)
+    _sync_folder(folder)
+
+
+def _mode_of_existing(target: str) -> int | None:
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise ArgumentError(f"path: expected a regular file or a new name, got {target!r}; give the name of a file.")
+    return stat.S_IMODE(mode)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the rename itself durable. Only POSIX systems open folders."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,220 @@
+"""The black box of `bkbopt run`: a command with parameters in it, as a process, and what its output says."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from typing import IO, Any
+
+from bkbopt.adapters.shell.rows import Aims
+from bkbopt.adapters.shell.writing import check_outcome
+from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.trials import Outcome
+
+__all__ = ["Command", "Job", "outcome_of"]
+
+#: Seconds between the request to end and the end.
+GRACE = 5.0
+#: Bytes of a process's output that are read, the last ones.
+TAIL = 65536
+#: Characters of a line in a message.
+SHOWN = 300
+
+_FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class Command:
+    """A command whose words may have `{name}` in them, for the value of a parameter; `{{` and `}}` are braces.
+
+    Args:
+        words: program and arguments.
+        names: of the parameters.
+
+    Raises:
+        ArgumentError: no words, an unknown name, a brace alone, or a program that cannot be run.
+    """
+
+    def __init__(self, words: Sequence[str], names: Collection[str]) -> None:
+        self.words = tuple(words)
+        if not self.words:
+            raise ArgumentError("command: expected a program and its arguments behind --, got none.")
+        for word in self.words:
+            for found in _FIELD.finditer(word):
+                if found[0] in ("{", "}"):
+                    raise ArgumentError(f"command: expected {{name}}, or {{{{ for a brace, got {word!r}.")
+                if found[1] is not None and found[1] not in names:
+                    raise ArgumentError(
+                        f"command: expected names of parameters in braces, among {', '.join(names)}, got "
+                        f"{found[0]} in {word!r}; write {{{{ and }}}} for braces that are meant."
+                    )
+        program = self.words[0]
+        if not _FIELD.search(program) and shutil.which(program) is None:
+            raise ArgumentError(f"command: expected a program that can be run, got {program!r}; check path and mode.")
+
+    def filled(self, params: Mapping[str, Any]) -> list[str]:
+        """The words with the values of active parameters; an inactive one is empty.
+
+        Raises:
+            ArgumentError: a value that no argument of a process can hold.
+        """
+
+        def value(found: re.Match[str]) -> str:
+            if found[1] is None:
+                return found[0][0]
+            return _as_text(params[found[1]]) if found[1] in params else ""
+
+        words = [_FIELD.sub(value, word) for word in self.words]
+        bad = next((word for word in words if "\0" in word), None)
+        if bad is not None:
+            raise ArgumentError(f"command: expected arguments without NUL characters, got {bad!r}; rename the choice.")
+        return words
+
+
+def _as_text(value: Any) -> str:
+    """Text as it is; numbers and the like as in JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class Job:
+    """A process that evaluates one trial, in a process group of its own: a Ctrl-C at the terminal goes to us only.
+
+    Its output goes to files, so that it never waits for a reader, and what it leaves running cannot keep us waiting.
+
+    Args:
+        words: program and arguments.
+        trial_id: number of the trial.
+        params: its parameters.
+
+    Raises:
+        OSError: the process cannot be started.
+    """
+
+    def __init__(self, words: Sequence[str], trial_id: int, params: Mapping[str, Any]) -> None:
+        environment = {**os.environ, "BKBOPT_PARAMS": json.dumps(dict(params)), "BKBOPT_TRIAL": str(trial_id)}
+        with contextlib.ExitStack() as files:
+            self._output: IO[bytes] = files.enter_context(tempfile.TemporaryFile())
+            self._errors: IO[bytes] = files.enter_context(tempfile.TemporaryFile())
+            self._process = subprocess.Popen(
+                list(words),
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=self._errors,
+                env=environment,
+                **_OWN_GROUP,
+            )
+            self._files = files.pop_all()
+
+    def result(self, aims: Aims, seconds: float | None) -> tuple[Outcome, str | None]:
+        """Wait for the end; what the process says, or a failure and the reason."""
+        try:
+            status: int | None = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+            self.end()
+        try:
+            if status is None:
+                return Outcome(), f"not done after {seconds:g} s"
+            if status:
+                error = last_line(_tail(self._errors))
+                return Outcome(), _ending(status) + (f": {error[:SHOWN]}" if error else "")
+            return outcome_of(_tail(self._output), aims), None
+        except ArgumentError as error:
+            return Outcome(), str(error)
+        finally:
+            self._files.close()
+
+    def ask_to_end(self) -> None:
+        """Ask the process and its children to end."""
+        self._signal(signal.SIGTERM)
+
+    def end(self, grace: float = GRACE) -> None:
+        """Let the process end within the grace; if it does not, end it."""
+        self.ask_to_end()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._signal(_KILL)
+            self._process.wait()
+
+    def _signal(self, number: int) -> None:
+        if self._process.returncode is not None:
+            return
+        try:
+            _to_group(self._process, number)
+        except ProcessLookupError:  # it has ended meanwhile
+            return
+
+
+if sys.platform == "win32":
+    _OWN_GROUP: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    _KILL = signal.SIGTERM
+
+    def _to_group(process: subprocess.Popen[bytes], number: int) -> None:
+        process.send_signal(number)
+
+else:
+    _OWN_GROUP: dict[str, Any] = {"process_group": 0}
+    _KILL = signal.SIGKILL
+
+    def _to_group(process: subprocess.Popen[bytes], number: int) -> None:
+        os.killpg(process.pid, number)
+
+
+def _tail(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - TAIL, 0))
+    return file.read().decode("utf-8", "replace")
+
+
+def last_line(text: str) -> str:
+    """The last line that is not empty; "" where there is none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _ending(status: int) -> str:
+    if status > 0:
+        return f"exit status {status}"
+    try:
+        return f"ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended by signal {-status}"
+
+
+def outcome_of(output: str, aims: Aims) -> Outcome:
+    """The values on the last line of an output: numbers, and `name=number` for constraints, with blanks between.
+
+    Raises:
+        ArgumentError: the line says something else.
+    """
+    line = last_line(output)
+    values: list[float] = []
+    limits: dict[str, float] = {}
+    for word in line.split():
+        name, equals, text = word.rpartition("=")
+        number = _number(text)
+        if number is None or (equals and name in limits):
+            raise ArgumentError(f"output: expected numbers, and name=number once, on the last line, got {_cut(line)}.")
+        if equals:
+            limits[name] = number
+        else:
+            values.append(number)
+    if not values and not limits:
+        raise ArgumentError(f"output: expected a number on the last line, got {_cut(line) if line else 'no output'}.")
+    return check_outcome(aims, values, limits)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _cut(line: str) -> str:
+    return repr(line if len(line) <= SHOWN else f"{line[:SHOWN]}...")

@@ -1,0 +1,166 @@
+"""Commands that need the log only: no torch, no NumPy, and so a tenth of a second."""
+
+import argparse
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import IO, Any
+
+from bkbopt.adapters.shell.rows import Aims, Row, finished, point
+from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running, seconds_silent, utc_now
+from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.log_file import Described, LogFile
+from bkbopt.optimizer.log_schema import COLUMNS, checksum, from_json
+from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Outcome, Trial, table_of
+
+__all__ = ["export", "fail", "recover", "show", "tell"]
+
+#: Columns of a row of the log.
+CONSTRAINTS, DIAGNOSTICS, ASKED_AT = map(COLUMNS.split(", ").index, ("constraints", "diagnostics", "asked_at"))
+
+
+def tell(args: argparse.Namespace, number: int, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
+    """The outcome of a trial that was asked."""
+    file = LogFile(args.state)
+    aims = Aims.of(file)
+    if args.std and file.options["surrogate"]["class"] == "LearnerSurrogate":
+        raise ArgumentError("std: expected none with an online learner, which weighs all values alike; leave it out.")
+    yield finished(aims, finish(file, number, check_outcome(aims, values, limits, args.std), "tell"))
+
+
+def fail(args: argparse.Namespace) -> Iterator[Row]:
+    """A trial gave no value."""
+    file = LogFile(args.state)
+    yield finished(Aims.of(file), finish(file, args.id, Outcome(), "fail"))
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def show(args: argparse.Namespace) -> Iterator[Row]:
+    """What a log holds."""
+    file = LogFile(args.state)
+    aims = Aims.of(file)
+    if args.trials:
+        for trial in (entry.trial for entry in _entries(file)):
+            times = {"asked_at": trial.asked_at, "told_at": trial.told_at}
+            yield finished(aims, trial) | {k: None if at is None else at.isoformat() for k, at in times.items()}
+        return
+    yield aims.row | _summary(file)
+
+
+def _summary(file: LogFile) -> Row:
+    """Counts, ids and the last ask; the rest of a row is checked, but not read."""
+    ids: dict[str, list[int]] = {state: [] for state in (COMPLETE, RUNNING, WAITING, FAIL)}
+    n_feasible, last = 0, ("", -1)
+    with file.fits():
+        for row in file.rows(0):
+            if checksum(row[:-1]) != row[-1]:
+                raise ValueError("a row whose checksum is another")
+            number, state = row[:2]
+            ids[state].append(number)
+            if row[DIAGNOSTICS] is not None:
+                last = max(last, (row[ASKED_AT], number))
+            if state == COMPLETE and row[CONSTRAINTS] != "{}":
+                n_feasible += all(value <= 0.0 for value in from_json(row[CONSTRAINTS]).values())
+            else:
+                n_feasible += state == COMPLETE
+        where = {"space": file.spaces[-1].text.get("parameters"), "arms": _n_arms(file.spaces[-1])}
+    return {
+        **where,
+        "complete": len(ids[COMPLETE]),
+        **({"feasible": n_feasible} if file.options["constraints"] else {}),
+        "running": sorted(ids[RUNNING]),
+        "queued": sorted(ids[WAITING]),
+        "failed": len(ids[FAIL]),
+        "last_ask": _last_ask(file, last[1]),
+    }
+
+
+def _last_ask(file: LogFile, number: int) -> Row | None:
+    entry, _ = file.entry(number)
+    return None if entry is None or entry.diagnostics is None else asdict(entry.diagnostics)
+
+
+def _entries(file: LogFile) -> list[Entry]:
+    """All trials in order of their ids."""
+    entries, _ = file.changes(0)
+    return sorted(entries, key=lambda entry: entry.trial.id)
+
+
+def _n_arms(described: Described) -> int | None:
+    text = described.text
+    if "parameters" in text:
+        return None
+    return len(text["rows"]) if "objects" in text else int(text["n_rows"])
+
+
+def export(args: argparse.Namespace) -> Iterator[Row]:
+    """The trials as a table of comma-separated values."""
+    if args.out != "-" and os.path.exists(args.out) and os.path.samefile(args.out, args.state):
+        raise ArgumentError(f"out: expected another file than the log, got {args.out}; name a new file.")
+    file = LogFile(args.state)
+    trials = [entry.trial for entry in _entries(file)]
+    n_objectives = len(Aims.of(file).directions)
+    if args.out == "-":
+        _write_table(sys.stdout, trials, n_objectives)
+        return
+    import io
+
+    from bkbopt._support.replacing import replace_atomically
+
+    def write(raw: IO[bytes]) -> None:
+        text = io.TextIOWrapper(raw, encoding="utf-8", newline="")
+        _write_table(text, trials, n_objectives)
+        text.detach()
+
+    replace_atomically(args.out, write)
+    yield {"export": args.out, "trials": len(trials)}
+
+
+def _write_table(out: IO[str], trials: list[Trial], n_objectives: int) -> None:
+    columns = table_of(trials, n_objectives)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
+    out.flush()
+
+
+def _cell(value: Any) -> str:
+    """A cell of the table: numbers read back to the last bit, a time as ISO 8601, a duration in seconds."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return repr(value.total_seconds())
+    return value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict | list) else repr(value)
+
+
+# -- trials that nobody finishes ---------------------------------------------------------------------------------------
+
+
+def recover(args: argparse.Namespace) -> Iterator[Row]:
+    """Fail trials of which nothing was heard, or list them."""
+    if args.older_than is None and not args.list:
+        args.parser.error("recover: expected --older-than SECONDS or --list")
+    file, seconds, now = LogFile(args.state), args.older_than or 0.0, utc_now()
+    silent = [entry for entry in running(file) if seconds_silent(entry, now) >= seconds]
+    if args.list:
+        for entry in silent:
+            asked = entry.trial.asked_at or now
+            yield {
+                "id": entry.trial.id,
+                "seconds_running": (now - asked).total_seconds(),
+                "seconds_silent": seconds_silent(entry, now),
+                "has_heartbeat": entry.seen_at is not None,
+                **point(entry.trial.params, entry.trial.index),
+            }
+        return
+    aims, numbers = Aims.of(file), [entry.trial.id for entry in silent]
+    for trial in lose(file, numbers, older_than=seconds, enqueue=args.enqueue):
+        yield finished(aims, trial)

@@ -1,0 +1,160 @@
+"""Commands that need the space or the model, and so import torch: a second or more."""
+
+import argparse
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bkbopt._support.locks import locked
+from bkbopt._support.sqlite import PATIENCE
+from bkbopt.adapters.shell import space_file
+from bkbopt.adapters.shell.rows import Aims, Row, finished, point
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+if TYPE_CHECKING:
+    from bkbopt import Optimizer
+
+__all__ = ["KINDS", "aims_of", "ask", "best", "best_rows", "enqueue", "init", "plot", "tell_point"]
+
+#: Kinds of pictures, with the most parameters each of them takes.
+KINDS = {
+    "overview": 0,
+    "convergence": 0,
+    "slice": 1,
+    "contour": 2,
+    "dependence": 2,
+    "importance": 0,
+    "complexity": 0,
+    "time": 0,
+    "calibration": 0,
+    "pareto": 0,
+}
+
+
+def init(args: argparse.Namespace) -> Iterator[Row]:
+    """Make a log from a search space."""
+    from bkbopt import Optimizer
+
+    space, options = space_file.read_space(args.space)
+    opt = Optimizer(space, **options)
+    with locked(args.state, PATIENCE):
+        if not args.force and os.path.exists(args.state):
+            raise ArgumentError(f"state: {args.state} exists already; take another name, or --force to start anew.")
+        with contextlib.suppress(FileNotFoundError):  # of a process that died within a transaction on the old file
+            os.unlink(os.path.realpath(args.state) + "-journal")
+        opt.save(args.state)
+    yield {"state": args.state, **aims_of(opt).row, "parameters": list(space)}
+
+
+def ask(args: argparse.Namespace) -> Iterator[Row]:
+    """The next trials."""
+    from bkbopt import Optimizer
+
+    fixed = None if args.fixed is None else _as_params("--fixed", args.fixed)
+    for trial in Optimizer.open(args.state).ask(args.n, fixed=fixed):
+        yield {"id": trial.id, **point(trial.params, trial.index)}
+
+
+def enqueue(args: argparse.Namespace) -> Iterator[Row]:
+    """Queue a point."""
+    from bkbopt import Optimizer
+
+    params = _as_params("params", args.params)
+    trial = Optimizer.open(args.state).enqueue(params)
+    yield {"id": trial.id, "state": trial.state, **point(trial.params, trial.index)}
+
+
+def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
+    """The outcome of a point, which needs the space to be understood."""
+    from bkbopt import Optimizer, Trial
+
+    params = _as_params("--params", args.params)
+    opt = Optimizer.open(args.state)
+    k = len(opt.directions)
+    if values and len(values) != k:
+        raise ArgumentError(
+            f"tell: expected {k} value{'s' * (k > 1)}, one for each objective, behind an id or --params, "
+            f"got {len(values)}; give one of the two forms."
+        )
+
+    def shaped(numbers: list[float]) -> Any:
+        return None if not numbers else numbers[0] if k == 1 and len(numbers) == 1 else numbers
+
+    told = opt.tell(params, shaped(values), constraints=limits or None, std=shaped(args.std))
+    assert isinstance(told, Trial)
+    yield finished(aims_of(opt), told)
+
+
+def best(args: argparse.Namespace) -> Iterator[Row]:
+    """What to use."""
+    from bkbopt import Optimizer
+
+    return best_rows(Optimizer.load(args.state))
+
+
+def best_rows(opt: "Optimizer") -> Iterator[Row]:
+    """The point to use and the best value told; of several objectives the front."""
+    aims = aims_of(opt)
+    if len(opt.directions) > 1:
+        yield from (finished(aims, trial) for trial in opt.best_trials)
+        return
+    choice = opt.recommend()
+    # While no trial is feasible, the recommendation is the point that is nearest to it.
+    feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
+    yield {
+        **point(choice.params, choice.index),
+        "mean": choice.mean,
+        "std": choice.std,
+        "observed": finished(aims, opt.best_trial) if feasible else None,
+    }
+
+
+def plot(args: argparse.Namespace) -> Iterator[Row]:
+    """Draw a picture of the log as it is now."""
+    from bkbopt import Optimizer, plots
+
+    opt, kind = Optimizer.load(args.state), args.kind
+    names = [name for name in (args.x, args.y) if name is not None]
+    most = KINDS[kind]
+    if len(names) > most or (args.x is None and args.y is not None) or (kind == "contour" and len(names) < 2):
+        raise ArgumentError(
+            f"plot: expected {'--x and --y' if kind == 'contour' else f'at most {most} parameters'} "
+            f"with --kind {kind}, got {len(names)}: {names}."
+        )
+    kinds: dict[str, Callable[..., Any]] = {
+        "overview": plots.overview,
+        "convergence": plots.convergence,
+        "slice": plots.posterior_slice,
+        "contour": plots.posterior_contour,
+        "dependence": plots.partial_dependence,
+        "importance": plots.importance,
+        "complexity": plots.complexity,
+        "time": plots.ask_time,
+        "calibration": plots.calibration,
+        "pareto": plots.pareto,
+    }
+    drawn = kinds[kind](opt, *names)
+    figure = drawn if kind == "overview" else drawn.figure
+    known = sorted(figure.canvas.get_supported_filetypes())
+    if Path(args.out).suffix.lstrip(".").lower() not in known:
+        raise ArgumentError(f"out: expected a file name that ends on one of {', '.join(known)}, got {args.out!r}.")
+    figure.savefig(args.out, dpi=130)
+    yield {"plot": args.out, "kind": kind}
+
+
+def aims_of(opt: "Optimizer") -> Aims:
+    """Those of an optimizer."""
+    return Aims(tuple(opt.directions), tuple(opt.constraints))
+
+
+def _as_params(argument: str, text: str) -> dict[str, Any]:
+    try:
+        params = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ArgumentError(f"{argument}: expected a JSON object, got {text!r}: {error}.") from None
+    if not isinstance(params, dict):
+        raise ArgumentTypeError(f"{argument}: expected a JSON object, got {text!r}.")
+    return params

@@ -1,0 +1,132 @@
+"""The progress of a log: counts, the best value so far, how fast trials end. It needs no torch and no NumPy."""
+
+from collections import Counter, deque
+from datetime import datetime
+
+from bkbopt.adapters.shell.rows import Aims
+from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.log_schema import to_json
+from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Trial
+
+__all__ = ["Progress"]
+
+#: Trials over which the rate is taken.
+RECENT = 20
+
+
+class Progress:
+    """What is to be said of a log that others write.
+
+    Args:
+        file: the log.
+
+    Attributes:
+        running: the running trials, by their numbers.
+        best: the feasible trial with the best value; with several objectives, None.
+        front: the feasible trials that no other one dominates.
+        n_repeated: failed trials of `bkbopt run` whose points were queued again.
+    """
+
+    def __init__(self, file: LogFile) -> None:
+        self.file, self.aims = file, Aims.of(file)
+        self.running: dict[int, Entry] = {}
+        self.best: Trial | None = None
+        self.front: list[Trial] = []
+        self.n_repeated = 0
+        self._signs = [1.0 if direction == "maximize" else -1.0 for direction in self.aims.directions]
+        self._states: dict[int, str] = {}
+        self._counts: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._recent: deque[datetime] = deque(maxlen=RECENT)
+        self._seen = 0
+        self.update()
+
+    def update(self) -> bool:
+        """Read what has changed; whether a trial has another state than before, or is new."""
+        entries, self._seen = self.file.changes(self._seen)
+        n_new = sum(self._take(entry) for entry in entries)
+        return n_new > 0
+
+    def _take(self, entry: Entry) -> bool:
+        trial = entry.trial
+        before = self._states.get(trial.id)
+        if before is None:
+            self._note_repeat(trial)
+        self._states[trial.id] = trial.state
+        self.running.pop(trial.id, None)
+        if trial.state == RUNNING:
+            self.running[trial.id] = entry
+        if before == trial.state:
+            return False
+        self._counts[trial.state] += 1
+        if before is not None:
+            self._counts[before] -= 1
+        if trial.state in (COMPLETE, FAIL):
+            self._note_end(entry)
+        return True
+
+    def _note_repeat(self, trial: Trial) -> None:
+        """A new trial may be the repetition of one that was lost."""
+        if self._failures:
+            key = to_json(trial.params)
+            if self._failures[key] > 0:
+                self._failures[key] -= 1
+                self.n_repeated += 1
+
+    def _note_end(self, entry: Entry) -> None:
+        trial = entry.trial
+        if trial.told_at is not None:
+            self._recent.append(trial.told_at)
+        if trial.state == FAIL and entry.seen_at is not None:
+            self._failures[to_json(trial.params)] += 1
+        if not trial.values or not trial.is_feasible:
+            return
+        if any(self._dominates(other, trial) for other in self.front):
+            return
+        self.front = [other for other in self.front if not self._dominates(trial, other)] + [trial]
+        if len(self._signs) == 1 and (self.best is None or self._dominates(trial, self.best)):
+            self.best = trial
+
+    def _dominates(self, one: Trial, other: Trial) -> bool:
+        pairs = [(s * a, s * b) for s, a, b in zip(self._signs, one.values, other.values, strict=True)]
+        return all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
+
+    @property
+    def n_finished(self) -> int:
+        """Number of trials that are complete or have failed."""
+        return self._counts[COMPLETE] + self._counts[FAIL]
+
+    def rate(self) -> float | None:
+        """Trials that ended a minute, of the last ones; None where that cannot be said."""
+        if len(self._recent) < 2:
+            return None
+        minutes = (max(self._recent) - min(self._recent)).total_seconds() / 60.0
+        return (len(self._recent) - 1) / minutes if minutes > 0.0 else None
+
+    def summary(self) -> str:
+        """The best value so far, or the size of the front; empty before there is one."""
+        if not self.front:
+            return ""
+        if self.best is not None:
+            return f"best {self.best.values[0]:.6g} (trial {self.best.id})"
+        return f"front of {len(self.front)}"
+
+    def line(self, now: datetime) -> str:
+        """All of it on one line."""
+        words = ((COMPLETE, "complete"), (RUNNING, "running"), (WAITING, "queued"), (FAIL, "failed"))
+        parts = [", ".join(f"{self._counts[state]} {word}" for state, word in words)]
+        parts += [self.summary()] if self.front else []
+        rate = self.rate()
+        if rate is not None:
+            parts.append(f"{rate:.3g} trials/min")
+        if self._recent:
+            parts.append(f"last {_age((now - max(self._recent)).total_seconds())} ago")
+        return "; ".join(parts)
+
+
+def _age(seconds: float) -> str:
+    """A time in words of one unit."""
+    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0.0):.0f} s"

@@ -1,0 +1,56 @@
+"""What the commands print: rows, one JSON object a line."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.log_schema import to_json
+from bkbopt.optimizer.trials import Trial
+
+__all__ = ["Aims", "Row", "as_line", "finished", "point"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What is optimized, by the names of the options of `Optimizer`."""
+
+    directions: tuple[str, ...]
+    constraints: tuple[str, ...]
+
+    @classmethod
+    def of(cls, file: LogFile) -> "Aims":
+        """Those of a log."""
+        with file.fits():
+            return cls(tuple(file.options["directions"]), tuple(file.options["constraints"]))
+
+    @property
+    def row(self) -> Row:
+        """For people and programs."""
+        several = len(self.directions) > 1
+        aims: Row = {"directions": list(self.directions)} if several else {"direction": self.directions[0]}
+        return aims | ({"constraints": list(self.constraints)} if self.constraints else {})
+
+
+def as_line(row: Row) -> str:
+    """A row as JSON; choices that JSON cannot say are written as `Space.to_dict` does."""
+    try:
+        return json.dumps(row, allow_nan=False)
+    except ValueError:
+        return json.dumps(json.loads(to_json(row)))
+
+
+def point(params: Mapping[str, Any], index: int | None) -> Row:
+    """Parameters, and the row of the pool."""
+    return {"params": dict(params)} | ({} if index is None else {"index": index})
+
+
+def finished(aims: Aims, trial: Trial) -> Row:
+    """A trial with what came back of it."""
+    several = len(aims.directions) > 1
+    values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
+    limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
+    return {"id": trial.id, "state": trial.state, **values, **limits, **point(trial.params, trial.index)}

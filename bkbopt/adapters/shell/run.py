@@ -1,0 +1,262 @@
+"""`bkbopt run`: ask, evaluate by a command, tell; in parallel, and over again after a crash.
+
+The main thread asks and starts processes. A thread for each process waits for it and writes its outcome at once,
+whatever the main thread does; another thread sends heartbeats. Both write to the log without a model. What is known of
+other processes on the same log is read from the log.
+"""
+
+import argparse
+import contextlib
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bkbopt._support.locks import locked
+from bkbopt._support.sqlite import PATIENCE
+from bkbopt.adapters.shell.jobs import GRACE, Command, Job
+from bkbopt.adapters.shell.model_commands import best_rows
+from bkbopt.adapters.shell.progress import Progress
+from bkbopt.adapters.shell.rows import Row
+from bkbopt.adapters.shell.space_file import read_space
+from bkbopt.adapters.shell.writing import beat, finish, lose, seconds_silent, utc_now
+from bkbopt.errors import SpaceExhaustedError, TrialStateError
+from bkbopt.optimizer.log_file import LogFile
+
+if TYPE_CHECKING:
+    from bkbopt import Optimizer
+
+__all__ = ["run"]
+
+#: Seconds between two heartbeats of a trial.
+BEAT = 10.0
+#: Seconds without a heartbeat after which the trial of a run is lost.
+SILENCE = 60.0
+#: Seconds between two looks at the log.
+POLL = 1.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How many trials in the log, how many at once, seconds for each."""
+
+    trials: int | None
+    jobs: int
+    seconds: float | None
+    quiet: bool
+
+
+def run(args: argparse.Namespace) -> Iterator[Row]:
+    """Make the log or go on with it until it has enough trials; then the best, as `best` prints it."""
+    from bkbopt import Optimizer
+
+    space, options = read_space(args.space)
+    command = Command(args.command, list(space))
+    storage = args.storage or Path(args.space).with_suffix(".db")
+    opt = Optimizer(space, **options, storage=storage)
+    _Loop(opt, command, Settings(args.trials, args.jobs, args.timeout_per_trial, args.quiet)).go()
+    return best_rows(opt)
+
+
+class _Loop:
+    """One run on a log.
+
+    Attributes:
+        jobs: the trials that this run has asked and not ended, with their processes once these are started.
+        given_up: trials whose outcome is no longer wanted.
+    """
+
+    def __init__(self, opt: "Optimizer", command: Command, settings: Settings) -> None:
+        assert opt.storage is not None
+        self.opt, self.command, self.settings = opt, command, settings
+        self.progress = Progress(LogFile(opt.storage))
+        self.jobs: dict[int, Job | None] = {}
+        self.given_up: set[int] = set()
+        self._log, self._lock = LogFile(opt.storage), threading.Lock()
+        self._events: queue.SimpleQueue[Future[Any] | None] = queue.SimpleQueue()
+        self._over = threading.Event()
+        self._is_stopped = self._is_exhausted = False
+        self._bar = _bar(settings)
+
+    # -- the main thread ---------------------------------------------------------------------------------------------
+
+    def go(self) -> None:
+        """Run to the end.
+
+        Raises:
+            KeyboardInterrupt: a signal has stopped the run; its trials are queued again.
+            BkbError, OSError: the log or the command cannot be used; the same holds.
+        """
+        with _signals(self._stop), self._bar, ThreadPoolExecutor(self.settings.jobs + 1) as threads:
+            threads.submit(self._send_heartbeats).add_done_callback(self._events.put)
+            try:
+                while self._step(threads):
+                    self._await_event()
+            finally:
+                self._give_up()
+        if self._is_stopped:
+            raise KeyboardInterrupt
+
+    def _stop(self) -> None:
+        """Called by the handler of signals: the first time stop in good order, the second time at once."""
+        if self._is_stopped:
+            raise KeyboardInterrupt
+        self._is_stopped = True
+        self._events.put(None)
+
+    def _step(self, threads: ThreadPoolExecutor) -> bool:
+        """Start what can be started; whether there is something to wait for."""
+        self.progress.update()
+        self._show()
+        if self._is_stopped:
+            return False
+        self._recover()
+        if self._n_wanted() > 0:
+            self._start(threads)
+        return bool(self.jobs) or not (self._is_exhausted or self._is_complete())
+
+    def _n_made(self) -> int:
+        """Finished trials; one whose point was queued again does not count."""
+        return self.progress.n_finished - self.progress.n_repeated
+
+    def _is_complete(self) -> bool:
+        return self.settings.trials is not None and self._n_made() >= self.settings.trials
+
+    def _n_wanted(self) -> int:
+        """How many trials to ask now; those of other runs on this log count as well."""
+        free = 0 if self._is_exhausted else self.settings.jobs - len(self.jobs)
+        if self.settings.trials is None:
+            return free
+        alive = sum(entry.seen_at is not None for entry in self.progress.running.values())
+        return min(free, self.settings.trials - self._n_made() - alive)
+
+    def _start(self, threads: ThreadPoolExecutor) -> None:
+        """Ask as many as are wanted, and start them; two runs that count at the same time would ask too many."""
+        with locked(f"{self.opt.storage}.run", PATIENCE):
+            self.progress.update()
+            count = self._n_wanted()
+            try:
+                trials = self.opt.ask(count, heartbeat=True) if count > 0 else []
+            except SpaceExhaustedError:
+                self._is_exhausted = True
+                return
+        self.jobs.update((trial.id, None) for trial in trials)
+        for trial in trials:
+            if not self._is_stopped:
+                job = Job(self.command.filled(trial.params), trial.id, trial.params)
+                self.jobs[trial.id] = job
+                threads.submit(self._attend, trial.id, job).add_done_callback(self._events.put)
+
+    def _await_event(self) -> None:
+        """Wait until a process ends, a signal comes, or it is time to look at the log."""
+        with contextlib.suppress(queue.Empty):
+            event = self._events.get(timeout=POLL)
+            while True:
+                if event is not None:
+                    self._take(event.result())
+                event = self._events.get_nowait()
+
+    def _take(self, ended: tuple[int, str | None] | None) -> None:
+        if ended is not None:
+            number, message = ended
+            self.jobs.pop(number, None)
+            if message is not None:
+                self._say(f"bkbopt: trial {number}: {message}")
+
+    def _recover(self) -> None:
+        """Queue the points of trials whose run has died."""
+        now = utc_now()
+        silent = [
+            number
+            for number, entry in self.progress.running.items()
+            if entry.seen_at is not None and seconds_silent(entry, now) >= SILENCE and number not in self.jobs
+        ]
+        with self._lock:
+            lost = lose(self._log, silent, older_than=SILENCE, enqueue=True)
+        for trial in lost:
+            self._say(f"bkbopt: trial {trial.id}: lost by a run that has died; its point is queued again")
+        if lost:
+            self.progress.update()
+
+    def _give_up(self) -> None:
+        """End what is left, and queue it again; nothing is left at the end of a whole run."""
+        self._over.set()
+        with self._lock:
+            self.given_up.update(self.jobs)
+        jobs = [job for job in self.jobs.values() if job is not None]
+        deadline = time.monotonic() + GRACE
+        try:
+            for job in jobs:
+                job.ask_to_end()
+            for job in jobs:
+                job.end(max(deadline - time.monotonic(), 0.0))
+        finally:  # a second signal does without the grace
+            for job in jobs:
+                job.end(0.0)
+            with self._lock:
+                lose(self._log, list(self.jobs), enqueue=True)
+
+    # -- other threads -----------------------------------------------------------------------------------------------
+
+    def _attend(self, number: int, job: Job) -> tuple[int, str | None]:
+        """Wait for a process and write what came of it; the number of the trial, and what people should know."""
+        outcome, message = job.result(self.progress.aims, self.settings.seconds)
+        with self._lock:
+            if number in self.given_up:
+                return number, None
+            try:
+                finish(self._log, number, outcome, "run")
+            except TrialStateError as error:
+                return number, f"its result is not written: {error}"
+        return number, None if message is None else f"failed: {message}"
+
+    def _send_heartbeats(self) -> None:
+        while not self._over.wait(BEAT):
+            with self._lock:
+                ended = beat(self._log, list(self.jobs)) if self.jobs else []
+            for number in ended:  # somebody else has told or failed them
+                job = self.jobs.get(number)
+                if job is not None:
+                    job.ask_to_end()
+
+    # -- for people --------------------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self._bar.n = self._n_made()
+        self._bar.set_postfix_str(self.progress.summary(), refresh=False)
+        self._bar.refresh()
+
+    def _say(self, text: str) -> None:
+        self._bar.write(" ".join(text.split()), file=sys.stderr)
+
+
+def _bar(settings: Settings) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(
+        total=settings.trials, desc="bkbopt", unit="trial", file=sys.stderr, disable=True if settings.quiet else None
+    )
+
+
+@contextlib.contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """A block in which signals that would end the process call `stop`."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, lambda *_: stop())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,42 @@
+"""`bkbopt watch`: the progress of a log, while others write it."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+from bkbopt.adapters.shell.progress import Progress
+from bkbopt.adapters.shell.rows import Row
+from bkbopt.adapters.shell.writing import utc_now
+from bkbopt.optimizer.log_file import LogFile
+
+__all__ = ["watch"]
+
+
+def watch(args: argparse.Namespace) -> Iterator[Row]:
+    """On a terminal one line that is rewritten; elsewhere a line for each change. Ctrl-C ends it."""
+    progress = Progress(LogFile(args.state))
+    on_terminal, is_new = sys.stdout.isatty() and not args.once, True
+    try:
+        while True:
+            line = progress.line(utc_now())
+            if on_terminal:
+                sys.stdout.write("\r" + _fitted(line))
+            elif is_new:
+                sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+            if args.once:
+                break
+            time.sleep(args.interval)
+            is_new = progress.update()
+    except KeyboardInterrupt:
+        if on_terminal:
+            sys.stdout.write("\n")
+    return iter(())
+
+
+def _fitted(line: str) -> str:
+    """A line as wide as the terminal, less the last column, where some of them begin a new line."""
+    width = (os.get_terminal_size(sys.stdout.fileno()).columns or 80) - 1  # some do not know how wide they are
+    return line[:width].ljust(width)

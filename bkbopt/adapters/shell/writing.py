@@ -1,0 +1,128 @@
+"""Changes to a log that need no model, and so neither torch nor NumPy: outcomes, heartbeats, lost trials.
+
+The checks, and what is written, are those of `Optimizer.tell`, `fail`, `heartbeat` and `recover`.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bkbopt.adapters.shell.rows import Aims
+from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.trials import RUNNING, WAITING, Entry, Outcome, Trial, check_running
+
+__all__ = ["beat", "check_outcome", "finish", "lose", "running", "seconds_silent", "utc_now"]
+
+
+def utc_now() -> datetime:
+    """The time, as logs have it."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def check_outcome(
+    aims: Aims, values: Sequence[float], limits: Mapping[str, float], stds: Sequence[float] = ()
+) -> Outcome:
+    """An outcome that such a log takes.
+
+    Args:
+        aims: of the log.
+        values: one for each objective; none where a trial gave values of constraints only.
+        limits: values of constraints by name.
+        stds: standard deviations of the values' noise, one for each objective or none.
+
+    Raises:
+        ArgumentError: numbers that are too many, too few or not finite, or an unknown constraint.
+    """
+    k = len(aims.directions)
+    if values and len(values) != k:
+        raise ArgumentError(
+            f"value: expected {k} value{'s' * (k > 1)}, one for each objective, got {len(values)}; give each once."
+        )
+    if stds and len(stds) != len(values):
+        raise ArgumentError(f"std: expected one for each of {len(values)} values, got {len(stds)}.")
+    unknown = next((name for name in limits if name not in aims.constraints), None)
+    if unknown is not None:
+        raise ArgumentError(
+            f"constraints: expected names among {aims.constraints}, got {unknown!r}; "
+            "name all constraints when the log is made."
+        )
+    numbers = [("value", v) for v in values] + [(f"constraints[{n!r}]", v) for n, v in limits.items()]
+    for name, number in numbers:
+        if not math.isfinite(number):
+            raise ArgumentError(f"{name}: expected finite values, got {number}; call fail for a trial without a value.")
+    if any(not (math.isfinite(std) and std >= 0.0) for std in stds):
+        raise ArgumentError(f"std: expected finite standard deviations >= 0, got {list(stds)}.")
+    return Outcome(tuple(values), dict(limits), tuple(stds) or None)
+
+
+def finish(file: LogFile, number: int, outcome: Outcome, call: str) -> Trial:
+    """End a running trial; an outcome without values and constraints fails it.
+
+    Raises:
+        UnknownTrialError: there is no such trial.
+        TrialStateError: it is not running.
+        StorageError: the system refuses; in all cases nothing was written.
+    """
+    with file.transaction() as writer:
+        entry, n_trials = file.entry(number)
+        done = check_running(entry, number, n_trials, call).finished(outcome, writer.next_place(), utc_now())
+        writer.put([done])
+    return done.trial
+
+
+def beat(file: LogFile, numbers: Sequence[int]) -> list[int]:
+    """Note that trials are still running; those among them that are not, since somebody else has ended them."""
+    with file.transaction() as writer:
+        alive = _running_among(file, numbers)
+        now = utc_now()
+        writer.put([replace(entry, seen_at=now) for entry in alive])
+    return sorted(set(numbers) - {entry.trial.id for entry in alive})
+
+
+def running(file: LogFile) -> list[Entry]:
+    """The running trials of a log, in order."""
+    entries, _ = file.changes(0)
+    return sorted((e for e in entries if e.trial.state == RUNNING), key=lambda entry: entry.trial.id)
+
+
+def seconds_silent(entry: Entry, now: datetime) -> float:
+    """Since something was last heard of a trial: that it was asked, or a heartbeat."""
+    heard = entry.seen_at or entry.trial.asked_at or now
+    return (now - heard).total_seconds()
+
+
+def lose(file: LogFile, numbers: Sequence[int], *, older_than: float = 0.0, enqueue: bool = False) -> list[Trial]:
+    """Fail those of the trials that are running and silent for so many seconds.
+
+    Args:
+        file: the log.
+        numbers: of the trials.
+        older_than: seconds since a trial was asked, or since its last heartbeat.
+        enqueue: whether their points are queued, to be asked again.
+
+    Returns:
+        The trials that failed.
+    """
+    if not numbers:
+        return []
+    with file.transaction() as writer:
+        now = utc_now()
+        silent = [e for e in _running_among(file, numbers) if seconds_silent(e, now) >= older_than]
+        first = writer.next_place()
+        lost = [entry.finished(Outcome(), place, now) for place, entry in enumerate(silent, start=first)]
+        _, n_trials = file.entry(numbers[0])
+        again = [_queued(n_trials + i, entry, now) for i, entry in enumerate(silent)] if enqueue else []
+        writer.put([*lost, *again])
+    return [entry.trial for entry in lost]
+
+
+def _queued(number: int, lost: Entry, now: datetime) -> Entry:
+    """The point of a trial that was lost, in the queue."""
+    return Entry(Trial(number, lost.trial.params, state=WAITING, asked_at=now), lost.space)
+
+
+def _running_among(file: LogFile, numbers: Iterable[int]) -> list[Entry]:
+    entries = (file.entry(number)[0] for number in sorted(set(numbers)))
+    return [entry for entry in entries if entry is not None and entry.trial.state == RUNNING]

@@ -1,0 +1,203 @@
+"""The command-line tool does what the API does, one JSON object a line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import bkbopt as bo
+from bkbopt.adapters import shell as cli
+from tests.adapters.shell.calls import IN_PYTHON, SPACE, call, process, refused, value
+
+
+def test_25_tells_are_those_of_the_api_with_the_same_seed(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer(IN_PYTHON, direction="maximize", seed=3, n_startup_trials=6)
+    for _ in range(25):
+        trial = opt.ask()
+        (asked,) = call(capsys, "ask", state)
+        assert asked == {"id": trial.id, "params": dict(trial.params)}
+        y = value(asked["params"])
+        opt.tell(trial, y)
+        (told,) = call(capsys, "tell", state, asked["id"], repr(y))
+        assert told == {"id": trial.id, "state": "COMPLETE", "value": y, "params": dict(trial.params)}
+    (best,) = call(capsys, "best", state)
+    choice = opt.recommend()
+    assert (best["params"], best["mean"], best["std"]) == (dict(choice.params), choice.mean, choice.std)
+    assert best["observed"]["id"] == opt.best_trial.id
+
+
+def test_it_runs_as_a_process_of_its_own(state: str) -> None:
+    asked = process("ask", state, "-n", "2")
+    out, err = asked.communicate(timeout=120)
+    assert (asked.returncode, err) == (0, "")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [0, 1]
+    lost = process("tell", state, "7", "0.5")
+    out, err = lost.communicate(timeout=120)
+    assert (lost.returncode, out) == (1, "")
+    assert err == "bkbopt: error: trial: expected an id that ask gave out (0 to 1), got 7.\n"
+
+
+def test_concurrent_asks_get_different_trials_and_none_is_lost(state: str) -> None:
+    workers = [process("ask", state) for _ in range(4)]
+    asked = [json.loads(worker.communicate(timeout=240)[0]) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * 4
+    assert sorted(trial["id"] for trial in asked) == [0, 1, 2, 3]
+    assert len({json.dumps(trial["params"]) for trial in asked}) == 4
+    assert len(bo.Optimizer.load(state).trials) == 4
+
+
+def test_past_data_failures_and_negative_numbers_in_any_notation(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    past = {"rate": 0.25, "width": 32, "kind": "slow", "level": True}
+    (told,) = call(capsys, "tell", state, "--params", json.dumps(past), "-1e-3")
+    assert told["value"] == -1e-3
+    assert told["params"] == {**past, "threads": 4}
+    call(capsys, "ask", state, "-n", 2)
+    (failed,) = call(capsys, "fail", state, 2)
+    assert (failed["state"], failed["value"]) == ("FAIL", None)
+    assert call(capsys, "tell", state, 1, "-.5")[0]["value"] == -0.5
+    (shown,) = call(capsys, "show", state)
+    assert (shown["direction"], shown["complete"], shown["running"], shown["failed"]) == ("maximize", 2, [], 1)
+    assert [p["name"] for p in shown["space"]] == list(IN_PYTHON)
+    trials = call(capsys, "show", state, "--trials")
+    assert [(t["id"], t["state"], t["value"]) for t in trials] == [
+        (0, "COMPLETE", -1e-3),
+        (1, "COMPLETE", -0.5),
+        (2, "FAIL", None),
+    ]
+
+
+def test_the_space_is_that_of_the_api(tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text(SPACE)
+    space, options = cli.read_space(tmp_path / "space.toml")
+    assert bo.Space.parse(space) == bo.Space.parse(IN_PYTHON)
+    assert options == {"direction": "maximize", "seed": 3, "n_startup_trials": 6}
+
+
+def test_conditions_are_those_of_the_api(tmp_path: Path) -> None:
+    lines = (
+        "[space]",
+        'model = ["svm", "gp", "tree"]',
+        'kernel = { type = "categorical", choices = ["rbf", "linear"], when = { model = ["svm", "gp"] } }',
+        'gamma = { type = "float", low = 0.1, high = 1.0, when = { kernel = "rbf", model = "svm" } }',
+        'leaf = { type = "ordinal", values = [1, 2, 5], when = { model = "tree" } }',
+    )
+    (tmp_path / "space.toml").write_text("\n".join(lines))
+    space, _ = cli.read_space(tmp_path / "space.toml")
+    assert bo.Space.parse(space) == bo.Space.parse(
+        {
+            "model": ["svm", "gp", "tree"],
+            "kernel": bo.Categorical(["rbf", "linear"], when={"model": ["svm", "gp"]}),
+            "gamma": bo.Float(0.1, 1.0, when={"kernel": "rbf", "model": "svm"}),
+            "leaf": bo.Ordinal([1, 2, 5], when={"model": "tree"}),
+        }
+    )
+
+
+def test_a_state_over_a_pool_shows_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer([[0.0], [0.5], [1.0]], seed=0)
+    opt.tell({"index": 1}, 2.0)
+    opt.save(tmp_path / "pool")
+    assert call(capsys, "best", tmp_path / "pool")[0]["index"] == 1
+    assert call(capsys, "show", tmp_path / "pool")[0]["arms"] == 3
+    assert "index" in call(capsys, "ask", tmp_path / "pool")[0]
+
+
+def test_plots_are_pictures_of_the_kind_that_the_name_says(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    for trial in call(capsys, "ask", state, "-n", 4):
+        call(capsys, "tell", state, trial["id"], value(trial["params"]))
+    before = Path(state).read_bytes()
+    out = Path(state).parent
+    assert call(capsys, "plot", state, out / "a.png") == [{"plot": str(out / "a.png"), "kind": "overview"}]
+    assert (out / "a.png").read_bytes().startswith(b"\x89PNG")
+    call(capsys, "plot", state, out / "b.pdf", "--kind", "contour", "--x", "rate", "--y", "kind")
+    assert (out / "b.pdf").read_bytes().startswith(b"%PDF")
+    for kind in ("convergence", "importance", "time"):
+        call(capsys, "plot", state, out / f"{kind}.svg", "--kind", kind)
+    call(capsys, "plot", state, out / "s.svg", "--kind", "slice", "--x", "width")
+    assert "expected a file name that ends on one of" in refused(capsys, "plot", state, out / "a.xyz")
+    assert "--x and --y with --kind contour" in refused(
+        capsys, "plot", state, "c.png", "--kind", "contour", "--x", "rate"
+    )
+    assert "at most 0 parameters" in refused(capsys, "plot", state, "c.png", "--x", "rate")
+    assert "'nope'" in refused(capsys, "plot", state, "c.png", "--kind", "slice", "--x", "nope")
+    assert Path(state).read_bytes() == before
+
+
+def test_held_values_and_queued_points_are_those_of_the_api(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer(IN_PYTHON, direction="maximize", seed=3, n_startup_trials=6)
+    given = {"rate": 0.5, "kind": "slow"}
+    opt.enqueue(given)
+    queued = {"id": 0, "state": "WAITING", "params": given}
+    assert call(capsys, "enqueue", state, json.dumps(given)) == [queued]
+    assert call(capsys, "show", state)[0]["queued"] == [0]
+    for _ in range(9):
+        trial = opt.ask(fixed={"width": 32})
+        (asked,) = call(capsys, "ask", state, "--fixed", '{"width": 32}')
+        assert asked == {"id": trial.id, "params": dict(trial.params)}
+        assert asked["params"]["width"] == 32
+        opt.tell(trial, value(asked["params"]))
+        call(capsys, "tell", state, asked["id"], value(asked["params"]))
+    assert dict(opt.trials[0].params).items() >= given.items()
+
+
+LIMITED = """
+constraints = ["heat", "weight"]
+seed = 0
+n_startup_trials = 4
+perturbations = false
+
+[space]
+x = { type = "float", low = 0.0, high = 1.0 }
+"""
+
+
+def test_constraints_are_told_with_the_value_or_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "space.toml").write_text(LIMITED)
+    state = tmp_path / "state"
+    (made,) = call(capsys, "init", tmp_path / "space.toml", state)
+    assert made["constraints"] == ["heat", "weight"]
+    call(capsys, "ask", state, "-n", 3)
+    (told,) = call(capsys, "tell", state, 0, 2.5, "--constraint", "heat=1e-1", "--constraint", "weight=-1")
+    assert (told["value"], told["constraints"], told["feasible"]) == (2.5, {"heat": 0.1, "weight": -1.0}, False)
+    assert call(capsys, "best", state)[0]["observed"] is None
+    (told,) = call(capsys, "tell", state, "--constraint", "heat=-2", "1", "-1.5")  # values behind an option
+    assert (told["id"], told["value"], told["feasible"]) == (1, -1.5, True)
+    (told,) = call(capsys, "tell", state, 2, "--constraint", "heat=3")
+    assert (told["state"], told["value"], told["feasible"]) == ("COMPLETE", None, False)
+    (told,) = call(capsys, "tell", state, "--params", '{"x": 0.5}', "--constraint", "heat=3")
+    assert (told["id"], told["value"]) == (3, None)
+    assert call(capsys, "best", state)[0]["observed"]["id"] == 1
+    (shown,) = call(capsys, "show", state)
+    assert (shown["complete"], shown["feasible"], shown["constraints"]) == (4, 1, ["heat", "weight"])
+    for arguments, message in (
+        (("tell", state, 0, "--constraint", "heat"), "expected NAME=NUMBER, got 'heat'"),
+        (("tell", state, 0, "--constraint", "heat=hot"), "expected NAME=NUMBER, got 'heat=hot'"),
+        (("tell", state, 0, 1, "--constraint", "heat=1", "--constraint", "heat=2"), "each name once"),
+        (("tell", state, "--params", '{"x": 0.1}', 1, "--constraint", "hat=1"), "expected names among"),
+        (("tell", state, 0, 1, "--limit", "2"), "unrecognized arguments: --limit"),
+    ):
+        assert message in refused(capsys, *arguments)
+
+
+def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("botorch")
+    (tmp_path / "space.toml").write_text('directions = ["minimize", "maximize"]\n[space]\nx = [1, 2, 3, 4]\n')
+    state = tmp_path / "state"
+    (made,) = call(capsys, "init", tmp_path / "space.toml", state)
+    assert made["directions"] == ["minimize", "maximize"]
+    for x, values in ((1, ("-1", "2")), (2, ("0", "3")), (3, ("1", "1"))):
+        (told,) = call(capsys, "tell", state, "--params", json.dumps({"x": x}), *values)
+        assert told["values"] == [float(v) for v in values]
+    call(capsys, "ask", state)
+    assert [trial["id"] for trial in call(capsys, "best", state)] == [0, 1]
+    assert [trial["values"] for trial in call(capsys, "show", state, "--trials")][2:] == [[1.0, 1.0], None]
+    assert "expected 2 values, one for each objective" in refused(capsys, "tell", state, 3, 1.0)
+    assert call(capsys, "tell", state, 3, "-1e-3", "0.5")[0]["values"] == [-1e-3, 0.5]
+    pytest.importorskip("matplotlib")
+    call(capsys, "plot", state, tmp_path / "front.svg", "--kind", "pareto")
+    assert "see pareto" in refused(capsys, "plot", state, tmp_path / "a.png")

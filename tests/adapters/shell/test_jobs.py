@@ -1,0 +1,110 @@
+"""A command takes parameters in braces, and what it prints is read as a person would."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bkbopt.adapters.shell.jobs import Command, Job, outcome_of
+from bkbopt.adapters.shell.rows import Aims
+from bkbopt.errors import ArgumentError
+from bkbopt.optimizer.trials import Outcome
+from tests.adapters.shell.calls import has_ended, wait_until
+
+ONE = Aims(("minimize",), ())
+TWO = Aims(("minimize", "maximize"), ("heat", "dry weight=g"))
+
+
+def python(code: str, *, seconds: float | None = 60.0, aims: Aims = ONE) -> tuple[Outcome, str | None]:
+    """What comes of a job that is a program in Python."""
+    return Job([sys.executable, "-c", code], 7, {"x": 0.5, "kind": "slow"}).result(aims, seconds)
+
+
+def test_values_of_parameters_stand_where_their_names_are() -> None:
+    names = ("x", "n", "on", "kind", "gone", "a b")
+    command = Command([sys.executable, "{x}", "--n={n}", "{kind}{on}", "{gone}", "{{x}}", "a{{", "{a b}!"], names)
+    params = {"x": 1e-05, "n": 3, "on": True, "kind": "very {x} slow", "a b": 0.1}
+    expected = [sys.executable, "1e-05", "--n=3", "very {x} slowtrue", "", "{x}", "a{", "0.1!"]
+    assert command.filled(params) == expected
+    with pytest.raises(ArgumentError, match="expected arguments without NUL characters"):
+        command.filled(params | {"kind": "a\0b"})
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "expected a program and its arguments behind --, got none"),
+        (["awk", "{y}"], r"among x, n, got \{y\} in '\{y\}'; write \{\{ and \}\}"),
+        (["awk", "{}"], r"got \{\} in"),
+        (["awk", "BEGIN { print"], r"expected \{name\}, or \{\{ for a brace"),
+        (["no-such-program", "{x}"], "a program that can be run, got 'no-such-program'"),
+    ],
+)
+def test_commands_that_cannot_be_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Command(words, ("x", "n"))
+
+
+def test_the_last_line_that_is_not_empty_is_the_value() -> None:
+    assert outcome_of("step 1\nvalue: 3\n-1e-3 \n \n\n", ONE) == Outcome((-1e-3,))
+    assert outcome_of("1\t2", TWO) == Outcome((1.0, 2.0))
+    assert outcome_of("heat=-1 1 2", TWO) == Outcome((1.0, 2.0), {"heat": -1.0})
+    assert outcome_of("heat=3", TWO) == Outcome((), {"heat": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("output", "aims", "message"),
+    [
+        ("", ONE, "expected a number on the last line, got no output"),
+        ("3\ndone", ONE, "expected numbers, and name=number once, on the last line, got 'done'"),
+        ("nan", ONE, "value: expected finite values, got nan"),
+        ("1 inf", TWO, "value: expected finite values, got inf"),
+        ("1", TWO, "expected 2 values, one for each objective, got 1"),
+        ("1 2", ONE, "expected 1 value, one for each objective, got 2"),
+        ("1 cold=3", ONE, r"constraints: expected names among \(\), got 'cold'"),
+        ("1 2 heat=1 heat=2", TWO, "name=number once"),
+        ("1 2 heat=nan", TWO, r"constraints\['heat'\]: expected finite values"),
+        ("x" * 1000, ONE, "got '(x{300})[.]{3}'[.]$"),
+    ],
+)
+def test_lines_that_are_no_value_are_refused(output: str, aims: Aims, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        outcome_of(output, aims)
+
+
+def test_a_job_has_the_parameters_in_its_environment_and_nothing_to_read() -> None:
+    code = """
+import json, os, sys
+assert sys.stdin.read() == ""
+print("x" * 100_000)
+print(json.loads(os.environ["BKBOPT_PARAMS"])["x"] + int(os.environ["BKBOPT_TRIAL"]))
+"""
+    assert python(code) == (Outcome((7.5,)), None)
+
+
+def test_a_job_fails_with_its_reason() -> None:
+    assert python("raise SystemExit(3)") == (Outcome(), "exit status 3")
+    assert python("print(1); raise ValueError('too hot')") == (Outcome(), "exit status 1: ValueError: too hot")
+    assert python("import os; os.kill(os.getpid(), 9)") == (Outcome(), "ended by SIGKILL")
+    assert python("print('nan')")[0] == Outcome()
+
+
+def test_a_job_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    code = f"""
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open({str(tmp_path / "pid")!r}, "w").write(str(child.pid) + "\\n")
+time.sleep(600)
+"""
+    outcome, message = python(code, seconds=2.0)
+    assert (outcome, message) == (Outcome(), "not done after 2 s")
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: has_ended(pid))
+
+
+def test_what_a_job_leaves_running_keeps_nobody_waiting() -> None:
+    code = "import subprocess; print(subprocess.Popen(['sleep', '600']).pid)"
+    outcome, message = python(code, seconds=None)  # with a pipe for the output it would take ten minutes
+    assert message is None
+    os.kill(int(outcome.values[0]), 15)

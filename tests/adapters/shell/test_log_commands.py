@@ -1,0 +1,224 @@
+"""Commands that need no model do what the optimizer does, and import neither torch nor NumPy."""
+
+import contextlib
+import csv
+import io
+import json
+import os
+import signal
+import sqlite3
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import bkbopt as bo
+from bkbopt.adapters import shell as cli
+from bkbopt.adapters.shell import writing
+from bkbopt.adapters.shell.progress import Progress
+from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.trials import Outcome
+from tests.adapters.shell.calls import call, process, refused, text_of, value
+
+pty = pytest.importorskip("pty", reason="the terminals of these tests are those of POSIX")
+
+#: Runs commands, one for each JSON list in the arguments, and prints which of the slow modules were imported.
+RUNNER = """
+import json, sys
+from bkbopt.adapters.shell import main
+for arguments in map(json.loads, sys.argv[1:]):
+    assert main(arguments) == 0, arguments
+print([name for name in ("torch", "numpy", "scipy", "tqdm", "pandas") if name in sys.modules])
+"""
+
+
+def test_commands_on_the_log_import_neither_torch_nor_numpy(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "ask", state, "-n", 4)
+    commands = [
+        ["tell", state, "0", "0.5", "--std", "0.1"],
+        ["fail", state, "1"],
+        ["show", state],
+        ["show", state, "--trials"],
+        ["watch", state, "--once"],
+        ["export", state, state + ".csv"],
+        ["export", state, "-"],
+        ["recover", state, "--list"],
+        ["recover", state, "--older-than", "0", "--enqueue"],
+    ]
+    light = process(*map(json.dumps, commands), code=RUNNER)
+    out, err = light.communicate(timeout=120)
+    assert (light.returncode, err) == (0, "")
+    assert out.splitlines()[-1] == "[]"
+    assert [trial.state for trial in bo.Optimizer.load(state).trials] == ["COMPLETE", *["FAIL"] * 3, *["WAITING"] * 2]
+
+
+def test_outcomes_are_those_that_the_optimizer_writes(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer.load(state)
+    opt.ask(4)
+    call(capsys, "ask", state, "-n", 4)
+    call(capsys, "tell", state, 2, "0.1", "--std", "1e-3")
+    opt.tell(2, 0.1, std=1e-3)
+    call(capsys, "fail", state, 0)
+    opt.fail(0)
+    call(capsys, "recover", state, "--older-than", 0, "--enqueue")
+    opt.recover(enqueue=True)
+    call(capsys, "ask", state, "-n", 3)
+    opt.ask(3)
+    ours = bo.Optimizer.load(state)
+
+    def told(trial: bo.Trial) -> tuple[object, ...]:
+        return trial.id, dict(trial.params), trial.state, trial.values, trial.stds
+
+    assert list(map(told, ours.trials)) == list(map(told, opt.trials))
+    assert [trial.state for trial in opt.trials] == ["FAIL", "FAIL", "COMPLETE", "FAIL", *["RUNNING"] * 3]
+    for other in (1, 3):
+        assert ours.trials[other].params == ours.trials[{1: 4, 3: 5}[other]].params
+    message = "tell: expected a running trial, but trial 2 was told the value 0.1 already."
+    assert message in refused(capsys, "tell", state, 2, 1.0)
+    with pytest.raises(bo.errors.TrialStateError, match=message):
+        opt.tell(2, 1.0)
+
+
+def test_a_learner_takes_no_noise_from_the_shell_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bo.Optimizer({"x": (0.0, 1.0)}, surrogate="krr", storage=tmp_path / "log").ask()
+    message = "std: expected none with an online learner"
+    assert message in refused(capsys, "tell", tmp_path / "log", 0, 1.0, "--std", 0.1)
+    call(capsys, "tell", tmp_path / "log", 0, 1.0)
+
+
+def test_a_flipped_bit_is_found_by_every_command_that_reads_the_row(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(capsys, "ask", state, "-n", 2)
+    call(capsys, "tell", state, 0, 0.25)
+    with contextlib.closing(sqlite3.connect(state)) as connection, connection:
+        connection.execute("UPDATE log SET objectives = '[0.75]' WHERE id = 0")
+    for command in (("show",), ("show", "--trials"), ("watch", "--once"), ("export", "-"), ("tell", "0", "1")):
+        assert "a row whose checksum is another" in refused(capsys, command[0], state, *command[1:])
+    call(capsys, "tell", state, 1, 0.5)
+
+
+def test_a_trial_of_a_space_that_is_newer_than_the_open_file_is_told(tmp_path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, storage=tmp_path / "log")
+    file = LogFile(tmp_path / "log")
+    opt.set_space({"x": (0.0, 2.0)})
+    opt.ask()
+    assert writing.finish(file, 0, Outcome((1.0,)), "tell").value == 1.0
+    assert opt.trials[0].value == 1.0
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_has_the_columns_of_the_data_frame_and_every_bit(
+    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    for trial in call(capsys, "ask", state, "-n", 4)[:3]:
+        call(capsys, "tell", state, trial["id"], value(trial["params"]) / 3.0)
+    out = tmp_path / "trials.csv"
+    out.write_text("old")
+    assert call(capsys, "export", state, out) == [{"export": str(out), "trials": 4}]
+    assert text_of(capsys, "export", state, "-") == out.read_text()
+    frame = bo.Optimizer.load(state).trials_dataframe()
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert list(rows[0]) == list(frame.columns)
+    assert [float(row["value"]) for row in rows[:3]] == list(frame["value"][:3])
+    assert [row["value"] for row in rows[3:]] == [""]
+    assert [float(row["params_rate"]) for row in rows] == list(frame["params_rate"])
+    assert [pandas.Timestamp(row["datetime_start"]) for row in rows] == list(frame["datetime_start"])
+    assert [timedelta(seconds=float(row["duration"])) for row in rows[:3]] == list(frame["duration"][:3])
+    assert [name for name in os.listdir(tmp_path) if "tmp" in name] == []
+
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+
+
+def test_progress_counts_and_names_the_best_feasible_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["heat"], seed=0, storage=tmp_path / "log")
+    progress = Progress(LogFile(tmp_path / "log"))
+    assert text_of(capsys, "watch", tmp_path / "log", "--once") == "0 complete, 0 running, 0 queued, 0 failed\n"
+    opt.ask(5)
+    opt.tell(0, 1.5, constraints={"heat": -1.0})
+    opt.tell(3, 0.5, constraints={"heat": 1.0})
+    opt.tell(1, 2.5, constraints={"heat": -1.0})
+    opt.fail(2)
+    opt.enqueue({"x": 0.5})
+    line = text_of(capsys, "watch", tmp_path / "log", "--once")
+    assert line.startswith("3 complete, 1 running, 1 queued, 1 failed; best 1.5 (trial 0); ")
+    assert "trials/min; last 0 s ago" in line
+    assert progress.update()
+    assert not progress.update()
+    opt.heartbeat(4)
+    assert not progress.update()  # nothing that people look for
+    assert progress.running[4].seen_at is not None
+    assert progress.line(opt.trials[2].told_at + timedelta(hours=5)).endswith("; last 5 h ago")
+
+
+def test_progress_of_several_objectives_is_their_front(tmp_path: Path) -> None:
+    pytest.importorskip("botorch")
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0, storage=tmp_path / "log")
+    for number, values in enumerate([(1.0, 1.0), (2.0, 2.0), (2.0, 1.0), (0.0, 0.0), (0.5, 2.0)]):
+        opt.tell({"x": number / 10}, values)
+    progress = Progress(LogFile(tmp_path / "log"))
+    assert sorted(trial.id for trial in progress.front) == [trial.id for trial in opt.best_trials] == [3, 4]
+    assert progress.summary() == "front of 2"
+
+
+def test_a_watch_that_is_not_on_a_terminal_prints_a_line_for_each_change_until_ctrl_c(state: str) -> None:
+    opt = bo.Optimizer.open(state)
+    watching = process("watch", state, "--interval", "0.01")
+    assert watching.stdout is not None
+    assert watching.stdout.readline() == "0 complete, 0 running, 0 queued, 0 failed\n"
+    trial = opt.ask()
+    assert watching.stdout.readline().startswith("0 complete, 1 running, ")
+    opt.heartbeat(trial)
+    opt.tell(trial, 0.5)
+    assert watching.stdout.readline().startswith("1 complete, 0 running, 0 queued, 0 failed; best 0.5 (trial 0)")
+    watching.send_signal(signal.SIGINT)
+    assert watching.communicate(timeout=60) == ("", "")
+    assert watching.returncode == 0
+
+
+def test_a_watch_on_a_terminal_rewrites_one_line(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([None, None])
+
+    def sleep(seconds: float) -> None:
+        if next(looks, "end") == "end":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    parent, child = pty.openpty()
+    with os.fdopen(child, "w") as terminal:
+        monkeypatch.setattr("sys.stdout", terminal)
+        assert cli.main(["watch", state]) == 0
+    text = ""
+    with contextlib.suppress(OSError), os.fdopen(parent, newline="") as shown:  # the end of a terminal is an error
+        for part in shown:
+            text += part
+    assert text.count("\r0 complete, 0 running, 0 queued, 0 failed  ") == 3
+    assert text.count("\n") == 1
+
+
+# -- trials that nobody finishes ---------------------------------------------------------------------------------------
+
+
+def test_running_trials_are_listed_with_their_age_and_failed_by_it(
+    state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opt = bo.Optimizer.open(state)
+    opt.ask(2)
+    opt.ask(1, heartbeat=True)
+    rows = call(capsys, "recover", state, "--list")
+    assert [(row["id"], row["has_heartbeat"]) for row in rows] == [(0, False), (1, False), (2, True)]
+    assert all(0.0 <= row["seconds_silent"] <= row["seconds_running"] < 60.0 for row in rows)
+    assert call(capsys, "recover", state, "--list", "--older-than", 60) == []
+    assert call(capsys, "recover", state, "--older-than", 60) == []
+    # A heartbeat may come after somebody has looked who is silent: what counts is the time of the writing.
+    assert writing.lose(LogFile(state), [0, 1, 2], older_than=60.0) == []
+    assert writing.lose(LogFile(state), []) == []
+    assert [trial.state for trial in opt.trials] == ["RUNNING"] * 3
+    failed = call(capsys, "recover", state, "--older-than", 0)
+    assert [(row["id"], row["state"]) for row in failed] == [(0, "FAIL"), (1, "FAIL"), (2, "FAIL")]
+    assert len(opt.trials) == 3

@@ -1,0 +1,157 @@
+"""The command-line tool says on one line what went wrong, and leaves the log as it was."""
+
+import json
+import subprocess
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import bkbopt as bo
+from bkbopt.adapters import shell as cli
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from tests.adapters.shell.calls import call, process, refused
+
+fcntl = pytest.importorskip("fcntl", reason="the locks of these tests are those of POSIX")
+
+
+def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "ask", state)
+    before = Path(state).read_bytes()
+    for arguments, message in (
+        (("tell", state, "0", "nan"), "expected finite values"),
+        (("tell", state, "0", "-inf"), "expected finite values"),
+        (("tell", state, "0", "abc"), "argument VALUE: invalid float value: 'abc'"),
+        (("tell", state, "0.5", "1"), "argument ID: invalid int value: '0.5'"),
+        (("tell", state, "0"), "expected an id and a value"),
+        (("tell", state, "0", "1", "--params", "{}"), "one of the two forms"),
+        (("tell", state, "--params", "{", "1"), "--params: expected a JSON object"),
+        (("tell", state, "--params", "[1]", "1"), "--params: expected a JSON object"),
+        (("tell", state, "--params", '{"rate": 3}', "1"), "nothing for 'kind'"),
+        (("ask", state, "--fixed", "[]"), "--fixed: expected a JSON object"),
+        (("ask", state, "--fixed", '{"rate": 7}'), "'rate'"),
+        (("enqueue", state, "x"), "params: expected a JSON object"),
+        (("enqueue", state, '{"size": 1}'), "'size'"),
+        (("tell", state, "0", "1", "2"), "expected 1 value, one for each objective"),
+        (("fail", state, "4"), "expected an id that ask gave out"),
+        (("ask", state, "-n", "0"), "n: expected a whole number >= 1"),
+        (("recover", state, "--older-than", "nan"), "argument --older-than: expected a number of seconds"),
+        (("recover", state), "expected --older-than SECONDS or --list"),
+        (("tell", state, "0", "1", "--std", "-1"), "std: expected finite standard deviations >= 0"),
+        (("tell", state, "0", "1", "--std", "1", "--std", "2"), "std: expected one for each of 1 values, got 2"),
+        (("tell", state, "0", "1", "--constraint", "hat=1"), "constraints: expected names among (), got 'hat'"),
+        (("export", state, state), "out: expected another file than the log"),
+        (("export", state, Path(state).parent / "no" / "a.csv"), "folder"),
+        (("best", state), "at least one value"),
+        (("show", state + "x"), "there is no file"),
+        (("ask", state + "x"), "there is no file"),
+        (("frobnicate",), "invalid choice: 'frobnicate'"),
+        ((), "arguments are required"),
+        (("init", Path(state).parent / "space.toml", state), "exists already"),
+        (("init", Path(state).parent / "no.toml", state), "No such file"),
+    ):
+        assert message in refused(capsys, *arguments)
+    assert Path(state).read_bytes() == before
+    assert not Path(state + "x.lock").exists()
+    Path(state).write_bytes(b"no state")
+    assert "expected a log of bkbopt, got a file that is none or is damaged" in refused(capsys, "best", state)
+
+
+def test_help_of_init_shows_a_search_space_that_init_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["init", "--help"])
+    _, _, example = capsys.readouterr().out.partition("A search space in TOML:\n")
+    (tmp_path / "space.toml").write_text(textwrap.dedent(example))
+    (made,) = call(capsys, "init", tmp_path / "space.toml", tmp_path / "state")
+    assert made["parameters"] == ["rate", "width", "kind", "size", "depth", "threads"]
+
+
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"bkbopt {bo.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[space", "expected a TOML file"),
+        ("seed = 3", r"expected a table \[space\]"),
+        ("space = 3", r"expected a table \[space\]"),
+        ("sede = 3\n[space]\nx = [1, 2]", r"expected options among .* got \['sede'\]"),
+        ("[space]\nx = { low = 0, high = 1 }", "parameter 'x': expected a type among"),
+        ("[space]\nx = { type = 'float', low = 0 }", r"parameter 'x': expected \['high', 'low'\] and no more than"),
+        ("[space]\nx = { type = 'int', low = 0, high = 3, base = 2 }", "parameter 'x': .* got .*'base'"),
+        (
+            "[space]\nx = { type = 'float', low = 0.0, high = 1.0, log = true }",
+            "parameter 'x': low: expected a positive",
+        ),
+        ("[space]\nx = [nan]", "parameter 'x': expected finite numbers"),
+        ("[space]\nx = { type = 'ordinal', values = 3 }", "parameter 'x': values: expected a list"),
+        ("[space]\nx = { type = 'int', low = 0, high = 3, when = 'a' }", "parameter 'x': when: expected a dict"),
+    ],
+)
+def test_a_space_that_cannot_be_is_refused_by_name(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text(text)
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        cli.read_space(tmp_path / "space.toml")
+
+
+def test_choices_and_options_that_cannot_be_are_refused_by_init(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, message in (
+        ("[space]\nx = [1979-05-27, 2]", "choices that can be saved"),
+        ("direction = 'up'\n[space]\nx = [1, 2]", "direction: expected one of"),
+        ("seed = -1\n[space]\nx = [1, 2]", "seed: "),
+    ):
+        (tmp_path / "space.toml").write_text(text)
+        assert message in refused(capsys, "init", tmp_path / "space.toml", tmp_path / "state")
+        assert not (tmp_path / "state").exists()
+
+
+def test_force_starts_anew(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "ask", state)
+    call(capsys, "init", Path(state).parent / "space.toml", state, "--force")
+    assert bo.Optimizer.load(state).trials == []
+
+
+def test_an_ask_waits_for_another_ask_and_a_tell_does_not(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "ask", state)
+    link = Path(state).with_name("link")
+    link.symlink_to(state)  # the lock on a link is that of the file
+    with open(state + ".lock", "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        asking = process("ask", link)
+        assert call(capsys, "tell", link, 0, 0.5)[0]["state"] == "COMPLETE"
+        call(capsys, "best", link)
+        with pytest.raises(subprocess.TimeoutExpired):
+            asking.wait(timeout=3.0)
+    assert json.loads(asking.communicate(timeout=120)[0])["id"] == 1
+
+
+def test_ctrl_c_ends_a_wait(state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    before = Path(state).read_bytes()
+    capsys.readouterr()
+    with open(state + ".lock", "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        monkeypatch.setattr("bkbopt._support.locks.time.sleep", interrupt)
+        assert cli.main(["ask", state]) == 130
+    assert capsys.readouterr() == ("", "bkbopt: error: interrupted\n")
+    assert Path(state).read_bytes() == before
+
+
+def test_a_reader_that_goes_away_costs_one_line(state: str) -> None:
+    asked = process("ask", state, "-n", "3")
+    assert asked.stdout is not None
+    assert asked.stderr is not None
+    asked.stdout.close()
+    err = asked.stderr.read()
+    asked.stderr.close()
+    assert asked.wait(timeout=120) == 1
+    assert err.count("\n") == 1
+    assert "Broken pipe" in err
+    assert len(bo.Optimizer.load(state).trials) == 3  # they are in the state, as running

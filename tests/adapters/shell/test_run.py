@@ -1,0 +1,321 @@
+"""`bkbopt run`: values and failures of a command, several at once, and the same command again after any end."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bkbopt as bo
+from bkbopt.adapters import shell as cli
+from bkbopt.adapters.shell import run as running
+from tests.adapters.shell.calls import call, has_ended, process, refused, wait_until
+
+SPACE = """
+seed = 0
+n_startup_trials = 4
+
+[space]
+x = { type = "float", low = 0.0, high = 1.0 }
+kind = ["line", "bowl"]
+y = { type = "float", low = 1e-3, high = 1.0, log = true, when = { kind = "bowl" } }
+"""
+#: Writes down its process and its arguments, and waits for a file of the name "go" where the folder has "wait".
+BOX = """
+import os, sys, time
+x, y, folder = float(sys.argv[1]), sys.argv[2], sys.argv[3]
+with open(os.path.join(folder, "calls"), "a") as file:
+    file.write(f"{os.environ['BKBOPT_TRIAL']} {os.getpid()} {x!r} {y}\\n")
+while os.path.exists(os.path.join(folder, "wait")) and not os.path.exists(os.path.join(folder, "go")):
+    time.sleep(0.02)
+if x > 0.9 and not y:
+    sys.exit("too far")
+print("value:")
+print((x - 0.3) ** 2 + (float(y) if y else 0.1))
+"""
+#: The command line with heartbeats that a test can wait for.
+QUICK = """
+import sys
+from bkbopt.adapters.shell import main, run
+run.BEAT, run.SILENCE, run.POLL = 0.2, 4.0, 0.1
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "space.toml").write_text(SPACE)
+    (tmp_path / "box.py").write_text(BOX)
+    return tmp_path
+
+
+def arguments(folder: Path, *options: object) -> list[str]:
+    box = [sys.executable, "-S", str(folder / "box.py"), "{x}", "{y}", str(folder)]
+    return ["run", str(folder / "space.toml"), *map(str, options), "--", *box]
+
+
+def calls(folder: Path) -> list[list[str]]:
+    """Trial, process, x and y of every call of the box."""
+    path = folder / "calls"
+    return [line.split(" ") for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def trials(folder: Path) -> list[bo.Trial]:
+    return bo.Optimizer.load(folder / "space.db").trials
+
+
+def states(folder: Path) -> list[str]:
+    return [trial.state for trial in trials(folder)]
+
+
+def ended(run: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = run.communicate(timeout=240)
+    return run.returncode, out, err
+
+
+fcntl = pytest.importorskip("fcntl", reason="the locks and signals of these tests are those of POSIX")
+
+
+# -- to the end --------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_tells_the_values_of_a_command_and_goes_on_with_the_same_call(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (best,) = call(capsys, *arguments(folder, "--trials", 6))
+    done = trials(folder)
+    assert [trial.state for trial in done] == ["COMPLETE"] * 6
+    for trial, (number, _, x, y) in zip(done, calls(folder), strict=True):
+        assert (trial.id, trial.params["x"]) == (int(number), float(x))
+        assert y == (repr(trial.params["y"]) if "y" in trial.params else "")
+        assert trial.value == (float(x) - 0.3) ** 2 + (float(y) if y else 0.1)
+    assert best["observed"]["value"] == min(trial.value for trial in done)
+    assert call(capsys, *arguments(folder, "--trials", 6)) == [best]
+    call(capsys, *arguments(folder, "--trials", 8))
+    assert len(calls(folder)) == len(trials(folder)) == 8
+    # One after the other, the trials are those of ask and tell.
+    opt = bo.Optimizer(cli.read_space(folder / "space.toml")[0], seed=0, n_startup_trials=4)
+    for trial in trials(folder):
+        assert dict(opt.ask().params) == dict(trial.params)
+        opt.tell(trial.id, trial.value)
+
+
+def test_failures_are_reported_once_each_and_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for x in (0.95, 0.5, 0.97):
+        bo.Optimizer(cli.read_space(folder / "space.toml")[0], seed=0, n_startup_trials=4, storage=folder / "space.db")
+        call(capsys, "enqueue", folder / "space.db", json.dumps({"x": x, "kind": "line"}))
+    assert cli.main(arguments(folder, "--trials", 3, "--jobs", 2, "--quiet")) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["observed"]["id"] == 1
+    lines = [f"bkbopt: trial {number}: failed: exit status 1: too far" for number in (0, 2)]
+    assert sorted(err.splitlines()) == lines
+    assert states(folder) == ["FAIL", "COMPLETE", "FAIL"]
+
+
+def test_a_command_that_takes_too_long_fails_and_without_any_value_nothing_is_best(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+    options = ["--trials", "2", "--jobs", "2", "--timeout-per-trial", "0.5", "--storage", str(folder / "other.db")]
+    assert cli.main(["run", str(folder / "space.toml"), *options, "--", *words]) == 1
+    err = capsys.readouterr().err.splitlines()
+    assert sorted(err[:2]) == [f"bkbopt: trial {i}: failed: not done after 0.5 s" for i in (0, 1)]
+    assert err[2].startswith("bkbopt: error: posterior: expected at least one value")
+    assert not (folder / "space.db").exists()
+
+
+def test_a_run_ends_where_there_is_nothing_left_to_propose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "space.toml").write_text('duplicates = "avoid"\nseed = 0\n[space]\nx = [1, 2, 3]\n')
+    words = [sys.executable, "-S", "-c", "print({x})"]
+    (best,) = call(capsys, "run", tmp_path / "space.toml", "--trials", 9, "--jobs", 2, "--", *words)
+    assert best["observed"]["params"] == {"x": 1}
+    assert len(trials(tmp_path)) == 3
+
+
+def test_several_objectives_and_constraints_come_on_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("botorch")
+    head = 'directions = ["minimize", "maximize"]\nconstraints = ["heat"]\nseed = 0\n'
+    (tmp_path / "space.toml").write_text(f"{head}[space]\nx = {{ type = 'float', low = 0.0, high = 1.0 }}\n")
+    words = [sys.executable, "-S", "-c", "print({x}, 2 * {x}, 'heat=-1')"]
+    front = call(capsys, "run", tmp_path / "space.toml", "--trials", 3, "--", *words)
+    assert len(front) == 3
+    for trial in front:
+        assert trial["values"] == [trial["params"]["x"], 2 * trial["params"]["x"]]
+        assert (trial["constraints"], trial["feasible"]) == ({"heat": -1.0}, True)
+
+
+# -- what it refuses ---------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_cannot_be_is_refused_before_there_is_a_log(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = folder / "space.toml"
+    for more, message in (
+        ((), "expected -- and a command"),
+        (("--",), "expected -- and a command"),
+        (("--jobs", 0, "--", "awk"), "argument --jobs: expected a whole number >= 1, got 0"),
+        (("--trials", -3, "--", "awk"), "argument --trials: expected a whole number >= 1, got -3"),
+        (("--timeout-per-trial", "inf", "--", "awk"), "expected a number of seconds"),
+        (("--", sys.executable, "{z}"), "among x, kind, y, got {z}"),
+        (("--", "no-such-program"), "expected a program that can be run"),
+    ):
+        assert message in refused(capsys, "run", space, *more)
+    assert sorted(path.name for path in folder.iterdir()) == ["box.py", "space.toml"]
+
+
+def test_a_log_of_another_space_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bo.Optimizer({"x": (0.0, 2.0)}, seed=0, n_startup_trials=4, storage=folder / "space.db")
+    assert "expected the search space that" in refused(capsys, *arguments(folder, "--trials", 1))
+    assert trials(folder) == []
+
+
+# -- other ends --------------------------------------------------------------------------------------------------------
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(row[1]) for row in calls(folder)]
+
+
+def held(folder: Path, *options: object, count: int) -> subprocess.Popen[str]:
+    """A run whose first `count` commands have begun and do not end."""
+    (folder / "wait").touch()
+    run = process(*arguments(folder, *options), code=QUICK)
+    wait_until(lambda: len(calls(folder)) == count or run.poll() is not None)
+    assert run.poll() is None
+    return run
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+def test_a_signal_ends_the_commands_and_queues_their_points(number: signal.Signals, folder: Path) -> None:
+    run = held(folder, "--trials", 3, "--jobs", 2, count=2)
+    run.send_signal(number)
+    assert ended(run) == (130, "", "bkbopt: error: interrupted\n")
+    assert all(map(has_ended, pids(folder)))
+    lost = trials(folder)
+    assert [trial.state for trial in lost] == ["FAIL", "FAIL", "WAITING", "WAITING"]
+    (folder / "go").touch()
+    status, out, err = ended(process(*arguments(folder, "--trials", 3, "--jobs", 2), code=QUICK))
+    assert (status, err) == (0, "")
+    assert json.loads(out)["observed"] is not None
+    done = trials(folder)
+    assert [trial.state for trial in done] == ["FAIL", "FAIL", *["COMPLETE"] * 3]
+    assert [trial.params for trial in done[2:4]] == [trial.params for trial in lost[:2]]
+
+
+def test_a_second_signal_does_without_the_grace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "box.py").write_text("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + BOX)
+    run = held(folder, "--trials", 2, "--jobs", 2, count=2)
+    run.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.wait(timeout=1.0)
+    run.send_signal(signal.SIGINT)
+    assert ended(run) == (130, "", "bkbopt: error: interrupted\n")
+    assert all(map(has_ended, pids(folder)))
+    assert states(folder) == ["FAIL", "FAIL", "WAITING", "WAITING"]
+
+
+def test_after_kill_9_the_same_command_makes_what_is_missing(folder: Path) -> None:
+    bo.Optimizer(
+        cli.read_space(folder / "space.toml")[0], seed=0, n_startup_trials=4, storage=folder / "space.db"
+    ).tell({"x": 0.5, "kind": "line"}, 0.14)
+    run = held(folder, "--trials", 5, "--jobs", 2, count=2)
+    run.kill()
+    assert ended(run)[0] == -signal.SIGKILL
+    assert states(folder) == ["COMPLETE", "RUNNING", "RUNNING"]
+    (folder / "go").touch()  # the commands of the killed run end, and nobody reads what they print
+    wait_until(lambda: all(map(has_ended, pids(folder))))
+    status, _, err = ended(process(*arguments(folder, "--trials", 5, "--jobs", 2), code=QUICK))
+    assert status == 0
+    again = "lost by a run that has died; its point is queued again"
+    assert sorted(err.splitlines()) == [f"bkbopt: trial {number}: {again}" for number in (1, 2)]
+    done = trials(folder)
+    assert sorted(trial.state for trial in done) == [*["COMPLETE"] * 5, "FAIL", "FAIL"]
+    complete = [trial.params for trial in done if trial.state == "COMPLETE"]
+    assert all(trial.params in complete for trial in done if trial.state == "FAIL")
+
+
+def test_trials_of_a_living_run_are_left_alone_and_counted(folder: Path) -> None:
+    first = held(folder, "--trials", 4, "--jobs", 2, count=2)
+    second = process(*arguments(folder, "--trials", 4, "--jobs", 3), code=QUICK)
+    wait_until(lambda: len(calls(folder)) == 4)
+    with pytest.raises(subprocess.TimeoutExpired):
+        second.wait(timeout=6.0)  # more than the silence after which a trial is lost
+    (folder / "go").touch()
+    results = [ended(run) for run in (first, second)]
+    assert [(status, err) for status, _, err in results] == [(0, "")] * 2
+    assert states(folder) == ["COMPLETE"] * 4
+    assert len(calls(folder)) == 4
+
+
+def test_a_run_counts_again_when_it_is_its_turn_to_ask(folder: Path) -> None:
+    with open(folder / "space.db.run.lock", "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # both runs have seen that two trials are wanted, and wait
+        runs = [process(*arguments(folder, "--trials", 2, "--jobs", 2), code=QUICK) for _ in range(2)]
+        with pytest.raises(subprocess.TimeoutExpired):
+            runs[0].wait(timeout=6.0)
+    assert [ended(run)[0] for run in runs] == [0, 0]
+    assert states(folder) == ["COMPLETE"] * 2
+
+
+def test_trials_that_people_asked_are_not_taken_for_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    space, options = cli.read_space(folder / "space.toml")
+    bo.Optimizer(space, **options, storage=folder / "space.db").ask()
+    status, _, err = ended(process(*arguments(folder, "--trials", 2), code=QUICK))
+    assert (status, err) == (0, "")
+    assert states(folder) == ["RUNNING", "COMPLETE", "COMPLETE"]
+
+
+def test_a_trial_that_somebody_fails_meanwhile_is_ended(folder: Path) -> None:
+    run = held(folder, "--trials", 2, "--jobs", 1, count=1)
+    bo.Optimizer.open(folder / "space.db").fail(0)
+    wait_until(lambda: has_ended(pids(folder)[0]))
+    (folder / "go").touch()
+    status, _, err = ended(run)
+    assert status == 0
+    message = "its result is not written: run: expected a running trial, but trial 0 was failed already."
+    assert err == f"bkbopt: trial 0: {message}\n"
+    assert states(folder) == ["FAIL", "COMPLETE"]
+
+
+def test_a_log_that_goes_away_ends_the_run_and_its_commands(folder: Path) -> None:
+    run = held(folder, "--trials", 2, "--jobs", 1, count=1)
+    (folder / "space.db").unlink()
+    status, out, err = ended(run)
+    assert (status, out) == (1, "")
+    assert "was removed or replaced" in err
+    assert err.count("\n") == 1
+    assert has_ended(pids(folder)[0])
+
+
+# -- counting ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_repetition_is_known_by_its_point(folder: Path) -> None:
+    opt = bo.Optimizer(cli.read_space(folder / "space.toml")[0], seed=0, storage=folder / "space.db")
+    progress = running.Progress(running.LogFile(folder / "space.db"))
+
+    def made() -> int:
+        progress.update()
+        anew = running.Progress(running.LogFile(folder / "space.db"))
+        assert anew.n_repeated == progress.n_repeated  # as those see it who read the log whole
+        return progress.n_finished - progress.n_repeated
+
+    opt.ask(2, heartbeat=True)
+    assert made() == 0
+    opt.fail(0)
+    assert made() == 1
+    opt.recover(enqueue=True)
+    assert made() == 1  # one failure, and a loss that does not count
+    trial = opt.ask(heartbeat=True)
+    assert trial.params == opt.trials[1].params
+    opt.recover(enqueue=True)
+    assert made() == 1
+    opt.tell(opt.ask(heartbeat=True), 1.0)
+    assert made() == 2
+    opt.fail(opt.ask(heartbeat=True))
+    assert made() == 3
