@@ -34,6 +34,10 @@ T = TypeVar("T")
 _inherited: list[sqlite3.Connection] = []
 
 
+class _EmptyFileError(StateFileError):
+    """A file without a page, or one whose first change was not completed and is undone."""
+
+
 @dataclass(frozen=True)
 class Described:
     """A search space or a pool as a log holds it.
@@ -108,6 +112,17 @@ class LogFile:
                 connection.close()
         return cls(path)
 
+    @classmethod
+    def existing(cls, path: str | os.PathLike[str]) -> "LogFile | None":
+        """An open log; None where there is no file, or an empty one: that of a process that ended while making it.
+
+        Raises as opening does.
+        """
+        try:
+            return cls(path)
+        except (FileNotFoundError, _EmptyFileError):
+            return None
+
     def _open(self) -> None:
         if not os.path.exists(self.path):
             raise FileNotFoundError(f"storage: expected a log, but there is no file {self.path}.")
@@ -122,8 +137,16 @@ class LogFile:
         self._connection, self._process, self._inode = connection, os.getpid(), identity(self.path)
 
     def _check_identity(self, connection: sqlite3.Connection) -> None:
-        application = patiently(lambda: connection.execute("PRAGMA application_id").fetchone()[0], self.path)
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        def read(name: str) -> int:
+            value: int = patiently(lambda: connection.execute(f"PRAGMA {name}").fetchone()[0], self.path)
+            return value
+
+        if not read("page_count"):  # first: somebody may be making the log
+            raise _EmptyFileError(
+                f"{self.path}: expected a log of bkbopt, got an empty file; make the log with Optimizer(space, "
+                "storage=path)."
+            )
+        application, version = read("application_id"), read("user_version")
         if application != schema.APPLICATION_ID:
             raise StateFileError(f"{self.path}: expected a log of bkbopt, got another SQLite database; check the path.")
         if version != schema.VERSION:

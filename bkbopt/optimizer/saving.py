@@ -93,7 +93,7 @@ def arguments_of(
 
 def existing(path: str | os.PathLike[str] | None) -> LogFile | None:
     """The log in a file; None if there is none yet."""
-    return None if path is None or not os.path.exists(path) or not os.path.getsize(path) else LogFile(path)
+    return None if path is None else LogFile.existing(path)
 
 
 def kept(file: LogFile, beta: Any, n_startup_trials: int) -> tuple[Any, int]:
