@@ -22,6 +22,7 @@ All other floats are plain JSON numbers: Python writes the shortest digits that 
 state always gives the same bytes.
 """
 
+import contextlib
 import errno
 import io
 import json
@@ -80,7 +81,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, object], *, kind: str
     NumPy scalars come back as the Python scalar of the same value, other mappings as `dict`, tensors on the CPU and
     without gradient, time zones as fixed offsets; everything else comes back as it went in, floats bit for bit.
     A symbolic link is followed, not replaced. A new file gets the permissions that the umask gives; an existing
-    one keeps its own.
+    one keeps its own, and its owner where the system lets it.
 
     Args:
         path: The file to write; its folder must exist.
@@ -370,13 +371,15 @@ def _replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", folder)
-    mode = _mode_of_existing(target)
+    old = _existing(target)
     temporary = os.path.join(folder, f".bkbopt-{secrets.token_hex(8)}.tmp")
     try:
         # "x" makes the file by the umask, which the tempfile module would not.
         with open(temporary, "xb") as file:
-            if mode is not None:
-                os.chmod(temporary, mode)
+            if old is not None:
+                with contextlib.suppress(AttributeError, PermissionError):  # only root may give files away
+                    os.chown(temporary, old.st_uid, old.st_gid)
+                os.chmod(temporary, stat.S_IMODE(old.st_mode))
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -387,14 +390,14 @@ def _replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]
     _sync_folder(folder)
 
 
-def _mode_of_existing(target: str) -> int | None:
+def _existing(target: str) -> os.stat_result | None:
     try:
-        mode = os.stat(target).st_mode
+        found = os.stat(target)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(found.st_mode):
         raise ArgumentError(f"path: expected a regular file or a new name, got {target!r}; give the name of a file.")
-    return stat.S_IMODE(mode)
+    return found
 
 
 def _sync_folder(folder: str) -> None:

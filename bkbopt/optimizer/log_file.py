@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bkbopt._support.locks import locked
-from bkbopt._support.sqlite import PATIENCE, connected, identity, patiently, translated
+from bkbopt._support.sqlite import PATIENCE, UNKNOWN, connected, identity, patiently, synchronised, translated
 from bkbopt.errors import BkbError, StateFileError, StorageError
 from bkbopt.optimizer import log_schema as schema
 from bkbopt.optimizer.trials import Entry
@@ -219,12 +219,16 @@ class LogFile:
             self._open()
             if inode != self._inode:
                 self.close()
+        self._check_place()
+        assert self._connection is not None
+        return self._connection
+
+    def _check_place(self) -> None:
         if self._connection is None or identity(self.path) != self._inode:
             raise StorageError(
                 f"storage: {self.path} was removed or replaced since it was opened; nothing was written. Put it back, "
                 "or open the new file."
             )
-        return self._connection
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -288,11 +292,33 @@ class LogFile:
                 if connection.in_transaction:  # an interrupt kept it from being undone
                     connection.execute("ROLLBACK")
                 patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
+                self._check_place()  # somebody may have replaced it while we waited
                 yield Writer(self, connection)
-                patiently(lambda: connection.execute("COMMIT"), self.path)
-            except BaseException:
+                self._commit(connection)
+            except BaseException as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):  # a file that might not be written stays so for its connection
+                    self.close()
+                raise
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        """End a transaction, and see what became of it where the disk gave an error."""
+        meant = _summary(connection)
+        try:
+            patiently(lambda: connection.execute("COMMIT"), self.path)
+        except sqlite3.Error:
+            with translated(self.path, UNKNOWN):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                is_written = patiently(lambda: _summary(connection), self.path) == meant
+            # What may fail behind the last write is to make sure that the journal stays away.
+            if is_written and not synchronised(os.path.dirname(self.path)):
+                raise StorageError(
+                    f"storage: {self.path}: the change was written, but the disk gave an error: a power cut may undo "
+                    "it. Do not call again; see the system's log."
+                ) from None
+            if not is_written:
                 raise
 
     @contextlib.contextmanager
@@ -358,6 +384,13 @@ def _fill(
     for number, space in enumerate(spaces):
         _put_space(connection, number, space)
     _put(connection, entries, 0)
+
+
+def _summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
+    """What every change of a log changes."""
+    last = connection.execute("SELECT change, checksum FROM log ORDER BY change DESC LIMIT 1").fetchone()
+    n_spaces = connection.execute("SELECT count(*) FROM spaces").fetchone()
+    return last, n_spaces, connection.execute("SELECT name, checksum FROM options ORDER BY name").fetchall()
 
 
 def _put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from bkbopt import __version__
 from bkbopt._support import files
+from bkbopt._support.sqlite import replacing
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.description import (
     describe,
@@ -66,7 +67,9 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     if core.file is not None and os.path.realpath(path) == core.file.path:
         raise ArgumentError(f"path: expected another file than that of the log itself, got {os.fspath(path)!r}.")
     entries = [core.stored(entry) for entry in core.log.entries]
-    files.write_bytes(path, LogFile.written(options, [describe(space) for space in core.spaces], entries))
+    content = LogFile.written(options, [describe(space) for space in core.spaces], entries)
+    with replacing(os.path.realpath(path)):
+        files.write_bytes(path, content)
 
 
 def arguments_of(
