@@ -16,6 +16,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from tests.faults.power_loss import memory_folder
 from tests.faults.processes import HANG, Acknowledgements, acknowledged, ended, forked, warm
 from tests.faults.rows import FAILED, Row
 
-__all__ = ["forks", "makers", "processes", "readers", "rows", "soak", "threads"]
+__all__ = ["forks", "forks_beside_a_thread", "makers", "processes", "readers", "rows", "soak", "threads"]
 
 #: More start-up trials than there will be trials: no model.
 NO_MODEL = 10**6
@@ -75,10 +76,10 @@ def load(busy: int) -> Iterator[None]:
             os.waitpid(pid, 0)
 
 
-def all_end(pids: Sequence[int]) -> str | None:
+def all_end(pids: Sequence[int], seconds: float = 10.0 * HANG) -> str | None:
     """What is wrong with processes; None where all ended well."""
     try:
-        statuses = [ended(pid, 10.0 * HANG) for pid in pids]
+        statuses = [ended(pid, seconds) for pid in pids]
     except TimeoutError as error:
         return f"{FAILED}: {error}"
     return None if not any(statuses) else f"{FAILED}: exit statuses {statuses}"
@@ -220,6 +221,37 @@ def forks(folder: Path, count: int, each: int) -> Row:
     )
 
 
+def forks_beside_a_thread(folder: Path, count: int) -> Row:
+    """Copies of a process, made while a thread of it asks and tells, go on with its optimizer or open the file anew."""
+    warm()
+    folder.mkdir()
+    path, n, outcomes = folder / "run.db", 0, Counter[str]()
+    opt, is_over = opened(path), threading.Event()
+
+    def goes_on() -> None:
+        while not is_over.is_set():
+            trial = opt.ask()
+            opt.tell(trial, value_of(trial))
+
+    def once(anew: bool) -> None:
+        mine = bo.Optimizer.open(path) if anew else opt
+        trial = mine.ask()
+        mine.tell(trial, value_of(trial))
+
+    thread = threading.Thread(target=goes_on)
+    thread.start()
+    for i in range(count):
+        time.sleep(0.01)
+        wrong = all_end([forked(functools.partial(once, i % 2 == 0))], HANG)
+        outcomes[wrong or "exact"] += 1
+    is_over.set()
+    thread.join(HANG)
+    n = len(opt.trials)
+    found = exact(opt.trials, [{"id": trial.id, "params": trial.params} for trial in opt.trials], n)
+    outcomes.update([] if found == "exact" else [found])
+    return Row("fork while a thread asks and tells: the copy goes on, or opens the file anew", outcomes, unit="forks")
+
+
 def soak(folder: Path, tells: int, early: int) -> Row:
     """A long run with a model and copies saved: memory, and the time of an ask early and late."""
     warm()
@@ -230,7 +262,8 @@ def soak(folder: Path, tells: int, early: int) -> Row:
     rng = np.random.default_rng(0)
     while (n := len(opt.trials)) < tells:
         if n in (early, tells - ASKS):
-            seconds[n], memory[n] = _median_ask(opt), _rss()
+            memory[n] = _rss()
+            seconds[n] = _median_ask(opt)
         else:
             x, y = rng.random(2)
             opt.tell({"x": float(x), "y": float(y)}, float((x - 0.3) ** 2 + y + 0.1 * rng.standard_normal()))
@@ -240,7 +273,7 @@ def soak(folder: Path, tells: int, early: int) -> Row:
     (_, first), (late, last) = seconds.items()
     said = (
         f"median ask {1000 * first:.0f} ms at {early:,} and {1000 * last:.0f} ms at {late:,} trials, "
-        f"{memory[late] - memory[early]:+.0f} MB of memory in between"
+        f"{memory[late] - memory[early]:+.0f} MB of memory in between, {_rss() - memory[early]:+.0f} MB with the model"
     )
     names = sorted(os.listdir(folder))
     fine = bo.Optimizer.load(folder / "copy.db").trials == opt.trials and names == ["copy.db", "run.db", "run.db.lock"]
@@ -282,6 +315,7 @@ def rows(quick: bool) -> Iterator[Row]:
             lambda: threads(folder / "f", 8, 100 // n, on_disk=True),
             lambda: threads(folder / "g", 8, 100 // n, on_disk=False),
             lambda: forks(folder / "h", 4, 50 // n),
+            lambda: forks_beside_a_thread(folder / "j", 100 // n),
             lambda: soak(Path(fast) / "i", 20_000 // n, 2_000 // n),
         ]
         for harness in harnesses:

@@ -42,6 +42,11 @@ def test_copies_of_a_process_go_on_with_an_open_optimizer(tmp_path: Path) -> Non
     assert is_exact(row), row.outcome
 
 
+def test_a_fork_waits_for_what_other_threads_do(tmp_path: Path) -> None:
+    row = crowds.forks_beside_a_thread(tmp_path / "a", 4)
+    assert is_exact(row), row.outcome
+
+
 @pytest.mark.slow
 def test_a_long_run_leaves_no_files_and_little_memory(tmp_path: Path) -> None:
     row = crowds.soak(tmp_path / "a", 2_000, 400)
