@@ -24,7 +24,9 @@ from typing import Any, TypeVar
 from bkbopt._support.locks import locked
 from bkbopt._support.sqlite import PATIENCE, UNKNOWN, connected, identity, patiently, synchronised, translated
 from bkbopt.errors import BkbError, StateFileError, StorageError
+from bkbopt.optimizer import log_rows
 from bkbopt.optimizer import log_schema as schema
+from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.trials import Entry
 
 __all__ = ["Described", "LogFile", "Writer"]
@@ -36,27 +38,6 @@ _inherited: list[sqlite3.Connection] = []
 
 class _EmptyFileError(StateFileError):
     """A file without a page, or one whose first change was not completed and is undone."""
-
-
-@dataclass(frozen=True)
-class Described:
-    """A search space or a pool as a log holds it.
-
-    Attributes:
-        text: what `Space.to_dict` says, or the pool's columns.
-        rows: of an array that is a pool, float64, little-endian, row by row; None where it is given at opening.
-    """
-
-    text: Mapping[str, Any]
-    rows: bytes | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parameters or columns."""
-        parameters = self.text.get("parameters")
-        if parameters is not None:
-            return tuple(entry["name"] for entry in parameters)
-        return tuple(self.text.get("names", ("arm",)))
 
 
 class LogFile:
@@ -106,7 +87,7 @@ class LogFile:
             try:
                 patiently(lambda: connection.execute("BEGIN EXCLUSIVE"), target)
                 if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    _fill(connection, options, [space], ())
+                    log_rows.fill(connection, options, [space], ())
                 patiently(lambda: connection.execute("COMMIT"), target)
             finally:
                 connection.close()
@@ -168,8 +149,8 @@ class LogFile:
 
         found, options, spaces = self._reading(lambda: patiently(rows, self.path))
         with self.fits():
-            self.options = {name: schema.from_json(value) for name, value, _ in map(_checked, options)}
-            self.spaces = _described(spaces)
+            self.options = {name: schema.from_json(value) for name, value, _ in map(log_rows.checked, options)}
+            self.spaces = log_rows.described(spaces)
             views = [sql for kind, _, sql in found if kind != "table"]
             if views != [self._view(self.spaces)]:
                 raise ValueError("other views, indices or triggers than those of a log")
@@ -304,14 +285,14 @@ class LogFile:
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         """End a transaction, and see what became of it where the disk gave an error."""
-        meant = _summary(connection)
+        meant = log_rows.summary(connection)
         try:
             patiently(lambda: connection.execute("COMMIT"), self.path)
         except sqlite3.Error:
             with translated(self.path, UNKNOWN):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                is_written = patiently(lambda: _summary(connection), self.path) == meant
+                is_written = patiently(lambda: log_rows.summary(connection), self.path) == meant
             # What may fail behind the last write is to make sure that the journal stays away.
             if is_written and not synchronised(os.path.dirname(self.path)):
                 raise StorageError(
@@ -332,7 +313,7 @@ class LogFile:
         """The bytes of a log file with these trials."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
         try:
-            _fill(connection, options, spaces, entries)
+            log_rows.fill(connection, options, spaces, entries)
             return connection.serialize()
         finally:
             connection.close()
@@ -348,7 +329,7 @@ class Writer:
     def put(self, entries: Sequence[Entry]) -> int:
         """Write trials, new or changed; the number of the last change."""
         last: int = self.connection.execute("SELECT coalesce(max(change), 0) FROM log").fetchone()[0]
-        _put(self.connection, entries, last)
+        log_rows.put(self.connection, entries, last)
         return last + len(entries)
 
     def next_place(self) -> int:
@@ -358,67 +339,10 @@ class Writer:
 
     def add_space(self, space: Described) -> None:
         """The space or pool of the next trials."""
-        _put_space(self.connection, len(self.file.spaces), space)
+        log_rows.put_space(self.connection, len(self.file.spaces), space)
         self.connection.execute("DROP VIEW trials")
         self.connection.execute(self.file._view([*self.file.spaces, space]))
 
     def set_option(self, name: str, value: object) -> None:
         """Another value of an option."""
-        _put_option(self.connection, name, value)
-
-
-# -- SQLite ------------------------------------------------------------------------------------------------------------
-
-
-def _fill(
-    connection: sqlite3.Connection, options: Mapping[str, Any], spaces: Sequence[Described], entries: Sequence[Entry]
-) -> None:
-    connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-    for statement in schema.TABLES.values():
-        connection.execute(statement)
-    names = dict.fromkeys(name for space in spaces for name in space.names)
-    connection.execute(schema.view_of(len(options["directions"]), options["constraints"], tuple(names)))
-    for name, value in options.items():
-        _put_option(connection, name, value)
-    for number, space in enumerate(spaces):
-        _put_space(connection, number, space)
-    _put(connection, entries, 0)
-
-
-def _summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
-    """What every change of a log changes."""
-    last = connection.execute("SELECT change, checksum FROM log ORDER BY change DESC LIMIT 1").fetchone()
-    n_spaces = connection.execute("SELECT count(*) FROM spaces").fetchone()
-    return last, n_spaces, connection.execute("SELECT name, checksum FROM options ORDER BY name").fetchall()
-
-
-def _put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:
-    places = ", ".join("?" * len(schema.COLUMNS.split(", ")))
-    rows = (schema.encode(entry, change) for change, entry in enumerate(entries, start=last + 1))
-    connection.executemany(f"INSERT OR REPLACE INTO log ({schema.COLUMNS}) VALUES ({places})", rows)
-
-
-def _put_option(connection: sqlite3.Connection, name: str, value: object) -> None:
-    cells = (name, schema.to_json(value))
-    connection.execute("INSERT OR REPLACE INTO options VALUES (?, ?, ?)", (*cells, schema.checksum(cells)))
-
-
-def _put_space(connection: sqlite3.Connection, number: int, space: Described) -> None:
-    cells = (number, schema.to_json(space.text), space.rows)
-    connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", (*cells, schema.checksum(cells)))
-
-
-def _checked(row: schema.Row) -> schema.Row:
-    if schema.checksum(row[:-1]) != row[-1]:
-        raise ValueError("a row whose checksum is another")
-    return row
-
-
-def _described(rows: Sequence[schema.Row]) -> list[Described]:
-    out = [Described(schema.from_json(text), pool) for _, text, pool, _ in map(_checked, rows)]
-    if not out or [row[0] for row in rows] != list(range(len(out))):
-        raise ValueError("spaces without an order")
-    if not all(isinstance(space.text, dict) and isinstance(space.rows, bytes | None) for space in out):
-        raise ValueError("a space that is none")
-    return out
+        log_rows.put_option(self.connection, name, value)
