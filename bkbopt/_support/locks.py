@@ -72,7 +72,7 @@ def _opened(path: str) -> IO[bytes]:
     target = os.path.realpath(path)
     with contextlib.suppress(FileExistsError, FileNotFoundError):
         found = os.stat(target)
-        mode = stat.S_IMODE(found.st_mode) & 0o666
+        mode = stat.S_IMODE(found.st_mode) & 0o666 | 0o600
         with open(os.open(target + ".lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             if sys.platform != "win32":
                 with contextlib.suppress(PermissionError):  # only root may give files away

@@ -127,14 +127,14 @@ def _limited(folder: Path) -> str:
 # -- permissions -------------------------------------------------------------------------------------------------------
 
 
-def _forbidden(target: str, mode: int, call: Callable[[bo.Optimizer], Any]) -> Case:
+def _forbidden(target: str, mode: int, call: Callable[[bo.Optimizer], Any], n: int = 3) -> Case:
     def tried(folder: Path) -> str:
         place = folder / "place"
         place.mkdir()
         os.chown(place, NOBODY, NOBODY) if os.getuid() == 0 else None
 
         def work() -> str:
-            opt = made(place / "run.db")
+            opt = made(place / "run.db", n)
             spoilt = place if target == "folder" else place / "run.db"
             good = spoilt.stat().st_mode
             opt._core.file.close()  # a file that is open may be written whatever its permissions are
@@ -153,6 +153,9 @@ case("folder that may not be written: tell")(_forbidden("folder", 0o555, lambda 
 case("folder that may not be entered: tell")(_forbidden("folder", 0o000, lambda opt: opt.tell({"x": 0.5}, 1.0)))
 case("file that may not be written: ask")(_forbidden("file", 0o444, lambda opt: opt.ask()))
 case("file that may not be written: tell")(_forbidden("file", 0o444, lambda opt: opt.tell({"x": 0.5}, 1.0)))
+case("file that may not be written: the first ask, which makes the lock file")(
+    _forbidden("file", 0o444, lambda opt: opt.ask(), n=0)
+)
 case("file that may not be read: tell")(_forbidden("file", 0o000, lambda opt: opt.tell({"x": 0.5}, 1.0)))
 
 
