@@ -11,7 +11,7 @@ STAMP := .venv/.stamp
 DATA_ARGS := $(if $(wildcard $(DATA)/.),--data $(DATA))
 
 .DEFAULT_GOAL := help
-.PHONY: help env check docs test test-all mutants example notebooks bench clean
+.PHONY: help env check docs test test-all faults mutants example notebooks bench clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ test: check docs ## make check and make docs, then the tests
 
 test-all: check docs ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m "slow or not slow" $(ARGS)
+
+faults: $(STAMP) ## kill, fill disks, cut the power and crowd: the table of what was injected and what came of it; ARGS="--quick"
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.fault_table $(ARGS)
 
 mutants: $(STAMP) ## see that the fast tests notice each mutant, a copy of the package with a fault sown; ARGS="--only WORD ..."
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.mutants $(ARGS)

@@ -40,7 +40,7 @@ import torch
 from bkbopt._support.replacing import replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 
-__all__ = ["FORMAT_VERSION", "load", "save", "write_bytes"]
+__all__ = ["FORMAT_VERSION", "load", "save"]
 
 FORMAT_VERSION = 1
 """The newest layout that this version reads, and the one that it writes."""
@@ -78,7 +78,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, object], *, kind: str
     NumPy scalars come back as the Python scalar of the same value, other mappings as `dict`, tensors on the CPU and
     without gradient, time zones as fixed offsets; everything else comes back as it went in, floats bit for bit.
     A symbolic link is followed, not replaced. A new file gets the permissions that the umask gives; an existing
-    one keeps its own.
+    one keeps its own, and its owner where the system lets it.
 
     Args:
         path: The file to write; its folder must exist.
@@ -139,15 +139,6 @@ def load(path: str | os.PathLike[str], *, kind: str) -> dict[str, object]:
             f"{name}: expected a complete state file of bkbopt, but it is corrupt or cut short ({error}); "
             "restore it from a copy or start anew."
         ) from error
-
-
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file in a single step, as `save` does; raises as it does."""
-
-    def write(file: IO[bytes]) -> None:
-        file.write(content)
-
-    replace_atomically(path, write)
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------

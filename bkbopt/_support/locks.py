@@ -1,18 +1,26 @@
 """Locks on files, for processes that change the same one."""
 
 import contextlib
+import errno
 import os
+import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
 from bkbopt.errors import StorageError
 
-__all__ = ["locked"]
+__all__ = ["NO_LOCKS", "check_locks", "locked"]
 
 #: Seconds between two tries, the first and the longest.
 FIRST_PAUSE, LAST_PAUSE = 0.001, 0.02
+#: What systems say where files cannot be locked.
+WITHOUT = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
+NO_LOCKS = (
+    "the disk has no locks, without which processes cannot share a file; use another disk, or an Optuna storage and "
+    "BKBSampler"
+)
 
 
 @contextlib.contextmanager
@@ -23,13 +31,13 @@ def locked(path: str, wait: float) -> Iterator[None]:
     stays: if it were removed, two processes could hold locks on two files of that name.
 
     Raises:
-        StorageError: another process has held the lock all the time.
+        StorageError: another process has held the lock all the time, or the disk has no locks.
         OSError: the file beside it may not be made.
     """
     beside = os.path.realpath(path) + ".lock"
     deadline, pause = time.monotonic() + wait, FIRST_PAUSE
-    with open(beside, "a+b") as file:
-        while not _try_lock(file):
+    with _opened(path) as file:
+        while not _said(_try_lock, file, path):
             if time.monotonic() >= deadline:
                 raise StorageError(
                     f"storage: another process has held the lock of {path} for {wait:g} s; wait for it, or see who "
@@ -40,7 +48,47 @@ def locked(path: str, wait: float) -> Iterator[None]:
         try:
             yield
         finally:
-            _unlock(file)
+            # Closing is enough, but for a copy of this process that was forked meanwhile.
+            with contextlib.suppress(OSError):
+                _unlock(file)
+
+
+def check_locks(path: str) -> None:
+    """See that the disk of a file has locks.
+
+    Raises:
+        StorageError: it has none.
+    """
+    try:
+        file = _opened(path)
+    except OSError:  # the folder may not be written, which is no matter to those who read
+        return
+    with file:
+        _said(_try_range, file, path)
+
+
+def _opened(path: str) -> IO[bytes]:
+    """The file beside another one; who may write that one may write this one."""
+    target = os.path.realpath(path)
+    with contextlib.suppress(FileExistsError, FileNotFoundError):
+        found = os.stat(target)
+        mode = stat.S_IMODE(found.st_mode) & 0o666 | 0o600
+        with open(os.open(target + ".lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            if sys.platform != "win32":
+                with contextlib.suppress(PermissionError):  # only root may give files away
+                    os.fchown(file.fileno(), found.st_uid, found.st_gid)
+                os.fchmod(file.fileno(), mode)  # whatever the umask is
+    return open(target + ".lock", "a+b")
+
+
+def _said(lock: Callable[[IO[bytes]], bool], file: IO[bytes], path: str) -> bool:
+    """What a try to lock says."""
+    try:
+        return lock(file)
+    except OSError as error:
+        if error.errno in WITHOUT:
+            raise StorageError(f"storage: {path}: {NO_LOCKS} ({error}). Nothing was written.") from error
+        raise
 
 
 if sys.platform == "win32":
@@ -54,6 +102,8 @@ if sys.platform == "win32":
             return False
         return True
 
+    _try_range = _try_lock
+
     def _unlock(file: IO[bytes]) -> None:
         file.seek(0)
         msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
@@ -65,6 +115,14 @@ else:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            return False
+        return True
+
+    def _try_range(file: IO[bytes]) -> bool:
+        """The other kind of lock, which SQLite takes."""
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
             return False
         return True
 

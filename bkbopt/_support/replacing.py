@@ -1,5 +1,6 @@
 """Writing a file in a single step: a crash leaves the old file or the new one, whole."""
 
+import contextlib
 import errno
 import os
 import secrets
@@ -12,19 +13,21 @@ from bkbopt.errors import ArgumentError
 __all__ = ["replace_atomically"]
 
 
-def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
+def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
     """Let `write` fill a new file beside `path` and rename it over `path` once it is safely on the disk."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", folder)
-    mode = _mode_of_existing(target)
+    old = _existing(target)
     temporary = os.path.join(folder, f".bkbopt-{secrets.token_hex(8)}.tmp")
     try:
         # "x" makes the file by the umask, which the tempfile module would not.
         with open(temporary, "xb") as file:
-            if mode is not None:
-                os.chmod(temporary, mode)
+            if old is not None:
+                with contextlib.suppress(AttributeError, PermissionError):  # only root may give files away
+                    os.chown(temporary, old.st_uid, old.st_gid)
+                os.chmod(temporary, stat.S_IMODE(old.st_mode))
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -35,14 +38,14 @@ def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]]
     _sync_folder(folder)
 
 
-def _mode_of_existing(target: str) -> int | None:
+def _existing(target: str) -> os.stat_result | None:
     try:
-        mode = os.stat(target).st_mode
+        found = os.stat(target)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(found.st_mode):
         raise ArgumentError(f"path: expected a regular file or a new name, got {target!r}; give the name of a file.")
-    return stat.S_IMODE(mode)
+    return found
 
 
 def _sync_folder(folder: str) -> None:

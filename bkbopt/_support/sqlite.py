@@ -1,6 +1,7 @@
 """SQLite for files that several processes use: connections, waiting, and errors in words."""
 
 import contextlib
+import functools
 import os
 import re
 import sqlite3
@@ -9,14 +10,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from bkbopt._support.locks import NO_LOCKS, check_locks
 from bkbopt.errors import StateFileError, StorageError
 
-__all__ = ["PATIENCE", "connected", "identity", "patiently", "translated"]
+__all__ = [
+    "NOTHING",
+    "PATIENCE",
+    "UNKNOWN",
+    "connected",
+    "identity",
+    "patiently",
+    "replacing",
+    "synchronised",
+    "translated",
+]
 
 #: Seconds that a process waits for others before it gives up.
 PATIENCE = 600.0
 #: Seconds that SQLite waits by itself; a signal is heard after that time at the latest.
 STEP = 0.25
+
+#: What became of a change, as errors say it.
+NOTHING = "Nothing was written."
+UNKNOWN = "Whether the last change was written shows when the log can be read again: see its trials then."
 
 T = TypeVar("T")
 
@@ -26,10 +42,9 @@ def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
     uri = f"{Path(path).as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=STEP, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
-        connection.execute("PRAGMA synchronous = EXTRA")
-        patiently(lambda: connection.execute("PRAGMA journal_mode = DELETE"), path)
+        for setting in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = EXTRA", "journal_mode = DELETE"):
+            # Each of them may read the schema, and has to wait then.
+            patiently(functools.partial(connection.execute, f"PRAGMA {setting}"), path)
     except BaseException:
         connection.close()
         raise
@@ -45,15 +60,50 @@ def identity(path: str) -> tuple[int, int]:
     return (found.st_dev, found.st_ino)
 
 
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[None]:
+    """A block that may put another file in the place of a database, or of what is none.
+
+    Before, a change of the database that was cut off is undone, and in the block nobody else makes one: a journal
+    would be taken for one of the new file, and be played back into it.
+    """
+    with contextlib.ExitStack() as stack:
+        if os.path.isfile(path) and os.path.getsize(path):
+            with contextlib.suppress(StateFileError), translated(path):
+                connection = stack.enter_context(contextlib.closing(connected(path, "rw")))
+                patiently(lambda: connection.execute("BEGIN EXCLUSIVE"), path)
+                if os.name == "nt":  # it lets nobody replace a file that is open
+                    connection.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path + "-journal")  # of a file that is none, or is gone
+        yield
+
+
+def synchronised(folder: str) -> bool:
+    """Whether the system says that the names in a folder are on the disk."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return os.name == "nt"  # it does not open folders
+    return True
+
+
 def patiently(call: Callable[[], T], path: str) -> T:
     """The result of a call that may have to wait for other processes."""
-    deadline = time.monotonic() + PATIENCE
+    deadline, is_first = time.monotonic() + PATIENCE, True
     while True:
         try:
             return call()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
+            if is_first:  # SQLite says the same where there are no locks
+                check_locks(path)
+            is_first = False
             if time.monotonic() >= deadline:
                 raise StorageError(
                     f"storage: {path} has been locked by another process for {PATIENCE:g} s; nothing was written. "
@@ -65,24 +115,35 @@ def patiently(call: Callable[[], T], path: str) -> T:
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full; make room, and call again",
     sqlite3.SQLITE_READONLY: "the file, or its folder, may not be written; see its permissions",
+    sqlite3.SQLITE_BUSY: "another process uses it; wait for that process, and call again",
     sqlite3.SQLITE_PERM: "the file may not be opened; see its permissions",
-    sqlite3.SQLITE_CANTOPEN: "the file, or its folder, may not be opened or written; see its permissions",
+    sqlite3.SQLITE_CANTOPEN: "the file, or one beside it, could not be opened; see the permissions of the file and of "
+    "its folder, and whether the disk has room",
     sqlite3.SQLITE_IOERR: "the disk gave an error; see the system's log",
-    sqlite3.SQLITE_PROTOCOL: "the disk has no locks; on such a disk use an Optuna storage and BKBSampler",
+    sqlite3.SQLITE_PROTOCOL: NO_LOCKS,
     sqlite3.SQLITE_NOLFS: "the disk does not take files of that size",
     sqlite3.SQLITE_TOOBIG: "a row is too large",
+}
+#: The same by SQLite's extended codes, where those say more.
+_EXACTLY = {
+    sqlite3.SQLITE_IOERR_LOCK: NO_LOCKS,
+    sqlite3.SQLITE_IOERR_RDLOCK: NO_LOCKS,
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK: NO_LOCKS,
+    sqlite3.SQLITE_READONLY_DBMOVED: "the file was removed or replaced since it was opened; put it back, or open the "
+    "new one",
 }
 
 
 @contextlib.contextmanager
-def translated(path: str) -> Iterator[None]:
-    """A block in which SQLite's errors become ours."""
+def translated(path: str, fate: str = NOTHING) -> Iterator[None]:
+    """A block in which SQLite's errors become ours; `fate` says what has become of the change."""
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
-        if code in _REASONS:
-            raise StorageError(f"storage: {path}: {_REASONS[code]} (SQLite: {error}). Nothing was written.") from error
+        code = getattr(error, "sqlite_errorcode", -1)
+        reason = _EXACTLY.get(code, _REASONS.get(code & 0xFF))
+        if reason is not None:
+            raise StorageError(f"storage: {path}: {reason} (SQLite: {error}). {fate}") from error
         raise StateFileError(_what_it_is(path, error)) from error
 
 

@@ -22,9 +22,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bkbopt._support.locks import locked
-from bkbopt._support.sqlite import PATIENCE, connected, identity, patiently, translated
+from bkbopt._support.sqlite import PATIENCE, UNKNOWN, connected, identity, patiently, synchronised, translated
 from bkbopt.errors import BkbError, StateFileError, StorageError
+from bkbopt.optimizer import log_rows
 from bkbopt.optimizer import log_schema as schema
+from bkbopt.optimizer.log_rows import Described
 from bkbopt.optimizer.trials import Entry
 
 __all__ = ["Described", "LogFile", "Writer"]
@@ -34,25 +36,8 @@ T = TypeVar("T")
 _inherited: list[sqlite3.Connection] = []
 
 
-@dataclass(frozen=True)
-class Described:
-    """A search space or a pool as a log holds it.
-
-    Attributes:
-        text: what `Space.to_dict` says, or the pool's columns.
-        rows: of an array that is a pool, float64, little-endian, row by row; None where it is given at opening.
-    """
-
-    text: Mapping[str, Any]
-    rows: bytes | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parameters or columns."""
-        parameters = self.text.get("parameters")
-        if parameters is not None:
-            return tuple(entry["name"] for entry in parameters)
-        return tuple(self.text.get("names", ("arm",)))
+class _EmptyFileError(StateFileError):
+    """A file without a page, or one whose first change was not completed and is undone."""
 
 
 class LogFile:
@@ -102,11 +87,22 @@ class LogFile:
             try:
                 patiently(lambda: connection.execute("BEGIN EXCLUSIVE"), target)
                 if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    _fill(connection, options, [space], ())
+                    log_rows.fill(connection, options, [space], ())
                 patiently(lambda: connection.execute("COMMIT"), target)
             finally:
                 connection.close()
         return cls(path)
+
+    @classmethod
+    def existing(cls, path: str | os.PathLike[str]) -> "LogFile | None":
+        """An open log; None where there is no file, or an empty one: that of a process that ended while making it.
+
+        Raises as opening does.
+        """
+        try:
+            return cls(path)
+        except (FileNotFoundError, _EmptyFileError):
+            return None
 
     def _open(self) -> None:
         if not os.path.exists(self.path):
@@ -122,8 +118,16 @@ class LogFile:
         self._connection, self._process, self._inode = connection, os.getpid(), identity(self.path)
 
     def _check_identity(self, connection: sqlite3.Connection) -> None:
-        application = patiently(lambda: connection.execute("PRAGMA application_id").fetchone()[0], self.path)
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        def read(name: str) -> int:
+            value: int = patiently(lambda: connection.execute(f"PRAGMA {name}").fetchone()[0], self.path)
+            return value
+
+        if not read("page_count"):  # first: somebody may be making the log
+            raise _EmptyFileError(
+                f"{self.path}: expected a log of bkbopt, got an empty file; make the log with Optimizer(space, "
+                "storage=path)."
+            )
+        application, version = read("application_id"), read("user_version")
         if application != schema.APPLICATION_ID:
             raise StateFileError(f"{self.path}: expected a log of bkbopt, got another SQLite database; check the path.")
         if version != schema.VERSION:
@@ -145,8 +149,8 @@ class LogFile:
 
         found, options, spaces = self._reading(lambda: patiently(rows, self.path))
         with self.fits():
-            self.options = {name: schema.from_json(value) for name, value, _ in map(_checked, options)}
-            self.spaces = _described(spaces)
+            self.options = {name: schema.from_json(value) for name, value, _ in map(log_rows.checked, options)}
+            self.spaces = log_rows.described(spaces)
             views = [sql for kind, _, sql in found if kind != "table"]
             if views != [self._view(self.spaces)]:
                 raise ValueError("other views, indices or triggers than those of a log")
@@ -196,12 +200,16 @@ class LogFile:
             self._open()
             if inode != self._inode:
                 self.close()
+        self._check_place()
+        assert self._connection is not None
+        return self._connection
+
+    def _check_place(self) -> None:
         if self._connection is None or identity(self.path) != self._inode:
             raise StorageError(
                 f"storage: {self.path} was removed or replaced since it was opened; nothing was written. Put it back, "
                 "or open the new file."
             )
-        return self._connection
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -274,11 +282,33 @@ class LogFile:
                 if connection.in_transaction:  # an interrupt kept it from being undone
                     connection.execute("ROLLBACK")
                 patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
+                self._check_place()  # somebody may have replaced it while we waited
                 yield Writer(self, connection)
-                patiently(lambda: connection.execute("COMMIT"), self.path)
-            except BaseException:
+                self._commit(connection)
+            except BaseException as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):  # a file that might not be written stays so for its connection
+                    self.close()
+                raise
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        """End a transaction, and see what became of it where the disk gave an error."""
+        meant = log_rows.summary(connection)
+        try:
+            patiently(lambda: connection.execute("COMMIT"), self.path)
+        except sqlite3.Error:
+            with translated(self.path, UNKNOWN):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                is_written = patiently(lambda: log_rows.summary(connection), self.path) == meant
+            # What may fail behind the last write is to make sure that the journal stays away.
+            if is_written and not synchronised(os.path.dirname(self.path)):
+                raise StorageError(
+                    f"storage: {self.path}: the change was written, but the disk gave an error: a power cut may undo "
+                    "it. Do not call again; see the system's log."
+                ) from None
+            if not is_written:
                 raise
 
     @contextlib.contextmanager
@@ -292,7 +322,7 @@ class LogFile:
         """The bytes of a log file with these trials."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
         try:
-            _fill(connection, options, spaces, entries)
+            log_rows.fill(connection, options, spaces, entries)
             return connection.serialize()
         finally:
             connection.close()
@@ -308,7 +338,7 @@ class Writer:
     def put(self, entries: Sequence[Entry]) -> int:
         """Write trials, new or changed; the number of the last change."""
         last: int = self.connection.execute("SELECT coalesce(max(change), 0) FROM log").fetchone()[0]
-        _put(self.connection, entries, last)
+        log_rows.put(self.connection, entries, last)
         return last + len(entries)
 
     def next_place(self) -> int:
@@ -318,60 +348,10 @@ class Writer:
 
     def add_space(self, space: Described) -> None:
         """The space or pool of the next trials."""
-        _put_space(self.connection, len(self.file.spaces), space)
+        log_rows.put_space(self.connection, len(self.file.spaces), space)
         self.connection.execute("DROP VIEW trials")
         self.connection.execute(self.file._view([*self.file.spaces, space]))
 
     def set_option(self, name: str, value: object) -> None:
         """Another value of an option."""
-        _put_option(self.connection, name, value)
-
-
-# -- SQLite ------------------------------------------------------------------------------------------------------------
-
-
-def _fill(
-    connection: sqlite3.Connection, options: Mapping[str, Any], spaces: Sequence[Described], entries: Sequence[Entry]
-) -> None:
-    connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {schema.VERSION}")
-    for statement in schema.TABLES.values():
-        connection.execute(statement)
-    names = dict.fromkeys(name for space in spaces for name in space.names)
-    connection.execute(schema.view_of(len(options["directions"]), options["constraints"], tuple(names)))
-    for name, value in options.items():
-        _put_option(connection, name, value)
-    for number, space in enumerate(spaces):
-        _put_space(connection, number, space)
-    _put(connection, entries, 0)
-
-
-def _put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:
-    places = ", ".join("?" * len(schema.COLUMNS.split(", ")))
-    rows = (schema.encode(entry, change) for change, entry in enumerate(entries, start=last + 1))
-    connection.executemany(f"INSERT OR REPLACE INTO log ({schema.COLUMNS}) VALUES ({places})", rows)
-
-
-def _put_option(connection: sqlite3.Connection, name: str, value: object) -> None:
-    cells = (name, schema.to_json(value))
-    connection.execute("INSERT OR REPLACE INTO options VALUES (?, ?, ?)", (*cells, schema.checksum(cells)))
-
-
-def _put_space(connection: sqlite3.Connection, number: int, space: Described) -> None:
-    cells = (number, schema.to_json(space.text), space.rows)
-    connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", (*cells, schema.checksum(cells)))
-
-
-def _checked(row: schema.Row) -> schema.Row:
-    if schema.checksum(row[:-1]) != row[-1]:
-        raise ValueError("a row whose checksum is another")
-    return row
-
-
-def _described(rows: Sequence[schema.Row]) -> list[Described]:
-    out = [Described(schema.from_json(text), pool) for _, text, pool, _ in map(_checked, rows)]
-    if not out or [row[0] for row in rows] != list(range(len(out))):
-        raise ValueError("spaces without an order")
-    if not all(isinstance(space.text, dict) and isinstance(space.rows, bytes | None) for space in out):
-        raise ValueError("a space that is none")
-    return out
+        log_rows.put_option(self.connection, name, value)

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 import numpy as np
 from torch import Tensor
 
+from bkbopt._support import forks
 from bkbopt._support.arrays import check_choice, check_count, check_number
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
@@ -157,7 +157,7 @@ class Optimizer:
         if not prototype.has_kernel:
             history = self._core.designer.history
             prototype.check_kernel(matern52(history.dim, categorical=history.categorical))
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
         if storage is not None:
             saving.join(self._core, storage, file, self._options(), seeded=seed is not None)
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bkbopt import __version__
-from bkbopt._support import files
 from bkbopt._support.arrays import check_count
+from bkbopt._support.replacing import replace_atomically
+from bkbopt._support.sqlite import replacing
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.description import (
     describe,
@@ -67,7 +68,9 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     if core.file is not None and os.path.realpath(path) == core.file.path:
         raise ArgumentError(f"path: expected another file than that of the log itself, got {os.fspath(path)!r}.")
     entries = [core.stored(entry) for entry in core.log.entries]
-    files.write_bytes(path, LogFile.written(options, [describe(space) for space in core.spaces], entries))
+    content = LogFile.written(options, [describe(space) for space in core.spaces], entries)
+    with replacing(os.path.realpath(path)):
+        replace_atomically(path, lambda file: file.write(content))
 
 
 def arguments_of(
@@ -94,7 +97,7 @@ def arguments_of(
 
 def existing(path: str | os.PathLike[str] | None) -> LogFile | None:
     """The log in a file; None if there is none yet."""
-    return None if path is None or not os.path.exists(path) or not os.path.getsize(path) else LogFile(path)
+    return None if path is None else LogFile.existing(path)
 
 
 def kept(file: LogFile, beta: Any, n_startup_trials: int) -> tuple[Any, int]:

@@ -1,0 +1,57 @@
+"""What the optimizer's log and states went through, and what became of them, as a Markdown table.
+
+`python -m benchmarks.fault_table [--quick] [--only NAME ...]`, or `make faults`. A harness is a module of tests/faults
+with `rows(quick) -> rows`; each is registered below by one line. Ends with 1 if an outcome must not be.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+
+from tests.faults.rows import Row
+
+__all__ = ["HARNESSES", "main", "rows_of"]
+
+#: Modules of tests/faults by the name that `--only` takes.
+HARNESSES = {
+    "kills": "tests.faults.kills",
+    "power": "tests.faults.power_loss",
+    "disks": "tests.faults.disks",
+    "crowds": "tests.faults.crowds",
+}
+
+
+def rows_of(name: str, *, quick: bool) -> Iterable[Row]:
+    """Run a harness."""
+    rows: Iterable[Row] = importlib.import_module(HARNESSES[name]).rows(quick)
+    return rows
+
+
+def _line(row: Row) -> str:
+    cells = (row.injected, row.how_often, row.outcome)
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fault_table", description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a slice of each, as in the tests: a minute or two")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=list(HARNESSES), help=", ".join(HARNESSES))
+    options = parser.parse_args(arguments)
+    failed = False
+    print("| what was injected | how often | outcome |\n| --- | --- | --- |", flush=True)
+    for name in options.only or HARNESSES:
+        start = time.monotonic()
+        for row in rows_of(name, quick=options.quick):
+            print(_line(row), flush=True)
+            failed = failed or bool(row.failures)
+        print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    # Processes are forked, and pools of threads do not survive that.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main())
