@@ -5,6 +5,7 @@ from benchmarks.mutants.fault import Fault
 __all__ = ["CONFIDENCE", "KERNELS", "POSTERIOR", "SUPPORT"]
 
 ARRAYS = ("_support/test_arrays.py",)
+REPLACING = ("_support/test_replacing.py",)
 FILES = ("_support/test_files.py",)
 LINALG = ("posterior/test_linalg.py",)
 STATE = ("posterior/test_gaussian_state.py",)
@@ -82,7 +83,14 @@ SUPPORT = (
         "pass",
         FILES,
     ),
-    Fault("a saved file loses its permissions", "_support/replacing.py", "os.chmod(temporary, mode)", "pass", FILES),
+    Fault(
+        "a saved file loses its permissions",
+        "_support/replacing.py",
+        "os.chmod(temporary, stat.S_IMODE(old.st_mode))",
+        "pass",
+        FILES,
+    ),
+    Fault("what killed writers left stays", "_support/replacing.py", "    _sweep(folder, own)\n", "", REPLACING),
     Fault("a failed save leaves its temporary file", "_support/replacing.py", "os.unlink(temporary)", "pass", FILES),
     Fault(
         "the caller's threads are not given back",

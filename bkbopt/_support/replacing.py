@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import os
+import platform
 import secrets
 import stat
+import zlib
 from collections.abc import Callable
 from typing import IO
 
@@ -20,7 +22,9 @@ def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]]
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", folder)
     old = _existing(target)
-    temporary = os.path.join(folder, f".bkbopt-{secrets.token_hex(8)}.tmp")
+    own = f".bkbopt-{zlib.crc32(f'{platform.node()} {target}'.encode('utf-8', 'surrogateescape')):08x}-"
+    _sweep(folder, own)
+    temporary = os.path.join(folder, f"{own}{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         # "x" makes the file by the umask, which the tempfile module would not.
         with open(temporary, "xb") as file:
@@ -36,6 +40,27 @@ def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]]
         if os.path.lexists(temporary):  # gone after the rename
             os.unlink(temporary)
     _sync_folder(folder)
+
+
+def _sweep(folder: str, own: str) -> None:
+    """Remove what processes of this machine that died left beside the file."""
+    if os.name != "posix":  # elsewhere a process cannot be asked for without harm
+        return
+    for name in os.listdir(folder):
+        number = name[len(own) :].partition("-")[0]
+        if name.startswith(own) and number.isdecimal() and not _is_alive(int(number)):
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                os.unlink(os.path.join(folder, name))
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
 
 
 def _existing(target: str) -> os.stat_result | None:

@@ -20,7 +20,7 @@ __all__ = ["COMPLETE", "FAIL", "RUNNING", "WAITING", "Entry", "Outcome", "Trial"
 Point = Mapping[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One trial, frozen at the time it was handed out or looked up.
 
@@ -72,7 +72,7 @@ class Trial:
         return all(value <= 0.0 for value in self.constraints.values())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came back of a trial; without values and constraints it failed."""
 
@@ -86,7 +86,7 @@ class Outcome:
         return COMPLETE if self.values or self.constraints else FAIL
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A trial with what the log knows of it; it never changes, another one takes its place.
 

@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["Diagnostics", "Recommendation", "RegretCertificate"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Diagnostics:
     """One ask.
 

@@ -1,7 +1,6 @@
 """Commands that need the space or the model, and so import torch: a second or more."""
 
 import argparse
-import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -43,8 +42,6 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
     with locked(args.state, PATIENCE):
         if not args.force and os.path.exists(args.state):
             raise ArgumentError(f"state: {args.state} exists already; take another name, or --force to start anew.")
-        with contextlib.suppress(FileNotFoundError):  # of a process that died within a transaction on the old file
-            os.unlink(os.path.realpath(args.state) + "-journal")
         opt.save(args.state)
     yield {"state": args.state, **aims_of(opt).row, "parameters": list(space)}
 
