@@ -35,8 +35,9 @@ import numpy as np
 from bkbopt.errors import BkbError
 from tests.faults.damage import DAMAGES, damaged
 from tests.faults.learner_subjects import SUBJECTS, good_file
+from tests.faults.rows import Row
 
-__all__ = ["Case", "case", "outcome", "run"]
+__all__ = ["Case", "case", "outcome", "rows", "run"]
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds of computing that a case may take; seconds until a process that says nothing is ended, first and later.
@@ -101,6 +102,14 @@ def _named(error: Exception) -> str:
 def run(n: int, seed: int = 0) -> "Counter[tuple[str, str]]":
     """Try `n` cases: how many had which damage and outcome."""
     return Counter((damage, result) for _, damage, result in results(n, seed))
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """A line for each kind of damage."""
+    found = run(250 if quick else 10_000)
+    for damage in sorted({damage for damage, _ in found}):
+        outcomes = Counter({result: count for (kind, result), count in found.items() if kind == damage})
+        yield Row(f"state file of a learner or bandit: {damage}", outcomes, unit="files")
 
 
 def results(n: int, seed: int = 0) -> Iterator[tuple[int, str, str]]:

@@ -15,7 +15,7 @@ import math
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,22 @@ import optuna
 import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.errors import BkbError
+from tests.faults.rows import FAILED, Row
 
-__all__ = ["KINDS", "OPTIONS", "REACH", "Kind", "optimized", "outcome", "plain", "regret", "run", "sampled", "suits"]
+__all__ = [
+    "KINDS",
+    "OPTIONS",
+    "REACH",
+    "Kind",
+    "optimized",
+    "outcome",
+    "plain",
+    "regret",
+    "rows",
+    "run",
+    "sampled",
+    "suits",
+]
 
 LARGEST = sys.float_info.max
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -327,3 +341,19 @@ def run(seeds: Iterable[int], doors: Iterable[str] = ("bkb",)) -> Counter[tuple[
         for door in doors
         if suits(kind, door)
     )
+
+
+#: Doors of the table; the slow tests go through all.
+TABLE_DOORS = ("bkb", "exact", "optuna")
+#: Kinds of objective in the table's short form.
+SHORT = 6
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """A line for each kind of objective."""
+    kinds = dict(list(KINDS.items())[:SHORT]) if quick else KINDS
+    for name, kind in kinds.items():
+        doors = [door for door in TABLE_DOORS[: 1 if quick else None] if suits(kind, door)]
+        results = Counter(outcome(kind, seed, door) for seed in range(1 if quick else 2) for door in doors)
+        outcomes = Counter({w if w == "fine" else f"{FAILED}: {w}": count for w, count in results.items()})
+        yield Row(f"objective: {name}", outcomes, unit="runs")
