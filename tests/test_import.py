@@ -21,6 +21,9 @@ LIGHT = (
     "bkbopt",
     "bkbopt.errors",
     "bkbopt.optimizer",
+    "bkbopt.optimizer.log_file",
+    "bkbopt.optimizer.trials",
+    "bkbopt.search.reports",
     "bkbopt.search.states",
     "bkbopt.adapters.shell",
 )
