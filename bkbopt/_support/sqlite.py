@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 from bkbopt.errors import StateFileError, StorageError
 
-__all__ = ["PATIENCE", "connected", "identity", "patiently", "translated"]
+__all__ = ["PATIENCE", "at_one_time", "connected", "identity", "patiently", "translated"]
 
 #: Seconds that a process waits for others before it gives up.
 PATIENCE = 600.0
@@ -37,6 +37,20 @@ def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
     return connection
 
 
+@contextlib.contextmanager
+def at_one_time(connection: sqlite3.Connection) -> Iterator[None]:
+    """A block whose reads see the file as it is at one time."""
+    if connection.in_transaction:
+        yield
+        return
+    try:
+        connection.execute("BEGIN")
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def identity(path: str) -> tuple[int, int]:
     """What tells a file from another one of the same name; (-1, -1) where there is none."""
     try:
@@ -53,7 +67,7 @@ def patiently(call: Callable[[], T], path: str) -> T:
         try:
             return call()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
             if time.monotonic() >= deadline:
                 raise StorageError(
@@ -80,14 +94,22 @@ def translated(path: str) -> Iterator[None]:
     """A block in which SQLite's errors become ours."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite's own message has bytes of the file in it
+        raise StateFileError(_what_it_is(path, error)) from error
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", -1) & 0xFF
+        code = _code(error)
         if code in _REASONS:
             raise StorageError(f"storage: {path}: {_REASONS[code]} (SQLite: {error}). Nothing was written.") from error
         raise StateFileError(_what_it_is(path, error)) from error
 
 
-def _what_it_is(path: str, error: sqlite3.Error) -> str:
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's number of the kind of error; -1 for errors of Python's module, as of text that is none."""
+    code: int = getattr(error, "sqlite_errorcode", -1)
+    return code if code < 0 else code & 0xFF
+
+
+def _what_it_is(path: str, error: Exception) -> str:
     """What to say of a file that is no sound SQLite database."""
     with contextlib.suppress(OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError):
         with zipfile.ZipFile(path) as archive, archive.open("state.json") as file:

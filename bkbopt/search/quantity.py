@@ -42,6 +42,8 @@ EVIDENCE = 0.5
 TEST_UP_TO = 50
 #: Smallest noise variance of standardised values: below it the kernel matrix is singular in float64.
 LEAST_NOISE = 1e-12
+#: The largest one: beyond it values say nothing.
+MOST_NOISE = 1e12
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,14 @@ class Quantity:
         if self.options.deterministic:
             return DETERMINISTIC, False
         if surrogate.fixed_noise and self.own_noise:
-            return max(self.scaler.noise(surrogate.noise), LEAST_NOISE), False
+            return self._bounded(surrogate.noise**0.5), False
         if bool(torch.isfinite(std).all()):
-            return max(self.scaler.noise(float(std.median()) ** 2), LEAST_NOISE), False
+            return self._bounded(float(std.median())), False
         return DEFAULT_NOISE, True
+
+    def _bounded(self, sd: float) -> float:
+        """The variance of noise with this deviation, user's units, on the scale of the values; never 0 or infinite."""
+        return max(min(sd / self.scaler.unit / self.scaler.scale, MOST_NOISE**0.5) ** 2, LEAST_NOISE)
 
     def _observed(self, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
         observations = Observations(X.shape[1], X.device)
@@ -196,7 +202,7 @@ class Quantity:
         known = torch.isfinite(std)
         if not bool(known.any()):
             return None
-        variance = (std / self.scaler.unit / self.scaler.scale).square().clamp_min(LEAST_NOISE)
+        variance = (std / self.scaler.unit / self.scaler.scale).square().clamp(LEAST_NOISE, MOST_NOISE)
         return torch.where(known, lam / variance, 1.0)
 
     # -- reading -----------------------------------------------------------------------------------------------------
