@@ -78,8 +78,12 @@ class LoggedDesigner:
                     writer.add_space(described)
         self.refresh()
 
-    def _use(self, candidates: Space | EncodedPool) -> None:
+    def _use_last(self) -> None:
         """Take the last space or pool into account; where that was interrupted, it is done again."""
+        if self._n_used != len(self.spaces):
+            self._use(self.spaces[-1])
+
+    def _use(self, candidates: Space | EncodedPool) -> None:
         self._n_used = 0
         problem = self.designer.problem
         if isinstance(candidates, Space):
@@ -115,10 +119,10 @@ class LoggedDesigner:
     def refresh(self) -> None:
         """Take in what others have written, and what an interrupt has left."""
         self.log.mend()
-        if self.file is not None:
+        if self.file is None:
+            self._use_last()
+        else:
             self._take_changes(self.file)
-        if self._n_used != len(self.spaces):
-            self._use(self.spaces[-1])
 
     @property
     def is_in_use(self) -> bool:
@@ -134,8 +138,7 @@ class LoggedDesigner:
         entries, last = file.changes(self._seen)
         for described in file.spaces[len(self.spaces) :]:
             self.spaces.append(self._read(described))
-        if self._n_used != len(self.spaces):
-            self._use(self.spaces[-1])
+        self._use_last()
         if entries:
             try:
                 self.log.put(self._understood(entries))

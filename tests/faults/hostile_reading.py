@@ -56,7 +56,7 @@ def step(name: str) -> Iterator[None]:
             return
         raise Finding(f"{name}: {type(error).__name__}", _where(error)) from error
     except (StateFileError, StorageError) as error:
-        # SQLite looks at some bits of the header when it writes: that the file may be read only, and lists of free pages.
+        # SQLite looks at some bits of the header when it writes: whether the file may be written, and free pages.
         if name == "ask 1" and any(word in str(error) for word in ("readonly", "malformed")):
             raise Finding(LATE, _where(error)) from error
         raise Finding(f"{name}: {type(error).__name__}", _where(error)) from error

@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import bkbopt as bo
@@ -36,6 +37,35 @@ def test_a_call_that_is_interrupted_leaves_all_or_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", SCENES)
 def test_a_call_that_is_interrupted_at_any_line_leaves_all_or_nothing(name: str) -> None:
     assert [one for one in sweep(SCENES[name], 1) if one.wrong is not None] == []
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_space_whose_use_was_interrupted_is_used(
+    stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt = bo.Optimizer(BOX, storage=tmp_path / "runs.db" if stored else None, seed=0)
+
+    def interrupted(self: Any, *args: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(opt._core), "_use", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            opt.set_space({"y": (0.0, 2.0)})
+    assert set(opt.ask().params) == {"y"}
+
+
+def test_a_pool_of_the_users_that_was_being_set_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no array, so that it is not in the file."""
+    frame = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": ["u", "v", "u"]})
+    opt = bo.Optimizer(frame, storage=tmp_path / "runs.db", seed=0)
+    opt.tell(opt.ask(), 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(opt._core), "_use", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            opt.set_pool(frame[1:])
+    assert len(opt.pool or ()) == 2
+    opt.tell(opt.ask(), 1.0)
 
 
 def test_the_end_of_a_block_that_was_skipped_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
