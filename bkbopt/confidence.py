@@ -89,6 +89,10 @@ class Constant:
 
     beta: float
 
+    def __post_init__(self) -> None:
+        """Check the number."""
+        _check_numbers(beta=self.beta)
+
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
         return self.beta
@@ -110,6 +114,10 @@ class Practical:
     scale: float = 0.75
     low: float = 1.0
     high: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        _check_numbers(scale=self.scale, low=self.low, high=self.high)
 
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
@@ -147,6 +155,7 @@ class Theorem2:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        _check_numbers(norm_bound=self.norm_bound, noise_sd=self.noise_sd)
         _check_probability("delta", self.delta)
         _check_probability("epsilon", self.epsilon)
         if self.form not in ("printed", "safe", "running"):
@@ -220,7 +229,8 @@ class Chowdhury:
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        """Check the range."""
+        """Check the ranges."""
+        _check_numbers(norm_bound=self.norm_bound, noise_sd=self.noise_sd)
         _check_probability("delta", self.delta)
 
     def __call__(self, progress: ScheduleContext) -> float:
@@ -246,6 +256,10 @@ class Batch:
 
     inner: Confidence
     leverage_budget: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check the budget."""
+        check_number("leverage_budget", self.leverage_budget, 0.0, "a number >= 0")
 
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
@@ -293,6 +307,12 @@ def as_confidence(beta: object) -> Confidence:
     return Constant(check_number("beta", beta, 0.0, "a number >= 0, a schedule of bkbopt.confidence, or None"))
 
 
+def _check_numbers(**numbers: object) -> None:
+    for name, value in numbers.items():
+        check_number(name, value, -math.inf, "a finite number")
+
+
 def _check_probability(name: str, value: float) -> None:
+    check_number(name, value, -math.inf, "a number strictly between 0 and 1")
     if not 0.0 < value < 1.0:
         raise ArgumentError(f"{name}: expected a number strictly between 0 and 1, got {value!r}.")

@@ -9,6 +9,8 @@ SPACES = ("optimizer/test_spaces_by_ask_and_tell.py",)
 TELLING = ("optimizer/test_telling.py",)
 TRIALS = ("optimizer/test_trials.py",)
 STORAGE = ("optimizer/test_storage.py",)
+CRAFTED = ("faults/test_crafted_logs.py",)
+INTERRUPTS = ("faults/test_interrupts.py",)
 
 OPTIMIZER = (
     Fault(
@@ -78,7 +80,7 @@ OPTIMIZER = (
     Fault(
         "a space that another process has set is not taken over",
         "optimizer/logged_designer.py",
-        "            self._use(self.spaces[-1])\n        if entries:\n",
+        "        self._use_last()\n        if entries:\n",
         "        if entries:\n",
         STORAGE,
     ),
@@ -102,6 +104,62 @@ OPTIMIZER = (
         "            if views != [self._view(self.spaces)]:\n",
         "            if not views:\n",
         ("optimizer/test_saving.py",),
+    ),
+    Fault(
+        "a transaction that an interrupt left open stays open",
+        "optimizer/optimizer.py",
+        "                if not is_within:\n                    self._core.release()\n",
+        "                pass\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "a look at the trials ends the ask that it comes from",
+        "optimizer/optimizer.py",
+        "                if not is_within:\n",
+        "                if True:\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "a transaction that ends late rolls back another one",
+        "optimizer/log_file.py",
+        "                if self._transaction is own:\n",
+        "                if True:\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "queued trials count as finished after an interrupt",
+        "optimizer/trials.py",
+        "[entry.trial.id for entry in self.entries if entry.trial.state != WAITING]",
+        "list(range(len(self.entries)))",
+        TRIALS,
+    ),
+    Fault(
+        "a space that an interrupt kept from being used is never used",
+        "optimizer/logged_designer.py",
+        "        if self.file is None:\n            self._use_last()\n        else:\n",
+        "        if self.file is not None:\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "a trial of a space that is new cannot be looked up",
+        "optimizer/log_file.py",
+        "        if n_spaces != len(self.spaces):\n",
+        "        if False:\n",
+        (*CRAFTED, *STORAGE),
+    ),
+    Fault(
+        "numbers of changes may be anything",
+        "optimizer/log_schema.py",
+        "not (_whole(change) and _whole(space) < n_spaces)",
+        "not _whole(space) < n_spaces",
+        CRAFTED,
+    ),
+    Fault(
+        "ranges of a pool's columns may be anything",
+        "optimizer/description.py",
+        "    if not of_one_length or not bool(",
+        "    if False and not bool(",
+        CRAFTED,
     ),
     Fault(
         "rows are read without their checksums",

@@ -4,6 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["CONFIDENCE", "KERNELS", "POSTERIOR", "SUPPORT"]
 
+CRAFTED = ("faults/test_crafted_logs.py",)
 ARRAYS = ("_support/test_arrays.py",)
 REPLACING = ("_support/test_replacing.py",)
 FILES = ("_support/test_files.py",)
@@ -17,6 +18,20 @@ SUPPORT = (
         " or (strict and number == low)",
         "",
         ARRAYS,
+    ),
+    Fault(
+        "a space that was set while a log is opened is read in halves",
+        "_support/sqlite.py",
+        '        connection.execute("BEGIN")\n',
+        "        pass\n",
+        CRAFTED,
+    ),
+    Fault(
+        "bytes of a damaged file in an error of SQLite come through",
+        "_support/sqlite.py",
+        "    except UnicodeDecodeError as error:",
+        "    except ZeroDivisionError as error:",
+        CRAFTED,
     ),
     Fault("half a thing is counted", "_support/checks.py", "if number != int(number):", "if False:", ARRAYS),
     Fault(

@@ -197,4 +197,32 @@ SEARCH = (
         "models = self._models.get(first)",
         LAW,
     ),
+    Fault(
+        "a change of the space that was interrupted is half done",
+        "search/history.py",
+        "        if was_interrupted:\n            self._begin_anew()\n        else:\n            self._merge_all()\n",
+        "        self._merge_all()\n        was_interrupted = False\n",
+        HISTORY,
+    ),
+    Fault(
+        "an interrupted update forgets ranges",
+        "search/history.py",
+        "for name in evaluation.constraints}\n        self._merge_all()\n",
+        "for name in evaluation.constraints}\n",
+        HISTORY,
+    ),
+    Fault(
+        "a whole number of a schedule gets into the log",
+        "search/models.py",
+        "float(confidence(context))",
+        "confidence(context)",
+        ("faults/test_crafted_logs.py",),
+    ),
+    Fault(
+        "known noise beyond doubles is squared",
+        "search/quantity.py",
+        "max(min(sd / self.scaler.unit / self.scaler.scale, MOST_NOISE**0.5) ** 2, LEAST_NOISE)",
+        "max((sd / self.scaler.unit / self.scaler.scale) ** 2, LEAST_NOISE)",
+        ("faults/test_crafted_logs.py",),
+    ),
 )

@@ -11,7 +11,7 @@ from typing import IO
 
 from bkbopt.errors import StorageError
 
-__all__ = ["NO_LOCKS", "check_locks", "locked"]
+__all__ = ["NO_LOCKS", "FileLock", "check_locks", "locked"]
 
 #: Seconds between two tries, the first and the longest.
 FIRST_PAUSE, LAST_PAUSE = 0.001, 0.02
@@ -23,34 +23,63 @@ NO_LOCKS = (
 )
 
 
-@contextlib.contextmanager
-def locked(path: str, wait: float) -> Iterator[None]:
-    """Hold the lock of a file, for which it waits so many seconds; Ctrl-C ends the wait.
+class FileLock:
+    """The lock of a file, which one process at a time holds.
 
-    The lock is one of the operating system on another file beside it; it goes with the process that holds it. That file
+    It is one of the operating system on another file beside it; it goes with the process that holds it. That file
     stays: if it were removed, two processes could hold locks on two files of that name.
 
-    Raises:
-        StorageError: another process has held the lock all the time, or the disk has no locks.
-        OSError: the file beside it may not be made.
+    Args:
+        path: of the file.
     """
-    beside = os.path.realpath(path) + ".lock"
-    deadline, pause = time.monotonic() + wait, FIRST_PAUSE
-    with _opened(path) as file:
-        while not _said(_try_lock, file, path):
+
+    def __init__(self, path: str) -> None:
+        self.path, self.beside = path, os.path.realpath(path) + ".lock"
+        self._file: IO[bytes] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this object holds it, or is about to."""
+        return self._file is not None and not self._file.closed
+
+    def acquire(self, wait: float) -> None:
+        """Take the lock, for which it waits so many seconds; Ctrl-C ends the wait.
+
+        Raises:
+            StorageError: another process has held the lock all the time, or the disk has no locks.
+            OSError: the file beside it may not be made.
+        """
+        deadline, pause = time.monotonic() + wait, FIRST_PAUSE
+        self._file = _opened(self.path)  # `release` closes it, also after an interrupt
+        while not _said(_try_lock, self._file, self.path):
             if time.monotonic() >= deadline:
                 raise StorageError(
-                    f"storage: another process has held the lock of {path} for {wait:g} s; wait for it, or see who "
-                    f"holds {beside}."
+                    f"storage: another process has held the lock of {self.path} for {wait:g} s; wait for it, or see "
+                    f"who holds {self.beside}."
                 )
             time.sleep(pause)
             pause = min(2.0 * pause, LAST_PAUSE)
-        try:
-            yield
-        finally:
-            # Closing is enough, but for a copy of this process that was forked meanwhile.
-            with contextlib.suppress(OSError):
-                _unlock(file)
+
+    def release(self) -> None:
+        """Give the lock back; where it is not held, nothing happens."""
+        if self._file is not None and not self._file.closed:
+            try:
+                # Closing is enough, but for a copy of this process that was forked meanwhile.
+                with contextlib.suppress(OSError):
+                    _unlock(self._file)
+            finally:
+                self._file.close()
+
+
+@contextlib.contextmanager
+def locked(path: str, wait: float) -> Iterator[None]:
+    """Hold the lock of a file; see `FileLock`."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(wait)
+        yield
+    finally:
+        lock.release()
 
 
 def check_locks(path: str) -> None:

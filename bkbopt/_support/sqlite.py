@@ -17,6 +17,7 @@ __all__ = [
     "NOTHING",
     "PATIENCE",
     "UNKNOWN",
+    "at_one_time",
     "connected",
     "identity",
     "patiently",
@@ -49,6 +50,20 @@ def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+@contextlib.contextmanager
+def at_one_time(connection: sqlite3.Connection) -> Iterator[None]:
+    """A block whose reads see the file as it is at one time."""
+    if connection.in_transaction:
+        yield
+        return
+    try:
+        connection.execute("BEGIN")
+        yield
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def identity(path: str) -> tuple[int, int]:
@@ -99,7 +114,7 @@ def patiently(call: Callable[[], T], path: str) -> T:
         try:
             return call()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
             if is_first:  # SQLite says the same where there are no locks
                 check_locks(path)
@@ -139,6 +154,8 @@ def translated(path: str, fate: str = NOTHING) -> Iterator[None]:
     """A block in which SQLite's errors become ours; `fate` says what has become of the change."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite's own message has bytes of the file in it
+        raise StateFileError(_what_it_is(path, error)) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", -1)
         reason = _EXACTLY.get(code, _REASONS.get(code & 0xFF))
@@ -147,7 +164,13 @@ def translated(path: str, fate: str = NOTHING) -> Iterator[None]:
         raise StateFileError(_what_it_is(path, error)) from error
 
 
-def _what_it_is(path: str, error: sqlite3.Error) -> str:
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's number of the kind of error; -1 for errors of Python's module, as of text that is none."""
+    code: int = getattr(error, "sqlite_errorcode", -1)
+    return code if code < 0 else code & 0xFF
+
+
+def _what_it_is(path: str, error: Exception) -> str:
     """What to say of a file that is no sound SQLite database."""
     import zipfile  # it takes a quarter of the time of a command
 

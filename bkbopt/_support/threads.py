@@ -21,8 +21,8 @@ def small_work() -> Iterator[None]:
     if n == 1:
         yield
         return
-    torch.set_num_threads(1)
     try:
+        torch.set_num_threads(1)
         yield
     finally:
         torch.set_num_threads(n)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.kernels import matern52
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -28,6 +30,8 @@ __all__ = ["RECIPES", "Recipe", "is_learner", "recipe_of", "settings_of"]
 MOST = 300
 #: Terms of learners with a budget, and of the two that sketch 2 B terms.
 BUDGET, SKETCHED_BUDGET = 100, 50
+#: The largest of all sizes: some are those of square matrices.
+LARGEST = 10_000
 #: Parameters that belong to the surrogate.
 RESERVED = ("kernel", "lengthscale", "seed")
 
@@ -76,6 +80,13 @@ class Recipe:
                 f"settings: expected a loss of numbers, 'squared' or 'absolute', got {settings['loss']!r}, which is of "
                 "labels."
             )
+        for name, value in settings.items():
+            if isinstance(value, int) and value > LARGEST:
+                raise ArgumentError(f"settings: expected a {name} of at most {LARGEST}, got {value}.")
+        if "budget" in settings:
+            check_count("settings: budget", settings["budget"])
+        # What learns first, learns here: a search that has paid for its start-up trials must not fail for its settings.
+        self.build(matern52(1), 0.01, settings, 0)._begin(1, None)
 
     def build(self, kernel: "Kernel", nu: float, settings: Mapping[str, Any], seed: int) -> "OnlineLearner":
         """A learner without data.

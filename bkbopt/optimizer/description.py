@@ -37,6 +37,8 @@ SCHEDULES: dict[str, Any] = {
     c.__name__: c
     for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)
 }
+#: Schedules within each other.
+DEEPEST = 8
 #: Bytes of an array that travel in the file.
 LARGEST = 64 * 2**20
 
@@ -113,13 +115,7 @@ def read_pool(described: Described, given: Any, scale: bool) -> EncodedPool:
             f"pool: expected the {text['n_rows']} rows with the columns {', '.join(text['names'][:8])}, since the log "
             "holds no data frames and no large arrays; pass pool= with them."
         )
-    known = Columns(
-        tuple(text["names"]),
-        tuple(text["kinds"]),
-        torch.tensor(text["low"], dtype=torch.float64),
-        torch.tensor(text["width"], dtype=torch.float64),
-        {j: tuple(values) for j, values in text["choices"]},
-    )
+    known = _columns(described)
     pool = given if isinstance(given, Pool) else Pool(_rows(described) if given is None else given)
     if pool.id_column is None and text["id_column"] is not None:
         pool = Pool(pool.arms, id_column=text["id_column"])
@@ -133,6 +129,23 @@ def read_pool(described: Described, given: Any, scale: bool) -> EncodedPool:
             "order; pass those, and change them with set_pool."
         )
     return encoded
+
+
+def _columns(described: Described) -> Columns:
+    """The columns of an array or a data frame."""
+    text = described.text
+    names, kinds, choices = text["names"], text["kinds"], dict(text["choices"])
+    low, width = (torch.tensor(text[key], dtype=torch.float64) for key in ("low", "width"))
+    of_one_length = len(names) == len(kinds) and (len(names),) == low.shape == width.shape
+    if not of_one_length or not bool(torch.isfinite(low).all() and torch.isfinite(width).all() and (width > 0).all()):
+        raise ValueError("columns of a pool with other or impossible ranges")
+    if not all(isinstance(word, str) for word in (*names, *kinds)) or len(set(names)) < len(names):
+        raise ValueError("columns of a pool without names of their own")
+    if not all(j in range(len(names)) and isinstance(values, list) for j, values in choices.items()):
+        raise ValueError("choices of columns that are not there")
+    if described.rows is not None and choices:
+        raise ValueError("choices in an array")
+    return Columns(tuple(names), tuple(kinds), low, width, {j: tuple(values) for j, values in choices.items()})
 
 
 def _rows(described: Described) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -219,10 +232,12 @@ def describe_schedule(schedule: object) -> dict[str, Any]:
     return {"class": name, "options": _plain("beta", asdict(schedule))}  # type: ignore[call-overload]
 
 
-def read_schedule(own: Mapping[str, Any]) -> Any:
+def read_schedule(own: Mapping[str, Any], depth: int = 0) -> Any:
     """The schedule of a log."""
+    if depth > DEEPEST:
+        raise ValueError(f"a schedule within more than {DEEPEST} others")
     if own["class"] == "Batch":
-        return confidence.Batch(read_schedule(own["inner"]), **own["options"])
+        return confidence.Batch(read_schedule(own["inner"], depth + 1), **own["options"])
     return SCHEDULES[own["class"]](**own["options"])
 
 

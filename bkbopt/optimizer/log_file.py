@@ -17,12 +17,21 @@ Nothing here needs torch or NumPy.
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from bkbopt._support.locks import locked
-from bkbopt._support.sqlite import PATIENCE, UNKNOWN, connected, identity, patiently, synchronised, translated
+from bkbopt._support.locks import FileLock
+from bkbopt._support.sqlite import (
+    PATIENCE,
+    UNKNOWN,
+    at_one_time,
+    connected,
+    identity,
+    patiently,
+    synchronised,
+    translated,
+)
 from bkbopt.errors import BkbError, StateFileError, StorageError
 from bkbopt.optimizer import log_rows
 from bkbopt.optimizer import log_schema as schema
@@ -31,7 +40,6 @@ from bkbopt.optimizer.trials import Entry
 
 __all__ = ["Described", "LogFile", "Writer"]
 
-T = TypeVar("T")
 #: Connections that a fork left to the child; closing them there would be wrong, and so would using them.
 _inherited: list[sqlite3.Connection] = []
 
@@ -63,6 +71,8 @@ class LogFile:
         self.spaces: list[Described] = []
         self._connection: sqlite3.Connection | None = None
         self._process, self._inode, self._is_checked = 0, (0, 0), False
+        #: What stands for the transaction that is open, and the lock of the ask that is under way.
+        self._transaction, self._lock = object(), FileLock(self.path)
         self._open()
 
     def __repr__(self) -> str:
@@ -140,24 +150,22 @@ class LogFile:
         """The options and spaces, once the schema is known to be ours."""
 
         def rows() -> tuple[list[Any], list[Any], list[Any]]:
-            found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-            if {name: sql for kind, name, sql in found if kind == "table"} != schema.TABLES:
-                raise ValueError("other tables than those of a log")
-            options = connection.execute("SELECT name, value, checksum FROM options").fetchall()
-            spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()
+            with at_one_time(connection):  # another process may set a space, which changes the view as well
+                found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+                if {name: sql for kind, name, sql in found if kind == "table"} != schema.TABLES:
+                    raise ValueError("other tables than those of a log")
+                options = connection.execute("SELECT name, value, checksum FROM options").fetchall()
+                spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()
             return found, options, spaces
 
-        found, options, spaces = self._reading(lambda: patiently(rows, self.path))
         with self.fits():
-            self.options = {name: schema.from_json(value) for name, value, _ in map(log_rows.checked, options)}
-            self.spaces = log_rows.described(spaces)
+            found, options, spaces = patiently(rows, self.path)
+            arguments = {name: schema.from_json(value) for name, value, _ in map(log_rows.checked, options)}
+            described = log_rows.described(spaces)
             views = [sql for kind, _, sql in found if kind != "table"]
-            if views != [self._view(self.spaces)]:
+            if views != [log_rows.view(arguments, described)]:
                 raise ValueError("other views, indices or triggers than those of a log")
-
-    def _view(self, spaces: Sequence[Described]) -> str:
-        names = dict.fromkeys(name for space in spaces for name in space.names)
-        return schema.view_of(len(self.options["directions"]), self.options["constraints"], tuple(names))
+            self.options, self.spaces = arguments, described
 
     @contextlib.contextmanager
     def fits(self) -> Iterator[None]:
@@ -170,15 +178,11 @@ class LogFile:
             yield
         except BkbError:
             raise
-        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        except (AttributeError, IndexError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
             raise StateFileError(
                 f"{self.path}: expected a log whose parts fit together, got {error}; restore it from a copy, "
                 "or start anew."
             ) from error
-
-    def _reading(self, read: Callable[[], T]) -> T:
-        with self.fits():
-            return read()
 
     def close(self) -> None:
         """Close the file; a later call opens it again."""
@@ -229,28 +233,26 @@ class LogFile:
             connection = self._open_connection()
             if not self._is_checked:
                 self._check_pages(connection)
-            query = f"SELECT {schema.COLUMNS} FROM log WHERE change > ? ORDER BY change"
-            rows = patiently(lambda: connection.execute(query, (since,)).fetchall(), self.path)
-            self._follow_spaces(connection)
-        return rows
-
-    def _follow_spaces(self, connection: sqlite3.Connection) -> None:
-        """Read new spaces; called after rows were read, so that all that these refer to are there."""
-        n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
-        if n_spaces != len(self.spaces):
-            self._read_header(connection)
+            # All of them at first: a row that no change has made must be seen, and refused.
+            return self._rows(connection, "change > ? ORDER BY change", since or -(2**63))
 
     def entry(self, trial_id: int) -> tuple[Entry | None, int]:
         """One trial by its number, None if there is none, and the number of trials; raises as `changes` does."""
         with translated(self.path):
             connection = self._open_connection()
-            query = f"SELECT {schema.COLUMNS} FROM log WHERE id = ?"
-            number = trial_id if -(2**63) <= trial_id < 2**63 else -1
-            rows = patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
+            rows = self._rows(connection, "id = ?", trial_id if -(2**63) <= trial_id < 2**63 else -1)
             n = patiently(lambda: connection.execute("SELECT max(id) FROM log").fetchone()[0], self.path)
-            self._follow_spaces(connection)
         found = self._decoded(rows)
         return (found[0] if found else None), 0 if n is None else n + 1
+
+    def _rows(self, connection: sqlite3.Connection, condition: str, number: int) -> list[schema.Row]:
+        query = f"SELECT {schema.COLUMNS} FROM log WHERE {condition}"
+        rows = patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
+        # After the rows: all that these refer to are there.
+        n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
+        if n_spaces != len(self.spaces):
+            self._read_header(connection)
+        return rows
 
     def _decoded(self, rows: Sequence[schema.Row]) -> list[Entry]:
         k, names = len(self.options["directions"]), self.options["constraints"]
@@ -276,21 +278,28 @@ class LogFile:
         Raises:
             StorageError: the system refuses, or others write for too long; nothing was written.
         """
+        own = object()
         with translated(self.path):
             connection = self._open_connection()
+            self._roll_back()
             try:
-                if connection.in_transaction:  # an interrupt kept it from being undone
-                    connection.execute("ROLLBACK")
+                self._transaction = own
                 patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
                 self._check_place()  # somebody may have replaced it while we waited
                 yield Writer(self, connection)
                 self._commit(connection)
-            except BaseException as error:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):  # a file that might not be written stays so for its connection
-                    self.close()
+            except sqlite3.Error:  # a file that might not be written stays so for its connection
+                self._roll_back()
+                self.close()
                 raise
+            finally:
+                # A block whose end an interrupt has skipped ends when Python finds it, in the midst of another one.
+                if self._transaction is own:
+                    self._roll_back()
+
+    def _roll_back(self) -> None:
+        if self._connection is not None and self._process == os.getpid() and self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         """End a transaction, and see what became of it where the disk gave an error."""
@@ -314,8 +323,29 @@ class LogFile:
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:
         """A block in which no other process asks, while all of them may tell."""
-        with locked(self.path, PATIENCE):
+        self._lock = lock = FileLock(self.path)
+        try:
+            lock.acquire(PATIENCE)
             yield
+        finally:
+            lock.release()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a call asks, or is in a transaction."""
+        return self._lock.is_held or (self._connection is not None and self._connection.in_transaction)
+
+    def release(self) -> None:
+        """End what a call has left open: an interrupt can skip the end of any block, but not of two around each other.
+
+        Raises:
+            StorageError: the system refuses.
+        """
+        try:
+            with translated(self.path):
+                self._roll_back()
+        finally:
+            self._lock.release()
 
     @classmethod
     def written(cls, options: Mapping[str, Any], spaces: Sequence[Described], entries: Sequence[Entry]) -> bytes:
@@ -338,6 +368,10 @@ class Writer:
     def put(self, entries: Sequence[Entry]) -> int:
         """Write trials, new or changed; the number of the last change."""
         last: int = self.connection.execute("SELECT coalesce(max(change), 0) FROM log").fetchone()[0]
+        if last + len(entries) > schema.MOST:
+            raise StorageError(
+                f"storage: {self.file.path} has no numbers left for changes; save a copy, and open that."
+            )
         log_rows.put(self.connection, entries, last)
         return last + len(entries)
 
@@ -350,7 +384,7 @@ class Writer:
         """The space or pool of the next trials."""
         log_rows.put_space(self.connection, len(self.file.spaces), space)
         self.connection.execute("DROP VIEW trials")
-        self.connection.execute(self.file._view([*self.file.spaces, space]))
+        self.connection.execute(log_rows.view(self.file.options, [*self.file.spaces, space]))
 
     def set_option(self, name: str, value: object) -> None:
         """Another value of an option."""

@@ -8,7 +8,7 @@ from typing import Any
 from bkbopt.optimizer import log_schema as schema
 from bkbopt.optimizer.trials import Entry
 
-__all__ = ["Described", "checked", "described", "fill", "put", "put_option", "put_space", "summary"]
+__all__ = ["Described", "checked", "described", "fill", "put", "put_option", "put_space", "summary", "view"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,18 @@ def fill(
     connection.execute(f"PRAGMA user_version = {schema.VERSION}")
     for statement in schema.TABLES.values():
         connection.execute(statement)
-    names = dict.fromkeys(name for space in spaces for name in space.names)
-    connection.execute(schema.view_of(len(options["directions"]), options["constraints"], tuple(names)))
+    connection.execute(view(options, spaces))
     for name, value in options.items():
         put_option(connection, name, value)
     for number, space in enumerate(spaces):
         put_space(connection, number, space)
     put(connection, entries, 0)
+
+
+def view(options: Mapping[str, Any], spaces: Sequence[Described]) -> str:
+    """The view `trials` of a log with these options and spaces."""
+    names = dict.fromkeys(name for space in spaces for name in space.names)
+    return schema.view_of(len(options["directions"]), options["constraints"], tuple(names))
 
 
 def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:

@@ -69,6 +69,8 @@ COLUMNS = (
     "id, state, params, space, pool_row, objectives, stds, constraints, diagnostics, asked_at, told_at, seen_at, "
     "place, change, checksum"
 )
+#: The largest whole number that a row has, far below SQLite's: one more is always possible.
+MOST = 2**60
 #: More columns than SQLite lets a view have are left out of it.
 MOST_COLUMNS = 1000
 
@@ -152,7 +154,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
     if checksum(row[:-1]) != row[-1]:
         raise ValueError("a row whose checksum is another")
     number, state, params, space, pool_row, objectives, stds, constraints = row[:8]
-    diagnostics, asked, told, seen, place, _ = row[8:-1]
+    diagnostics, asked, told, seen, place, change = row[8:-1]
     trial = Trial(
         _whole(number),
         _dict(from_json(_text(params))),
@@ -168,7 +170,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
     is_over = {WAITING: False, RUNNING: False, COMPLETE: True, FAIL: True}.get(state)
     if is_over is None or gave != (state == COMPLETE) or (stds is not None and not trial.values):
         raise ValueError(f"a trial in the state {state!r} with values {trial.values}")
-    if (place is not None, told is not None) != (is_over, is_over) or not 0 <= _whole(space) < n_spaces:
+    if (place is not None, told is not None) != (is_over, is_over) or not (_whole(change) and _whole(space) < n_spaces):
         raise ValueError("a trial that is over without an end, or the other way")
     return Entry(
         trial,
@@ -186,8 +188,8 @@ def _text(cell: Any) -> str:
 
 
 def _whole(cell: Any) -> int:
-    if type(cell) is not int or cell < 0:
-        raise ValueError("a number that is not whole, or negative")
+    if type(cell) is not int or not 0 <= cell <= MOST:
+        raise ValueError("a number that is not whole, negative or too large")
     return cell
 
 

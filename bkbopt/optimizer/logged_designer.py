@@ -14,7 +14,7 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.description import describe, read_candidates
-from bkbopt.optimizer.log_file import LogFile, Writer
+from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import WAITING, Entry, Outcome, Trial, TrialLog
 from bkbopt.optimizer.vocabulary import Params, Vocabulary, vocabulary_of
@@ -53,6 +53,9 @@ class LoggedDesigner:
         self.log = TrialLog()
         self.file: LogFile | None = None
         self._seen = 0
+        #: The space or pool that is being set, and how many of `spaces` are taken into account.
+        self._coming: Space | EncodedPool | None = None
+        self._n_used = 1
 
     def _is_feasible(self) -> Callable[[Point], bool] | None:
         feasible = self._feasible
@@ -64,20 +67,24 @@ class LoggedDesigner:
 
     def set_candidates(self, candidates: Space | EncodedPool) -> None:
         """Take another space or pool from here on."""
-        if self.file is not None:
+        if self.file is None:
+            self.spaces.append(candidates)
+        else:
             described = describe(candidates)
+            self._coming = candidates
             with self._transaction() as (_, writer):
                 assert writer is not None
-                is_new = described != self.file.spaces[-1]
-                if is_new:
+                if described != self.file.spaces[-1]:
                     writer.add_space(described)
-            if not is_new:
-                return
-            self.file.spaces.append(described)
-        self.spaces.append(candidates)
-        self._use(candidates)
+        self.refresh()
+
+    def _use_last(self) -> None:
+        """Take the last space or pool into account; where that was interrupted, it is done again."""
+        if self._n_used != len(self.spaces):
+            self._use(self.spaces[-1])
 
     def _use(self, candidates: Space | EncodedPool) -> None:
+        self._n_used = 0
         problem = self.designer.problem
         if isinstance(candidates, Space):
             problem = replace(problem, space=candidates)
@@ -87,6 +94,7 @@ class LoggedDesigner:
             problem = replace(problem, pool=candidates)
         self.vocabulary = vocabulary_of(candidates)
         self.designer.set_problem(replace(problem, feasible=self._is_feasible()))
+        self._n_used = len(self.spaces)
 
     # -- the log and its file ----------------------------------------------------------------------------------------
 
@@ -111,23 +119,41 @@ class LoggedDesigner:
     def refresh(self) -> None:
         """Take in what others have written, and what an interrupt has left."""
         self.log.mend()
-        if self.file is not None:
+        if self.file is None:
+            self._use_last()
+        else:
             self._take_changes(self.file)
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a call is asking, or writing."""
+        return self.file is not None and self.file.is_in_use
+
+    def release(self) -> None:
+        """End what an interrupted call has left open."""
+        if self.file is not None:
+            self.file.release()
 
     def _take_changes(self, file: LogFile) -> None:
         entries, last = file.changes(self._seen)
         for described in file.spaces[len(self.spaces) :]:
-            self.spaces.append(read_candidates(described, None, self.designer.options.models.fit))
-            self._use(self.spaces[-1])
+            self.spaces.append(self._read(described))
+        self._use_last()
         if entries:
             try:
                 self.log.put(self._understood(entries))
-            except (ArgumentTypeError, KeyError, OverflowError, ValueError) as error:
+            except (ArgumentTypeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
                 raise StateFileError(
                     f"{file.path}: expected trials that belong to the space of the log, got {error}; restore it from a "
                     "copy, or start anew."
                 ) from error
         self._seen = last
+
+    def _read(self, described: Described) -> Space | EncodedPool:
+        """A space or pool of the file; of one that was set here, which need not be in the file, the object itself."""
+        if self._coming is not None and describe(self._coming) == described:
+            return self._coming
+        return read_candidates(described, None, self.designer.options.models.fit)
 
     def _understood(self, entries: Sequence[Entry]) -> list[Entry]:
         """Entries of a file with their points and, where they are not known already, their parameters."""
@@ -135,6 +161,8 @@ class LoggedDesigner:
         unknown: dict[tuple[int, bool], list[Entry]] = {}
         for entry in entries:
             number, trial = entry.trial.id, entry.trial
+            if trial.stds is not None and not self.designer.options.models.surrogate.takes_weights:
+                raise ValueError("known noise where a learner weighs all values alike")
             old = self.log.entries[number] if number < len(self.log) else None
             if old is not None and old.space == entry.space and old.trial.state != WAITING:
                 out[number] = replace(entry, point=old.point, trial=replace(trial, params=old.trial.params))

@@ -4,7 +4,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, cast, overload
 
 import numpy as np
 from torch import Tensor
@@ -45,8 +45,13 @@ def _locked(method: F) -> F:
     @functools.wraps(method)
     def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
         with self._lock:
-            self._core.refresh()
-            return method(self, *args, **kwargs)
+            is_within = self._core.is_in_use  # a user's function, called by an ask, may look at the trials
+            try:
+                self._core.refresh()
+                return method(self, *args, **kwargs)
+            finally:
+                if not is_within:
+                    self._core.release()
 
     return cast(F, call)
 
@@ -171,6 +176,13 @@ class Optimizer:
     def _repr_html_(self) -> str:
         """For notebooks: the best and the recommended trial, counts, and the latest trials."""
         return results.as_html(self)
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse copies and pickles: two logs of one optimizer would have the same numbers for different trials."""
+        raise ArgumentTypeError(
+            "optimizer: expected no copy and no pickle of it; another process opens its storage, Optimizer.open(path), "
+            "and Optimizer.load reads what save wrote into a second one."
+        )
 
     @property
     def direction(self) -> str:
@@ -581,9 +593,15 @@ class Optimizer:
             ArgumentError: something that is not in the file is missing.
         """
         file = LogFile(path)
-        current, arguments = saving.arguments_of(file, pool, surrogate, acquisition, has_feasible=feasible is not None)
-        with file.fits():
-            where = current if isinstance(current, Space) else current.pool
-            optimizer = cls(where, feasible=feasible, **arguments)
-        saving.follow(optimizer._core, file, current)
+        try:
+            current, arguments = saving.arguments_of(
+                file, pool, surrogate, acquisition, has_feasible=feasible is not None
+            )
+            with file.fits():
+                where = current if isinstance(current, Space) else current.pool
+                optimizer = cls(where, feasible=feasible, **arguments)
+            saving.follow(optimizer._core, file, current)
+        except BaseException:
+            file.close()
+            raise
         return optimizer

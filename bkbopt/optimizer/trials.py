@@ -174,7 +174,7 @@ class TrialLog:
             for entry in self._coming:
                 self._store(entry)
             self._read_all()
-            self._changed = list(range(len(self.entries)))
+            self._changed = [entry.trial.id for entry in self.entries if entry.trial.state != WAITING]
             self._coming = ()
 
     def _is_over(self, number: int) -> bool:

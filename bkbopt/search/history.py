@@ -95,11 +95,17 @@ class History:
         An update that was interrupted is to be given again.
         """
         if self._interrupted:
-            self._numbers = {evaluation.number for evaluation in self.finished}
-            self._void()
+            self._begin_anew()
         self._interrupted = True
         self._follow(evaluations)
         self._interrupted = False
+
+    def _begin_anew(self) -> None:
+        """Forget what follows from the trials and the problem, of which an interrupt may have left half."""
+        self._numbers = {evaluation.number for evaluation in self.finished}
+        self._constraints = {name for evaluation in self.finished for name in evaluation.constraints}
+        self._merge_all()
+        self._void()
 
     def _follow(self, evaluations: Iterable[Evaluation]) -> None:
         new = []
@@ -133,18 +139,30 @@ class History:
         self._take_all()
 
     def set_problem(self, problem: Problem) -> bool:
-        """Another space or pool; what is known stays. Whether rows have changed their code."""
-        old = None if problem.pool is not None else self.encoding
-        self.problem, self._encoding, self.parameters, self._spaces = problem, None, {}, {}
-        # The ranges of a space that no trial came from do not count any more.
-        for space in (problem.space, *(e.space for e in self.finished if e.state != FAIL)):
-            if space is not None:
-                self._merge(space)
+        """Another space or pool; what is known stays. Whether rows have changed their code.
+
+        Where it was interrupted, it is to be called again.
+        """
+        was_interrupted, self._interrupted = self._interrupted, True
+        old = None if was_interrupted or problem.pool is not None else self.encoding
+        self.problem = problem
+        if was_interrupted:
+            self._begin_anew()
+        else:
+            self._merge_all()
         moved = self.encoding != old if problem.pool is None else problem.pool.objects is not None
-        if moved:
+        if moved or was_interrupted:
             self._void()
             self._take_all()
-        return moved
+        self._interrupted = False
+        return moved or was_interrupted
+
+    def _merge_all(self) -> None:
+        """The ranges of the problem's space and of those that trials came from, and of no others."""
+        self._encoding, self.parameters, self._spaces = None, {}, {}
+        for space in (self.problem.space, *(e.space for e in self.finished if e.state != FAIL)):
+            if space is not None:
+                self._merge(space)
 
     def _void(self) -> None:
         self.version += 1

@@ -100,7 +100,7 @@ class Models:
         return Fantasy(
             models,
             contexts,
-            tuple(map(confidence, contexts)),
+            tuple(float(confidence(context)) for context in contexts),
             tuple(constraints),
             pending,
             known,

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import set_fields
-from bkbopt.spaces.tables import Columns, as_objects, is_numeric_table, labels_of, read_table
+from bkbopt.spaces.tables import FARTHEST, Columns, as_objects, is_numeric_table, labels_of, read_table
 from bkbopt.spaces.values import as_python, is_hashable
 
 __all__ = ["EncodedPool", "Pool"]
@@ -103,7 +103,13 @@ class EncodedPool:
         labels = labels_of(arms, id_column)
         columns, table = read_table(arms, None if like is None else like.columns, id_column, scale=self.scale)
         kept = arms.copy() if hasattr(arms, "iloc") else table
-        set_fields(self, pool=Pool(kept, id_column=id_column), columns=columns, table=table, X=columns.scaled(table))
+        X = columns.scaled(table)
+        if not bool((X.abs() <= FARTHEST).all()):
+            raise ArgumentError(
+                f"pool: expected columns whose numbers are below {FARTHEST:g} ranges of the first pool, got larger "
+                "ones; divide them."
+            )
+        set_fields(self, pool=Pool(kept, id_column=id_column), columns=columns, table=table, X=X)
         set_fields(self, _labels=labels)
 
     def _number_objects(self, arms: Sequence[Any], like: "EncodedPool | None") -> None:

@@ -9,6 +9,7 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,10 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.values import as_python, is_hashable, shown
 
-__all__ = ["Columns", "as_objects", "is_numeric_table", "labels_of", "read_table"]
+__all__ = ["FARTHEST", "Columns", "as_objects", "is_numeric_table", "labels_of", "read_table"]
+
+#: The largest encoded number: sums of squares of such ones are finite.
+FARTHEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,10 @@ class Columns:
     width: Tensor
     choices: Mapping[int, tuple[Any, ...]]
 
+    @cached_property
+    def _ranges(self) -> list[tuple[float, float]]:
+        return list(zip(self.low.tolist(), self.width.tolist(), strict=True))
+
     def scaled(self, table: Tensor) -> Tensor:
         """The encoded rows of raw ones, (n, d)."""
         return (table - self.low) / self.width
@@ -56,7 +64,13 @@ class Columns:
         if j not in self.choices:
             if self.kinds[j] == "b" and isinstance(value, bool):
                 return float(value)
-            return check_number(f"{where}: {self.names[j]!r}", value, -math.inf, "a finite number")
+            number = check_number(f"{where}: {self.names[j]!r}", value, -math.inf, "a finite number")
+            low, width = self._ranges[j]
+            if not abs(number - low) <= FARTHEST * width:
+                raise ArgumentError(
+                    f"{where}: {self.names[j]!r}: expected a number nearer to the pool's, got {value!r}."
+                )
+            return number
         if value not in self.choices[j]:
             raise ArgumentError(f"{where}: expected one of the pool's {self.names[j]!r}, got {value!r}.")
         return float(self.choices[j].index(value))

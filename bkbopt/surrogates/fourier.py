@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import check_count
+from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.features import RandomFourier
 from bkbopt.posterior.gaussian_state import GaussianState
@@ -12,6 +13,10 @@ from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase
 
 __all__ = ["FourierGP"]
+
+
+#: Frequencies: the state is a matrix of twice as many rows and columns.
+MOST = 5_000
 
 
 class FourierGP(SurrogateBase[GaussianState]):
@@ -54,7 +59,11 @@ class FourierGP(SurrogateBase[GaussianState]):
         device: torch.device | str | None = None,
     ) -> None:
         super().__init__(kernel, noise, seed, device)
-        self.n_frequencies = check_count("n_frequencies", n_frequencies, 1, "a whole number >= 1")
+        what = f"a whole number from 1 to {MOST}"
+        self.n_frequencies = check_count("n_frequencies", n_frequencies, 1, what)
+        if self.n_frequencies > MOST:
+            raise ArgumentError(f"n_frequencies: expected {what}, got {n_frequencies!r}.")
+        check_count("seed", seed, 0)
         if kernel is not None:
             self.check_kernel(self.kernel)
         self.seed = seed

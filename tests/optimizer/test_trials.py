@@ -156,6 +156,7 @@ def test_an_interrupted_put_is_made_good() -> None:
             expected.n_complete,
         )
         assert {e.trial.id for e in log.changed()} >= {e.trial.id for e in expected.changed()}
+        assert not {e.trial.id for e in log.changed()} & set(log.waiting)
         outcomes.add(len(log))
         if not was:
             break

@@ -133,3 +133,32 @@ def test_marks_of_failing_are_those_of_the_failures_too() -> None:
     known.update([trial(i) for i in range(21, 23)])
     assert known.failing().mark == 21
     assert math.isnan(known.failing().std[0])
+
+
+WIDE = bo.Space.parse({"x": (0.0, 3.0), "new": ["u", "v"]})
+
+
+@pytest.mark.parametrize("method", ["_merge", "_void", "_take_all", "_take"])
+@pytest.mark.parametrize("change", ["problem", "trials"])
+def test_a_change_that_was_interrupted_is_begun_anew(change: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Evaluation(2, COMPLETE, {"x (float)": 2.0, "new of ('u', 'v')": 1.0}, WIDE, (0.5, 2), (5.0,))
+
+    def made(known: History) -> History:
+        if change == "problem":
+            known.set_problem(Problem((-1.0,), space=WIDE))
+        else:
+            known.update([late])
+        return known
+
+    def interrupted(self: History, *_: object) -> None:
+        raise KeyboardInterrupt
+
+    known, expected = history(trial(0), trial(1)), made(history(trial(0), trial(1)))
+    with monkeypatch.context() as patch:
+        patch.setattr(History, method, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made(known)
+    made(known)
+    assert known.encoding == expected.encoding
+    assert torch.equal(known.X, expected.X)
+    assert known.objective(0, 1).y.tolist() == expected.objective(0, 1).y.tolist()

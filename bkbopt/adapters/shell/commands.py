@@ -142,7 +142,7 @@ class _Commands:
         self, name: str, run: Callable[..., Iterator[Row]], text: str, *first: tuple[str, str], more: str = ""
     ) -> argparse.ArgumentParser:
         """A command with its positional arguments; `more` stands in its own help only."""
-        sub = self._commands.add_parser(name, help=text, description=f"{text}{more}".capitalize() + ".")
+        sub = self._commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}{more}.")
         sub.set_defaults(run=run, parser=sub)
         for metavar, meaning in first or (("STATE", "the log: an SQLite file"),):
             sub.add_argument(metavar.lower().partition(".")[0], metavar=metavar, help=meaning)

@@ -1,0 +1,121 @@
+"""Calls that an interrupt ends at any line: all of their effect is in the log, or none; and the optimizer goes on."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import bkbopt as bo
+from tests.faults.interrupted_scenes import SCENES
+from tests.faults.interrupts import sweep
+
+#: Scenes of the fast slice, and at how many lines of each.
+FAST = {
+    "model, ask": 4,
+    "model, set_space": 6,
+    "model in memory, set_space": 8,
+    "model in memory, recover": 8,
+    "model, tell, refused": 6,
+    "queue, ask(3)": 4,
+    "constraints at a mark, ask": 4,
+    "pool, set_pool": 4,
+    "written by others, ask": 4,
+}
+BOX = {"x": (0.0, 1.0)}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_call_that_is_interrupted_leaves_all_or_nothing(name: str) -> None:
+    found = list(sweep(SCENES[name], 0, FAST[name]))
+    assert [one for one in found if one.wrong is not None] == []
+    assert len(found) >= FAST[name] // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENES)
+def test_a_call_that_is_interrupted_at_any_line_leaves_all_or_nothing(name: str) -> None:
+    assert [one for one in sweep(SCENES[name], 1) if one.wrong is not None] == []
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_space_whose_use_was_interrupted_is_used(
+    stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt = bo.Optimizer(BOX, storage=tmp_path / "runs.db" if stored else None, seed=0)
+
+    def interrupted(self: Any, *args: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(opt._core), "_use", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            opt.set_space({"y": (0.0, 2.0)})
+    assert set(opt.ask().params) == {"y"}
+
+
+def test_a_pool_of_the_users_that_was_being_set_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no array, so that it is not in the file."""
+    frame = pd.DataFrame({"a": [0.1, 0.2, 0.3], "b": ["u", "v", "u"]})
+    opt = bo.Optimizer(frame, storage=tmp_path / "runs.db", seed=0)
+    opt.tell(opt.ask(), 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(opt._core), "_use", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            opt.set_pool(frame[1:])
+    assert len(opt.pool or ()) == 2
+    opt.tell(opt.ask(), 1.0)
+
+
+def test_the_end_of_a_block_that_was_skipped_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt within contextlib leaves our blocks open as long as somebody keeps the traceback."""
+    opt = bo.Optimizer(BOX, storage=tmp_path / "runs.db", seed=0)
+
+    def interrupted(self: Any, *args: Any) -> None:
+        raise KeyboardInterrupt
+
+    kept: list[BaseException] = []
+    for call in (opt.ask, lambda: opt.tell({"x": 0.5}, 1.0)):
+        with monkeypatch.context() as patch:
+            patch.setattr(contextlib._GeneratorContextManager, "__exit__", interrupted)
+            try:
+                call()
+            except KeyboardInterrupt as error:
+                kept.append(error)
+        core = opt._core
+        assert core.file is not None
+        assert not core.is_in_use
+        other = bo.Optimizer.open(tmp_path / "runs.db")
+        other.ask()  # nobody is in its way
+        opt.ask()
+    assert len(kept) == 2
+    assert [t.id for t in opt.trials] == [0, 1, 2, 3]
+
+
+def test_a_block_that_ends_late_ends_no_other_one(tmp_path: Path) -> None:
+    opt = bo.Optimizer(BOX, storage=tmp_path / "runs.db", seed=0)
+    file = opt._core.file
+    assert file is not None
+    skipped = file.transaction()
+    skipped.__enter__()
+    file.release()
+    with file.transaction() as writer:
+        del skipped  # its traceback was dropped
+        writer.set_option("perturbations", False)
+    assert bo.Optimizer.open(tmp_path / "runs.db")._core.file.options["perturbations"] is False  # type: ignore[union-attr]
+
+
+def test_a_users_function_may_look_at_the_trials_while_an_ask_is_under_way(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    def feasible(params: Any) -> bool:
+        assert len(opt.trials) >= 0
+        seen.append(opt._core.is_in_use)
+        return True
+
+    opt = bo.Optimizer(BOX, storage=tmp_path / "runs.db", seed=0, feasible=feasible)
+    opt.ask()
+    assert seen
+    assert all(seen)
+    assert not opt._core.is_in_use
