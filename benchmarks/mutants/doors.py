@@ -101,7 +101,7 @@ OPTIMIZER = (
     Fault(
         "triggers and views of others are let in",
         "optimizer/log_file.py",
-        "            if views != [self._view(self.spaces)]:\n",
+        "            if views != [log_rows.view(arguments, described)]:\n",
         "            if not views:\n",
         ("optimizer/test_saving.py",),
     ),

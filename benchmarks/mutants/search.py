@@ -218,11 +218,4 @@ SEARCH = (
         "confidence(context)",
         ("faults/test_crafted_logs.py",),
     ),
-    Fault(
-        "known noise beyond doubles is squared",
-        "search/quantity.py",
-        "max(min(sd / self.scaler.unit / self.scaler.scale, MOST_NOISE**0.5) ** 2, LEAST_NOISE)",
-        "max((sd / self.scaler.unit / self.scaler.scale) ** 2, LEAST_NOISE)",
-        ("faults/test_crafted_logs.py",),
-    ),
 )
