@@ -94,7 +94,7 @@ OPTIMIZER = (
     Fault(
         "triggers and views of others are let in",
         "optimizer/log_file.py",
-        "            if views != [self._view(self.spaces)]:\n",
+        "            if views != [_view(arguments, described)]:\n",
         "            if not views:\n",
         ("optimizer/test_saving.py",),
     ),
@@ -129,8 +129,8 @@ OPTIMIZER = (
     Fault(
         "a space that an interrupt kept from being used is never used",
         "optimizer/logged_designer.py",
-        "        if self.file is None:\n            self._use_last()\n        else:\n",
-        "        if self.file is not None:\n",
+        "        self.log.mend()\n        self._use_last()\n",
+        "        self.log.mend()\n",
         INTERRUPTS,
     ),
     Fault(
@@ -213,8 +213,8 @@ OPTIMIZER = (
     Fault(
         "threads do not wait for each other",
         "optimizer/optimizer.py",
-        "        with self._lock:\n            self._core.refresh()\n",
-        "        if True:\n            self._core.refresh()\n",
+        "        with self._lock:\n            is_within",
+        "        if True:\n            is_within",
         ("optimizer/test_sharing.py",),
     ),
 )
