@@ -136,8 +136,8 @@ OPTIMIZER = (
     Fault(
         "a space that an interrupt kept from being used is never used",
         "optimizer/logged_designer.py",
-        "        if self.file is None:\n            self._use_last()\n        else:\n",
-        "        if self.file is not None:\n",
+        "        self.log.mend()\n        self._use_last()\n",
+        "        self.log.mend()\n",
         INTERRUPTS,
     ),
     Fault(
@@ -220,8 +220,8 @@ OPTIMIZER = (
     Fault(
         "threads do not wait for each other",
         "optimizer/optimizer.py",
-        "        with self._lock:\n            self._core.refresh()\n",
-        "        if True:\n            self._core.refresh()\n",
+        "        with self._lock:\n            is_within",
+        "        if True:\n            is_within",
         ("optimizer/test_sharing.py",),
     ),
 )

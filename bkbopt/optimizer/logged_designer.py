@@ -118,11 +118,14 @@ class LoggedDesigner:
 
     def refresh(self) -> None:
         """Take in what others have written, and what an interrupt has left."""
-        self.log.mend()
-        if self.file is None:
-            self._use_last()
-        else:
+        self.mend()
+        if self.file is not None:
             self._take_changes(self.file)
+
+    def mend(self) -> None:
+        """Make good in memory what an interrupt has left."""
+        self.log.mend()
+        self._use_last()
 
     @property
     def is_in_use(self) -> bool:

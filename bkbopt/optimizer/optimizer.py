@@ -548,7 +548,7 @@ class Optimizer:
             OSError: the system refuses; what was there before is as it was.
         """
         with self._lock:
-            self._core.log.mend()
+            self._core.mend()
             saving.save(path, self._options(), self._core)
 
     @classmethod

@@ -1,5 +1,6 @@
 """Hostile values in the place of nodes of a JSON text, and in that of cells."""
 
+import copy
 import json
 import random
 from typing import Any
@@ -153,7 +154,7 @@ def _instead(old: Any, rng: random.Random, raws: list[str]) -> Any:
         return _MARK.format(len(raws) - 1)
     alike = [value for value in VALUES if type(value) is type(old)]
     numbers = [value for value in VALUES if type(value) in (int, float)] if isinstance(old, int | float) else []
-    return rng.choice(rng.choice([VALUES, alike or VALUES, numbers or VALUES]))
+    return copy.deepcopy(rng.choice(rng.choice([VALUES, alike or VALUES, numbers or VALUES])))
 
 
 def hostile_cell(rng: random.Random) -> tuple[Any, str]:

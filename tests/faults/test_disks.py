@@ -1,5 +1,7 @@
 """Full disks, permissions, files that are gone, and errors at every call; all of it in `make faults`."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +19,18 @@ LISTED = [
 ]
 
 
-@pytest.mark.parametrize("name", LISTED)
-def test_a_spoilt_file_or_folder_is_refused_and_nothing_changes(tmp_path: Path, name: str) -> None:
-    tmp_path.chmod(0o755)
-    for folder in (tmp_path.parent, tmp_path.parent.parent):  # some cases are another user's
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that others may enter: some cases are another user's, to whom pytest's folders are closed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         folder.chmod(0o755)
-    outcome = disks.outcome(name, tmp_path / "case")
+        yield folder
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_spoilt_file_or_folder_is_refused_and_nothing_changes(folder: Path, name: str) -> None:
+    outcome = disks.outcome(name, folder / "case")
     if outcome.startswith(disks.LEFT_OUT):
         pytest.skip(outcome)
     assert outcome in (disks.THEN_FINE, disks.AS_IT_SHOULD)
