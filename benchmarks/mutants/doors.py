@@ -184,9 +184,9 @@ OPTIMIZER = (
     ),
     Fault(
         "trials that were heard of lately are recovered",
-        "optimizer/logged_designer.py",
-        "heard = entry.seen_at or entry.trial.asked_at or now",
-        "heard = entry.trial.asked_at or now",
+        "optimizer/trials.py",
+        "(now - (self.seen_at or self.trial.asked_at or now))",
+        "(now - (self.trial.asked_at or now))",
         STORAGE,
     ),
     Fault(
@@ -318,7 +318,7 @@ SHELL = (
     Fault(
         "a trial is recovered that is not silent",
         "adapters/shell/writing.py",
-        "if seconds_silent(e, now) >= older_than]",
+        "if e.silence(now) >= older_than]",
         "if seconds_silent(e, now) >= 0.0]",
         LOG_COMMANDS,
     ),

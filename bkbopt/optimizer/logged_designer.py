@@ -9,14 +9,14 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.description import describe, read_candidates
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.telling import Report
-from bkbopt.optimizer.trials import WAITING, Entry, Outcome, Trial, TrialLog
+from bkbopt.optimizer.trials import WAITING, Entry, Outcome, Trial, TrialLog, utc_now
 from bkbopt.optimizer.vocabulary import Params, Vocabulary, vocabulary_of
 from bkbopt.search.designer import Designer, Options
 from bkbopt.search.evaluations import Evaluation, Point, Problem
@@ -271,7 +271,7 @@ class LoggedDesigner:
         start = time.perf_counter()
         running = {entry.trial.id: entry.point or {} for entry in queued}
         suggestions = self.update().suggest(count, number=len(self.log), fixed=fixed, running=running)
-        seconds, now = (time.perf_counter() - start) / len(suggestions), _now()
+        seconds, now = (time.perf_counter() - start) / len(suggestions), utc_now()
         return [
             self._entry(s.number, s.point, s.index, now, diagnostics=replace(s.diagnostics, ask_seconds=seconds))
             for s in suggestions
@@ -288,7 +288,7 @@ class LoggedDesigner:
                     suggestion = self.update().complete({**given, **fixed}, number, running)
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
                     continue
-                entry = self._entry(number, suggestion.point, suggestion.index, _now())
+                entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
                 entries.append(replace(entry, diagnostics=suggestion.diagnostics))
         return entries
 
@@ -308,7 +308,7 @@ class LoggedDesigner:
         return entries[0].trial
 
     def _queued(self, number: int, given: Point) -> Entry:
-        entry = self._entry(number, given, None, _now())
+        entry = self._entry(number, given, None, utc_now())
         return replace(entry, trial=replace(entry.trial, state=WAITING))
 
     # -- telling -----------------------------------------------------------------------------------------------------
@@ -328,7 +328,7 @@ class LoggedDesigner:
                 running.setdefault(_key(self.log.entries[i].point or {}), []).append(i)
         taken: set[int] = set()
         done: list[Entry] = []
-        now, n_new = _now(), 0
+        now, n_new = utc_now(), 0
         for place, report in enumerate(reports, start=len(self.log.order)):
             if isinstance(report.target, Mapping):
                 point = next(points)
@@ -352,31 +352,20 @@ class LoggedDesigner:
     def beat(self, trial_ids: Sequence[int], call: str) -> None:
         """Note that trials are still running."""
         with self._transaction() as (entries, _):
-            now = _now()
+            now = utc_now()
             entries.extend(replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids))
 
     def recover(self, older_than: float, enqueue: bool) -> list[Trial]:
         """Fail the running trials of which nothing was heard for so many seconds; queue their points anew."""
         with self._transaction() as (entries, _):
-            now = _now()
-            lost: list[Entry] = []
-            for number in self.log.running:
-                entry = self.log.entries[number]
-                heard = entry.seen_at or entry.trial.asked_at or now
-                if now - heard >= timedelta(seconds=older_than):
-                    lost.append(entry.finished(Outcome(), len(self.log.order) + len(lost), now))
-            again = [self._requeued(len(self.log) + i, entry) for i, entry in enumerate(lost)] if enqueue else []
-            entries.extend([*lost, *again])
+            now = utc_now()
+            silent = [e for e in map(self.log.entries.__getitem__, self.log.running) if e.silence(now) >= older_than]
+            lost = [entry.finished(Outcome(), place, now) for place, entry in enumerate(silent, len(self.log.order))]
+            entries.extend(lost)
+            if enqueue:
+                entries.extend(entry.repeated(number, now) for number, entry in enumerate(silent, len(self.log)))
         return [entry.trial for entry in lost]
-
-    def _requeued(self, number: int, lost: Entry) -> Entry:
-        """The point of a trial that was lost, queued in the space that it came from."""
-        return replace(self._queued(number, lost.point or {}), space=lost.space)
 
 
 def _key(point: Point) -> frozenset[tuple[str, float]]:
     return frozenset(point.items())
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

@@ -5,7 +5,7 @@ Nothing here needs torch or NumPy, so that a program that only reports a value s
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError, extra
@@ -15,7 +15,18 @@ from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["COMPLETE", "FAIL", "RUNNING", "WAITING", "Entry", "Outcome", "Trial", "TrialLog", "check_running"]
+__all__ = [
+    "COMPLETE",
+    "FAIL",
+    "RUNNING",
+    "WAITING",
+    "Entry",
+    "Outcome",
+    "Trial",
+    "TrialLog",
+    "check_running",
+    "utc_now",
+]
 
 Point = Mapping[str, float]
 
@@ -117,6 +128,14 @@ class Entry:
             told_at=now,
         )
         return replace(self, trial=trial, place=place)
+
+    def repeated(self, number: int, now: datetime) -> "Entry":
+        """Another trial at the same point, in the queue."""
+        return Entry(Trial(number, self.trial.params, state=WAITING, asked_at=now), self.space, self.point)
+
+    def silence(self, now: datetime) -> float:
+        """Seconds since the trial was asked, or since somebody last said that it is running."""
+        return (now - (self.seen_at or self.trial.asked_at or now)).total_seconds()
 
 
 class TrialLog:
@@ -285,6 +304,11 @@ def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]
         columns["index"] = [t.index for t in trials]
     columns["state"] = [t.state for t in trials]
     return columns
+
+
+def utc_now() -> datetime:
+    """The time as logs have it: UTC, without a zone."""
+    return datetime.now(UTC).replace(tzinfo=None)
 
 
 def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str) -> Entry:

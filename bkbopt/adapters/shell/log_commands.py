@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import IO, Any
 
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
-from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running, seconds_silent, utc_now
+from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_schema import COLUMNS, checksum, from_json
-from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Outcome, Trial, table_of
+from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Outcome, Trial, table_of, utc_now
 
 __all__ = ["export", "fail", "recover", "show", "tell"]
 
@@ -149,14 +149,14 @@ def recover(args: argparse.Namespace) -> Iterator[Row]:
     if args.older_than is None and not args.list:
         args.parser.error("recover: expected --older-than SECONDS or --list")
     file, seconds, now = LogFile(args.state), args.older_than or 0.0, utc_now()
-    silent = [entry for entry in running(file) if seconds_silent(entry, now) >= seconds]
+    silent = [entry for entry in running(file) if entry.silence(now) >= seconds]
     if args.list:
         for entry in silent:
             asked = entry.trial.asked_at or now
             yield {
                 "id": entry.trial.id,
                 "seconds_running": (now - asked).total_seconds(),
-                "seconds_silent": seconds_silent(entry, now),
+                "seconds_silent": entry.silence(now),
                 "has_heartbeat": entry.seen_at is not None,
                 **point(entry.trial.params, entry.trial.index),
             }

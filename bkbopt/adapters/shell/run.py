@@ -25,9 +25,10 @@ from bkbopt.adapters.shell.model_commands import best_rows
 from bkbopt.adapters.shell.progress import Progress
 from bkbopt.adapters.shell.rows import Row
 from bkbopt.adapters.shell.space_file import read_space
-from bkbopt.adapters.shell.writing import beat, finish, lose, seconds_silent, utc_now
+from bkbopt.adapters.shell.writing import beat, finish, lose
 from bkbopt.errors import SpaceExhaustedError, TrialStateError
 from bkbopt.optimizer.log_file import LogFile
+from bkbopt.optimizer.trials import utc_now
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
@@ -175,7 +176,7 @@ class _Loop:
         silent = [
             number
             for number, entry in self.progress.running.items()
-            if entry.seen_at is not None and seconds_silent(entry, now) >= SILENCE and number not in self.jobs
+            if entry.seen_at is not None and entry.silence(now) >= SILENCE and number not in self.jobs
         ]
         with self._lock:
             lost = lose(self._log, silent, older_than=SILENCE, enqueue=True)

@@ -6,19 +6,13 @@ The checks, and what is written, are those of `Optimizer.tell`, `fail`, `heartbe
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from bkbopt.adapters.shell.rows import Aims
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import RUNNING, WAITING, Entry, Outcome, Trial, check_running
+from bkbopt.optimizer.trials import RUNNING, Entry, Outcome, Trial, check_running, utc_now
 
-__all__ = ["beat", "check_outcome", "finish", "lose", "running", "seconds_silent", "utc_now"]
-
-
-def utc_now() -> datetime:
-    """The time, as logs have it."""
-    return datetime.now(UTC).replace(tzinfo=None)
+__all__ = ["beat", "check_outcome", "finish", "lose", "running"]
 
 
 def check_outcome(
@@ -87,12 +81,6 @@ def running(file: LogFile) -> list[Entry]:
     return sorted((e for e in entries if e.trial.state == RUNNING), key=lambda entry: entry.trial.id)
 
 
-def seconds_silent(entry: Entry, now: datetime) -> float:
-    """Since something was last heard of a trial: that it was asked, or a heartbeat."""
-    heard = entry.seen_at or entry.trial.asked_at or now
-    return (now - heard).total_seconds()
-
-
 def lose(file: LogFile, numbers: Sequence[int], *, older_than: float = 0.0, enqueue: bool = False) -> list[Trial]:
     """Fail those of the trials that are running and silent for so many seconds.
 
@@ -109,18 +97,13 @@ def lose(file: LogFile, numbers: Sequence[int], *, older_than: float = 0.0, enqu
         return []
     with file.transaction() as writer:
         now = utc_now()
-        silent = [e for e in _running_among(file, numbers) if seconds_silent(e, now) >= older_than]
+        silent = [e for e in _running_among(file, numbers) if e.silence(now) >= older_than]
         first = writer.next_place()
         lost = [entry.finished(Outcome(), place, now) for place, entry in enumerate(silent, start=first)]
         _, n_trials = file.entry(numbers[0])
-        again = [_queued(n_trials + i, entry, now) for i, entry in enumerate(silent)] if enqueue else []
+        again = [entry.repeated(number, now) for number, entry in enumerate(silent, n_trials)] if enqueue else []
         writer.put([*lost, *again])
     return [entry.trial for entry in lost]
-
-
-def _queued(number: int, lost: Entry, now: datetime) -> Entry:
-    """The point of a trial that was lost, in the queue."""
-    return Entry(Trial(number, lost.trial.params, state=WAITING, asked_at=now), lost.space)
 
 
 def _running_among(file: LogFile, numbers: Iterable[int]) -> list[Entry]:
