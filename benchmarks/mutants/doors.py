@@ -319,7 +319,7 @@ SHELL = (
         "a trial is recovered that is not silent",
         "adapters/shell/writing.py",
         "if e.silence(now) >= older_than]",
-        "if seconds_silent(e, now) >= 0.0]",
+        "if e.silence(now) >= 0.0]",
         LOG_COMMANDS,
     ),
     Fault(
