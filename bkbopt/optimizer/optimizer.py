@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, cast, overload
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import check_choice, check_count, check_number
@@ -53,10 +54,13 @@ def _locked(method: F) -> F:
     def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             is_within = self._core.is_in_use  # a user's function, called by an ask, may look at the trials
+            threads = torch.get_num_threads()
             try:
                 self._core.refresh()
                 return method(self, *args, **kwargs)
-            finally:
+            finally:  # an interrupt can have skipped the end of any block in the call
+                if torch.get_num_threads() != threads:
+                    torch.set_num_threads(threads)
                 if not is_within:
                     self._core.release()
 
