@@ -109,8 +109,13 @@ class ARDKernel:
         """Check the form and work out which columns are numeric."""
         if self.form not in FORMS:
             raise ArgumentError(f"form: expected one of {', '.join(FORMS)}, got {self.form!r}.")
-        d = len(self.log_lengthscale) + len(self.categorical)
-        object.__setattr__(self, "_numeric", tuple(j for j in range(d) if j not in self.categorical))
+        numeric = tuple(j for j in range(self.dim) if j not in self.categorical)
+        object.__setattr__(self, "_numeric", numeric)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return len(self.log_lengthscale) + len(self.categorical)
 
     @property
     def lengthscale(self) -> Tensor:
@@ -135,6 +140,11 @@ class ARDKernel:
         return self.outputscale.expand(X.shape[0])
 
     def _numeric_part(self, X1: Tensor, X2: Tensor) -> Tensor:
+        if not X1.shape[1] == X2.shape[1] == self.dim:
+            raise KernelError(
+                f"kernel: expected points of {self.dim} columns, as it has lengthscales, got {X1.shape[1]} and "
+                f"{X2.shape[1]}; use a kernel of as many columns as points have once they are encoded."
+            )
         if not self._numeric:
             return self.outputscale.expand(X1.shape[0], X2.shape[0])
         scale = torch.exp(-self.log_lengthscale)

@@ -80,8 +80,8 @@ OPTIMIZER = (
     Fault(
         "a space that another process has set is not taken over",
         "optimizer/logged_designer.py",
-        "        self._use_last()\n        if entries:\n",
-        "        if entries:\n",
+        "for described in file.spaces[len(self.spaces) :]:",
+        "for described in ():",
         STORAGE,
     ),
     Fault(

@@ -200,8 +200,8 @@ SEARCH = (
     Fault(
         "a change of the space that was interrupted is half done",
         "search/history.py",
-        "        if was_interrupted:\n            self._begin_anew()\n        else:\n            self._merge_all()\n",
-        "        self._merge_all()\n        was_interrupted = False\n",
+        "was_interrupted, self._interrupted = self._interrupted, True",
+        "was_interrupted, self._interrupted = False, True",
         HISTORY,
     ),
     Fault(

@@ -83,10 +83,16 @@ class Recipe:
         for name, value in settings.items():
             if isinstance(value, int) and value > LARGEST:
                 raise ArgumentError(f"settings: expected a {name} of at most {LARGEST}, got {value}.")
+
+    def try_out(self, settings: Mapping[str, Any], dim: int) -> None:
+        """Refuse what the learner itself would refuse at its first row, of `dim` features.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: it does.
+        """
         if "budget" in settings:
-            check_count("settings: budget", settings["budget"])
-        # What learns first, learns here: a search that has paid for its start-up trials must not fail for its settings.
-        self.build(matern52(1), 0.01, settings, 0)._begin(1, None)
+            check_count("budget", settings["budget"])
+        self.build(matern52(dim), 0.01, settings, 0)._begin(dim, None)
 
     def build(self, kernel: "Kernel", nu: float, settings: Mapping[str, Any], seed: int) -> "OnlineLearner":
         """A learner without data.

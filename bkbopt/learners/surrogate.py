@@ -104,6 +104,14 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._w = torch.zeros(0, dtype=torch.float64)
         self._unit, self._prior, self._steps = 0.0, 0.0, 0
 
+    def try_out(self, dim: int) -> None:
+        """Refuse settings that the learner would refuse at its first point, of `dim` columns.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: it would.
+        """
+        self._recipe.try_out(self.settings, dim)
+
     # -- learning ------------------------------------------------------------------------------------------------
 
     def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:

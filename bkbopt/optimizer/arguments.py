@@ -9,11 +9,13 @@ from torch import Tensor
 
 from bkbopt._support.arrays import check_choice, check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
+from bkbopt.kernels import ARDKernel, matern52
 from bkbopt.learners.recipes import RECIPES, is_learner
 from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.search.acquisition import Acquisition
 from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, rule_of
 from bkbopt.search.evaluations import Problem
+from bkbopt.search.history import History
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
@@ -21,7 +23,16 @@ from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
 if TYPE_CHECKING:
     from bkbopt.learners import OnlineLearner
 
-__all__ = ["SURROGATES", "as_directions", "as_names", "as_problem", "as_rule", "as_surrogate", "checked_seed"]
+__all__ = [
+    "SURROGATES",
+    "as_directions",
+    "as_names",
+    "as_problem",
+    "as_rule",
+    "as_surrogate",
+    "check_kernel",
+    "checked_seed",
+]
 
 #: The surrogates by the names that users write; every other name is one of an online learner.
 SURROGATES: dict[str, Any] = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP}
@@ -70,6 +81,19 @@ def _surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
     if len(given.observations):
         raise ArgumentError("surrogate: expected one without data, got one that has observed points; pass a new one.")
     return copy.deepcopy(given)
+
+
+def check_kernel(surrogate: Surrogate, history: History) -> None:
+    """Refuse a surrogate whose kernel, given or the default one, is none of the points of this history."""
+    if isinstance(surrogate, LearnerSurrogate):
+        surrogate.try_out(history.dim)  # a search that has paid for its start-up trials must not fail for settings
+    if not surrogate.has_kernel:
+        surrogate.check_kernel(matern52(history.dim, categorical=history.categorical))
+    elif isinstance(surrogate.kernel, ARDKernel) and surrogate.kernel.dim != history.dim:
+        raise ArgumentError(
+            f"surrogate: expected a kernel of {history.dim} columns, those of encoded points, got one of "
+            f"{surrogate.kernel.dim}."
+        )
 
 
 def as_rule(given: str | Acquisition) -> AcquisitionRule:

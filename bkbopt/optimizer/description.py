@@ -37,6 +37,8 @@ SCHEDULES: dict[str, Any] = {
     c.__name__: c
     for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)
 }
+#: Logarithm of a lengthscale or a variance of a kernel: their squares are finite.
+LARGEST_LOG = 300.0
 #: Schedules within each other.
 DEEPEST = 8
 #: Bytes of an array that travel in the file.
@@ -212,7 +214,11 @@ def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate
         )
     kernel = own["kernel"]
     if kernel is not None:
-        kernel = {**kernel, "theta": torch.tensor(kernel["theta"], dtype=torch.float64)}
+        theta = torch.tensor(kernel["theta"], dtype=torch.float64)
+        n, categorical = kernel["sizes"] if kernel["form"] is not None else (len(theta) - 1, ())
+        if theta.shape != (n + len(categorical) + 1,) or not bool((theta.abs() <= LARGEST_LOG).all()):
+            raise ValueError("a kernel with parameters that are none")
+        kernel = {**kernel, "theta": theta}
     surrogate: Surrogate = SURROGATES[own["class"]](kernel_from_state(kernel, None), **options)
     return surrogate
 

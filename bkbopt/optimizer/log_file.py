@@ -336,11 +336,7 @@ class LogFile:
         return self._lock.is_held or (self._connection is not None and self._connection.in_transaction)
 
     def release(self) -> None:
-        """End what a call has left open: an interrupt can skip the end of any block, but not of two around each other.
-
-        Raises:
-            StorageError: the system refuses.
-        """
+        """End what a call has left open: an interrupt can skip the end of any block, but not of two in each other."""
         try:
             with translated(self.path):
                 self._roll_back()

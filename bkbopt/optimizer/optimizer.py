@@ -7,15 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, cast, overload
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from bkbopt._support import forks
 from bkbopt._support.arrays import check_choice, check_count, check_number
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.kernels import matern52
 from bkbopt.optimizer import results, saving
-from bkbopt.optimizer.arguments import as_directions, as_names, as_problem, as_rule, as_surrogate, checked_seed
+from bkbopt.optimizer.arguments import (
+    as_directions,
+    as_names,
+    as_problem,
+    as_rule,
+    as_surrogate,
+    check_kernel,
+    checked_seed,
+)
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.telling import Report, reports_of, trial_id
@@ -46,10 +54,13 @@ def _locked(method: F) -> F:
     def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             is_within = self._core.is_in_use  # a user's function, called by an ask, may look at the trials
+            threads = torch.get_num_threads()
             try:
                 self._core.refresh()
                 return method(self, *args, **kwargs)
-            finally:
+            finally:  # an interrupt can have skipped the end of any block in the call
+                if torch.get_num_threads() != threads:
+                    torch.set_num_threads(threads)
                 if not is_within:
                     self._core.release()
 
@@ -159,9 +170,7 @@ class Optimizer:
         )
         signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
         self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, feasible)
-        if not prototype.has_kernel:
-            history = self._core.designer.history
-            prototype.check_kernel(matern52(history.dim, categorical=history.categorical))
+        check_kernel(prototype, self._core.designer.history)
         self._lock = forks.lock()
         if storage is not None:
             saving.join(self._core, storage, file, self._options(), seeded=seed is not None)

@@ -14,7 +14,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.confidence import Batch, Constant, Practical
-from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, StateFileError, StorageError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, KernelError, StateFileError, StorageError
 from bkbopt.kernels import rbf
 from bkbopt.optimizer import log_file, log_schema
 from bkbopt.optimizer.log_file import LogFile
@@ -137,9 +137,29 @@ def test_known_noise_in_the_log_of_a_learner_is_refused(path: Path) -> None:
 @pytest.mark.parametrize(
     "settings", [{"budget": 10**9}, {"budget": {}}, {"budget": 0}, {"budget": "x"}, {"rank": 10**12}, {"step": -1.0}]
 )
-def test_settings_of_a_learner_are_refused_at_once(settings: dict[str, Any]) -> None:
+def test_settings_of_a_learner_are_refused_before_the_first_trial(settings: dict[str, Any]) -> None:
     with pytest.raises((ArgumentError, ArgumentTypeError), match=next(iter(settings))):
-        bo.LearnerSurrogate(learner="nogd", settings=settings)
+        bo.Optimizer(BOX, surrogate=bo.LearnerSurrogate(learner="nogd", settings=settings))
+
+
+def test_a_kernel_of_other_columns_than_points_have_is_refused(path: Path) -> None:
+    with pytest.raises(ArgumentError, match="expected a kernel of 2 columns, those of encoded points, got one of 3"):
+        bo.Optimizer(BOX, surrogate=bo.BKB(rbf(3, 0.5)))
+    opt = log(path, space={"x": (0.0, 1.0)}, surrogate=bo.BKB(rbf(1, 0.5)))
+    opt.set_space({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    with pytest.raises(KernelError, match="expected points of 1 columns"):
+        opt.ask()
+
+
+@pytest.mark.parametrize("theta", [[1e300, 0.0], [0.0, float("nan")], [0.0], [0.0, 0.0, 0.0], "x", None, [[0.0, 0.0]]])
+def test_parameters_of_a_kernel_that_are_none_are_refused(theta: Any, path: Path) -> None:
+    log(path, space={"x": (0.0, 1.0)}, surrogate=bo.BKB(rbf(1, 0.5)))
+    (text,) = sqlite3.connect(path).execute("SELECT value FROM options WHERE name = 'surrogate'").fetchone()
+    held = log_schema.from_json(text)
+    text = log_schema.to_json({**held, "kernel": {**held["kernel"], "theta": theta}})
+    resealed(path, "UPDATE options SET value = ? WHERE name = 'surrogate'", (text,))
+    with pytest.raises(StateFileError, match="fit together"):
+        bo.Optimizer.open(path)
 
 
 def test_more_frequencies_than_a_computer_holds_are_refused() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 
 import bkbopt as bo
 from tests.faults.interrupted_scenes import SCENES
@@ -76,6 +77,7 @@ def test_the_end_of_a_block_that_was_skipped_is_made_up_for(tmp_path: Path, monk
         raise KeyboardInterrupt
 
     kept: list[BaseException] = []
+    threads = torch.get_num_threads()
     for call in (opt.ask, lambda: opt.tell({"x": 0.5}, 1.0)):
         with monkeypatch.context() as patch:
             patch.setattr(contextlib._GeneratorContextManager, "__exit__", interrupted)
@@ -83,6 +85,7 @@ def test_the_end_of_a_block_that_was_skipped_is_made_up_for(tmp_path: Path, monk
                 call()
             except KeyboardInterrupt as error:
                 kept.append(error)
+        assert torch.get_num_threads() == threads
         core = opt._core
         assert core.file is not None
         assert not core.is_in_use
