@@ -21,6 +21,8 @@ HARNESSES = {
     "power": "tests.faults.power_loss",
     "disks": "tests.faults.disks",
     "crowds": "tests.faults.crowds",
+    "logs": "tests.faults.crafted_logs",
+    "interrupts": "tests.faults.interrupts",
     "learners": "tests.faults.learner_states",
     "numerics": "tests.faults.numerics",
 }

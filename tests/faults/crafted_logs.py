@@ -1,7 +1,7 @@
 """Log files that are damaged or crafted, of many optimizers: what opens them either refuses them or works.
 
-`run(n, seed)` makes `n` such files, one after the other in child processes with a limit on memory and time, and reads
-each as `hostile_reading.py` says. Row i depends on the seed and i only, so that a finding can be made again:
+`findings(n, seed)` makes `n` such files, one after the other in child processes with a limit on memory and time, and
+reads each as `hostile_reading.py` says. File i depends on the seed and i only, so that a finding can be made again:
 
     python -m tests.faults.crafted_logs 10000
     python -m tests.faults.crafted_logs 1 --first 4711
@@ -22,20 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.faults.rows import FAILED, Row
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds for one file, and those after which a child counts as stuck.
 SECONDS, STUCK = 5.0, 60.0
 #: Outcomes that are as they should be.
 GOOD = ("refused", "works", "refused at the first write")
-
-
-@dataclass(frozen=True)
-class Row:
-    """Files of one kind with one outcome."""
-
-    injected: str
-    times: int
-    outcome: str
 
 
 @dataclass(frozen=True)
@@ -118,10 +111,14 @@ def _from_child(folder: Path, seed: int, first: int, end: int) -> Iterator[Found
         child.wait()
 
 
-def run(n: int = 10_000, seed: int = 0) -> list[Row]:
-    """What was injected, how often, and with which outcome."""
-    counts = Counter((found.injected, found.outcome) for found in findings(n, seed))
-    return [Row(injected, times, outcome) for (injected, outcome), times in sorted(counts.items())]
+def rows(quick: bool) -> Iterator[Row]:
+    """A line for each kind of file."""
+    counts: dict[str, Counter[str]] = {}
+    for found in findings(300 if quick else 10_000, 0):
+        outcome = found.outcome if found.outcome in GOOD else f"{FAILED}: {found.outcome}"
+        counts.setdefault(found.injected, Counter())[outcome] += 1
+    for injected, outcomes in sorted(counts.items()):
+        yield Row(f"log file: {injected}", outcomes, unit="files")
 
 
 def crafted(folder: Path, target: Path, seed: int, number: int) -> tuple[str, str, str]:

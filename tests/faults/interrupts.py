@@ -32,6 +32,7 @@ from bkbopt._support import sqlite as support
 from bkbopt.errors import BkbError
 from bkbopt.optimizer import log_file
 from tests.faults.interrupted_scenes import SCENES, Scene, told
+from tests.faults.rows import FAILED, Row
 
 PACKAGE = str(Path(bo.__file__).parent)
 #: Files whose lines are tried one by one; of the others each line is tried where it is first run, and once more.
@@ -41,15 +42,6 @@ MOST = 6
 THREADS = 2
 
 Line = tuple[str, int]
-
-
-@dataclass(frozen=True)
-class Row:
-    """Interrupts of one kind with one outcome."""
-
-    injected: str
-    times: int
-    outcome: str
 
 
 # -- interrupts --------------------------------------------------------------------------------------------------------
@@ -234,13 +226,16 @@ def sweep(scene: Scene, seed: int, limit: int | None = None) -> Iterator[Found]:
                 yield Found(scene.name, error.__name__, f"{Path(file).name}:{number}", at, wrong)
 
 
-def run(n: int = 10_000, seed: int = 0) -> list[Row]:
-    """What was injected, how often, and with which outcome; `n` interrupts at most, shared evenly by the scenes."""
-    counts: Counter[tuple[str, str]] = Counter()
+def rows(quick: bool) -> Iterator[Row]:
+    """A line for each error, over all scenes."""
+    n = -(-(100 if quick else 3_000) // len(SCENES))
+    counts: dict[str, Counter[str]] = {}
     for scene in SCENES.values():
-        for found in sweep(scene, seed, -(-n // len(SCENES))):
-            counts[f"{found.error} in {found.scene}", "whole" if found.wrong is None else found.wrong] += 1
-    return [Row(injected, times, outcome) for (injected, outcome), times in sorted(counts.items())]
+        for found in sweep(scene, 0, n):
+            outcome = "whole, and goes on" if found.wrong is None else f"{FAILED} in {found.scene}: {found.wrong}"
+            counts.setdefault(str(found.error), Counter())[outcome] += 1
+    for error, outcomes in sorted(counts.items()):
+        yield Row(f"{error} at a line of a call, {len(SCENES)} scenes", outcomes, unit="interrupts")
 
 
 def main() -> int:
