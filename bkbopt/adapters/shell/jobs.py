@@ -54,6 +54,12 @@ class Command:
                         f"{found[0]} in {word!r}; write {{{{ and }}}} for braces that are meant."
                     )
         program = self.words[0]
+        first = program.partition(" ")[0]
+        if first != program and not _FIELD.search(first) and shutil.which(first) and shutil.which(program) is None:
+            raise ArgumentError(
+                f"command: expected a program and its arguments as words of their own, got {program!r} as one word; "
+                "leave the quotes out, or take sh -c for a line of the shell."
+            )
         if not _FIELD.search(program) and shutil.which(program) is None:
             raise ArgumentError(f"command: expected a program that can be run, got {program!r}; check path and mode.")
 
