@@ -43,7 +43,8 @@ def place_of(path: str | os.PathLike[str]) -> str:
     """Where the file of a log is, without symbolic links.
 
     Raises:
-        ArgumentTypeError, ArgumentError: no path, the address of a database, or a folder.
+        ArgumentTypeError, ArgumentError: no path, or the address of a database.
+        StorageError: a folder.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str):
@@ -54,7 +55,7 @@ def place_of(path: str | os.PathLike[str]) -> str:
             "and for a database server there are Optuna's storages and BKBSampler."
         )
     if os.path.isdir(text):
-        raise ArgumentError(f"storage: expected a file, got the folder {text!r}; name a file in it.")
+        raise StorageError(f"storage: expected a file, got the folder {text!r}; name a file in it.")
     return os.path.realpath(text)
 
 

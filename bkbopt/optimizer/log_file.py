@@ -61,7 +61,7 @@ class LogFile:
         spaces: the search spaces or pools, of which the last one is that of the next trials.
 
     Raises:
-        ArgumentError, ArgumentTypeError: the path is that of a folder, or none.
+        ArgumentError, ArgumentTypeError: the path is none.
         FileNotFoundError: there is no such file.
         StateFileError: the file is damaged, or no log of this version of bkbopt.
         StorageError: the system refuses the file.
