@@ -46,11 +46,22 @@ class FileLock:
         """Take the lock, for which it waits so many seconds; Ctrl-C ends the wait.
 
         Raises:
-            StorageError: another process has held the lock all the time, or the disk has no locks.
-            OSError: the file beside it may not be made.
+            StorageError: another process has held the lock all the time, the disk has no locks, or the file beside it
+                may not be made.
+            FileNotFoundError: there is no such folder.
         """
         deadline, pause = time.monotonic() + wait, FIRST_PAUSE
-        self._file = _opened(self.path)  # `release` closes it, also after an interrupt
+        try:
+            self._file = _opened(self.path)  # `release` closes it, also after an interrupt
+        except OSError as error:
+            folder = os.path.dirname(self.beside)
+            if not os.path.isdir(folder):
+                text = f"storage: expected a folder that exists, got {folder}; make it first."
+                raise FileNotFoundError(text) from None
+            raise StorageError(
+                f"storage: {self.path}: the lock beside it, {self.beside}, may not be written ({error.strerror}); see "
+                "the permissions of the file and of its folder, and whether the disk has room. Nothing was written."
+            ) from error
         while not _said(_try_lock, self._file, self.path):
             if time.monotonic() >= deadline:
                 raise StorageError(

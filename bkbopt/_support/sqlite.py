@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from bkbopt._support.locks import NO_LOCKS, check_locks
-from bkbopt.errors import StateFileError, StorageError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError
 
 __all__ = [
     "NOTHING",
@@ -21,6 +21,7 @@ __all__ = [
     "connected",
     "identity",
     "patiently",
+    "place_of",
     "replacing",
     "synchronised",
     "translated",
@@ -36,6 +37,26 @@ NOTHING = "Nothing was written."
 UNKNOWN = "Whether the last change was written shows when the log can be read again: see its trials then."
 
 T = TypeVar("T")
+
+
+def place_of(path: str | os.PathLike[str]) -> str:
+    """Where the file of a log is, without symbolic links.
+
+    Raises:
+        ArgumentTypeError, ArgumentError: no path, or the address of a database.
+        StorageError: a folder.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"storage: expected the path of a file, got {path!r} of type {type(path).__name__}.")
+    if not text or text == ":memory:" or "://" in text:
+        raise ArgumentError(
+            f"storage: expected the path of a file, as 'runs.db', got {text!r}; without storage= the log is in memory, "
+            "and for a database server there are Optuna's storages and BKBSampler."
+        )
+    if os.path.isdir(text):
+        raise StorageError(f"storage: expected a file, got the folder {text!r}; name a file in it.")
+    return os.path.realpath(text)
 
 
 def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:

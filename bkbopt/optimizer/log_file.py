@@ -29,6 +29,7 @@ from bkbopt._support.sqlite import (
     connected,
     identity,
     patiently,
+    place_of,
     synchronised,
     translated,
 )
@@ -60,13 +61,14 @@ class LogFile:
         spaces: the search spaces or pools, of which the last one is that of the next trials.
 
     Raises:
+        ArgumentError, ArgumentTypeError: the path is none.
         FileNotFoundError: there is no such file.
         StateFileError: the file is damaged, or no log of this version of bkbopt.
         StorageError: the system refuses the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.realpath(path)
+        self.path = place_of(path)
         self.options: dict[str, Any] = {}
         self.spaces: list[Described] = []
         self._connection: sqlite3.Connection | None = None
@@ -88,7 +90,7 @@ class LogFile:
             StateFileError: there is a file that is no log.
             StorageError, FileNotFoundError: the system refuses, or there is no such folder.
         """
-        target = os.path.realpath(path)
+        target = place_of(path)
         folder = os.path.dirname(target)
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"storage: expected a folder that exists, got {folder}; make it first.")

@@ -35,6 +35,12 @@ ANEW = ("beta", "n_startup_trials")
 DEFAULT_STARTUP = 10
 #: Characters of a value in a message.
 SHOWN = 200
+#: What it means where a log says nothing of an argument.
+_NO_VALUE = {
+    "acquisition": "a function of yours",
+    "surrogate.kernel": "the default",
+    "surrogate.kernel.form": "a kernel of yours",
+}
 
 
 def describe_options(
@@ -161,13 +167,30 @@ def _current(file: LogFile, given: Space | EncodedPool, fit: bool) -> Space | En
     if not any(_is_same(mine, described) for described in file.spaces):
         what = "search space" if isinstance(given, Space) else "pool"
         raise ArgumentError(
-            f"storage: expected the {what} that {file.path} was made with, got {_shown(mine.text)} where the log has "
-            f"{_shown(last.text)}; pass the same, and change it with set_{'space' if what != 'pool' else what}."
+            f"storage: expected the {what} that {file.path} was made with, got another: {_other(last, mine)}. Pass the "
+            f"same, change it with Optimizer.open(path).set_{what.rpartition(' ')[2]}, or name another file."
         )
     with file.fits():
         if isinstance(given, Space) or (last.rows is not None or not _is_same(mine, last)):
             return read_candidates(last, None, fit)
         return read_candidates(last, given.objects if given.columns is None else given.pool, fit)
+
+
+def _other(held: Described, given: Described) -> str:
+    """In what a space or pool differs from that of a log, in words."""
+    kinds = ["a search space" if "parameters" in described.text else "a pool" for described in (held, given)]
+    if kinds[0] != kinds[1]:
+        return f"the log has {kinds[0]}, and here is {kinds[1]}"
+    if "parameters" not in held.text:
+        return "these are not the rows of the log, or are in another order"
+    there, here = ({each["name"]: each for each in described.text["parameters"]} for described in (held, given))
+    differences = [
+        f"{name!r} is {_shown(there[name]) if name in there else 'not'} in the log and "
+        f"{_shown(here[name]) if name in here else 'not'} here"
+        for name in dict.fromkeys([*there, *here])
+        if to_json(there.get(name)) != to_json(here.get(name))
+    ]
+    return "; ".join(differences) or f"the order of the log is {', '.join(map(repr, there))}"
 
 
 def _is_same(mine: Described, other: Described) -> bool:
@@ -183,11 +206,14 @@ def _differences(name: str, held: Any, given: Any) -> list[str]:
     if to_json(held) == to_json(given):
         return []
     if name == "entropy":
-        return ["the log has another seed"]
+        return ["the log has another seed, which holds where seed= is left out"]
+    if name == "feasible":
+        return [f"the log was made {'with' if held else 'without'} feasible="]
     if isinstance(held, Mapping) and isinstance(given, Mapping):
         keys = ["class"] if held.get("class") != given.get("class") else dict.fromkeys([*held, *given])
         return [text for key in keys for text in _differences(f"{name}.{key}", held.get(key), given.get(key))]
-    return [f"{name} is {_shown(held)} in the log and {_shown(given)} here"]
+    where = [_shown(value) if value is not None else _NO_VALUE.get(name, "none") for value in (held, given)]
+    return [f"{name} is {where[0]} in the log and {where[1]} here"]
 
 
 def _shown(value: object) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, StateFileError, StorageError, TrialStateError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError, TrialStateError
 from bkbopt.kernels import rbf
 
 BOX = {"x": (0.0, 1.0), "kind": ["a", None, True], "n": bo.Int(1, 9)}
@@ -245,15 +245,16 @@ def test_an_array_that_one_sets_as_the_pool_is_that_of_all(path: Path) -> None:
         ({"direction": "maximize"}, r"directions is \[\"minimize\"\] in the log and \[\"maximize\"\] here"),
         ({"surrogate": "exact"}, r"surrogate.class is \"BKB\" in the log and \"ExactGP\" here\. Pass"),
         ({"seed": 1}, "the log has another seed"),
+        ({"surrogate": bo.BKB(bo.kernels.rbf(3))}, r"surrogate.kernel is the default in the log and \{"),
         ({"surrogate": bo.BKB(qbar=3.0)}, r"others: surrogate.options.qbar is 2.0 in the log and 3.0 here\. "),
         ({"constraints": ["g"]}, "constraints is"),
         ({"duplicates": "avoid"}, 'duplicates is "allow" in the log and "avoid" here'),
         ({"acquisition": "logei"}, "acquisition is"),
-        ({"acquisition": lambda mean, variance: mean}, 'acquisition is "ucb" in the log and null here'),
-        ({"feasible": lambda params: True}, "feasible is false in the log and true here"),
+        ({"acquisition": lambda mean, variance: mean}, 'acquisition is "ucb" in the log and a function of yours here'),
+        ({"feasible": lambda params: True}, "the log was made without feasible="),
         ({"deterministic": True}, "deterministic is"),
-        ({"space": {"x": (0.0, 2.0)}}, "expected the search space that"),
-        ({"space": POOL}, "expected the pool that"),
+        ({"space": {"x": (0.0, 2.0)}}, "the search space that .* got another: 'x' is .* in the log and .* here"),
+        ({"space": POOL}, "expected the pool that .* the log has a search space, and here is a pool"),
     ],
 )
 def test_other_arguments_are_refused_with_the_difference(options: Any, words: str, path: Path) -> None:
@@ -262,6 +263,28 @@ def test_other_arguments_are_refused_with_the_difference(options: Any, words: st
     with pytest.raises(ArgumentError, match=words):
         optimizer(path, **{"seed": 0, **options})
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["", ":memory:", "sqlite:///runs.db", b"runs.db", 3, "."])
+def test_what_names_no_file_is_refused_as_storage(name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for use in (optimizer, bo.Optimizer.open):
+        with pytest.raises(
+            (ArgumentError, ArgumentTypeError, StorageError), match=r"storage: expected (the path of )?a file"
+        ):
+            use(name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_ask_without_its_lock_is_a_storage_error(path: Path) -> None:
+    opt = optimizer(path)
+    Path(f"{path}.lock").mkdir()  # as in a folder that may not be written; for root there is none
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match=r"the lock beside it, .*runs\.db\.lock, may not be written"):
+        opt.ask()
+    assert path.read_bytes() == before
+    Path(f"{path}.lock").rmdir()
+    assert opt.ask().id == 0
 
 
 def test_beta_and_startup_trials_given_anew_hold_from_then_on(path: Path) -> None:

@@ -1,6 +1,7 @@
 """The commands, and the parser of their arguments."""
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -91,10 +92,10 @@ def _understood(arguments: list[str]) -> argparse.Namespace:
     if "numbers" in args:  # argparse takes those in front of the first option only
         args.numbers += [a for a in more if not a.startswith("-")]
         more = [a for a in more if a.startswith("-")]
-    if more:
-        args.parser.error(f"unrecognized arguments: {' '.join(more)}")
     if args.run is _run and not command:
         args.parser.error("expected -- and a command behind the options")
+    if more:
+        args.parser.error(f"unrecognized arguments: {' '.join(more)}")
     args.command = command
     return args
 
@@ -109,17 +110,19 @@ def _shielded(argument: str) -> str:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0.0 <= seconds < float("inf"):  # NaN neither
-        raise argparse.ArgumentTypeError(f"expected a number of seconds >= 0, got {text.strip()}")
-    return seconds
+    with contextlib.suppress(ValueError):
+        seconds = float(text)
+        if 0.0 <= seconds < float("inf"):  # NaN neither
+            return seconds
+    raise argparse.ArgumentTypeError(f"expected a number of seconds >= 0, got {text.strip()}")
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text.strip()}")
-    return count
+    with contextlib.suppress(ValueError):
+        count = int(text)
+        if count >= 1:
+            return count
+    raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text.strip()}")
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -175,11 +178,15 @@ def _add_first(commands: _Commands) -> None:
     run.epilog = (
         "In COMMAND and its arguments {name} stands for the value of a parameter, empty where it is inactive; {{ and\n"
         "}} are braces. The environment has BKBOPT_PARAMS (JSON) and BKBOPT_TRIAL. The last line of the output is the\n"
-        "value: a number for each objective, and name=number for constraints. Another exit status than 0, or no\n"
-        "number, fails the trial."
+        "value: a number for each objective, and name=number for each constraint. Another exit status than 0, or no\n"
+        "number, fails the trial.\n\n"
+        "Ctrl-C ends the commands and queues their points; the same line goes on. A kill -9 may leave commands\n"
+        "running: end them yourself. Their trials are run again after a minute without a sign of life from their run;\n"
+        "where nothing else is left to do, the same line waits for that."
     )
     run.add_argument("--storage", metavar="FILE.db", help="the log; by default the name of the space with .db")
-    run.add_argument("--trials", type=_count, metavar="N", help="finished trials to have in the log at the end")
+    text = "finished trials to have in the log at the end; without it the run ends with Ctrl-C"
+    run.add_argument("--trials", type=_count, metavar="N", help=text)
     run.add_argument("--jobs", type=_count, default=1, metavar="J", help="how many at once (default 1)")
     text = "after so many seconds a command is ended, and its trial has failed"
     run.add_argument("--timeout-per-trial", type=_seconds, metavar="S", help=text)

@@ -54,6 +54,12 @@ class Command:
                         f"{found[0]} in {word!r}; write {{{{ and }}}} for braces that are meant."
                     )
         program = self.words[0]
+        first = program.partition(" ")[0]
+        if first != program and not _FIELD.search(first) and shutil.which(first) and shutil.which(program) is None:
+            raise ArgumentError(
+                f"command: expected a program and its arguments as words of their own, got {program!r} as one word; "
+                "leave the quotes out, or take sh -c for a line of the shell."
+            )
         if not _FIELD.search(program) and shutil.which(program) is None:
             raise ArgumentError(f"command: expected a program that can be run, got {program!r}; check path and mode.")
 
@@ -206,7 +212,11 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
             values.append(number)
     if not values and not limits:
         raise ArgumentError(f"output: expected a number on the last line, got {_cut(line) if line else 'no output'}.")
-    return check_outcome(aims, values, limits)
+    outcome = check_outcome(aims, values, limits)
+    missing = [name for name in aims.constraints if name not in limits]
+    if missing:  # without it the trial would count as feasible
+        raise ArgumentError(f"output: expected {missing[0]}=number on the last line as well, got {_cut(line)}.")
+    return outcome
 
 
 def _number(text: str) -> float | None:

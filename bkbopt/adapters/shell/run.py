@@ -26,7 +26,7 @@ from bkbopt.adapters.shell.progress import Progress
 from bkbopt.adapters.shell.rows import Row
 from bkbopt.adapters.shell.space_file import read_space
 from bkbopt.adapters.shell.writing import beat, finish, lose
-from bkbopt.errors import SpaceExhaustedError, TrialStateError
+from bkbopt.errors import NotReadyError, SpaceExhaustedError, TrialStateError
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.trials import utc_now
 
@@ -62,6 +62,10 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
     storage = args.storage or Path(args.space).with_suffix(".db")
     opt = Optimizer(space, **options, storage=storage)
     _Loop(opt, command, Settings(args.trials, args.jobs, args.timeout_per_trial, args.quiet)).go()
+    if not opt.n_complete:
+        raise NotReadyError(
+            f"run: expected at least one trial with a value, got none of {len(opt.trials)}; see why they failed."
+        )
     return best_rows(opt)
 
 
@@ -83,6 +87,7 @@ class _Loop:
         self._events: queue.SimpleQueue[Future[Any] | None] = queue.SimpleQueue()
         self._over = threading.Event()
         self._is_stopped = self._is_exhausted = False
+        self._awaited: set[int] = set()
         self._bar = _bar(settings)
 
     # -- the main thread ---------------------------------------------------------------------------------------------
@@ -99,6 +104,8 @@ class _Loop:
             try:
                 while self._step(threads):
                     self._await_event()
+                if self._is_stopped and self.jobs:
+                    self._say(f"bkbopt: ending the commands, within {GRACE:g} s; a second Ctrl-C ends them at once")
             finally:
                 self._give_up()
         if self._is_stopped:
@@ -120,6 +127,7 @@ class _Loop:
         self._recover()
         if self._n_wanted() > 0:
             self._start(threads)
+        self._say_whom_it_awaits()
         return bool(self.jobs) or not (self._is_exhausted or self._is_complete())
 
     def _n_made(self) -> int:
@@ -232,6 +240,23 @@ class _Loop:
         self._bar.n = self._n_made()
         self._bar.set_postfix_str(self.progress.summary(), refresh=False)
         self._bar.refresh()
+
+    def _say_whom_it_awaits(self) -> None:
+        """Where all that is left is to wait for trials of other runs, and their heartbeats stay away, say so once."""
+        if self.jobs or self._is_exhausted or self._is_complete():
+            return
+        now = utc_now()
+        silent = {
+            number
+            for number, entry in self.progress.running.items()
+            if entry.seen_at is not None and entry.silence(now) >= SILENCE / 2.0
+        }
+        for number in sorted(silent - self._awaited):
+            self._say(
+                f"bkbopt: trial {number}: waiting, as its run gives no sign of life; after {SILENCE:g} s without one "
+                "it is run again"
+            )
+        self._awaited |= silent
 
     def _say(self, text: str) -> None:
         self._bar.write(" ".join(text.split()), file=sys.stderr)

@@ -48,7 +48,7 @@ def test_commands_that_cannot_be_are_refused(words: list[str], message: str) -> 
 
 def test_the_last_line_that_is_not_empty_is_the_value() -> None:
     assert outcome_of("step 1\nvalue: 3\n-1e-3 \n \n\n", ONE) == Outcome((-1e-3,))
-    assert outcome_of("1\t2", TWO) == Outcome((1.0, 2.0))
+    assert outcome_of("1\t2 heat=0", TWO) == Outcome((1.0, 2.0), {"heat": 0.0})
     assert outcome_of("heat=-1 1 2", TWO) == Outcome((1.0, 2.0), {"heat": -1.0})
     assert outcome_of("heat=3", TWO) == Outcome((), {"heat": 3.0})
 
@@ -64,6 +64,7 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
         ("1 2", ONE, "expected 1 value, one for each objective, got 2"),
         ("1 cold=3", ONE, r"constraints: expected names among \(\), got 'cold'"),
         ("1 2 heat=1 heat=2", TWO, "name=number once"),
+        ("1 2", TWO, "output: expected heat=number on the last line as well, got '1 2'"),
         ("1 2 heat=nan", TWO, r"constraints\['heat'\]: expected finite values"),
         ("x" * 1000, ONE, "got '(x{300})[.]{3}'[.]$"),
     ],

@@ -36,6 +36,7 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("fail", state, "4"), "expected an id that ask gave out"),
         (("ask", state, "-n", "0"), "n: expected a whole number >= 1"),
         (("recover", state, "--older-than", "nan"), "argument --older-than: expected a number of seconds"),
+        (("recover", state, "--older-than", "1h"), "expected a number of seconds >= 0, got 1h"),
         (("recover", state), "expected --older-than SECONDS or --list"),
         (("tell", state, "0", "1", "--std", "-1"), "std: expected finite standard deviations >= 0"),
         (("tell", state, "0", "1", "--std", "1", "--std", "2"), "std: expected one for each of 1 values, got 2"),
@@ -49,6 +50,8 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         ((), "arguments are required"),
         (("init", Path(state).parent / "space.toml", state), "exists already"),
         (("init", Path(state).parent / "no.toml", state), "No such file"),
+        (("init", Path(state).parent / "space.toml", Path(state).parent / "no" / "a.db"), "make it first"),
+        (("show", Path(state).parent), "got the folder"),
     ):
         assert message in refused(capsys, *arguments)
     assert Path(state).read_bytes() == before

@@ -44,6 +44,10 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+#: What a run says that a signal ends.
+ENDING = "bkbopt: ending the commands, within 5 s; a second Ctrl-C ends them at once\nbkbopt: error: interrupted\n"
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "space.toml").write_text(SPACE)
@@ -122,7 +126,7 @@ def test_a_command_that_takes_too_long_fails_and_without_any_value_nothing_is_be
     assert cli.main(["run", str(folder / "space.toml"), *options, "--", *words]) == 1
     err = capsys.readouterr().err.splitlines()
     assert sorted(err[:2]) == [f"bkbopt: trial {i}: failed: not done after 0.5 s" for i in (0, 1)]
-    assert err[2].startswith("bkbopt: error: posterior: expected at least one value")
+    assert err[2].startswith("bkbopt: error: run: expected at least one trial with a value, got none of 2")
     assert not (folder / "space.db").exists()
 
 
@@ -163,6 +167,8 @@ def test_a_run_that_cannot_be_is_refused_before_there_is_a_log(
         (("--timeout-per-trial", "inf", "--", "awk"), "expected a number of seconds"),
         (("--", sys.executable, "{z}"), "among x, kind, y, got {z}"),
         (("--", "no-such-program"), "expected a program that can be run"),
+        (("--", "awk {x}"), "got 'awk {x}' as one word; leave the quotes out"),
+        (("awk", "{x}"), "expected -- and a command"),
     ):
         assert message in refused(capsys, "run", space, *more)
     assert sorted(path.name for path in folder.iterdir()) == ["box.py", "space.toml"]
@@ -194,7 +200,7 @@ def held(folder: Path, *options: object, count: int) -> subprocess.Popen[str]:
 def test_a_signal_ends_the_commands_and_queues_their_points(number: signal.Signals, folder: Path) -> None:
     run = held(folder, "--trials", 3, "--jobs", 2, count=2)
     run.send_signal(number)
-    assert ended(run) == (130, "", "bkbopt: error: interrupted\n")
+    assert ended(run) == (130, "", ENDING)
     assert all(map(has_ended, pids(folder)))
     lost = trials(folder)
     assert [trial.state for trial in lost] == ["FAIL", "FAIL", "WAITING", "WAITING"]
@@ -214,7 +220,7 @@ def test_a_second_signal_does_without_the_grace(folder: Path, monkeypatch: pytes
     with pytest.raises(subprocess.TimeoutExpired):
         run.wait(timeout=1.0)
     run.send_signal(signal.SIGINT)
-    assert ended(run) == (130, "", "bkbopt: error: interrupted\n")
+    assert ended(run) == (130, "", ENDING)
     assert all(map(has_ended, pids(folder)))
     assert states(folder) == ["FAIL", "FAIL", "WAITING", "WAITING"]
 
@@ -232,11 +238,27 @@ def test_after_kill_9_the_same_command_makes_what_is_missing(folder: Path) -> No
     status, _, err = ended(process(*arguments(folder, "--trials", 5, "--jobs", 2), code=QUICK))
     assert status == 0
     again = "lost by a run that has died; its point is queued again"
-    assert sorted(err.splitlines()) == [f"bkbopt: trial {number}: {again}" for number in (1, 2)]
+    lost = [line for line in err.splitlines() if " waiting, " not in line]
+    assert sorted(lost) == [f"bkbopt: trial {number}: {again}" for number in (1, 2)]
     done = trials(folder)
     assert sorted(trial.state for trial in done) == [*["COMPLETE"] * 5, "FAIL", "FAIL"]
     complete = [trial.params for trial in done if trial.state == "COMPLETE"]
     assert all(trial.params in complete for trial in done if trial.state == "FAIL")
+
+
+def test_a_run_that_only_waits_for_a_silent_one_says_so_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SILENCE", 2.0)
+    monkeypatch.setattr(running, "POLL", 0.05)
+    space, options = cli.read_space(folder / "space.toml")
+    bo.Optimizer(space, **options, storage=folder / "space.db").ask(heartbeat=True)
+    assert cli.main([str(word) for word in arguments(folder, "--trials", 1)]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "bkbopt: trial 0: waiting, as its run gives no sign of life; after 2 s without one it is run again",
+        "bkbopt: trial 0: lost by a run that has died; its point is queued again",
+    ]
 
 
 def test_trials_of_a_living_run_are_left_alone_and_counted(folder: Path) -> None:
