@@ -26,7 +26,7 @@ from bkbopt.adapters.shell.progress import Progress
 from bkbopt.adapters.shell.rows import Row
 from bkbopt.adapters.shell.space_file import read_space
 from bkbopt.adapters.shell.writing import beat, finish, lose
-from bkbopt.errors import NotReadyError, SpaceExhaustedError, TrialStateError
+from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, TrialStateError
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.trials import utc_now
 
@@ -59,6 +59,9 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
 
     space, options = read_space(args.space)
     command = Command(args.command, list(space))
+    unsayable = [name for name in options.get("constraints", ()) if [name] != str(name).split()]
+    if unsayable:
+        raise ArgumentError(f"constraints: expected names without blanks, to stand on a line, got {unsayable[0]!r}.")
     storage = args.storage or Path(args.space).with_suffix(".db")
     opt = Optimizer(space, **options, storage=storage)
     _Loop(opt, command, Settings(args.trials, args.jobs, args.timeout_per_trial, args.quiet)).go()

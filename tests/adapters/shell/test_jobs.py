@@ -13,7 +13,7 @@ from bkbopt.optimizer.trials import Outcome
 from tests.adapters.shell.calls import has_ended, wait_until
 
 ONE = Aims(("minimize",), ())
-TWO = Aims(("minimize", "maximize"), ("heat", "dry weight=g"))
+TWO = Aims(("minimize", "maximize"), ("heat",))
 
 
 def python(code: str, *, seconds: float | None = 60.0, aims: Aims = ONE) -> tuple[Outcome, str | None]:
@@ -51,6 +51,7 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
     assert outcome_of("1\t2 heat=0", TWO) == Outcome((1.0, 2.0), {"heat": 0.0})
     assert outcome_of("heat=-1 1 2", TWO) == Outcome((1.0, 2.0), {"heat": -1.0})
     assert outcome_of("heat=3", TWO) == Outcome((), {"heat": 3.0})
+    assert outcome_of("1 weight=g=2", Aims(("minimize",), ("weight=g",))) == Outcome((1.0,), {"weight=g": 2.0})
 
 
 @pytest.mark.parametrize(

@@ -158,3 +158,12 @@ def test_a_reader_that_goes_away_costs_one_line(state: str) -> None:
     assert err.count("\n") == 1
     assert "Broken pipe" in err
     assert len(bo.Optimizer.load(state).trials) == 3  # they are in the state, as running
+
+
+def test_run_refuses_a_constraint_that_no_output_can_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "space.toml").write_text(
+        'constraints = ["dry weight"]\n[space]\nx = { type = "float", low = 0, high = 1 }\n'
+    )
+    message = refused(capsys, "run", tmp_path / "space.toml", "--", "echo", "{x}")
+    assert "constraints: expected names without blanks, to stand on a line, got 'dry weight'" in message
+    assert not (tmp_path / "space.db").exists()
