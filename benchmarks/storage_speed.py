@@ -1,15 +1,19 @@
 """What a log in a file costs, at growing numbers of trials, beside Optuna's storages on the same disk.
 
 `python -m benchmarks.storage_speed [--full] [--quick] [--folder DIR]`: for 100, 1,000 and 10,000 trials of six floats
-(100,000 with `--full`) the seconds to open a log, and milliseconds of an ask, of a tell and of an export to CSV. An ask
-is one of the start-up design, so that it is the log that is timed and not a model; `box_speed` times models. The tells
-of ours, of Optuna's SQLite storage and of its journal file are made in turns. Optuna's studies ask with their random
-sampler, and are written by their own bulk method, `add_trials`.
+(100,000 with `--full`) the seconds to open a log, milliseconds of an ask and of a tell, and seconds of an export.
+
+An ask is one of the start-up design, so that it is the log that is timed and not a model; `box_speed` times models. The
+calls of ours, of Optuna's SQLite storage and of its journal file are made in turns. Optuna's studies ask with their
+random sampler, and are written by their own bulk method, `add_trials`. A second table has what a process pays that
+opens a log and asks with a model, and the time of whole commands of the shell.
 """
 
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +32,8 @@ NAMES = [f"x{j}" for j in range(6)]
 SPACE = {name: bo.Float(0.0, 1.0) for name in NAMES}
 #: Calls of which the median is taken.
 CALLS = 25
+#: Commands of the shell of which the median is taken.
+COMMANDS = 5
 #: Start-up trials, more than any log here has.
 STARTUP = 10**9
 
@@ -116,6 +122,23 @@ def time_calls(logs: Sequence[Timed]) -> list[tuple[float, float, float]]:
     ]
 
 
+def of_processes(path: Path) -> tuple[float, ...]:
+    """Seconds of the first ask with a model after opening, and of the commands tell, fail and show."""
+    opened = bo.Optimizer(SPACE, storage=path, n_startup_trials=11)
+    ids = [trial.id for trial in opened.ask(2 * COMMANDS)]
+    first = seconds_of(bo.Optimizer.open(path).ask)
+    tells = [command("tell", str(path), str(i), "0.5") for i in ids[:COMMANDS]]
+    fails = [command("fail", str(path), str(i)) for i in ids[COMMANDS:]]
+    shows = [command("show", str(path)) for _ in range(COMMANDS)]
+    return (first, *map(statistics.median, (tells, fails, shows)))
+
+
+def command(*words: str) -> float:
+    """Seconds that a command of the shell takes, Python's start included."""
+    line = [sys.executable, "-m", "bkbopt.adapters.shell", *words]
+    return seconds_of(lambda: subprocess.run(line, check=True, stdout=subprocess.DEVNULL))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.storage_speed", description=__doc__)
     parser.add_argument("--full", action="store_true", help="100,000 trials too, ours only")
@@ -124,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sizes = [100, 1_000] if options.quick else [100, 1_000, 10_000] + [100_000] * options.full
-    table = []
+    table, processes = [], []
     with limited_threads(1), tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         bo.Optimizer(SPACE, storage=folder / "first.db", seed=0).ask()  # torch is imported, and the disk awake
@@ -134,6 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 logs |= {f"Optuna, {kind}": optunas(folder, n, kind) for kind in ("sqlite", "journal")}
             for (who, log), (ask, tell, export) in zip(logs.items(), time_calls(list(logs.values())), strict=True):
                 table.append((f"{n:,}", who, log.open, 1e3 * ask, 1e3 * tell, export, log.size / 1e6))
+            processes.append((f"{n:,}", *of_processes(folder / f"ours{n}.db")))
     print(conditions(1))
     print_table(
         f"Logs of n trials, six floats, on {os.fspath(options.folder or tempfile.gettempdir())}",
@@ -141,6 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table,
         "An ask draws a start-up point (ours) or random values (Optuna's); a tell is on the disk when it returns.",
     )
+    print_table("Seconds in a process of its own", ("n", "first ask", "tell", "fail", "show"), processes)
 
 
 if __name__ == "__main__":
