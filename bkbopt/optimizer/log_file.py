@@ -17,6 +17,7 @@ Nothing here needs torch or NumPy.
 import contextlib
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,14 @@ __all__ = ["Described", "LogFile", "Writer"]
 
 #: Connections that a fork left to the child; closing them there would be wrong, and so would using them.
 _inherited: list[sqlite3.Connection] = []
+
+
+def _drop(connection: sqlite3.Connection, process: int) -> None:
+    """What becomes of the connection of a log that nobody uses any more."""
+    if os.getpid() == process:
+        connection.close()
+    else:
+        _inherited.append(connection)
 
 
 class _EmptyFileError(StateFileError):
@@ -128,6 +137,7 @@ class LogFile:
                 connection.close()
                 raise
         self._connection, self._process, self._inode = connection, os.getpid(), identity(self.path)
+        weakref.finalize(self, _drop, connection, self._process)
 
     def _check_identity(self, connection: sqlite3.Connection) -> None:
         def read(name: str) -> int:

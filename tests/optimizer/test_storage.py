@@ -1,5 +1,6 @@
 """A log in a file that several optimizers use: what is written, who sees it, and what is refused."""
 
+import gc
 import os
 import sqlite3
 import threading
@@ -15,6 +16,7 @@ import pytest
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError, TrialStateError
 from bkbopt.kernels import rbf
+from bkbopt.optimizer.log_file import LogFile
 
 BOX = {"x": (0.0, 1.0), "kind": ["a", None, True], "n": bo.Int(1, 9)}
 POOL = np.random.default_rng(0).random((60, 2)) * [1.0, 50.0]
@@ -441,3 +443,14 @@ def test_theory_preset_goes_on_in_its_file(path: Path) -> None:
     opt = bo.theory(POOL, **preset, seed=3)
     opt.save(path)
     assert advance(bo.Optimizer.open(path), 5) == advance(opt, 5)
+
+
+def test_a_log_that_nobody_uses_any_more_is_closed(path: Path) -> None:
+    optimizer(path, seed=0).ask()
+    file = LogFile(path)
+    connection = file._connection
+    assert connection is not None
+    del file
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
