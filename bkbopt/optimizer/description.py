@@ -98,6 +98,7 @@ def read_candidates(described: Described, given: Any, scale: bool) -> Space | En
     if "parameters" not in described.text:
         return read_pool(described, given, scale)
     try:
+        _check_text(to_json(described.text))
         return Space.from_dict(described.text)
     except BkbError as error:
         raise ValueError(f"no description of a space ({error})") from error

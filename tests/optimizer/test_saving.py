@@ -1,6 +1,7 @@
 """Copies of a log: the same asks follow as without the break, bit for bit, in a new process."""
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -483,6 +484,20 @@ def test_an_option_that_is_none_is_refused(saved: Path) -> None:
                            f"WHERE name = '{name}'")  # fmt: skip
             with pytest.raises((StateFileError, ArgumentError, ArgumentTypeError)):
                 bo.Optimizer.load(saved)
+
+
+def test_a_space_that_no_log_can_hold_is_refused(saved: Path) -> None:
+    text = '{"parameters":[{"name":"x","type":"categorical","choices":["a","\\ud800"]}]}'  # no Unicode
+    changed(saved, "DELETE FROM log", f"UPDATE spaces SET space = '{text}', checksum = {checksum((0, text, None))}")
+    db = sqlite3.connect(saved)
+    view = db.execute("SELECT sql FROM sqlite_master WHERE name = 'trials'").fetchone()[0]
+    db.close()
+    names = [name for name in MIXED if name != "x"]
+    for name in names:
+        view = re.sub(rf", json_extract\(params, '\$\.\"{name}\"'\) AS \"params_{name}\"", "", view)
+    changed(saved, "DROP VIEW trials", view)
+    with pytest.raises(StateFileError, match="valid Unicode"):
+        bo.Optimizer.load(saved)
 
 
 def test_newer_file_is_refused_with_advice(saved: Path) -> None:
