@@ -124,7 +124,7 @@ def time_calls(logs: Sequence[Timed]) -> list[tuple[float, float, float]]:
 
 def of_processes(path: Path) -> tuple[float, ...]:
     """Seconds of the first ask with a model after opening, and of the commands tell, fail and show."""
-    opened = bo.Optimizer(SPACE, storage=path, n_startup_trials=11)
+    opened = bo.Optimizer(SPACE, storage=path, n_startup_trials=10)
     ids = [trial.id for trial in opened.ask(2 * COMMANDS)]
     first = seconds_of(bo.Optimizer.open(path).ask)
     tells = [command("tell", str(path), str(i), "0.5") for i in ids[:COMMANDS]]

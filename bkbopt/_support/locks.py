@@ -34,7 +34,7 @@ class FileLock:
     """
 
     def __init__(self, path: str) -> None:
-        self.path, self.beside = path, os.path.realpath(path) + ".lock"
+        self.path, self.beside = path, _beside(path)
         self._file: IO[bytes] | None = None
 
     @property
@@ -109,16 +109,20 @@ def check_locks(path: str) -> None:
 
 def _opened(path: str) -> IO[bytes]:
     """The file beside another one; who may write that one may write this one."""
-    target = os.path.realpath(path)
+    beside = _beside(path)
     with contextlib.suppress(FileExistsError, FileNotFoundError):
-        found = os.stat(target)
+        found = os.stat(path)
         mode = stat.S_IMODE(found.st_mode) & 0o666 | 0o600
-        with open(os.open(target + ".lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        with open(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             if sys.platform != "win32":
                 with contextlib.suppress(PermissionError):  # only root may give files away
                     os.fchown(file.fileno(), found.st_uid, found.st_gid)
                 os.fchmod(file.fileno(), mode)  # whatever the umask is
-    return open(target + ".lock", "a+b")
+    return open(beside, "a+b")
+
+
+def _beside(path: str) -> str:
+    return os.path.realpath(path) + ".lock"
 
 
 def _said(lock: Callable[[IO[bytes]], bool], file: IO[bytes], path: str) -> bool:

@@ -3,8 +3,6 @@
 import contextlib
 import errno
 import os
-import platform
-import secrets
 import stat
 import zlib
 from collections.abc import Callable
@@ -12,7 +10,7 @@ from typing import IO
 
 from bkbopt.errors import ArgumentError
 
-__all__ = ["replace_atomically"]
+__all__ = ["replace_atomically", "sync_folder"]
 
 
 def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
@@ -22,9 +20,10 @@ def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]]
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "the folder to save into does not exist", folder)
     old = _existing(target)
-    own = f".bkbopt-{zlib.crc32(f'{platform.node()} {target}'.encode('utf-8', 'surrogateescape')):08x}-"
+    machine = os.uname().nodename if hasattr(os, "uname") else ""
+    own = f".bkbopt-{zlib.crc32(f'{machine} {target}'.encode('utf-8', 'surrogateescape')):08x}-"
     _sweep(folder, own)
-    temporary = os.path.join(folder, f"{own}{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = os.path.join(folder, f"{own}{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         # "x" makes the file by the umask, which the tempfile module would not.
         with open(temporary, "xb") as file:
@@ -39,7 +38,7 @@ def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]]
     finally:
         if os.path.lexists(temporary):  # gone after the rename
             os.unlink(temporary)
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def _sweep(folder: str, own: str) -> None:
@@ -73,8 +72,8 @@ def _existing(target: str) -> os.stat_result | None:
     return found
 
 
-def _sync_folder(folder: str) -> None:
-    """Make the rename itself durable. Only POSIX systems open folders."""
+def sync_folder(folder: str) -> None:
+    """Make new, renamed and removed names in a folder durable. Only POSIX systems open folders."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

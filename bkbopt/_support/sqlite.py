@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from bkbopt._support.locks import NO_LOCKS, check_locks
+from bkbopt._support.replacing import sync_folder
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError
 
 __all__ = [
@@ -118,13 +119,9 @@ def replacing(path: str) -> Iterator[None]:
 def synchronised(folder: str) -> bool:
     """Whether the system says that the names in a folder are on the disk."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(folder)
     except OSError:
-        return os.name == "nt"  # it does not open folders
+        return False
     return True
 
 
@@ -178,8 +175,8 @@ def translated(path: str, fate: str = NOTHING) -> Iterator[None]:
     except UnicodeDecodeError as error:  # SQLite's own message has bytes of the file in it
         raise StateFileError(_what_it_is(path, error)) from error
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", -1)
-        reason = _EXACTLY.get(code, _REASONS.get(code & 0xFF))
+        exactly = getattr(error, "sqlite_errorcode", -1)
+        reason = _EXACTLY.get(exactly, _REASONS.get(_code(error)))
         if reason is not None:
             raise StorageError(f"storage: {path}: {reason} (SQLite: {error}). {fate}") from error
         raise StateFileError(_what_it_is(path, error)) from error

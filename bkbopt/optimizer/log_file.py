@@ -172,7 +172,7 @@ class LogFile:
 
         with self.fits():
             found, options, spaces = patiently(rows, self.path)
-            arguments = {name: schema.from_json(value) for name, value, _ in map(log_rows.checked, options)}
+            arguments = {name: schema.from_json(value) for name, value, _ in map(schema.checked, options)}
             described = log_rows.described(spaces)
             views = [sql for kind, _, sql in found if kind != "table"]
             if views != [log_rows.view(arguments, described)]:

@@ -8,7 +8,7 @@ from typing import Any
 from bkbopt.optimizer import log_schema as schema
 from bkbopt.optimizer.trials import Entry
 
-__all__ = ["Described", "checked", "described", "fill", "put", "put_option", "put_space", "summary", "view"]
+__all__ = ["Described", "described", "fill", "put", "put_option", "put_space", "summary", "view"]
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,9 @@ def put_space(connection: sqlite3.Connection, number: int, space: Described) -> 
     connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", (*cells, schema.checksum(cells)))
 
 
-def checked(row: schema.Row) -> schema.Row:
-    """A row whose checksum is right; `ValueError` if it is not."""
-    if schema.checksum(row[:-1]) != row[-1]:
-        raise ValueError("a row whose checksum is another")
-    return row
-
-
 def described(rows: Sequence[schema.Row]) -> list[Described]:
     """The spaces and pools of a log, in order; `ValueError` where they are damaged."""
-    out = [Described(schema.from_json(text), pool) for _, text, pool, _ in map(checked, rows)]
+    out = [Described(schema.from_json(text), pool) for _, text, pool, _ in map(schema.checked, rows)]
     if not out or [row[0] for row in rows] != list(range(len(out))):
         raise ValueError("spaces without an order")
     if not all(isinstance(space.text, dict) and isinstance(space.rows, bytes | None) for space in out):

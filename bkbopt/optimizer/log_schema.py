@@ -44,6 +44,7 @@ __all__ = [
     "TABLES",
     "VERSION",
     "Row",
+    "checked",
     "checksum",
     "decode",
     "encode",
@@ -123,6 +124,13 @@ def checksum(cells: Row) -> int:
     return zlib.crc32(repr(cells).encode("utf-8", "surrogatepass"))
 
 
+def checked(row: Row) -> Row:
+    """A row whose checksum is right; `ValueError` if it is not."""
+    if checksum(row[:-1]) != row[-1]:
+        raise ValueError("a row whose checksum is another")
+    return row
+
+
 def encode(entry: Entry, change: int) -> Row:
     """A trial as a row of `log`."""
     t = entry.trial
@@ -151,9 +159,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
     Raises:
         ValueError: the row is not one that `encode` wrote, or not one of such an optimizer.
     """
-    if checksum(row[:-1]) != row[-1]:
-        raise ValueError("a row whose checksum is another")
-    number, state, params, space, pool_row, objectives, stds, constraints = row[:8]
+    number, state, params, space, pool_row, objectives, stds, constraints = checked(row)[:8]
     diagnostics, asked, told, seen, place, change = row[8:-1]
     trial = Trial(
         _whole(number),

@@ -130,7 +130,7 @@ class Optimizer:
         directions: Sequence[str] | None = None,
         constraints: Sequence[str] = (),
         seed: int | None = None,
-        n_startup_trials: int = 10,
+        n_startup_trials: int = saving.STARTUP,
         surrogate: "str | Surrogate | OnlineLearner | None" = None,
         acquisition: str | Acquisition = "ucb",
         beta: float | Confidence | None = None,
@@ -141,7 +141,7 @@ class Optimizer:
         perturbations: bool = True,
         storage: str | os.PathLike[str] | None = None,
     ) -> None:
-        file = saving.existing(storage)
+        file = None if storage is None else LogFile.existing(storage)
         if file is not None:
             beta, n_startup_trials = saving.kept(file, beta, n_startup_trials)
         self.directions = as_directions(direction, directions)
@@ -561,17 +561,14 @@ class Optimizer:
             saving.save(path, self._options(), self._core)
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        pool: Any = None,
-        surrogate: Surrogate | None = None,
-        feasible: Callable[[Params], bool] | None = None,
-        acquisition: Acquisition | None = None,
-    ) -> "Optimizer":
-        """Read the log of a file into memory; what is asked then is not written to the file. See `open`."""
-        optimizer = cls.open(path, pool=pool, surrogate=surrogate, feasible=feasible, acquisition=acquisition)
+    def load(cls, path: str | os.PathLike[str], **given: Any) -> "Optimizer":
+        """Read the log of a file into memory; what is asked then is not written to the file.
+
+        Args:
+            path: of a file that `storage` or `save` made.
+            given: what is not in the file: the other arguments of `open`, whose errors are these too.
+        """
+        optimizer = cls.open(path, **given)
         optimizer._core.leave_file()
         return optimizer
 

@@ -25,22 +25,28 @@ from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["arguments_of", "describe_options", "existing", "follow", "join", "kept", "save"]
+__all__ = ["STARTUP", "arguments_of", "describe_options", "follow", "join", "kept", "save"]
 
 #: Arguments of `Optimizer` that a log holds as they were given.
 ARGUMENTS = ("directions", "constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
 #: Options that may be given anew when a log is opened.
 ANEW = ("beta", "n_startup_trials")
-#: The default of `n_startup_trials`, which stands for that of the log.
-DEFAULT_STARTUP = 10
 #: Characters of a value in a message.
 SHOWN = 200
-#: What it means where a log says nothing of an argument.
+#: What None stands for in the options of a log.
 _NO_VALUE = {
     "acquisition": "a function of yours",
     "surrogate.kernel": "the default",
     "surrogate.kernel.form": "a kernel of yours",
 }
+
+
+class _Default(int):
+    """A number that can be told from the same one given by the user."""
+
+
+#: The default of `n_startup_trials`; in a log that is there already it stands for what that has.
+STARTUP = _Default(10)
 
 
 def describe_options(
@@ -101,16 +107,11 @@ def arguments_of(
         return read_candidates(file.spaces[-1], pool, options["fit"]), arguments
 
 
-def existing(path: str | os.PathLike[str] | None) -> LogFile | None:
-    """The log in a file; None if there is none yet."""
-    return None if path is None else LogFile.existing(path)
-
-
-def kept(file: LogFile, beta: Any, n_startup_trials: int) -> tuple[Any, int]:
-    """`beta` and `n_startup_trials` as given; where they are left at their defaults, as in the log."""
+def kept(file: LogFile, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:
+    """`beta` and `n_startup_trials` as given; where they are left out, as in the log."""
     with file.fits():
         beta = read_schedule(file.options["beta"]) if beta is None else beta
-        return beta, file.options["n_startup_trials"] if n_startup_trials == DEFAULT_STARTUP else n_startup_trials
+        return beta, file.options["n_startup_trials"] if n_startup_trials is STARTUP else n_startup_trials
 
 
 def join(

@@ -297,6 +297,9 @@ def test_beta_and_startup_trials_given_anew_hold_from_then_on(path: Path) -> Non
     assert (new.confidence, new.n_startup_trials) == (bo.confidence.Srinivas(delta=0.2), 5)
     opened = bo.Optimizer.open(path)
     assert (opened.confidence, opened.n_startup_trials) == (bo.confidence.Srinivas(delta=0.2), 5)
+    assert bo.Optimizer(BOX, storage=path, n_startup_trials=10).n_startup_trials == 10  # the default may be given too
+    assert bo.Optimizer(BOX, storage=path).n_startup_trials == 10
+    assert bo.Optimizer(BOX).n_startup_trials == 10
 
 
 def test_a_pool_is_recognised_by_its_rows(path: Path) -> None:
