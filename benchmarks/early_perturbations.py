@@ -8,7 +8,7 @@ Run it as `python -m benchmarks.early_perturbations [--studies 100] [--noisy 30]
 - spaces of floats: the difference that early perturbations make, in pairs with one seed, on Branin, Hartmann-6 and
   Ackley-10.
 
-By default they are early in the first kind of space only. `designer.FIRST_PERTURBATION_OF_CHOICES` and
+By default they are early in the first kind of space only. `perturbations.FIRST_PERTURBATION_OF_CHOICES` and
 `FIRST_PERTURBATION` are what this program changes.
 """
 
@@ -24,7 +24,7 @@ from benchmarks.comparison import with_error
 from benchmarks.peers import run_peer
 from benchmarks.report import conditions, limited_threads, print_table
 from benchmarks.sample_efficiency import TRIALS, problem_named
-from bkbopt.search import designer
+from bkbopt.search import perturbations
 
 __all__ = ["first_perturbation_at", "loss", "main", "study"]
 
@@ -44,12 +44,12 @@ def loss(params: Any) -> float:
 @contextmanager
 def first_perturbation_at(trial: int) -> Iterator[None]:
     """Perturbations after that trial, in all spaces."""
-    before = designer.FIRST_PERTURBATION, designer.FIRST_PERTURBATION_OF_CHOICES
-    designer.FIRST_PERTURBATION = designer.FIRST_PERTURBATION_OF_CHOICES = trial
+    before = perturbations.FIRST_PERTURBATION, perturbations.FIRST_PERTURBATION_OF_CHOICES
+    perturbations.FIRST_PERTURBATION = perturbations.FIRST_PERTURBATION_OF_CHOICES = trial
     try:
         yield
     finally:
-        designer.FIRST_PERTURBATION, designer.FIRST_PERTURBATION_OF_CHOICES = before
+        perturbations.FIRST_PERTURBATION, perturbations.FIRST_PERTURBATION_OF_CHOICES = before
 
 
 def study(n_trials: int, noise_sd: float, seed: int) -> tuple[list[float], float]:

@@ -14,7 +14,7 @@ from bkbopt._support.arrays import as_values
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
 from bkbopt.optimizer.trials import COMPLETE, FAIL, Trial, TrialLog
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.designer import Designer, lower_bound
+from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Point
 from bkbopt.search.models import Fantasy
 from bkbopt.search.quantity import Quantity
@@ -162,7 +162,7 @@ def width(designer: Designer) -> float:
 def certificate(designer: Designer, params_of: ParamsOf) -> RegretCertificate:
     """See `Optimizer.regret_certificate`."""
     fantasy, objective = _read(designer)
-    x, lower = lower_bound(fantasy)
+    x, lower = fantasy.lower_bound()
     upper = max(designer.upper_bound(fantasy), lower)
     history, pool = designer.history, designer.problem.pool
     first = int((x == history.X).all(1).nonzero()[0, 0])

@@ -11,19 +11,10 @@ Three kinds of suggestion:
 - *start-up*: a quasi-random point, until there are `n_startup_trials` values;
 - *global*: the maximiser of the criterion (see `criteria.py`) under the models of all data;
 - *coordinate perturbation*: from the best known point x* the best of a few random points that differ from x* in one
-  parameter.
-
-A posterior that has seen one basin at length and the rest of the space here and there is sure that nothing is better
-elsewhere: in most of the space it has only its prior to go by, and the best values found lie several prior standard
-deviations up. On functions with many basins such a search settles in a good one. The basins of a black box are often
-shifted in one or a few parameters only, and a perturbation that lands in a better one is noticed by the global steps at
-once. Trial t is a perturbation where the whole part of 3 sqrt(t) grows, past the first 50: about 9 times in 100
-trials, 74 in 1,000, and their share of the regret goes to zero. Where a parameter has few values they begin after 10
-trials: a search that likes one of the values has no reason to try the next.
+  parameter; see `perturbations.py`.
 """
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -40,23 +31,17 @@ from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Sugge
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy, Models
+from bkbopt.search.perturbations import perturbation_is_due
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.startup import startup_point
 from bkbopt.spaces.space import Space
 
-__all__ = ["Designer", "Options", "perturbation_is_due"]
+__all__ = ["Designer", "Options"]
 
-#: No perturbations in the first trials, when the global search itself goes everywhere; and in how many where a
-#: parameter has few values.
-FIRST_PERTURBATION, FIRST_PERTURBATION_OF_CHOICES = 50, 10
-#: About PERTURBATIONS * sqrt(t) perturbations in t trials.
-PERTURBATIONS = 3.0
 #: Candidate sets that are kept, with the bounds of their points.
 KEPT = 8
-#: Observed points that lower confidence bounds are compared at.
-N_LOWER = 64
 
 
 @dataclass(frozen=True)
@@ -327,7 +312,7 @@ class Designer:
         whole = open_to_all and not (perturbed or len(pending) or request.fixed)
         if options.rule.name == "ucb" and fantasy.is_plain and whole:
             mean, variance = fantasy.models[0](choice.x[None])
-            gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - lower_bound(fantasy)[1]
+            gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - fantasy.lower_bound()[1]
             diagnostics = replace(diagnostics, regret_bound=first.scaler.width(max(gap, 0.0)))
         return choice, diagnostics
 
@@ -425,20 +410,3 @@ class Designer:
             f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
             "check the constraint, or narrow the space to where it can hold."
         )
-
-
-def perturbation_is_due(number: int, choices: bool) -> bool:
-    """Whether trial `number` is a coordinate perturbation; `choices`: whether a parameter has few values."""
-    first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
-    share = PERTURBATIONS
-    return number > first and math.floor(share * number**0.5) > math.floor(share * (number - 1) ** 0.5)
-
-
-def lower_bound(fantasy: Fantasy) -> tuple[Tensor, float]:
-    """The known point `(d,)` with the largest lower confidence bound of the first objective, and that bound."""
-    means = fantasy.means[:, 0]
-    X = fantasy.known[means.topk(min(N_LOWER, len(means))).indices]
-    mean, variance = fantasy.models[0](X)
-    bounds = mean - fantasy.betas[0] * variance.sqrt()
-    i = int(bounds.argmax())
-    return X[i], float(bounds[i])

@@ -27,6 +27,8 @@ __all__ = ["Fantasy", "Models"]
 CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
 #: Observed points with the best posterior means that searches start from.
 N_INCUMBENTS = 5
+#: Observed points that lower confidence bounds are compared at.
+N_LOWER = 64
 
 
 class Models:
@@ -194,3 +196,12 @@ class Fantasy:
         # With several objectives: good in the worst of them, each on its own scale.
         rank = means[:, 0] if means.shape[1] == 1 else means.min(1).values + 0.1 * means.sum(1)
         return self.known[rows[(rank - 1e3 * lost).topk(min(N_INCUMBENTS, len(rows))).indices]]
+
+    def lower_bound(self) -> tuple[Tensor, float]:
+        """The known point `(d,)` with the largest lower confidence bound of the first objective, and that bound."""
+        means = self.means[:, 0]
+        X = self.known[means.topk(min(N_LOWER, len(means))).indices]
+        mean, variance = self.models[0](X)
+        bounds = mean - self.betas[0] * variance.sqrt()
+        i = int(bounds.argmax())
+        return X[i], float(bounds[i])

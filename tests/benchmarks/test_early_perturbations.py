@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import early_perturbations
-from bkbopt.search import designer
+from bkbopt.search import perturbations
 
 
 def test_the_best_point_has_no_loss_and_every_other_value_costs() -> None:
@@ -13,11 +13,11 @@ def test_the_best_point_has_no_loss_and_every_other_value_costs() -> None:
 
 
 def test_the_first_perturbation_is_moved_and_moved_back() -> None:
-    before = designer.FIRST_PERTURBATION, designer.FIRST_PERTURBATION_OF_CHOICES
+    before = perturbations.FIRST_PERTURBATION, perturbations.FIRST_PERTURBATION_OF_CHOICES
     with early_perturbations.first_perturbation_at(20):
-        assert next(t for t in range(30) if designer.perturbation_is_due(t, False)) > 20
-        assert next(t for t in range(30) if designer.perturbation_is_due(t, True)) > 20
-    assert before == (designer.FIRST_PERTURBATION, designer.FIRST_PERTURBATION_OF_CHOICES)
+        assert next(t for t in range(30) if perturbations.perturbation_is_due(t, False)) > 20
+        assert next(t for t in range(30) if perturbations.perturbation_is_due(t, True)) > 20
+    assert before == (perturbations.FIRST_PERTURBATION, perturbations.FIRST_PERTURBATION_OF_CHOICES)
 
 
 @pytest.mark.slow

@@ -15,15 +15,14 @@ import bkbopt as bo
 from bkbopt.errors import ArgumentTypeError, SpaceExhaustedError
 from bkbopt.search.box_maximizer import FAR
 from bkbopt.search.criteria import ACQUISITIONS
-from bkbopt.search.designer import (
+from bkbopt.search.designer import Designer, Options
+from bkbopt.search.evaluations import COMPLETE, FAIL, RUNNING, Evaluation, Point, Problem
+from bkbopt.search.perturbations import (
     FIRST_PERTURBATION,
     FIRST_PERTURBATION_OF_CHOICES,
     PERTURBATIONS,
-    Designer,
-    Options,
     perturbation_is_due,
 )
-from bkbopt.search.evaluations import COMPLETE, FAIL, RUNNING, Evaluation, Point, Problem
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.pool import EncodedPool, Pool
 

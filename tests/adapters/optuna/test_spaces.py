@@ -14,7 +14,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.designer import perturbation_is_due
+from bkbopt.search.perturbations import perturbation_is_due
 
 Space = dict[str, BaseDistribution]
 Objective = Callable[[optuna.Trial], float]
