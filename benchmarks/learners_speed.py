@@ -130,7 +130,7 @@ def measure(case: Case, stream: Stream, seconds: float) -> tuple[object, ...]:
         if time.perf_counter() > end:
             break
     m = 2 * learner.frequencies if isinstance(learner, bl.FOGD) else learner.dictionary_size_
-    # A prediction of zero says nothing: it counts as a mistake.
+    # A prediction of zero has no sign and is counted as a mistake.
     mistakes = 100.0 * float(np.mean(p * y <= 0.0))
     low, high = case.aim or (None, None)
     ratio = len(X) / cpu / high if high else None

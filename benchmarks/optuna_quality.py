@@ -6,7 +6,7 @@ Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--proble
 Each run is one study of 5,000 trials (300 with GPSampler, whose suggestions grow with the cube of the trials), looked
 at after 100, 300, 1,000, 3,000 and 5,000 of them: no sampler knows how long its study will be.
 
-- recommended: the noise-free value, above the minimum, of what a user takes home: `sampler.recommend(study)` with
+- recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` with
   ours, `study.best_trial`, the best value observed, with the others;
 - average trial: the value of all trials so far, above the minimum, on average: what the search itself has cost.
 

@@ -27,9 +27,9 @@ CHECKPOINTS = (50, 100, 200)
 
 @dataclass(frozen=True)
 class Loop:
-    """An optimiser: `ask()` gives a point (d,), `tell(x, outcomes)` takes (k,), `named()` gives what a user takes home.
+    """An optimiser: `ask()` gives a point (d,), `tell(x, outcomes)` takes (k,), `named()` gives the recommendation.
 
-    That is points (m, d): the front that it believes in, or the one point that it recommends; none where it cannot.
+    That is points (m, d): the estimated front, or a single recommended point; none where there is no such method.
     """
 
     ask: Callable[[], Array]

@@ -10,7 +10,7 @@ as slow; Optuna's NSGA-II and GPSampler. All meet the same noise at trial i of a
   the front, and (11, 11), far from it;
 - constraints: regret as a share of the feasible values' range; an infeasible point counts as 1, the worst feasible one.
 
-*named* is what a user takes home, a front or one point: ours by `best_trials` or `recommend()`; Optuna's by the values
+*named* is the recommendation, a front or one point: ours by `best_trials` or `recommend()`; Optuna's by the values
 observed; BoTorch's by the posterior where there is noise, feasible with probability 0.9, by the values observed where
 there is none. *tried* are all trials of the run. Both are judged by their noise-free outcomes.
 

@@ -7,8 +7,8 @@ Run it as `python -m benchmarks.readme_figure [--speed out/optuna_speed.json] [-
     python -m benchmarks.optuna_quality --trials 1000 --out out/optuna_quality
 
 It computes nothing itself: it draws what these two have kept, of our own sampler only what the present code did. Left:
-a warm ask and tell on six floats, median. Right: the noise-free regret of what one takes home, geometric mean over the
-test functions that all samplers at that number of trials have, with standard errors of the seeds.
+a warm ask and tell on six floats, median. Right: the noise-free regret of the recommended point, geometric mean over
+the test functions that all samplers at that number of trials have, with standard errors of the seeds.
 """
 
 import argparse

@@ -58,7 +58,7 @@ SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
 
 
 def recommended(study: optuna.Study) -> Mapping[str, Any]:
-    """The parameters that a user takes home: ours by its posterior, the others' best observed trial."""
+    """The recommended parameters: ours by its posterior, the others' best observed trial."""
     recommend = getattr(study.sampler, "recommend", None)
     return study.best_trial.params if recommend is None else recommend(study).params
 

@@ -132,7 +132,7 @@ def result(learner: OnlineLearner, data: Data) -> dict[str, Any]:
     clock = Clock()
     with clock:
         p = margins(learner, X, y)
-    # A prediction of zero says nothing: it is a mistake.
+    # A prediction of zero has no sign and is counted as a mistake.
     wrong = p * y <= 0.0
     counted = wrong.copy()
     if isinstance(learner, TwoStageLearner):

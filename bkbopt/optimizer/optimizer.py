@@ -102,8 +102,8 @@ class Optimizer:
             `n_startup_trials` are those of the file where they are left out, and a `beta` or `n_startup_trials` that is
             given holds from then on. `Optimizer.open` takes all from the file.
         perturbations: whether some asks, fewer and fewer, change a single parameter of the best point at random to see
-            if there is a better basin elsewhere (see `bkbopt.search.perturbations`). Only in spaces that are not searched as
-            a grid, with `fit=True`, and not by Thompson sampling.
+            if there is a better basin elsewhere (see `bkbopt.search.perturbations`). Only in spaces that are not
+            searched as a grid, with `fit=True`, and not by Thompson sampling.
 
     Raises:
         ArgumentError: an option is out of range, or the space or pool is refused.

@@ -33,7 +33,7 @@ ARGUMENTS = ("directions", "constraints", "n_startup_trials", "fit", "duplicates
 ANEW = ("beta", "n_startup_trials")
 #: Characters of a value in a message.
 SHOWN = 200
-#: What None stands for in the options of a log.
+#: The meaning of None as the value of an option in a log.
 _NO_VALUE = {
     "acquisition": "a function of yours",
     "surrogate.kernel": "the default",
