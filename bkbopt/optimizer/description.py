@@ -95,7 +95,7 @@ def describe(candidates: Space | EncodedPool) -> Described:
 
 def read_candidates(described: Described, given: Any, scale: bool) -> Space | EncodedPool:
     """The space or pool of a log; `given` are the arms of a pool that does not travel, see `read_pool`."""
-    if "parameters" not in described.text:
+    if not described.is_space:
         return read_pool(described, given, scale)
     try:
         _check_text(to_json(described.text))

@@ -19,7 +19,7 @@ import os
 import sqlite3
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bkbopt._support.locks import FileLock
@@ -389,7 +389,10 @@ class Writer:
         return found + 1
 
     def add_space(self, space: Described) -> None:
-        """The space or pool of the next trials."""
+        """The space or pool of the next trials; the rows of the pools before it are dropped."""
+        for number, earlier in enumerate(self.file.spaces):
+            if earlier.rows is not None:
+                log_rows.put_space(self.connection, number, replace(earlier, rows=None))
         log_rows.put_space(self.connection, len(self.file.spaces), space)
         self.connection.execute("DROP VIEW trials")
         self.connection.execute(log_rows.view(self.file.options, [*self.file.spaces, space]))

@@ -24,11 +24,15 @@ class Described:
     rows: bytes | None = None
 
     @property
+    def is_space(self) -> bool:
+        """Whether it is a search space, and no pool."""
+        return "parameters" in self.text
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the parameters or columns."""
-        parameters = self.text.get("parameters")
-        if parameters is not None:
-            return tuple(entry["name"] for entry in parameters)
+        if self.is_space:
+            return tuple(entry["name"] for entry in self.text["parameters"])
         return tuple(self.text.get("names", ("arm",)))
 
 
@@ -77,7 +81,7 @@ def put_option(connection: sqlite3.Connection, name: str, value: object) -> None
 def put_space(connection: sqlite3.Connection, number: int, space: Described) -> None:
     """Write a space or pool."""
     cells = (number, schema.to_json(space.text), space.rows)
-    connection.execute("INSERT INTO spaces VALUES (?, ?, ?, ?)", (*cells, schema.checksum(cells)))
+    connection.execute("INSERT OR REPLACE INTO spaces VALUES (?, ?, ?, ?)", (*cells, schema.checksum(cells)))
 
 
 def described(rows: Sequence[schema.Row]) -> list[Described]:

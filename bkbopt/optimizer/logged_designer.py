@@ -85,6 +85,8 @@ class LoggedDesigner:
 
     def _use(self, candidates: Space | EncodedPool) -> None:
         self._n_used = 0
+        if isinstance(candidates, EncodedPool):  # it knows the choices of all before it, whose rows nobody needs
+            self.spaces = [candidates] * len(self.spaces)
         problem = self.designer.problem
         if isinstance(candidates, Space):
             problem = replace(problem, space=candidates)
@@ -100,11 +102,8 @@ class LoggedDesigner:
 
     def follow(self, file: LogFile, current: Space | EncodedPool) -> None:
         """Take over the log of a file, whose last space or pool is `current`, and keep to it."""
-        fit = self.designer.options.models.fit
-        self.spaces = [
-            current if isinstance(current, EncodedPool) else read_candidates(described, None, fit)
-            for described in file.spaces[:-1]
-        ]
+        is_pool = isinstance(current, EncodedPool)
+        self.spaces = [current if is_pool else self._read(described) for described in file.spaces[:-1]]
         self.spaces.append(current)
         self._use(current)
         self.file = file
@@ -139,8 +138,11 @@ class LoggedDesigner:
 
     def _take_changes(self, file: LogFile) -> None:
         entries, last = file.changes(self._seen)
-        for described in file.spaces[len(self.spaces) :]:
-            self.spaces.append(self._read(described))
+        new = file.spaces[len(self.spaces) :]
+        if new and not new[-1].is_space:  # of pools the file has the rows of the last one
+            self.spaces += [self._read(new[-1])] * len(new)
+        else:
+            self.spaces += map(self._read, new)
         self._use_last()
         if entries:
             try:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bkbopt import __version__
@@ -79,8 +80,10 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     """Write a copy of the log; see `Optimizer.save`."""
     if core.file is not None and os.path.realpath(path) == core.file.path:
         raise ArgumentError(f"path: expected another file than that of the log itself, got {os.fspath(path)!r}.")
-    entries = [core.stored(entry) for entry in core.log.entries]
-    content = LogFile.written(options, [describe(space) for space in core.spaces], entries)
+    entries, spaces = [core.stored(entry) for entry in core.log.entries], core.spaces
+    if isinstance(spaces[-1], EncodedPool):  # one pool for all
+        entries, spaces = [replace(entry, space=0) for entry in entries], spaces[-1:]
+    content = LogFile.written(options, [describe(space) for space in spaces], entries)
     with replacing(os.path.realpath(path)):
         replace_atomically(path, lambda file: file.write(content))
 
@@ -130,8 +133,9 @@ def join(
         ArgumentError: the log was made with other arguments; the message has them.
     """
     given = core.spaces[-1]
+    mine = describe(given)
     if file is None:
-        file = LogFile.create(path, options, describe(given))
+        file = LogFile.create(path, options, mine)
     if not seeded:
         options = {**options, "entropy": file.options.get("entropy")}
     compared = [name for name in options if name not in ("bkbopt", *ANEW)]
@@ -141,7 +145,7 @@ def join(
             f"storage: expected the arguments that {file.path} was made with, got others: {'; '.join(other)}. Pass the "
             "same, take all from the log with Optimizer.open(path), or name another file."
         )
-    current = _current(file, given, options["fit"])
+    current = _current(file, given, mine, options["fit"])
     anew = {name: options[name] for name in ANEW if to_json(options[name]) != to_json(file.options.get(name))}
     if anew:
         with file.transaction() as writer:
@@ -162,9 +166,9 @@ def follow(core: LoggedDesigner, file: LogFile, current: Space | EncodedPool) ->
         core.follow(file, current)
 
 
-def _current(file: LogFile, given: Space | EncodedPool, fit: bool) -> Space | EncodedPool:
-    """The space or pool of the next trials, where `given` is one that the log has or had."""
-    last, mine = file.spaces[-1], describe(given)
+def _current(file: LogFile, given: Space | EncodedPool, mine: Described, fit: bool) -> Space | EncodedPool:
+    """The space or pool of the next trials, where `given`, described by `mine`, is one that the log has or had."""
+    last = file.spaces[-1]
     if not any(_is_same(mine, described) for described in file.spaces):
         what = "search space" if isinstance(given, Space) else "pool"
         raise ArgumentError(
@@ -179,10 +183,10 @@ def _current(file: LogFile, given: Space | EncodedPool, fit: bool) -> Space | En
 
 def _other(held: Described, given: Described) -> str:
     """In what a space or pool differs from that of a log, in words."""
-    kinds = ["a search space" if "parameters" in described.text else "a pool" for described in (held, given)]
+    kinds = ["a search space" if described.is_space else "a pool" for described in (held, given)]
     if kinds[0] != kinds[1]:
         return f"the log has {kinds[0]}, and here is {kinds[1]}"
-    if "parameters" not in held.text:
+    if not held.is_space:
         return "these are not the rows of the log, or are in another order"
     there, here = ({each["name"]: each for each in described.text["parameters"]} for described in (held, given))
     differences = [
@@ -196,7 +200,7 @@ def _other(held: Described, given: Described) -> str:
 
 def _is_same(mine: Described, other: Described) -> bool:
     """Whether two spaces are one; of pools, whether they have the same rows."""
-    if "parameters" in mine.text or "parameters" in other.text:
+    if mine.is_space or other.is_space:
         return to_json(mine.text) == to_json(other.text)
     keys = ("objects", "rows", "names", "kinds", "n_rows", "fingerprint")
     return all(mine.text.get(key) == other.text.get(key) for key in keys)

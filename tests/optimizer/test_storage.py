@@ -457,3 +457,28 @@ def test_a_log_that_nobody_uses_any_more_is_closed(path: Path) -> None:
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_pools_that_were_replaced_are_kept_neither_in_memory_nor_in_the_file(stored: bool, path: Path) -> None:
+    pools = [np.random.default_rng(i).random((4000, 4)) for i in range(12)]
+    opt = optimizer(path if stored else None, pools[0], seed=0)
+    other = bo.Optimizer.open(path) if stored else opt
+    asked = []
+    for pool in pools[1:]:
+        opt.set_pool(pool)
+        asked += advance(opt, 1)
+    assert len({id(pool) for pool in opt._core.spaces}) == 1
+    opt.save(path.with_name("copy.db"))
+    for file in [path.with_name("copy.db"), *([path] if stored else [])]:
+        assert file.stat().st_size < 3 * pools[0].nbytes
+        again = bo.Optimizer.load(file)
+        assert advance_copy(again, 11) == asked
+        assert again.trials == opt.trials
+        assert advance(again, 3) == advance(bo.Optimizer.load(file), 3)
+    # Another optimizer, which has not looked since the first pool, takes the last one.
+    assert other.trials == opt.trials
+    assert other.pool is not None
+    assert other.pool.table.numpy() == pytest.approx(pools[-1], abs=0.0)
+    if stored:  # the first pool, as a script has it, opens the log
+        assert optimizer(path, pools[0]).trials == opt.trials

@@ -92,7 +92,7 @@ def _entries(file: LogFile) -> list[Entry]:
 
 def _n_arms(described: Described) -> int | None:
     text = described.text
-    if "parameters" in text:
+    if described.is_space:
         return None
     return len(text["rows"]) if "objects" in text else int(text["n_rows"])
 
