@@ -80,8 +80,8 @@ OPTIMIZER = (
     Fault(
         "a space that another process has set is not taken over",
         "optimizer/logged_designer.py",
-        "for described in file.spaces[len(self.spaces) :]:",
-        "for described in ():",
+        "new = file.spaces[len(self.spaces) :]",
+        "new = file.spaces[:0]",
         STORAGE,
     ),
     Fault(
