@@ -43,7 +43,7 @@ class ScheduleContext:
         dim: encoded columns.
         n_arms: size of the finite pool, or None.
         lam: noise variance, y squared.
-        kappa2: largest prior variance seen, y squared.
+        kappa2: largest prior variance k(x, x) of an evaluated point and, over a pool, of an arm, y squared.
         effective_dimension: sum of the leverages of all evaluations.
         log_growth: a bound of logdet(I + K / lam), such as the running sum of log(1 + 3 leverage) at each evaluation.
         batch: hallucinated evaluations in flight.

@@ -177,6 +177,13 @@ SEARCH = (
         QUANTITY,
     ),
     Fault(
+        "kappa^2 is that of the first points",
+        "search/quantity.py",
+        "self._of(X[self._n :]))",
+        "0.0) or self._of(X[:PRIOR_BLOCK])",
+        QUANTITY,
+    ),
+    Fault(
         "the points of a batch are not pending",
         "search/designer.py",
         "running=(*request.running, suggestion.point)",

@@ -154,7 +154,8 @@ def prediction(designer: Designer, X: Tensor) -> tuple[Array, Array]:
 
 def width(designer: Designer) -> float:
     """See `Optimizer.beta`."""
-    context = designer.trained().objectives[0].context(designer.n_arms(), designer.history.X[:0])
+    objective, nothing = designer.trained().objectives[0], designer.history.X[:0]
+    context = objective.context(designer.n_arms(), nothing, designer.problem.arms)
     return designer.options.confidence(context)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from torch import Tensor
 
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
@@ -66,6 +67,11 @@ class Problem:
         candidates = self.space if self.pool is None else self.pool
         assert candidates is not None
         return candidates
+
+    @property
+    def arms(self) -> Tensor | None:
+        """The encoded arms of the pool, (A, d)."""
+        return None if self.pool is None else self.pool.X
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,8 @@ class Models:
             failures = history.failures()
             if len(failures):
                 crashes = Crashes.among(self.objectives[0].surrogate.kernel, failures, known)
-        contexts = tuple(quantity.context(n_arms, pending) for quantity in self.objectives)
+        arms = history.problem.arms
+        contexts = tuple(quantity.context(n_arms, pending, arms) for quantity in self.objectives)
         return Fantasy(
             models,
             contexts,

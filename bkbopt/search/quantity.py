@@ -23,7 +23,7 @@ from torch import Tensor
 
 from bkbopt._support.arrays import DEFAULT_NOISE
 from bkbopt.confidence import ScheduleContext
-from bkbopt.kernels import FittableKernel, Kernel, ScaledKernel, matern52
+from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.scaling import Scaler
@@ -42,6 +42,8 @@ EVIDENCE = 0.5
 TEST_UP_TO = 50
 #: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
 OWN_WEIGHTS = (1e-12, 1e10)
+#: Observed points whose prior variances are computed at once, and arms of a pool.
+PRIOR_BLOCK, ARMS_BLOCK = 64, 4096
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ class Quantity:
     _surrogate: Surrogate | None = field(init=False, default=None)
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
+    _highest_prior: "HighestPrior" = field(init=False)
     _noisy: bool | None = field(init=False, default=None)
     _known_noise: bool | None = field(init=False, default=None)
 
@@ -156,6 +159,7 @@ class Quantity:
             self.scaler = Scaler.identity(self.sign)
             weight = self._weights(rows.std[:mark], surrogate.noise)
             surrogate.observe(rows.X[:mark], self.scaler.transform(y), weight)
+        self._highest_prior = HighestPrior(surrogate.kernel)
         self._surrogate = surrogate
 
     def _fit(self, surrogate: Surrogate, rows: Rows, y: Tensor, mark: int) -> None:
@@ -233,8 +237,8 @@ class Quantity:
         """Standard deviation of the noise, user's units."""
         return self.scaler.width(self.surrogate.noise**0.5)
 
-    def context(self, n_arms: int | None, pending: Tensor) -> ScheduleContext:
-        """What confidence schedules look at, with `pending (p, d)` in flight."""
+    def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | None = None) -> ScheduleContext:
+        """What confidence schedules look at, with `pending (p, d)` in flight and the `arms (A, d)` of a pool."""
         surrogate = self.surrogate
         unseen = float(surrogate.posterior(pending).variance.sum()) if len(pending) else 0.0
         obs = surrogate.observations
@@ -243,7 +247,7 @@ class Quantity:
             dim=obs.dim,
             n_arms=n_arms,
             lam=surrogate.noise,
-            kappa2=float(surrogate.kernel.diag(obs.X[:64]).max()),
+            kappa2=self._highest_prior(obs.X, arms),
             effective_dimension=surrogate.effective_dimension(),
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
             batch=len(pending),
@@ -282,6 +286,39 @@ class Quantity:
             fitted.add(obs.X[:mark], (obs.s / obs.n)[:mark])  # without repeats rows and points are the same
             self._noisy = _evidence(fitted, kernel, noise) > EVIDENCE
         return self._noisy
+
+
+class HighestPrior:
+    """kappa^2: the largest prior variance k(x, x) of an observed point or an arm, y squared.
+
+    Each point is computed once, in blocks from the first on, so that the number does not depend on when points came: a
+    kernel of the user's may round as the size of a block is. Where points are not listed, in a box, the supremum is
+    that over the observed ones, which is all that the bounds of logdet(I + K / lam) need.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._n, self._highest = 0, 0.0
+        self._arms: Tensor | None = None
+        self._highest_arm = 0.0
+
+    def __call__(self, X: Tensor, arms: Tensor | None) -> float:
+        """The largest prior variance among `X (u, d)`, which has more rows at each call, and the `arms (A, d)`."""
+        if isinstance(self.kernel, ARDKernel):
+            return float(self.kernel.outputscale)  # stationary
+        while len(X) - self._n > PRIOR_BLOCK:
+            self._highest = max(self._highest, self._of(X[self._n : self._n + PRIOR_BLOCK]))
+            self._n += PRIOR_BLOCK
+        highest = max(self._highest, self._of(X[self._n :]))
+        if arms is None:
+            return highest
+        if arms is not self._arms:
+            self._highest_arm = max(map(self._of, arms.split(ARMS_BLOCK)))
+            self._arms = arms
+        return max(highest, self._highest_arm)
+
+    def _of(self, X: Tensor) -> float:
+        return float(self.kernel.diag(X).max())
 
 
 def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:

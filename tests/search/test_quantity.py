@@ -268,3 +268,43 @@ def test_without_repeats_the_evidence_decides_whether_values_are_noisy() -> None
     assert not fitted(X, y).is_noisy()
     assert fitted(X, y + noise).is_noisy()
     assert not fitted(X, y + noise, deterministic=True).is_noisy()
+
+
+def linear(A: Tensor, B: Tensor) -> Tensor:
+    return A @ B.T
+
+
+@pytest.mark.parametrize("n", [1, 64, 65, 200])
+def test_kappa_squared_is_the_largest_prior_variance_of_all_points_and_arms(n: int) -> None:
+    X = torch.linspace(0.01, 12.0, n, dtype=torch.float64)[:, None]  # later points are larger
+    surrogate, nothing = bo.BKB(linear, noise=1.0), X[:0]
+    followed = quantity(surrogate, fit=False)
+    for i in range(n):
+        followed.follow(rows(X[: i + 1], X[: i + 1, 0], first=1))
+        # The last digit may follow the size of a block: a product of matrices.
+        assert followed.context(None, nothing).kappa2 == pytest.approx(float(X[i] ** 2), rel=1e-14)
+    whole = fitted(X, X[:, 0], surrogate, fit=False, first=1)
+    # To the last bit what one that has followed the points says, or suggestions would depend on the process.
+    assert whole.context(None, nothing).kappa2 == followed.context(None, nothing).kappa2
+    arms = torch.tensor([[3.0], [20.0], [1.0]], dtype=torch.float64)
+    assert whole.context(3, nothing, arms).kappa2 == 400.0
+    assert whole.context(2, nothing, arms[::2] / 1e3).kappa2 == pytest.approx(float(X[-1] ** 2), rel=1e-14)
+    assert whole.context(None, nothing).kappa2 == pytest.approx(float(X[-1] ** 2), rel=1e-14)
+
+
+def test_every_door_counts_the_arms_of_a_pool_in_kappa_squared() -> None:
+    arms = np.append(np.linspace(0.0, 1.0, 30), 12.0)[:, None]
+    seen: list[float] = []
+
+    def schedule(progress: bo.confidence.ScheduleContext) -> float:
+        seen.append(progress.kappa2)
+        return 0.0  # never looks at what is uncertain, and so not at the last arm
+
+    options = {"surrogate": bo.BKB(linear, noise=0.01), "fit": False, "n_startup_trials": 1, "beta": schedule}
+    opt = bo.Optimizer(bo.Pool(arms), direction="minimize", seed=0, **options)  # type: ignore[arg-type]
+    opt.tell({"index": 1}, 1.0)
+    opt.ask()
+    assert opt.beta == 0.0
+    opt.regret_certificate()
+    assert len(seen) == 3
+    assert all(kappa2 == pytest.approx(144.0) for kappa2 in seen)
