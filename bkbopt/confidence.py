@@ -8,7 +8,7 @@
 | xi      | y     | noise standard deviation (sub-Gaussian)                                      |
 | F       | -     | bound of the RKHS norm of f; the kernel carries the unit of y                |
 | kappa2  | y^2   | sup k(x, x)                                                                  |
-| d_eff   | -     | sum of the leverages of all evaluations                                      |
+| d_eff   | -     | effective dimension, Tr K (K + lam I)^-1 over all evaluations                |
 
 A schedule is a callable `(ScheduleContext) -> float`. Fitting the kernel or the noise voids every guarantee named here.
 """
@@ -44,10 +44,13 @@ class ScheduleContext:
         n_arms: size of the finite pool, or None.
         lam: noise variance, y squared.
         kappa2: largest prior variance k(x, x) of an evaluated point and, over a pool, of an arm, y squared.
-        effective_dimension: sum of the leverages of all evaluations.
+        effective_dimension: a bound of d_eff from above, whatever the inducing points (of Fourier features it is that
+            of their own kernel): the sum of the leverages, with what a point has outside of the features bounded by 1.
         log_growth: a bound of logdet(I + K / lam), such as the running sum of log(1 + 3 leverage) at each evaluation.
         batch: hallucinated evaluations in flight.
         batch_leverage: sum of their leverages.
+        leverage_sum: the same as `effective_dimension` and nothing bounded, which is Equation 5 of BKB's paper; they
+            differ where the budget of inducing points binds. Less than `effective_dimension` counts as that.
 
     Example:
         >>> from bkbopt.confidence import Practical, ScheduleContext
@@ -65,6 +68,7 @@ class ScheduleContext:
     log_growth: float = 0.0
     batch: int = 0
     batch_leverage: float = 0.0
+    leverage_sum: float = 0.0
 
 
 @runtime_checkable
@@ -133,9 +137,11 @@ class Theorem2:
         noise_sd: xi, units of y.
         delta: probability that the guarantee fails.
         epsilon: accuracy of the dictionary, in (0, 1).
-        form: "printed" is the theorem's formula; it drops a term that matters while kappa2 t < 3.5. "safe" mends that,
-            with 1 + log(1 + kappa2 t / lam) in place of log(kappa2 t) and sqrt(eps / (1 - eps)) in place of
-            1 / sqrt(1 - eps). "running" takes the running sum of log(1 + 3 leverage), tighter still (epsilon = 1/2).
+        form: "printed" is the theorem's formula, with its sum of leverages (Eq. 5) unclamped; it drops a term that
+            matters while kappa2 t < 3.5. "safe", the default, mends that, with 1 + log(1 + kappa2 t / lam) in place of
+            log(kappa2 t) and sqrt(eps / (1 - eps)) in place of 1 / sqrt(1 - eps); for the sum it takes
+            `effective_dimension`, a smaller bound of d_eff that needs no accuracy. "running" takes the running sum of
+            log(1 + 3 leverage), tighter still (epsilon = 1/2).
 
     Raises:
         ArgumentError: delta or epsilon is no probability, an unknown form, or "running" with epsilon above 1/2.
@@ -170,7 +176,8 @@ class Theorem2:
         t = max(p.t, 1)
         log_delta = math.log(1.0 / self.delta)
         if self.form == "printed":
-            gain = alpha * max(math.log(p.kappa2 * t), 0.0) * p.effective_dimension
+            leverage_sum = max(p.leverage_sum, p.effective_dimension)
+            gain = alpha * max(math.log(p.kappa2 * t), 0.0) * leverage_sum
             radius = 2.0 * xi * math.sqrt(gain + log_delta) + (1.0 + 1.0 / math.sqrt(1.0 - eps)) * math.sqrt(p.lam) * F
         else:
             gain = alpha * (1.0 + math.log1p(p.kappa2 * t / p.lam)) * p.effective_dimension
@@ -212,10 +219,19 @@ class Chowdhury:
     """IGP-UCB (Chowdhury and Gopalan 2017): beta = F + xi / sqrt(lam) sqrt(2 (gamma + 1 + log(1 / delta))).
 
     The paper has lam = 1 + 2 / T, and no division; without it the width would depend on the unit of y. gamma, the
-    information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2.
+    information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2. The surrogate's effective dimension
+    bounds d_eff without a factor of accuracy, also with few inducing points. What the paper, whose posterior is exact,
+    does not know is the bias of a mean that is confined to their span: `epsilon` counts it as `Theorem2` does.
+
+    Args:
+        norm_bound: F >= ||f|| in the RKHS of the kernel.
+        noise_sd: xi, units of y.
+        delta: probability that the guarantee fails.
+        epsilon: accuracy of the dictionary, in [0, 1): F counts 1 + sqrt(eps / (1 - eps)) times. 0, the default, is
+            that of the exact GP (`surrogate="exact"`), and of `BKB` as long as every point is inducing.
 
     Raises:
-        ArgumentError: delta is not strictly between 0 and 1.
+        ArgumentError: delta is not strictly between 0 and 1, or epsilon is not in [0, 1).
 
     Example:
         >>> from bkbopt.confidence import Chowdhury, ScheduleContext
@@ -227,18 +243,22 @@ class Chowdhury:
     norm_bound: float = 1.0
     noise_sd: float = 1.0
     delta: float = 0.1
+    epsilon: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         _check_numbers(norm_bound=self.norm_bound, noise_sd=self.noise_sd)
         _check_probability("delta", self.delta)
+        if check_number("epsilon", self.epsilon, 0.0, "a number from 0 to below 1") >= 1.0:
+            raise ArgumentError(f"epsilon: expected a number from 0 to below 1, got {self.epsilon!r}.")
 
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
-        p = progress
+        p, eps = progress, self.epsilon
         gamma = 0.5 * p.effective_dimension * (1.0 + math.log1p(p.kappa2 * max(p.t, 1) / p.lam))
         width = math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / self.delta)))
-        return self.norm_bound + self.noise_sd / math.sqrt(p.lam) * width
+        bias = (1.0 + math.sqrt(eps / (1.0 - eps))) * self.norm_bound
+        return bias + self.noise_sd / math.sqrt(p.lam) * width
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,17 @@ def test_safe_form_bounds_the_log_determinant_by_the_effective_dimension() -> No
     assert Theorem2(F, XI, DELTA, EPS)(P) == pytest.approx(radius / 0.2, rel=1e-14)
 
 
+def test_printed_form_takes_the_sum_of_leverages_unclamped_and_no_other_schedule_does() -> None:
+    coarse = replace(P, leverage_sum=300.0)  # the residuals of few inducing points
+    alpha = (1.0 + EPS) / (1.0 - EPS)
+    radius = 2.0 * XI * math.sqrt(alpha * math.log(2.0 * 40) * 300.0 + math.log(1.0 / DELTA))
+    radius += (1.0 + 1.0 / math.sqrt(1.0 - EPS)) * math.sqrt(0.04) * F
+    assert Theorem2(F, XI, DELTA, EPS, "printed")(coarse) == pytest.approx(radius / 0.2, rel=1e-14)
+    for schedule in SCHEDULES:
+        is_printed = isinstance(schedule, Theorem2) and schedule.form == "printed"
+        assert (schedule(coarse) == schedule(P)) != is_printed
+
+
 def test_running_form_takes_the_running_sum() -> None:
     radius = XI * math.sqrt(31.0 + 2.0 * math.log(1.0 / DELTA))
     radius += (1.0 + math.sqrt(EPS / (1.0 - EPS))) * math.sqrt(0.04) * F
@@ -65,6 +76,13 @@ def test_srinivas_and_chowdhury_are_their_papers() -> None:
     gamma = 0.5 * 7.5 * (1.0 + math.log(1.0 + 2.0 * 40 / 0.04))
     expected = F + XI / 0.2 * math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / DELTA)))
     assert Chowdhury(F, XI, DELTA)(P) == pytest.approx(expected, rel=1e-14)
+
+
+def test_chowdhurys_norm_counts_the_bias_of_an_approximate_posterior_as_theorem_2_does() -> None:
+    exact, approximate = Chowdhury(F, XI, DELTA)(P), Chowdhury(F, XI, DELTA, EPS)(P)
+    assert approximate - exact == pytest.approx(math.sqrt(EPS / (1.0 - EPS)) * F, rel=1e-12)
+    # What is left of Theorem 2 without noise is the same.
+    assert Chowdhury(F, 0.0, DELTA, EPS)(P) == pytest.approx(Theorem2(F, 0.0, DELTA, EPS)(P), rel=1e-14)
 
 
 def test_srinivas_takes_a_box_for_a_grid_and_survives_many_dimensions() -> None:
@@ -200,6 +218,12 @@ def test_unknown_form_and_unfit_epsilon_are_refused() -> None:
         Theorem2(form="loose")
     with pytest.raises(ArgumentError, match=r"^epsilon: the running form holds for epsilon <= 1/2, got 0.6"):
         Theorem2(form="running", epsilon=0.6)
+
+
+@pytest.mark.parametrize("value", [1.0, -0.1, math.nan])
+def test_chowdhurys_accuracy_outside_of_zero_to_one_is_refused(value: float) -> None:
+    with pytest.raises(ArgumentError, match=r"^epsilon: expected a number from 0 to below 1, got"):
+        Chowdhury(epsilon=value)
 
 
 def test_as_confidence_takes_none_numbers_and_schedules() -> None:

@@ -75,6 +75,13 @@ SURROGATES = (
         SAMPLING,
     ),
     Fault(
+        "what the features do not see counts half",
+        "surrogates/leverages.py",
+        "unseen.clamp_max(1.0)",
+        "unseen.clamp_max(0.5)",
+        BKB,
+    ),
+    Fault(
         "the sampling's lam is not that of the residual",
         "surrogates/leverages.py",
         "self.table.residual / (lam * scale)",

@@ -33,6 +33,7 @@ from bkbopt.learners.recipes import is_learner, recipe_of, settings_of
 from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.leverages import bounded_sum
 from bkbopt.surrogates.pending import Fantasy, extension_by
 
 if TYPE_CHECKING:
@@ -282,10 +283,12 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         return obs.n * self._span.features.residual(obs.X, Z) / self.noise
 
     def effective_dimension(self) -> float:
-        """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5)."""
-        if self._span is None:
-            return 0.0
-        return self._span.state.effective_dimension() + float(self._unseen().clamp_max(1.0).sum())
+        """See `Surrogate`."""
+        return 0.0 if self._span is None else self._span.state.effective_dimension() + bounded_sum(self._unseen())
+
+    def leverage_sum(self) -> float:
+        """See `Surrogate`."""
+        return 0.0 if self._span is None else self._span.state.effective_dimension() + float(self._unseen().sum())
 
     @property
     def log_growth(self) -> float:

@@ -250,6 +250,7 @@ class Quantity:
             kappa2=self._highest_prior(obs.X, arms),
             effective_dimension=surrogate.effective_dimension(),
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
+            leverage_sum=surrogate.leverage_sum(),
             batch=len(pending),
             batch_leverage=unseen / surrogate.noise,
         )

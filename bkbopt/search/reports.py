@@ -16,7 +16,7 @@ class Diagnostics:
         t: values told by then.
         ask_seconds: wall-clock time of the ask.
         m: inducing points; None while the start-up design lasts, as all below.
-        effective_dimension: sum of the leverages of all evaluations.
+        effective_dimension: a bound of d_eff from above; see `confidence.ScheduleContext`.
         beta: width of the confidence, in standard deviations.
         noise_sd: standard deviation of the noise, fitted or given, user's units.
         regret_bound: largest UCB - largest LCB, user's units: an upper bound on what is left to gain, if the model and

@@ -85,7 +85,18 @@ class Surrogate(Protocol):
         ...
 
     def effective_dimension(self) -> float:
-        """Sum of the leverages of all evaluations, the estimate of d_eff (Calandriello et al. 2019, Eq. 5)."""
+        """A bound of d_eff = Tr K (K + lam I)^-1 from above, and d_eff itself where every point is inducing.
+
+        It is `leverage_sum` with what the features do not see of a point, n residual / lam, counted as 1 at most.
+        """
+        ...
+
+    def leverage_sum(self) -> float:
+        """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5), unclamped.
+
+        Under a budget that binds it is any number of times `effective_dimension`; under a dictionary whose accuracy is
+        eps <= 1/2 they are the same, since no point then has more than lam eps / (1 - eps) unseen.
+        """
         ...
 
     def bind_objects(self, objects: list[object]) -> None:
@@ -157,6 +168,14 @@ class SurrogateBase(ABC, Generic[T]):
 
     def check_kernel(self, kernel: Kernel) -> None:
         """See `Surrogate`; any kernel will do."""
+
+    @abstractmethod
+    def effective_dimension(self) -> float:
+        """See `Surrogate`."""
+
+    def leverage_sum(self) -> float:
+        """See `Surrogate`; here nothing is clamped."""
+        return self.effective_dimension()
 
     def options(self) -> dict[str, object]:
         """See `Surrogate`."""

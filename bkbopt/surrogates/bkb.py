@@ -36,7 +36,7 @@ from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.leverages import Leverages
+from bkbopt.surrogates.leverages import Leverages, bounded_sum
 from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
@@ -289,13 +289,17 @@ class BKB(SurrogateBase[Fantasy]):
         """lam of the sampling / lam; above 1 where `max_inducing` binds."""
         return self._scale
 
+    def _unseen(self) -> Tensor:
+        """n residual / lam of the unique observed points, (u,)."""
+        return self.observations.n * self._table.residual / self.noise
+
     def effective_dimension(self) -> float:
-        """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5): O(m^2 + u)."""
-        if self._state is None:
-            return 0.0
-        # n times the leverage of an observed point is below 1; a residual that a tight budget leaves may claim more.
-        unseen = (self.observations.n * self._table.residual / self.noise).clamp_max(1.0)
-        return self._state.effective_dimension() + float(unseen.sum())
+        """See `Surrogate`: O(m^2 + u)."""
+        return 0.0 if self._state is None else self._state.effective_dimension() + bounded_sum(self._unseen())
+
+    def leverage_sum(self) -> float:
+        """See `Surrogate`: O(m^2 + u)."""
+        return 0.0 if self._state is None else self._state.effective_dimension() + float(self._unseen().sum())
 
     # -- pending points ------------------------------------------------------------------------------------------
 

@@ -113,5 +113,5 @@ class FourierGP(SurrogateBase[GaussianState]):
         return self.observations.X[:0]
 
     def effective_dimension(self) -> float:
-        """Sum of the leverages of all evaluations."""
+        """Sum of the leverages of all evaluations: d_eff of the features' kernel, which may lie below the kernel's."""
         return 0.0 if self._state is None else self._state.effective_dimension()

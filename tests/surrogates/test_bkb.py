@@ -86,6 +86,27 @@ def test_any_dictionary_gives_equation_4(resample: str) -> None:
     assert bkb.effective_dimension() == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.parametrize("dictionary", ["rls", "uniform"])
+@pytest.mark.parametrize("max_inducing", [1, 3, 20, 60])
+@pytest.mark.parametrize("noise", [1e-3, 0.05, 5.0])
+def test_effective_dimension_bounds_that_of_the_exact_gp_whatever_the_dictionary(
+    dictionary: str, max_inducing: int, noise: float
+) -> None:
+    # What the safe radius of Theorem 2 and Chowdhury's width stand on, which have no factor for a poor dictionary.
+    X, y = data_with_repeats(300, 120)
+    bkb, exact = BKB(KERNEL, noise, dictionary=dictionary, max_inducing=max_inducing), ExactGP(KERNEL, noise)
+    for gp in (bkb, exact):
+        gp.observe(X, y)
+    true = exact.effective_dimension()
+    assert true - 1e-9 <= bkb.effective_dimension() <= min(bkb.leverage_sum() + 1e-9, 121.0 + max_inducing)
+    # Equation 5 to the letter, evaluation by evaluation.
+    assert bkb.leverage_sum() == pytest.approx(float(bkb.posterior(X).leverage.sum()), rel=1e-9)
+    if noise == 1e-3:
+        assert bkb.leverage_sum() > 5.0 * bkb.effective_dimension()
+        assert true > 0.95 * 120.0  # a bound of less than 1 a point would not do
+    assert exact.leverage_sum() == true
+
+
 def test_starved_variance_is_equation_4_without_the_residual() -> None:
     X, y = data_with_repeats()
     honest, starved = (BKB(KERNEL, NOISE, max_inducing=20, variance=v) for v in ("dtc", "sor"))
