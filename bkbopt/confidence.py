@@ -291,7 +291,9 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
 
     Args:
         horizon: T, evaluations planned.
-        delta: probability that the dictionary is ever inaccurate.
+        delta: probability that the dictionary is ever inaccurate or too large. The paper writes one delta here and in
+            Theorem 2's radius; both events together then have 2 delta, so `bkbopt.theory` gives each half of its own,
+            which adds 6 alpha log(2) / eps^2 to the oversampling as printed.
         epsilon: accuracy in (0, 1).
 
     Raises:

@@ -63,15 +63,22 @@ SURROGATES = (
     Fault(
         "the points that were closest to being left out stay",
         "surrogates/sampling.py",
-        "(p - coins)[rows], descending=True",
-        "(p - coins)[rows], descending=False",
+        "(p - thrown)[rows], descending=True",
+        "(p - thrown)[rows], descending=False",
         SAMPLING,
     ),
     Fault(
         "pulls do not count in a draw",
         "surrogates/sampling.py",
-        "(qbar * n * leverage)",
-        "(qbar * leverage)",
+        "(qbar * n * leverage_at",
+        "(qbar * leverage_at",
+        SAMPLING,
+    ),
+    Fault(
+        "the coins of all pulls are one",
+        "surrogates/sampling.py",
+        "-torch.expm1(pulls * torch.log1p",
+        "-torch.expm1(torch.log1p",
         SAMPLING,
     ),
     Fault(

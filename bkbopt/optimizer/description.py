@@ -30,6 +30,7 @@ __all__ = [
     "read_candidates",
     "read_schedule",
     "read_surrogate",
+    "with_new_options",
 ]
 
 SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP, LearnerSurrogate)}
@@ -222,6 +223,11 @@ def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate
         kernel = {**kernel, "theta": theta}
     surrogate: Surrogate = SURROGATES[own["class"]](kernel_from_state(kernel, None), **options)
     return surrogate
+
+
+def with_new_options(own: Mapping[str, Any]) -> dict[str, Any]:
+    """The surrogate of a log that may be older than some options: these have their defaults."""
+    return {**own, "options": {**SURROGATES[own["class"]]().options(), **own["options"]}}
 
 
 def describe_schedule(schedule: object) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from bkbopt.optimizer.description import (
     read_candidates,
     read_schedule,
     read_surrogate,
+    with_new_options,
 )
 from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_schema import to_json
@@ -138,8 +139,10 @@ def join(
         file = LogFile.create(path, options, mine)
     if not seeded:
         options = {**options, "entropy": file.options.get("entropy")}
+    with file.fits():
+        held = {**file.options, "surrogate": with_new_options(file.options["surrogate"])}
     compared = [name for name in options if name not in ("bkbopt", *ANEW)]
-    other = [text for name in compared for text in _differences(name, file.options.get(name), options[name])]
+    other = [text for name in compared for text in _differences(name, held.get(name), options[name])]
     if other:
         raise ArgumentError(
             f"storage: expected the arguments that {file.path} was made with, got others: {'; '.join(other)}. Pass the "

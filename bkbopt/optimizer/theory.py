@@ -1,4 +1,4 @@
-"""The preset that is BKB's paper to the letter."""
+"""The preset for which the theorems of BKB's paper hold."""
 
 from typing import Any
 
@@ -45,6 +45,11 @@ def theory(
     Returns:
         An `Optimizer` with Algorithm 1's schedule (a new dictionary at every step, qbar of Theorem 1), the first point
         at random, and the theorem's radius. The regret bound then holds with probability 1 - delta.
+
+    Where it is not the paper's letter: qbar and the radius have delta / 2 each, as the paper's proofs of both need; the
+    radius is the "safe" form, since the printed one drops a term (`form="printed"` is the letter); and a draw throws
+    one coin a point, not one a pull, which keeps each point at least as often. At this qbar nearly all coins are sure
+    either way. At a small one they are not: `BKB(coins="pull")` throws the paper's.
 
     Example:
         >>> import numpy as np

@@ -62,6 +62,9 @@ class BKB(SurrogateBase[Fantasy]):
         noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
         qbar: oversampling of the dictionary, >= 1. Theorem 1 asks for 6 alpha log(4 T / delta) / eps^2
             (`bkbopt.confidence.theorem1_qbar`); 2 does well in practice.
+        coins: what a draw throws: "arm", one coin a point with probability min(1, qbar n leverage) after n evaluations,
+            as the authors' code does; or "pull", one an evaluation, as Algorithm 1 is printed, which includes a point
+            that was evaluated several times less often (see `bkbopt.surrogates.sampling`).
         resample: "delayed" keeps the dictionary while what it cannot see of the points since the last draw, the sum
             of residual / lam, stays below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
         max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised;
@@ -84,7 +87,7 @@ class BKB(SurrogateBase[Fantasy]):
         tensor([0.0050, 1.0000], dtype=torch.float64)
     """
 
-    _OPTIONS = ("qbar", "resample", "max_inducing", "leverage_budget", "dictionary", "variance")
+    _OPTIONS = ("qbar", "resample", "max_inducing", "leverage_budget", "dictionary", "variance", "coins")
 
     def __init__(
         self,
@@ -97,12 +100,14 @@ class BKB(SurrogateBase[Fantasy]):
         leverage_budget: float = 2.0,
         dictionary: str = "rls",
         variance: str = "dtc",
+        coins: str = "arm",
         seed: int = 0,
         device: torch.device | str | None = None,
     ) -> None:
         self.resample = check_choice("resample", resample, ("delayed", "every"))
         self.dictionary = check_choice("dictionary", dictionary, ("rls", "uniform"))
         self.variance = check_choice("variance", variance, ("dtc", "sor"))
+        self.coins = check_choice("coins", coins, ("arm", "pull"))
         super().__init__(kernel, noise, seed, device)
         self.qbar = check_number("qbar", qbar, 1.0, "a number >= 1")
         self.leverage_budget = check_number("leverage_budget", leverage_budget, 1.0, "a number > 1", strict=True)
@@ -233,8 +238,9 @@ class BKB(SurrogateBase[Fantasy]):
         else:
             budgets = [most, self.max_inducing and max(1, int(DRAW_FRACTION * self.max_inducing))]
             budget = min((b for b in budgets if b is not None), default=None)
+            pulls = obs.repeats + 1.0 if self.coins == "pull" else None
             with threads_for(len(obs) * len(self._state.w) ** 2):
-                draw = draw_rls(Leverages(self._table, self._state), obs.n, self.qbar, budget, self.rng)
+                draw = draw_rls(Leverages(self._table, self._state), obs.n, self.qbar, budget, self.rng, pulls)
         self._scale = draw.scale
         self.n_draws += 1
         self._build(obs.X[draw.rows] if len(draw.rows) else obs.X[latest : latest + 1])

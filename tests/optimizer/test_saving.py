@@ -87,7 +87,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "box by PKAWV": (BOX, {"surrogate": "pkawv"}),
     "box by FORKS": (BOX, {"surrogate": bo.LearnerSurrogate(learner="forks", settings={"budget": 4})}),
     "pool by Sketched-KONS": (POOL, {"surrogate": "sketched-kons"}),
-    "box every step": (BOX, {"surrogate": bo.BKB(resample="every", qbar=3.0, max_inducing=20)}),
+    "box every step": (BOX, {"surrogate": bo.BKB(resample="every", qbar=3.0, max_inducing=20, coins="pull")}),
     "box uniform": (BOX, {"surrogate": bo.BKB(dictionary="uniform", max_inducing=15, variance="sor")}),
     "box logei": (BOX, {"acquisition": "logei", "direction": "maximize"}),
     "box thompson": (BOX, {"acquisition": "thompson", "surrogate": "exact"}),

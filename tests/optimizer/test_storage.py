@@ -249,6 +249,7 @@ def test_an_array_that_one_sets_as_the_pool_is_that_of_all(path: Path) -> None:
         ({"seed": 1}, "the log has another seed"),
         ({"surrogate": bo.BKB(bo.kernels.rbf(3))}, r"surrogate.kernel is the default in the log and \{"),
         ({"surrogate": bo.BKB(qbar=3.0)}, r"others: surrogate.options.qbar is 2.0 in the log and 3.0 here\. "),
+        ({"surrogate": bo.BKB(coins="pull")}, r"surrogate.options.coins is \"arm\" in the log and \"pull\" here"),
         ({"constraints": ["g"]}, "constraints is"),
         ({"duplicates": "avoid"}, 'duplicates is "allow" in the log and "avoid" here'),
         ({"acquisition": "logei"}, "acquisition is"),
@@ -265,6 +266,18 @@ def test_other_arguments_are_refused_with_the_difference(options: Any, words: st
     with pytest.raises(ArgumentError, match=words):
         optimizer(path, **{"seed": 0, **options})
     assert path.read_bytes() == before
+
+
+def test_a_log_from_before_an_option_goes_on_with_its_default(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(bo.BKB, "_OPTIONS", tuple(name for name in bo.BKB._OPTIONS if name != "coins"))
+        advance(optimizer(path, seed=0), 6)
+    with pytest.raises(ArgumentError, match=r"surrogate.options.coins is \"arm\" in the log and \"pull\" here"):
+        optimizer(path, seed=0, surrogate=bo.BKB(coins="pull"))
+    again = optimizer(path, seed=0)
+    assert len(again.trials) == 6
+    assert isinstance(again.surrogate, bo.BKB)
+    assert again.surrogate.coins == "arm"
 
 
 @pytest.mark.parametrize("name", ["", ":memory:", "sqlite:///runs.db", b"runs.db", 3, "."])

@@ -1,4 +1,4 @@
-"""The preset that is the paper to the letter."""
+"""The preset for which the theorems of the paper hold."""
 
 from typing import Any
 

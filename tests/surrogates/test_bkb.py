@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bkbopt import BKB, ExactGP
+from bkbopt.confidence import theorem1_qbar
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import Kernel, gram, matern52, rbf
 from bkbopt.surrogates import bkb as module
@@ -196,6 +197,24 @@ def test_budget_binds_and_the_variance_stays_honest(max_inducing: int, parts: in
     assert np.median(variance[:200]) > 0.5 * np.median(interpolation[:200])
 
 
+@pytest.mark.parametrize("resample", ["every", "delayed"])
+def test_coins_for_pulls_and_for_points_agree_where_they_are_sure_and_only_there(resample: str) -> None:
+    X, y = data_with_repeats(300, 60)
+
+    def learnt(coins: str, qbar: float) -> BKB:
+        bkb = BKB(KERNEL, 1.0, resample=resample, coins=coins, qbar=qbar, max_inducing=None)
+        for x, v in zip(X, y, strict=True):
+            bkb.observe(x[None], v)
+        return bkb
+
+    # The oversampling of Theorem 1 for a horizon of 300 steps: every coin is sure, and the posterior the same.
+    arm, pull = (learnt(coins, theorem1_qbar(300, 0.05)) for coins in ("arm", "pull"))
+    assert torch.equal(arm.inducing, pull.inducing)
+    assert torch.equal(arm.posterior(queries(X)).variance, pull.posterior(queries(X)).variance)
+    # At qbar = 2 a point that was evaluated several times is left out more often.
+    assert not torch.equal(learnt("arm", 2.0).inducing, learnt("pull", 2.0).inducing)
+
+
 def test_uniform_dictionary_fills_its_size() -> None:
     X, y = data_with_repeats()
     bkb = BKB(KERNEL, NOISE, dictionary="uniform", max_inducing=17)
@@ -258,6 +277,7 @@ def test_log_growth_bounds_the_log_determinant(parts: int) -> None:
         ({"qbar": math.nan}, ArgumentError, r"^qbar: expected a number >= 1, got nan"),
         ({"qbar": "2"}, ArgumentTypeError, r"^qbar: expected a number >= 1, got '2' of type str"),
         ({"resample": "sometimes"}, ArgumentError, r"^resample: expected one of .*delayed.*every.*, got 'sometimes'"),
+        ({"coins": "each"}, ArgumentError, r"^coins: expected one of .*arm.*pull.*, got 'each'"),
         ({"dictionary": "best"}, ArgumentError, r"^dictionary: expected one of .*, got 'best'"),
         ({"variance": "fitc"}, ArgumentError, r"^variance: expected one of .*, got 'fitc'"),
         ({"leverage_budget": 1.0}, ArgumentError, r"^leverage_budget: expected a number > 1, got 1.0"),

@@ -37,6 +37,39 @@ def test_points_are_drawn_as_often_as_their_probability_says() -> None:
     np.testing.assert_array_less(np.abs(hits / 4000 - p), 5.0 * np.sqrt(p * (1 - p) / 4000) + 1e-12)
 
 
+def test_points_are_drawn_as_often_as_a_coin_for_each_pull_shows() -> None:
+    # p = 0.3, and pulls enough that one coin a point would be sure of all but the first.
+    leverage = torch.tensor([0.15, 0.15, 0.05, 0.0, 0.6, 0.3], dtype=torch.float64)
+    pulls = torch.tensor([1.0, 4.0, 20.0, 9.0, 2.0, 1.0], dtype=torch.float64)
+    # The last but one has leverages beyond 1 / qbar; the last one evaluation of weight 1 / 2.
+    n = torch.tensor([1.0, 4.0, 20.0, 9.0, 2.0, 0.5], dtype=torch.float64)
+    rng = np.random.default_rng(0)
+    hits = np.zeros(6)
+    for _ in range(4000):
+        hits[draw_rls(lambda scale: leverage, n, 2.0, None, rng, pulls).rows.numpy()] += 1
+    p = np.array([0.3, 1.0 - 0.7**4, 1.0 - 0.9**20, 0.0, 1.0, 0.3])
+    # Five standard deviations of a binomial share: for six shares one false alarm in 300,000 generators.
+    np.testing.assert_array_less(np.abs(hits / 4000 - p), 5.0 * np.sqrt(p * (1 - p) / 4000) + 1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 100), st.floats(1.0, 1000.0))
+def test_a_coin_a_point_takes_what_coins_for_its_pulls_take_and_the_same_where_they_are_sure(
+    seed: int, u: int, qbar: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    leverage = torch.as_tensor(10.0 ** rng.uniform(-6.0, 0.0, u))
+    n = torch.as_tensor(rng.integers(1, 50, u).astype(float))
+    arm, pull = (
+        set(draw_rls(lambda scale: leverage, n, qbar, None, np.random.default_rng(seed), pulls).rows.tolist())
+        for pulls in (None, n)
+    )
+    assert pull <= arm  # by the same random numbers
+    assert set(torch.nonzero(qbar * leverage >= 1.0)[:, 0].tolist()) <= pull
+    # With one pull each there is one coin either way.
+    alone = [draw_rls(lambda s: leverage, n.sign(), 1.5, None, np.random.default_rng(1), p) for p in (None, n.sign())]
+    assert torch.equal(alone[0].rows, alone[1].rows)
+
+
 def test_empty_draw_is_returned_as_such() -> None:
     draw = draw_rls(
         lambda scale: torch.full((5,), 1e-9).double(), torch.ones(5).double(), 1.0, None, np.random.default_rng(0)
