@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from benchmarks import (
     botorch_speed,
     box_speed,
+    dtc_variance,
     import_time,
     kernel_overhead,
     learners_speed,
@@ -33,6 +34,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "pool": lambda quick: pool_speed.main(["--quick"] if quick else []),
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
     "learners": lambda quick: learners_speed.main(["--quick"] if quick else []),
+    "variance": lambda quick: dtc_variance.main(["--quick"] if quick else []),
     "bandits": lambda quick: linear_bandits.main(["--quick"] if quick else []),
     "storage": lambda quick: storage_speed.main(["--quick"] if quick else []),
     "papers": lambda quick: paper_tables.main(["--quick"] if quick else []),

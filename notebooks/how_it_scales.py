@@ -264,8 +264,9 @@ ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False)
 
 # %% [markdown]
-# A small budget makes the model modest, not wrong: the band errs to the wide side, and the truth stays inside. A search
-# with it explores more than it would have to. So:
+# A small budget makes the band of this function too wide nearly everywhere: a search explores more than it would have
+# to. The band is never narrower than what the inducing points cannot see. Close to them it can be too narrow, and is
+# where there is less noise: `python -m benchmarks.dtc_variance` looks there. So:
 #
 # - **Look** at `plots.complexity(opt)`. If the inducing points stay well below `max_inducing`, all is well. (Where they
 #   stay at it, the effective dimension that is drawn is an upper bound.)

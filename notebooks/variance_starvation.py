@@ -275,7 +275,7 @@ _ = axes[0].set_ylabel("sd / exact sd (geometric mean over functions)")
 # - **The band closes around the wrong curve** (few Fourier features, both halves). More observations make it worse: the
 #   data settle the few coefficients, whether these can express the function or not.
 # - Posteriors with the residual keep the prior far from the data. They err to the wide side, where an inducing
-#   point is missing, and hardly to the narrow one.
+#   point is missing, and hardly to the narrow one, as long as the inducing points are as many as the data ask for.
 #
 # The variational process is as honest as BKB, for the same reason: the best variational posterior on given inducing
 # points has the very same formula (Titsias 2009). What it costs is an optimisation for each fit, where BKB does a

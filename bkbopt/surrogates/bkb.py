@@ -55,7 +55,7 @@ RANK_TOLERANCE = 1e-10
 
 
 class BKB(SurrogateBase[Fantasy]):
-    """The BKB posterior: calibrated GP uncertainty at a cost set by the effective dimension.
+    """The BKB posterior: GP uncertainty at a cost set by the effective dimension.
 
     Args:
         kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
@@ -67,8 +67,9 @@ class BKB(SurrogateBase[Fantasy]):
             that was evaluated several times less often (see `bkbopt.surrogates.sampling`).
         resample: "delayed" keeps the dictionary while what it cannot see of the points since the last draw, the sum
             of residual / lam, stays below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
-        max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised;
-            the residual keeps the variance honest.
+        max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised. The
+            variance then does not starve away from the dictionary, where the residual bounds it from below; near the
+            dictionary it can be a tenth of the exact one, and the mean off by more than it says.
         leverage_budget: C > 1 of delayed resampling: the projection error grows by at most (C - 1) lam between draws.
         dictionary: "rls" (the paper's), or "uniform", a heuristic to compare with: `max_inducing` random points.
         variance: "dtc" (the paper's), or "sor", which drops the residual and starves; to compare with.
