@@ -205,7 +205,7 @@ _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncol
 # ## What the budget costs
 #
 # Where the effective dimension is larger than `max_inducing`, BKB draws the most important points and leaves the rest
-# out. What is left out shows as residual: the band becomes wider than it need be, and the mean coarser. We compare with
+# out. What is left out shows as residual: the mean becomes coarser, the band wider nearly everywhere. We compare with
 # the exact process, on a function of the rough kernel.
 
 # %%
