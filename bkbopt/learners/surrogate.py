@@ -78,6 +78,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     """
 
     takes_weights = False
+    takes_structure = False
     _OPTIONS = ("learner", "settings")
 
     def __init__(

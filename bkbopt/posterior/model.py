@@ -18,14 +18,14 @@ its features carry everything that was learnt, its residual is the whole posteri
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt.errors import KernelError
-from bkbopt.kernels import Kernel
+from bkbopt.kernels import ClosedFormKernel, Kernel
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 
@@ -112,11 +112,36 @@ class Collapsed:
     a: Tensor
     C: Tensor
 
+    @cached_property
+    def _has_slope(self) -> bool:
+        return isinstance(self.kernel, ClosedFormKernel)
+
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
+        if X.requires_grad and torch.is_grad_enabled() and self._has_slope:
+            # Autograd would visit every operation of the kernel, most of the time for other things than arithmetic.
+            return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
         K = self.kernel(X, self.S)
         P = K @ self.C
         return K @ self.a, (self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()).clamp_min(0.0)
+
+
+class _Sloped(torch.autograd.Function):
+    """Mean and variance of a `Collapsed` at points, with their slopes written out; of kernels with constant k(x, x)."""
+
+    @staticmethod
+    def forward(ctx: Any, X: Tensor, collapsed: Collapsed) -> tuple[Tensor, Tensor]:
+        K, ctx.pullback = cast(ClosedFormKernel, collapsed.kernel).with_slope(X, collapsed.S)
+        P = K @ collapsed.C
+        variance = collapsed.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
+        ctx.a, ctx.C, ctx.P, ctx.positive = collapsed.a, collapsed.C, P, variance > 0.0
+        return K @ collapsed.a, variance.clamp_min(0.0)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+        by_mean, by_variance = slopes
+        Q = (ctx.P * (-2.0 * by_variance * ctx.positive)[:, None]) @ ctx.C.T
+        return ctx.pullback(torch.addcmul(Q, by_mean[:, None], ctx.a)), None
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ class SearchSettings:
         n_starts: candidates refined by gradients and moves.
         max_iterations: of L-BFGS-B, for all starts jointly.
         n_thompson: candidates of a joint posterior sample.
+        n_scan: values that are tried along each relaxed column, from the best refined point.
+        n_scans: most such looks at all columns.
     """
 
     n_raw: int = 1024
@@ -43,6 +45,8 @@ class SearchSettings:
     n_starts: int = 6
     max_iterations: int = 40
     n_thompson: int = 1000
+    n_scan: int = 48
+    n_scans: int = 3
 
 
 class BoxMaximizer:
@@ -101,8 +105,34 @@ class BoxMaximizer:
         """The refined best of `X`, then all of `X`, each in the order of their scores."""
         X = X[torch.argsort(score(X), descending=True, stable=True)]
         starts = _spread(X, usable, self.settings.n_starts)
-        refined = self._refine(starts, score) if len(starts) else starts
-        return torch.cat([refined[torch.argsort(score(refined), descending=True, stable=True)], X])
+        refined = _sorted(self._refine(starts, score), score) if len(starts) else starts
+        for _ in range(self.settings.n_scans if self._relaxed and len(refined) else 0):
+            moved = self._scanned(refined[:1], score)
+            if not len(moved):
+                break
+            refined = _sorted(torch.cat([self._refine(moved, score), refined]), score)
+        return torch.cat([refined, X])
+
+    def _scanned(self, x: Tensor, score: Score) -> Tensor:
+        """What a look along every relaxed column makes better of the point `x (1, d)`: one point, or none.
+
+        It moves in the one column that gains most, or in all columns that gain, whichever is better: where the score is
+        a sum over columns, the second is its maximiser over the grid of all values tried.
+        """
+        columns, n = torch.tensor(self._relaxed), self.settings.n_scan
+        c = len(columns)
+        Y = x.repeat(c * n, 1)
+        grid = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+        Y[torch.arange(c * n), columns.repeat_interleave(n)] = grid.repeat(c)
+        Y = self.space.snap(Y)
+        scores = score(Y).reshape(c, n)
+        best, at = scores.max(1)
+        rows = torch.arange(c) * n + at
+        every = x.clone()
+        every[0, columns] = torch.where(best > score(x), Y[rows, columns], x[0, columns])
+        both = torch.cat([x, Y[rows[best.argmax()]][None], every])
+        found = int(score(both).argmax())
+        return both[found : found + 1] if found else both[:0]
 
     def _candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
         d = self.space.dim
@@ -192,6 +222,10 @@ class BoxMaximizer:
             if not improved:
                 break
         return X
+
+
+def _sorted(X: Tensor, score: Score) -> Tensor:
+    return X[torch.argsort(score(X), descending=True, stable=True)]
 
 
 def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:

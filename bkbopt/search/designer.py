@@ -31,7 +31,7 @@ from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Sugge
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy, Models
-from bkbopt.search.perturbations import perturbation_is_due
+from bkbopt.search.perturbations import RECENT, is_affordable, perturbation_is_due
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
@@ -364,7 +364,7 @@ class Designer:
             # The argmax over the rest is that of the second look below, so one look is enough.
             levels = [torch.cat([levels[0], fantasy.known]), *levels]
         for taken in levels:
-            if perturbs and perturbation_is_due(request.number, candidates.has_choices):
+            if perturbs and self._perturbs(fantasy, candidates.has_choices, request.number):
                 choice = candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
                 if choice is not None:
                     return choice, True
@@ -376,6 +376,15 @@ class Designer:
             if choice is not None:
                 return choice, False
         return None
+
+    def _perturbs(self, fantasy: Fantasy, choices: bool, number: int) -> bool:
+        """Whether trial `number` is to be a coordinate perturbation."""
+        if not perturbation_is_due(number, choices):
+            return False
+        latest = self.history.finished[-RECENT:]
+        means, _ = fantasy.models[0](self.history.X[-len(latest) :])
+        losses = (fantasy.means[:, 0].max() - means).clamp_min(0.0)
+        return is_affordable([e.number for e in latest], losses, choices)
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that are not to be proposed again, (c, d)."""

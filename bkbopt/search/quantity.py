@@ -29,6 +29,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.search.scaling import Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
+from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
@@ -36,7 +37,7 @@ __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 GROWTH = 1.15
 #: Noise variance of a deterministic objective, as a share of the variance of its values.
 DETERMINISTIC = 1e-6
-#: How much better (log likelihood) a model with noise must explain the values than one without.
+#: How much better (log posterior density) a model with noise must explain the values than one without.
 EVIDENCE = 0.5
 #: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
 TEST_UP_TO = 50
@@ -120,6 +121,7 @@ class Quantity:
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
     _highest_prior: "HighestPrior" = field(init=False)
+    _categorical: tuple[int, ...] = field(init=False, default=())
     _noisy: bool | None = field(init=False, default=None)
     _known_noise: bool | None = field(init=False, default=None)
 
@@ -152,7 +154,7 @@ class Quantity:
         """A new surrogate on the first `mark` rows, whose usable values are `y (mark,)`."""
         surrogate = copy.deepcopy(self.options.surrogate)
         surrogate.rng = np.random.default_rng([self.seed, self.stream, mark])
-        self._noisy = None
+        self._noisy, self._categorical = None, rows.categorical
         if self.options.fit:
             self._fit(surrogate, rows, y, mark)
         else:
@@ -166,20 +168,32 @@ class Quantity:
         X, std = rows.X[:mark], rows.std[:mark]
         self.scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(surrogate, std)
-        kernel: Kernel = matern52(X.shape[1], categorical=rows.categorical)
-        if surrogate.has_kernel:
-            kernel = surrogate.kernel
-            if not isinstance(kernel, FittableKernel):
-                kernel = ScaledKernel(kernel, torch.zeros((), dtype=torch.float64))
+        kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
         # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
         for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
             observations = self._observed(X, y, std, noise)
-            kernel, noise = fit_hyperparameters(
-                observations, kernel, noise, fit_noise=fit_noise, rng=surrogate.rng, with_mean=True
-            )
+            kernel, noise = self._fitted_to(observations, kernel, noise, fit_noise, surrogate.rng)
         mean = constant_mean(self._observed(X, y, std, noise), kernel, noise, rng=surrogate.rng)
         self.scaler = self.scaler.shifted(mean)
         surrogate.rebuild(self._observed(X, y, std, noise), kernel, noise)
+
+    def _first_kernel(self, dim: int, categorical: tuple[int, ...]) -> FittableKernel:
+        """The kernel that a fit starts from: the user's, or the default."""
+        given = self.options.surrogate
+        if not given.has_kernel:
+            return matern52(dim, categorical=categorical)
+        if isinstance(given.kernel, FittableKernel):
+            return given.kernel
+        return ScaledKernel(given.kernel, torch.zeros((), dtype=torch.float64))
+
+    def _fitted_to(
+        self, observations: Observations, kernel: Kernel, noise: float, fit_noise: bool, rng: np.random.Generator
+    ) -> tuple[Kernel, float]:
+        """Kernel and noise variance; the default kernel gets the structure that the values speak for."""
+        given = self.options.surrogate
+        if isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure:
+            return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
+        return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
     def _first_noise(self, surrogate: Surrogate, std: Tensor) -> tuple[float, bool]:
         """The noise variance that a fit starts from, and whether it is fitted."""
@@ -285,7 +299,9 @@ class Quantity:
             _, mark = self._built
             fitted = Observations(obs.dim, obs.X.device)
             fitted.add(obs.X[:mark], (obs.s / obs.n)[:mark])  # without repeats rows and points are the same
-            self._noisy = _evidence(fitted, kernel, noise) > EVIDENCE
+            start = self._first_kernel(obs.dim, self._categorical)
+            free, _ = self._fitted_to(fitted, start, DETERMINISTIC, False, np.random.default_rng(0))
+            self._noisy = _evidence(fitted, kernel, noise) > _evidence(fitted, free, DETERMINISTIC) + EVIDENCE
         return self._noisy
 
 
@@ -323,15 +339,10 @@ class HighestPrior:
 
 
 def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
-    """Log likelihood of the best model found with noise, less that of the best one without."""
-    free, _ = fit_hyperparameters(obs, kernel, DETERMINISTIC, fit_noise=False, with_mean=True)
-
-    def likelihood(kernel: Kernel, noise: float) -> float:
-        lam = obs.X.new_tensor(noise)
-        with torch.no_grad():
-            return float(log_marginal_likelihood(FitData.of(obs), kernel, lam, 1.0))
-
-    return likelihood(kernel, noise) - likelihood(free, DETERMINISTIC)
+    """Log likelihood and log prior of the kernel."""
+    with torch.no_grad():
+        value = log_marginal_likelihood(FitData.of(obs), kernel, obs.X.new_tensor(noise), 1.0)
+        return float(value + kernel.log_prior() if isinstance(kernel, FittableKernel) else value)
 
 
 def _usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:

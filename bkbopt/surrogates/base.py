@@ -35,6 +35,8 @@ class Surrogate(Protocol):
     fixed_noise: bool
     #: Whether values may have weights, that is, known noise of their own.
     takes_weights: bool
+    #: Whether the search may give it a kernel with structure (`fit_structure`) where the user gave none.
+    takes_structure: bool
     rng: np.random.Generator
 
     @property
@@ -132,6 +134,7 @@ class SurrogateBase(ABC, Generic[T]):
     """
 
     takes_weights = True
+    takes_structure = True
     #: Names of the constructor's further arguments, which are attributes too.
     _OPTIONS: tuple[str, ...] = ()
 

@@ -2,7 +2,7 @@
 
 | symbol | shape  | units | meaning                                                              |
 | ------ | ------ | ----- | -------------------------------------------------------------------- |
-| U      | (u, d) | enc.  | unique points (or a random subset of `max_points` of them)           |
+| U      | (u, d) | enc.  | unique points (or a subset of `max_points` of them)                  |
 | N      | (u, u) | -     | counts (weights, see `Observations`)                                 |
 | ybar   | (u,)   | y     | mean value of each                                                   |
 | lam    | scalar | y^2   | noise variance                                                       |
@@ -13,7 +13,7 @@ log p(y) = log N(ybar; 0, E) - (Y2 - sum s_i^2 / n_i) / (2 lam) - sum (repeats_i
 up to half the sum of the logarithms of the weights, a constant. Repeats cost nothing. Values are taken as
 standardised: the priors say so.
 
-A random subset is fitted, where there are more points, and no variational bound on all of them: with 128 inducing
+A subset is fitted (see `fit_data.py`), where there are more points, and no variational bound on all: with 128 inducing
 points a bound took a function's ripples for noise that an exact fit to some of the points had resolved, and the search
 lost its basin.
 """
@@ -21,6 +21,7 @@ lost its basin.
 import logging
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -28,12 +29,23 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
-from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, gram
+from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel, gram
+from bkbopt.kernels.base import NormalPrior
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.gradients import CLOSED_FORMS, FitData, likelihood_and_gradient
+from bkbopt.surrogates.fit_data import FitData
+from bkbopt.surrogates.gradients import likelihood_and_gradient
 
-__all__ = ["FitData", "FitSettings", "constant_mean", "fit_hyperparameters", "log_marginal_likelihood"]
+__all__ = [
+    "Fit",
+    "FitData",
+    "FitSettings",
+    "constant_mean",
+    "fit_data",
+    "fit_from",
+    "fit_hyperparameters",
+    "log_marginal_likelihood",
+]
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +69,22 @@ class FitSettings:
     noise_scale: float = 1.5
     mean_precision: float = 1.0
     noise_bounds: tuple[float, float] = (1e-6, 10.0)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Hyper-parameters that were fitted.
+
+    Attributes:
+        kernel: the kernel.
+        noise: noise variance, y squared.
+        value: log likelihood plus the log density of the priors over its maximum; -inf where no usable kernel was
+            found.
+    """
+
+    kernel: Kernel
+    noise: float
+    value: float
 
 
 def fit_hyperparameters(
@@ -86,33 +114,35 @@ def fit_hyperparameters(
     fittable = isinstance(kernel, FittableKernel) and len(kernel.theta) > 0
     if not len(observations) or not (fittable or fit_noise):
         return kernel, noise
-    data = _prepare(observations, settings, rng or np.random.default_rng(0))
-    best: tuple[float, Kernel, float] | None = None
-    with small_scipy_work():
-        for start in (kernel, *starts):
-            value, fitted, lam = _maximise(data, start, noise, fit_noise, with_mean, settings)
-            log.debug("fit: log posterior %.6g on %d points, noise %.3g", value, len(data.U), lam)
-            if best is None or value > best[0]:
-                best = (value, fitted, lam)
-    assert best is not None
-    return (best[1], best[2]) if math.isfinite(best[0]) else (kernel, noise)
+    data = fit_data(observations, settings, rng)
+    fits = [
+        fit_from(data, start, noise, fit_noise=fit_noise, with_mean=with_mean, settings=settings)
+        for start in (kernel, *starts)
+    ]
+    best = max(fits, key=lambda fit: fit.value)
+    return (best.kernel, best.noise) if math.isfinite(best.value) else (kernel, noise)
 
 
-def _prepare(obs: Observations, settings: FitSettings, rng: np.random.Generator) -> FitData:
-    data = FitData.of(obs)
-    if len(obs) <= settings.max_points:
-        return data
-    rows = torch.as_tensor(np.sort(rng.choice(len(obs), settings.max_points, replace=False)), device=obs.X.device)
-    repeats = float(obs.repeats[rows].sum())
-    within = data.within * repeats / max(data.repeats, 1.0)
-    return FitData(data.U[rows], data.n[rows], data.ybar[rows], within, repeats)
+def fit_data(obs: Observations, settings: FitSettings | None = None, rng: np.random.Generator | None = None) -> FitData:
+    """What a fit looks at: all observations, or those of a random subset of the points; see `FitSettings`."""
+    settings = settings or FitSettings()
+    rng = rng or np.random.default_rng(0)
+    return FitData.of(obs).subset(settings.max_points, rng)
 
 
-def _maximise(
-    data: FitData, kernel: Kernel, noise: float, fit_noise: bool, with_mean: bool, settings: FitSettings
-) -> tuple[float, Kernel, float]:
+def fit_from(
+    data: FitData,
+    kernel: Kernel,
+    noise: float,
+    *,
+    fit_noise: bool = True,
+    with_mean: bool = False,
+    settings: FitSettings | None = None,
+) -> Fit:
+    """The maximum that L-BFGS-B finds from one start; the arguments are those of `fit_hyperparameters`."""
     from scipy.optimize import minimize
 
+    settings = settings or FitSettings()
     fittable = kernel if isinstance(kernel, FittableKernel) else None
     precision = settings.mean_precision if with_mean else None
     theta0 = fittable.theta.detach().cpu() if fittable is not None else torch.zeros(0, dtype=torch.float64)
@@ -124,22 +154,44 @@ def _maximise(
         theta = x[:-1] if fit_noise else x
         return (fittable.with_theta(theta) if fittable is not None else kernel), lam
 
+    noise_prior = NormalPrior(torch.tensor([settings.noise_loc]), torch.tensor([settings.noise_scale]))
+
+    has_slope = isinstance(kernel, ClosedFormKernel)
+
+    def closed(t: Tensor) -> tuple[float, Tensor]:
+        """Value and slope of the log posterior, written out."""
+        unpacked, lam = unpack(t)
+        at = cast(ClosedFormKernel, unpacked)
+        value, slope = likelihood_and_gradient(data, at, float(lam), precision)
+        value += float(at.prior.log_density(at.theta))
+        slope[: len(theta0)] += at.prior.slope(at.theta)
+        if fit_noise:
+            value += float(noise_prior.log_density(t[-1:]))
+            slope[-1:] += noise_prior.slope(t[-1:])
+        return value, slope[: len(t)]
+
     @torch.enable_grad()
-    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-        t = torch.tensor(x, device=data.U.device, requires_grad=True)
+    def differentiated(t: Tensor) -> tuple[float, Tensor]:
+        """The same by automatic differentiation, of any kernel."""
+        t.requires_grad_(True)
         at, lam = unpack(t)
-        try:
-            value = _log_likelihood(data, t, at, lam, precision)
-        except KernelError:
-            return 1e300, np.zeros_like(x)  # not a usable kernel there: the line search steps back
+        value = log_marginal_likelihood(data, at, lam, precision)
         if isinstance(at, FittableKernel):
             value = value + at.log_prior()
         if fit_noise:
-            value = value - (t[-1] - settings.noise_loc) ** 2 / (2.0 * settings.noise_scale**2)
-        (gradient,) = torch.autograd.grad(-value, t)
-        if not bool(torch.isfinite(gradient).all()):
+            value = value + noise_prior.log_density(t[-1:])
+        (slope,) = torch.autograd.grad(value, t)
+        return float(value.detach()), slope
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        t = torch.tensor(x, device=data.U.device)
+        try:
+            value, slope = closed(t) if has_slope else differentiated(t)
+        except KernelError:
+            return 1e300, np.zeros_like(x)  # not a usable kernel there: the line search steps back
+        if not bool(torch.isfinite(slope).all()):
             return 1e300, np.zeros_like(x)
-        return -float(value.detach()), gradient.cpu().numpy()
+        return -value, -slope.cpu().numpy()
 
     # exp(+-7) is a lengthscale of a thousandth or a thousand times the unit cube; beyond it nothing changes.
     bounds = [(-7.0, 7.0)] * len(theta0)
@@ -147,23 +199,13 @@ def _maximise(
         bounds.append((math.log(settings.noise_bounds[0]), math.log(settings.noise_bounds[1])))
     x0 = np.clip(x0, [b[0] for b in bounds], [b[1] for b in bounds])
     options = {"maxiter": settings.max_iterations}
-    result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    with small_scipy_work():
+        result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     with torch.no_grad():
         fitted, lam = unpack(torch.tensor(result.x, device=data.U.device))
-    value = -float(result.fun)
-    return (value if abs(value) < 1e299 else -math.inf), fitted, float(lam)
-
-
-def _log_likelihood(data: FitData, t: Tensor, kernel: Kernel, lam: Tensor, precision: float | None) -> Tensor:
-    """The log marginal likelihood, differentiable in the variables `t` that made `kernel` and `lam`."""
-    if not isinstance(kernel, ARDKernel) or kernel.form not in CLOSED_FORMS:
-        return log_marginal_likelihood(data, kernel, lam, precision)
-    with torch.no_grad():
-        value, slope = likelihood_and_gradient(data, kernel, float(lam), precision)
-        # Without the last entry where the noise is not fitted.
-        slope = slope[: len(t)]
-    # A tensor of this value and this gradient, so that the priors can be added to it.
-    return value + slope @ (t - t.detach())
+    value = -float(result.fun) if abs(float(result.fun)) < 1e299 else -math.inf
+    log.debug("fit: log posterior %.6g on %d points, noise %.3g", value, len(data.U), lam)
+    return Fit(fitted, float(lam), value)
 
 
 def constant_mean(
@@ -180,7 +222,7 @@ def constant_mean(
     much each says that the others do not. The arguments are those of `fit_hyperparameters`; units of y.
     """
     settings = settings or FitSettings()
-    data = _prepare(observations, settings, rng or np.random.default_rng(0))
+    data = fit_data(observations, settings, rng)
     lam = data.U.new_tensor(noise)
     with torch.no_grad(), small_work():
         P, _ = _products(data, kernel, lam)
@@ -198,7 +240,11 @@ def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_pre
             precision, whose log density (up to a constant) is added.
     """
     n = data.n
-    rest = 0.5 * data.within / lam + 0.5 * data.repeats * torch.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
+    rest = (
+        0.5 * data.within / lam
+        + 0.5 * float(data.repeats.sum()) * torch.log(2.0 * math.pi * lam)
+        + 0.5 * float(n.log().sum())
+    )
     P, logdet = _products(data, kernel, lam)
     quadratic = P[0, 0]
     if mean_precision is not None:

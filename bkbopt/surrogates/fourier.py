@@ -47,6 +47,7 @@ class FourierGP(SurrogateBase[GaussianState]):
         tensor([1.0000], dtype=torch.float64)
     """
 
+    takes_structure = False
     _OPTIONS = ("n_frequencies", "seed")
 
     def __init__(

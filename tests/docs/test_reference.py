@@ -34,6 +34,7 @@ NO_EXAMPLE = {
     "constants": {"LOSSES", "Parameter"},
     "protocols and base classes": {
         "Acquisition",
+        "ClosedFormKernel",
         "Confidence",
         "FeatureMap",
         "FittableKernel",

@@ -173,3 +173,29 @@ def test_perturbations_along_a_continuum_go_far() -> None:
     along_first = X[X[:, 0] != x[0], 0]
     assert bool((along_first < x[0]).any())
     assert bool((along_first > x[0]).any())
+
+
+def test_maximum_of_a_sum_of_rippled_columns_is_found() -> None:
+    """With 8 basins a column there are 4,096 of them, more than candidates."""
+    space = bo.Space.parse(dict.fromkeys("abcd", (0.0, 1.0)))
+    best_at = torch.tensor([0.3, 0.62, 0.81, 0.45], dtype=torch.float64)
+
+    def score(X: Tensor) -> Tensor:
+        away = X - best_at
+        return -(30.0 * away.square() + 2.0 - 2.0 * torch.cos(16.0 * torch.pi * away)).sum(1)
+
+    for seed in range(5):
+        x = BoxMaximizer(space).ranked(score, torch.zeros(0, 4), np.random.default_rng(seed), lambda _: True)[0]
+        # Gradients end where the score, of size one, no longer changes by 1e-7 or so.
+        torch.testing.assert_close(x, best_at, rtol=0.0, atol=1e-4)
+
+
+def test_looks_along_columns_keep_to_steps_and_categories() -> None:
+    space = bo.Space.parse({"a": bo.Float(0.0, 1.0, step=0.05), "b": (0.0, 1.0), "c": ["r", "g", "b"]})
+    for seed in range(5):
+        x = space.sample(1, np.random.default_rng(seed))
+        moved = BoxMaximizer(space)._scanned(x, lambda Y: -(Y[:, :2] - 0.33).abs().sum(1))
+        assert len(moved) == 1
+        torch.testing.assert_close(moved, space.snap(moved), rtol=0.0, atol=0.0)
+        assert torch.equal(moved[:, 2], x[:, 2])
+        assert float((moved[0, :2] - 0.33).abs().max()) < 0.03

@@ -113,7 +113,7 @@ def test_units_of_y_do_not_change_the_fit() -> None:
     X, y = data(30)
     # Powers of two: the scaled values are the same to the last bit.
     one, large, small = (
-        fitted(X, y * unit).surrogate.kernel.lengthscale  # type: ignore[attr-defined]
+        fitted(X, y * unit).surrogate.kernel.theta  # type: ignore[attr-defined]
         for unit in (1.0, 2.0**500, 2.0**-500)
     )
     assert torch.equal(one, large)

@@ -5,8 +5,10 @@ import torch
 
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ARDKernel, matern52
+from bkbopt.kernels.ard import FORMS
 from bkbopt.surrogates.fit import log_marginal_likelihood
-from bkbopt.surrogates.gradients import CLOSED_FORMS, FitData, likelihood_and_gradient
+from bkbopt.surrogates.fit_data import FitData
+from bkbopt.surrogates.gradients import likelihood_and_gradient
 
 
 def kernel_of(form: str, categorical: tuple[int, ...], dim: int = 4) -> ARDKernel:
@@ -18,7 +20,7 @@ def kernel_of(form: str, categorical: tuple[int, ...], dim: int = 4) -> ARDKerne
 @pytest.mark.parametrize(
     ("form", "categorical", "precision"),
     [
-        *((form, (0, 3), 1.0) for form in CLOSED_FORMS),
+        *((form, (0, 3), 1.0) for form in FORMS),
         ("matern52", (), None),
         ("matern52", (1,), 1.0),
         ("rbf", (0, 1, 2, 3), None),
@@ -33,7 +35,7 @@ def test_value_and_gradient_are_those_of_automatic_differentiation(
         U[:, j] = (3.0 * U[:, j]).floor()
     n = torch.randint(1, 5, (40,), generator=generator).double()
     ybar = torch.randn(40, generator=generator, dtype=torch.float64)
-    data = FitData(U, n, ybar, 3.0, float((n - 1.0).sum()))
+    data = FitData(U, n, ybar, 3.0, n - 1.0)
     kernel = kernel_of(form, categorical)
     t = torch.cat([kernel.theta, torch.tensor([-1.5], dtype=torch.float64)]).requires_grad_()
     expected = log_marginal_likelihood(data, kernel.with_theta(t[:-1]), t[-1].exp(), precision)
@@ -48,4 +50,6 @@ def test_hopeless_kernel_is_refused() -> None:
     U = torch.rand(5, 4, dtype=torch.float64)
     kernel = matern52(4, 1.0, 1.0).with_theta(torch.full((5,), float("nan"), dtype=torch.float64))
     with pytest.raises(KernelError):
-        likelihood_and_gradient(FitData(U, torch.ones(5).double(), torch.ones(5).double(), 0.0, 0.0), kernel, 0.1, None)
+        likelihood_and_gradient(
+            FitData(U, torch.ones(5).double(), torch.ones(5).double(), 0.0, torch.zeros(5)), kernel, 0.1, None
+        )

@@ -1,72 +1,28 @@
-"""Kernels: the fast default, and wrappers for GPyTorch kernels and plain callables.
+"""The default kernel: stationary, with a lengthscale for each column.
 
 | symbol  | shape   | units     | meaning                                                            |
 | ------- | ------- | --------- | ------------------------------------------------------------------ |
-| X1, X2  | (n, d)  | encoded   | points                                                             |
-| K       | (n1,n2) | y squared | k(X1, X2)                                                          |
-| theta   | (p,)    | log, raw  | unconstrained hyper-parameters                                     |
+| A       | (n, d)  | -         | numeric columns over their lengthscales                            |
+| r2      | (n, m)  | -         | squared distances of rows of A                                     |
+| G       | (n, n)  | y squared | dK / d log lengthscale_j = G (A_aj - A_bj)^2                       |
 
-A kernel is immutable: fitting makes a new one with `with_theta`, so a feature map that holds a kernel stays valid.
-A GPyTorch kernel costs about half a millisecond a call before any arithmetic; the default one costs some tens of
+A GPyTorch kernel costs about half a millisecond a call before any arithmetic; this one costs some tens of
 microseconds, which is why it exists (`benchmarks/kernel_overhead.py` prints the ratio).
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from bkbopt._support.foreign_kernels import CallableKernel, GPyTorchKernel
-from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
+from bkbopt.errors import ArgumentError, KernelError
+from bkbopt.kernels.base import NormalPrior, Pullback
 
-__all__ = [
-    "ARDKernel",
-    "CallableKernel",
-    "FittableKernel",
-    "GPyTorchKernel",
-    "Kernel",
-    "ScaledKernel",
-    "as_kernel",
-    "gram",
-    "matern52",
-    "rbf",
-]
+__all__ = ["ARDKernel", "matern52", "rbf"]
 
 FORMS = ("matern12", "matern32", "matern52", "rbf")
-
-
-@runtime_checkable
-class Kernel(Protocol):
-    """What a surrogate needs of a kernel."""
-
-    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """The matrix k(X1, X2) `(n1, n2)`, y squared."""
-        ...
-
-    def diag(self, X: Tensor) -> Tensor:
-        """The prior variances k(x, x) `(n,)`, y squared."""
-        ...
-
-
-@runtime_checkable
-class FittableKernel(Kernel, Protocol):
-    """A kernel whose hyper-parameters can be fitted."""
-
-    @property
-    def theta(self) -> Tensor:
-        """Unconstrained hyper-parameters `(p,)`."""
-        ...
-
-    def with_theta(self, theta: Tensor) -> "FittableKernel":
-        """The same kernel at other hyper-parameters; differentiable in `theta`."""
-        ...
-
-    def log_prior(self) -> Tensor:
-        """Log prior density of the hyper-parameters, a scalar that is differentiable in `theta`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -139,6 +95,61 @@ class ARDKernel:
         """See `Kernel`."""
         return self.outputscale.expand(X.shape[0])
 
+    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        A = U[:, self._numeric] / self.lengthscale  # no columns where all are categorical
+        squares = (A * A).sum(1)
+        r2 = torch.addmm(squares[:, None] + squares, A, A.T, alpha=-2.0).clamp_min_(0.0)
+        r2.fill_diagonal_(0.0)
+        K, G = self._shape_and_slope(r2)
+        factor = self.outputscale.expand_as(K)
+        differ = [U[:, j, None] != U[None, :, j] for j in self.categorical]
+        for D, log_h in zip(differ, self.log_hamming, strict=True):
+            factor = factor * torch.where(D, torch.exp(-torch.exp(-log_h)), 1.0)
+        K, G = K * factor, G * factor
+
+        def pullback(M: Tensor) -> Tensor:
+            MK, N = M * K, M * G
+            # sum_ab N_ab (A_aj - A_bj)^2 for all columns j by one product.
+            by_lengthscale = 2.0 * (N.sum(1) @ (A * A) - (A * (N @ A)).sum(0))
+            by_hamming = [(MK * D).sum() * torch.exp(-h) for D, h in zip(differ, self.log_hamming, strict=True)]
+            return torch.cat([by_lengthscale, torch.stack([*by_hamming, MK.sum()])])
+
+        return K, pullback
+
+    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        A, B = X1[:, self._numeric] / self.lengthscale, X2[:, self._numeric] / self.lengthscale
+        r2 = torch.addmm((A * A).sum(1, keepdim=True) + (B * B).sum(1), A, B.T, alpha=-2.0).clamp_min_(0.0)
+        K, G = self._shape_and_slope(r2)
+        factor = self.outputscale
+        for j, log_h in zip(self.categorical, self.log_hamming, strict=True):
+            factor = factor * torch.where(X1[:, j, None] != X2[None, :, j], torch.exp(-torch.exp(-log_h)), 1.0)
+
+        def pullback(M: Tensor) -> Tensor:
+            N = M * (G * factor)
+            slope = torch.zeros_like(X1)
+            slope[:, self._numeric] = (N @ B - N.sum(1, keepdim=True) * A) / self.lengthscale
+            return slope
+
+        return K * factor, pullback
+
+    def _shape_and_slope(self, r2: Tensor) -> tuple[Tensor, Tensor]:
+        """The shape at the squared distances `r2`, and G without the outputscale."""
+        if self.form == "rbf":
+            K = torch.exp(-0.5 * r2)
+            return K, K.clone()
+        if self.form == "matern12":
+            r = r2.sqrt()
+            K = torch.exp(-r)
+            return K, torch.where(r > 0.0, K / r, 0.0)  # times a squared difference, which is zero there
+        a = (r2 * (5.0 if self.form == "matern52" else 3.0)).sqrt_()
+        e = torch.exp(-a)
+        G = (1.0 + a).mul_(e)
+        if self.form == "matern32":
+            return G, 3.0 * e
+        return G + a.square_().mul_(e).div_(3.0), G * (5.0 / 3.0)
+
     def _numeric_part(self, X1: Tensor, X2: Tensor) -> Tensor:
         if not X1.shape[1] == X2.shape[1] == self.dim:
             raise KernelError(
@@ -196,8 +207,9 @@ class ARDKernel:
         k, c = len(self.log_lengthscale), len(self.categorical)
         return replace(self, log_lengthscale=theta[:k], log_hamming=theta[k : k + c], log_outputscale=theta[k + c])
 
-    def log_prior(self) -> Tensor:
-        """Normal densities on the logarithms, up to a constant.
+    @property
+    def prior(self) -> NormalPrior:
+        """Normal densities on the logarithms.
 
         Lengthscales have the log-normal density of Hvarfner et al. (2024, https://arxiv.org/abs/2402.02229): location
         sqrt(2) + log(d)/2, scale sqrt(3), so that they grow with the dimension as typical distances do. As a density of
@@ -205,9 +217,14 @@ class ARDKernel:
         `prior_loc` is that mode. Hamming lengthscales: location 0, scale 1. Outputscale, on standardised y: location
         0, scale 0.5.
         """
-        lp = -((self.log_lengthscale - self.prior_loc) ** 2).sum() / (2.0 * 3.0)
-        lp = lp - (self.log_hamming**2).sum() / 2.0
-        return lp - self.log_outputscale**2 / (2.0 * 0.5**2)
+        loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
+        c = len(self.log_lengthscale)
+        loc[:c], scale[:c], scale[-1] = self.prior_loc, math.sqrt(3.0), 0.5
+        return NormalPrior(loc, scale)
+
+    def log_prior(self) -> Tensor:
+        """See `FittableKernel`."""
+        return self.prior.log_density(self.theta)
 
 
 def matern52(
@@ -283,87 +300,3 @@ def _ard(
         form=form,
         prior_loc=math.sqrt(2.0) + 0.5 * math.log(max(n, 1)) - 3.0,
     )
-
-
-@dataclass(frozen=True)
-class ScaledKernel:
-    """A kernel without hyper-parameters of its own times a fitted outputscale.
-
-    Example:
-        >>> import torch
-        >>> from bkbopt.kernels import ScaledKernel, as_kernel
-        >>> linear = as_kernel(lambda A, B: A @ B.T)
-        >>> X = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
-        >>> ScaledKernel(linear, torch.tensor(10.0).log())(X, X)
-        tensor([[10., 20.],
-                [20., 40.]], dtype=torch.float64)
-    """
-
-    base: Kernel
-    log_outputscale: Tensor
-
-    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """See `Kernel`."""
-        return self.log_outputscale.exp() * self.base(X1, X2)
-
-    def diag(self, X: Tensor) -> Tensor:
-        """See `Kernel`."""
-        return self.log_outputscale.exp() * self.base.diag(X)
-
-    @property
-    def theta(self) -> Tensor:
-        """Log outputscale, (1,)."""
-        return self.log_outputscale.reshape(1)
-
-    def with_theta(self, theta: Tensor) -> "ScaledKernel":
-        """See `FittableKernel`."""
-        return ScaledKernel(self.base, theta[0])
-
-    def log_prior(self) -> Tensor:
-        """Normal on the logarithm, location 0 and scale 1, up to a constant."""
-        return -0.5 * self.log_outputscale**2
-
-
-def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel:
-    """A kernel of ours from one of ours, a GPyTorch kernel, or any callable `(X1, X2) -> K`.
-
-    Raises:
-        ArgumentTypeError: `kernel` is none of these.
-
-    Example:
-        >>> from bkbopt.kernels import as_kernel
-        >>> type(as_kernel(lambda A, B: A @ B.T)).__name__
-        'CallableKernel'
-    """
-    if objects is None and isinstance(kernel, ARDKernel | GPyTorchKernel | CallableKernel | ScaledKernel):
-        return kernel
-    if objects is None and any(c.__module__.startswith("gpytorch.kernels") for c in type(kernel).__mro__):
-        return GPyTorchKernel.wrap(kernel)
-    if not callable(kernel):
-        raise ArgumentTypeError(
-            f"kernel: expected a kernel of bkbopt or GPyTorch, or a callable (X1, X2) -> K, got {type(kernel).__name__}"
-            "; pass an object that can be called."
-        )
-    return CallableKernel(kernel, objects)
-
-
-def gram(kernel: Kernel, X: Tensor) -> Tensor:
-    """The symmetric matrix k(X, X) `(n, n)` with the exact prior variances on its diagonal.
-
-    Raises:
-        KernelError: a prior variance is negative or not finite.
-
-    Example:
-        >>> import torch
-        >>> from bkbopt.kernels import gram, rbf
-        >>> gram(rbf(1, lengthscale=1.0), torch.tensor([[0.0], [1.0]], dtype=torch.float64))
-        tensor([[1.0000, 0.6065],
-                [0.6065, 1.0000]], dtype=torch.float64)
-    """
-    K = kernel(X, X)
-    K = 0.5 * (K + K.mT)
-    d = kernel.diag(X)
-    if not bool((torch.isfinite(d) & (d >= 0)).all()):
-        raise KernelError("kernel: expected finite prior variances k(x, x) >= 0, got a negative or non-finite one.")
-    # With two formulas for one number, the cheap distance formula leaves 1e-16 on the diagonal.
-    return torch.diagonal_scatter(K, d, dim1=-2, dim2=-1)

@@ -1,0 +1,128 @@
+"""The protocols of kernels, and the Gram matrix.
+
+| symbol  | shape   | units     | meaning                                                            |
+| ------- | ------- | --------- | ------------------------------------------------------------------ |
+| X1, X2  | (n, d)  | encoded   | points                                                             |
+| K       | (n1,n2) | y squared | k(X1, X2)                                                          |
+| theta   | (p,)    | log, raw  | unconstrained hyper-parameters                                     |
+| M       | (n, n)  | -         | derivative of a scalar by K, symmetric                             |
+
+A kernel is immutable: fitting makes a new one with `with_theta`, so a feature map that holds a kernel stays valid.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from bkbopt.errors import KernelError
+
+__all__ = ["ClosedFormKernel", "FittableKernel", "Kernel", "Pullback", "gram"]
+
+#: From the derivative of a scalar by K to that by what K was made from: theta `(p,)`, or points `(n, d)`.
+Pullback = Callable[[Tensor], Tensor]
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """What a surrogate needs of a kernel."""
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """The matrix k(X1, X2) `(n1, n2)`, y squared."""
+        ...
+
+    def diag(self, X: Tensor) -> Tensor:
+        """The prior variances k(x, x) `(n,)`, y squared."""
+        ...
+
+
+@runtime_checkable
+class FittableKernel(Kernel, Protocol):
+    """A kernel whose hyper-parameters can be fitted."""
+
+    @property
+    def theta(self) -> Tensor:
+        """Unconstrained hyper-parameters `(p,)`."""
+        ...
+
+    def with_theta(self, theta: Tensor) -> "FittableKernel":
+        """The same kernel at other hyper-parameters; differentiable in `theta`."""
+        ...
+
+    def log_prior(self) -> Tensor:
+        """Log prior density of the hyper-parameters, a scalar that is differentiable in `theta`."""
+        ...
+
+
+@dataclass(frozen=True)
+class NormalPrior:
+    """Independent normal densities of the hyper-parameters theta, each `(p,)`."""
+
+    loc: Tensor
+    scale: Tensor
+
+    @classmethod
+    def join(cls, priors: Sequence["NormalPrior"]) -> "NormalPrior":
+        """That of several vectors, one after the other."""
+        return cls(torch.cat([prior.loc for prior in priors]), torch.cat([prior.scale for prior in priors]))
+
+    def log_density(self, theta: Tensor) -> Tensor:
+        """The logarithm of the density over the largest density, a scalar, differentiable.
+
+        Without the constant, hyper-parameters that the data say nothing about cost nothing in a comparison of kernels:
+        it is what the integral over them gives back.
+        """
+        return -0.5 * ((theta - self.loc) / self.scale).square().sum()
+
+    def slope(self, theta: Tensor) -> Tensor:
+        """Its derivative by theta `(p,)`."""
+        return (self.loc - theta) / self.scale.square()
+
+
+@runtime_checkable
+class ClosedFormKernel(FittableKernel, Protocol):
+    """A kernel whose derivatives are written out, which is several times faster than autograd.
+
+    k(x, x) has to be constant, as far as columns of numbers are concerned.
+    """
+
+    def with_theta(self, theta: Tensor) -> "ClosedFormKernel":
+        """See `FittableKernel`."""
+        ...
+
+    @property
+    def prior(self) -> NormalPrior:
+        """The prior of theta."""
+        ...
+
+    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+        """K(U, U) `(n, n)` for points `U (n, d)`, and the map from dL/dK, symmetric, to dL/dtheta."""
+        ...
+
+    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        """K(X1, X2) `(n, m)`, and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
+        ...
+
+
+def gram(kernel: Kernel, X: Tensor) -> Tensor:
+    """The symmetric matrix k(X, X) `(n, n)` with the exact prior variances on its diagonal.
+
+    Raises:
+        KernelError: a prior variance is negative or not finite.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import gram, rbf
+        >>> gram(rbf(1, lengthscale=1.0), torch.tensor([[0.0], [1.0]], dtype=torch.float64))
+        tensor([[1.0000, 0.6065],
+                [0.6065, 1.0000]], dtype=torch.float64)
+    """
+    K = kernel(X, X)
+    K = 0.5 * (K + K.mT)
+    d = kernel.diag(X)
+    if not bool((torch.isfinite(d) & (d >= 0)).all()):
+        raise KernelError("kernel: expected finite prior variances k(x, x) >= 0, got a negative or non-finite one.")
+    # With two formulas for one number, the cheap distance formula leaves 1e-16 on the diagonal.
+    return torch.diagonal_scatter(K, d, dim1=-2, dim2=-1)

@@ -1,0 +1,80 @@
+"""Kernels from elsewhere: wrappers of GPyTorch's and of plain callables, and an outputscale for them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from bkbopt._support.foreign_kernels import CallableKernel, GPyTorchKernel
+from bkbopt.errors import ArgumentTypeError
+from bkbopt.kernels.ard import ARDKernel
+from bkbopt.kernels.base import Kernel
+from bkbopt.kernels.structured import ColumnsKernel, RotatedKernel, SumKernel
+
+__all__ = ["CallableKernel", "GPyTorchKernel", "ScaledKernel", "as_kernel"]
+
+
+@dataclass(frozen=True)
+class ScaledKernel:
+    """A kernel without hyper-parameters of its own times a fitted outputscale.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import ScaledKernel, as_kernel
+        >>> linear = as_kernel(lambda A, B: A @ B.T)
+        >>> X = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+        >>> ScaledKernel(linear, torch.tensor(10.0).log())(X, X)
+        tensor([[10., 20.],
+                [20., 40.]], dtype=torch.float64)
+    """
+
+    base: Kernel
+    log_outputscale: Tensor
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.log_outputscale.exp() * self.base(X1, X2)
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.log_outputscale.exp() * self.base.diag(X)
+
+    @property
+    def theta(self) -> Tensor:
+        """Log outputscale, (1,)."""
+        return self.log_outputscale.reshape(1)
+
+    def with_theta(self, theta: Tensor) -> "ScaledKernel":
+        """See `FittableKernel`."""
+        return ScaledKernel(self.base, theta[0])
+
+    def log_prior(self) -> Tensor:
+        """Normal on the logarithm, location 0 and scale 1, up to a constant."""
+        return -0.5 * self.log_outputscale**2
+
+
+#: Kernels that are taken as they are.
+OURS = (ARDKernel, ColumnsKernel, SumKernel, RotatedKernel, GPyTorchKernel, CallableKernel, ScaledKernel)
+
+
+def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel:
+    """A kernel of ours from one of ours, a GPyTorch kernel, or any callable `(X1, X2) -> K`.
+
+    Raises:
+        ArgumentTypeError: `kernel` is none of these.
+
+    Example:
+        >>> from bkbopt.kernels import as_kernel
+        >>> type(as_kernel(lambda A, B: A @ B.T)).__name__
+        'CallableKernel'
+    """
+    if objects is None and isinstance(kernel, OURS):
+        return kernel
+    if objects is None and any(c.__module__.startswith("gpytorch.kernels") for c in type(kernel).__mro__):
+        return GPyTorchKernel.wrap(kernel)
+    if not callable(kernel):
+        raise ArgumentTypeError(
+            f"kernel: expected a kernel of bkbopt or GPyTorch, or a callable (X1, X2) -> K, got {type(kernel).__name__}"
+            "; pass an object that can be called."
+        )
+    return CallableKernel(kernel, objects)

@@ -1,0 +1,301 @@
+"""Kernels with structure: sums over single columns, sums of kernels, rotated columns.
+
+| symbol | shape  | units     | meaning                                                              |
+| ------ | ------ | --------- | -------------------------------------------------------------------- |
+| X      | (n, d) | encoded   | points                                                               |
+| a      | (d,)   | y squared | prior variance of the part of each column                            |
+| l      | (c,)   | encoded   | lengthscales of the c numeric columns                                |
+| D      | (n, m) | -         | sqrt(5) |x_j - x'_j| / l_j of one column j                           |
+| R      | (c, c) | -         | orthogonal; its columns are the directions of the lengthscales       |
+
+A sum over single columns says that a part of the black box is separable: f(x) = g(x) + sum_j h_j(x_j). What was seen of
+h_j along one line then holds on all lines, so that functions with 10^5 basins are learnt from hundreds of points.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback
+
+__all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
+
+SQRT5 = math.sqrt(5.0)
+#: Priors of `ColumnsKernel`, see there.
+LENGTHSCALE_LOC, LENGTHSCALE_SCALE, VARIANCE_SCALE = math.log(0.25), 1.0, 1.5
+#: Rows that are computed at once, so that temporaries stay in the cache.
+BLOCK = 256
+#: exp(a) exp(-b) is a double where neither exponent is larger.
+LARGEST_EXPONENT = 300.0
+
+
+@dataclass(frozen=True)
+class ColumnsKernel:
+    """A sum of one-column kernels: Matern-5/2 on numbers, equality on categories.
+
+    k(x, x') = sum_j a_j matern52(|x_j - x'_j| / l_j) + sum_c a_c [x_c = x'_c].
+
+    Args:
+        log_lengthscale: logarithm of the lengthscales of the numeric columns, (c,).
+        log_variance: logarithm of the variance of each column's part (y squared), numeric columns first, (d,).
+        categorical: indices of the categorical columns.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import ColumnsKernel
+        >>> kernel = ColumnsKernel(torch.zeros(2).double(), torch.zeros(2).double())
+        >>> X = torch.tensor([[0.0, 0.0], [0.0, 9.0]], dtype=torch.float64)
+        >>> kernel(X, X)  # what differs in one column is alike in the other
+        tensor([[2.0000, 1.0000],
+                [1.0000, 2.0000]], dtype=torch.float64)
+    """
+
+    log_lengthscale: Tensor
+    log_variance: Tensor
+    categorical: tuple[int, ...] = ()
+
+    @classmethod
+    def start(cls, dim: int, categorical: Sequence[int] = ()) -> "ColumnsKernel":
+        """Where a fit begins, for points of `dim` columns: from longer lengthscales it misses ripples."""
+        c = dim - len(categorical)
+        lengthscale = torch.full((c,), math.log(0.1), dtype=torch.float64)
+        return cls(lengthscale, torch.full((dim,), -math.log(4.0 * dim), dtype=torch.float64), tuple(categorical))
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return len(self.log_variance)
+
+    @property
+    def numeric(self) -> list[int]:
+        """Indices of the numeric columns."""
+        return [j for j in range(self.dim) if j not in self.categorical]
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
+        c = len(scale)
+        A, B = X1[:, self.numeric] * scale, X2[:, self.numeric] * scale
+        if A.requires_grad or B.requires_grad or variance.requires_grad:
+            D = (A.T[:, :, None] - B.T[:, None, :]).abs()
+            K = (((1.0 + D + D * D / 3.0) * torch.exp(-D)) * variance[:c, None, None]).sum(0)
+        else:
+            K = torch.cat([_column_sum(block, B, variance) for block in A.split(BLOCK)]) if len(A) else A @ B.T
+        for i, j in enumerate(self.categorical):
+            K = K + variance[c + i] * (X1[:, j, None] == X2[None, :, j])
+        return K
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.log_variance.exp().sum().expand(X.shape[0])
+
+    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
+        c = len(scale)
+        K = U.new_zeros(len(U), len(U))
+        parts, slopes = [], []
+        for i, j in enumerate(self.numeric):
+            u = U[:, j] * scale[i]
+            D = (u[:, None] - u).abs_()
+            e = torch.exp(-D).mul_(variance[i])
+            more = (D + 1.0).mul_(e)  # a (1 + D) exp(-D)
+            square = D.square_().div_(3.0)
+            slopes.append(more * square)  # dK / d log l
+            parts.append(square.mul_(e).add_(more))
+            K += parts[-1]
+        for i, j in enumerate(self.categorical):
+            parts.append(variance[c + i] * (U[:, j, None] == U[None, :, j]))
+            K += parts[-1]
+
+        def pullback(M: Tensor) -> Tensor:
+            flat = M.reshape(-1)
+            return torch.stack([flat @ G.reshape(-1) for G in (*slopes, *parts)])
+
+        return K, pullback
+
+    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
+        c, columns = len(scale), self.numeric
+        signed = (X1[:, columns] * scale).T[:, :, None] - (X2[:, columns] * scale).T[:, None, :]  # (c, n, m)
+        D = signed.abs()
+        e = torch.exp(-D).mul_(variance[:c, None, None])
+        K = (torch.addcmul(D, D, D, value=1.0 / 3.0).add_(1.0) * e).sum(0)
+        for i, j in enumerate(self.categorical):
+            K = K + variance[c + i] * (X1[:, j, None] == X2[None, :, j])
+
+        def pullback(M: Tensor) -> Tensor:
+            slope = torch.zeros_like(X1)
+            # d/dD (1 + D + D^2 / 3) exp(-D) = -D (1 + D) exp(-D) / 3
+            slope[:, columns] = (signed * (D + 1.0) * e * M).sum(2).T * (scale / -3.0)
+            return slope
+
+        return K, pullback
+
+    @property
+    def theta(self) -> Tensor:
+        """Log lengthscales and log variances, (c + d,)."""
+        return torch.cat([self.log_lengthscale, self.log_variance])
+
+    def with_theta(self, theta: Tensor) -> "ColumnsKernel":
+        """See `FittableKernel`."""
+        c = len(self.log_lengthscale)
+        return replace(self, log_lengthscale=theta[:c], log_variance=theta[c:])
+
+    @property
+    def prior(self) -> NormalPrior:
+        """Normal densities on the logarithms.
+
+        Lengthscales: location log(1/4), scale 1. Variances, on standardised y: location log(1 / (4 d)), scale 1.5.
+        """
+        c, d = len(self.log_lengthscale), self.dim
+        loc = torch.tensor([LENGTHSCALE_LOC] * c + [-math.log(4.0 * d)] * d, dtype=torch.float64)
+        scale = torch.tensor([LENGTHSCALE_SCALE] * c + [VARIANCE_SCALE] * d, dtype=torch.float64)
+        return NormalPrior(loc.to(self.log_variance.device), scale.to(self.log_variance.device))
+
+    def log_prior(self) -> Tensor:
+        """See `FittableKernel`."""
+        return self.prior.log_density(self.theta)
+
+    def to(self, device: torch.device) -> "ColumnsKernel":
+        """The same kernel with its numbers on `device`."""
+        return replace(self, log_lengthscale=self.log_lengthscale.to(device), log_variance=self.log_variance.to(device))
+
+
+def _column_sum(A: Tensor, B: Tensor, variance: Tensor) -> Tensor:
+    """sum_j variance_j (1 + D + D^2 / 3) exp(-D) `(n, m)`, D = |A_aj - B_bj|, for `A (n, c)` and `B (m, c)`.
+
+    exp(-|a - b|) is the smaller of exp(a) exp(-b) and exp(b) exp(-a): n + m exponentials in place of n m.
+    """
+    K = A.new_zeros(len(A), len(B))
+    E, F = torch.empty_like(K), torch.empty_like(K)
+    direct = max(float(A.abs().amax()), float(B.abs().amax())) > LARGEST_EXPONENT if A.numel() and B.numel() else True
+    eA, eB = (A.exp(), B.exp()) if not direct else (A, B)
+    for j in range(A.shape[1]):
+        D = (A[:, j, None] - B[:, j]).abs_()
+        if direct:
+            torch.neg(D, out=E).exp_()
+        else:
+            torch.outer(eA[:, j], 1.0 / eB[:, j], out=E)
+            torch.minimum(E, torch.outer(1.0 / eA[:, j], eB[:, j], out=F), out=E)
+        torch.mul(D, D, out=F)
+        K.addcmul_(D.add_(F, alpha=1.0 / 3.0).add_(1.0), E, value=float(variance[j]))
+    return K
+
+
+@dataclass(frozen=True)
+class SumKernel:
+    """The sum of kernels; its hyper-parameters are theirs, one kernel after the other.
+
+    Example:
+        >>> from bkbopt.kernels import ColumnsKernel, SumKernel, matern52
+        >>> kernel = SumKernel((matern52(3), ColumnsKernel.start(3)))
+        >>> len(kernel.theta)
+        10
+    """
+
+    parts: tuple[ClosedFormKernel, ...]
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        K = self.parts[0](X1, X2)
+        for part in self.parts[1:]:
+            K = K + part(X1, X2)
+        return K
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return torch.stack([part.diag(X) for part in self.parts]).sum(0)
+
+    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        made = [part.with_pullback(U) for part in self.parts]
+        K = torch.stack([K for K, _ in made]).sum(0)
+        return K, lambda M: torch.cat([pullback(M) for _, pullback in made])
+
+    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        made = [part.with_slope(X1, X2) for part in self.parts]
+        K = torch.stack([K for K, _ in made]).sum(0)
+        return K, lambda M: torch.stack([pullback(M) for _, pullback in made]).sum(0)
+
+    @property
+    def theta(self) -> Tensor:
+        """Those of the parts, (p,)."""
+        return torch.cat([part.theta for part in self.parts])
+
+    def with_theta(self, theta: Tensor) -> "SumKernel":
+        """See `FittableKernel`."""
+        sizes = [len(part.theta) for part in self.parts]
+        pieces = theta.split(sizes)
+        return SumKernel(tuple(part.with_theta(t) for part, t in zip(self.parts, pieces, strict=True)))
+
+    @property
+    def prior(self) -> NormalPrior:
+        """Those of the parts."""
+        return NormalPrior.join([part.prior for part in self.parts])
+
+    def log_prior(self) -> Tensor:
+        """See `FittableKernel`."""
+        return self.prior.log_density(self.theta)
+
+
+@dataclass(frozen=True)
+class RotatedKernel:
+    """A kernel of rotated points, k(x, x') = base(x R, x' R).
+
+    Args:
+        base: the kernel.
+        R: orthogonal (d, d); categorical columns must stay as they are.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import RotatedKernel, rbf
+        >>> R = torch.tensor([[1.0, 1.0], [1.0, -1.0]], dtype=torch.float64) * 0.5**0.5
+        >>> kernel = RotatedKernel(rbf(2, lengthscale=[10.0, 0.1]), R)  # changes across the diagonal only
+        >>> X = torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
+        >>> kernel(X[:1], X)
+        tensor([[1.0000e+00, 9.9005e-01, 1.3853e-11]], dtype=torch.float64)
+    """
+
+    base: ClosedFormKernel
+    R: Tensor
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.base(X1 @ self.R, X2 @ self.R)
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.base.diag(X)
+
+    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        return self.base.with_pullback(U @ self.R)
+
+    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        K, pullback = self.base.with_slope(X1 @ self.R, X2 @ self.R)
+        return K, lambda M: pullback(M) @ self.R.T
+
+    @property
+    def theta(self) -> Tensor:
+        """Those of the base, (p,)."""
+        return self.base.theta
+
+    def with_theta(self, theta: Tensor) -> "RotatedKernel":
+        """See `FittableKernel`."""
+        return replace(self, base=self.base.with_theta(theta))
+
+    @property
+    def prior(self) -> NormalPrior:
+        """That of the base."""
+        return self.base.prior
+
+    def log_prior(self) -> Tensor:
+        """See `FittableKernel`."""
+        return self.base.log_prior()

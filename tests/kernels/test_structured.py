@@ -1,0 +1,148 @@
+"""Sums over columns, sums of kernels, rotations; and the derivatives that all closed forms write out."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from sklearn.gaussian_process.kernels import Matern
+from torch import Tensor
+
+from bkbopt.kernels import (
+    ClosedFormKernel,
+    ColumnsKernel,
+    FittableKernel,
+    RotatedKernel,
+    SumKernel,
+    as_kernel,
+    matern52,
+    rbf,
+)
+from bkbopt.kernels.ard import FORMS
+from bkbopt.kernels.structured import BLOCK
+
+DIM, CATEGORY = 4, 2
+
+
+def rotation(columns: tuple[int, ...] = (0, 1, 3)) -> Tensor:
+    generator = torch.Generator().manual_seed(3)
+    R, index = torch.eye(DIM, dtype=torch.float64), torch.tensor(columns)
+    A = torch.randn(len(columns), len(columns), generator=generator, dtype=torch.float64)
+    R[index[:, None], index] = torch.linalg.qr(A)[0]
+    return R
+
+
+def moved(kernel: FittableKernel) -> FittableKernel:
+    """The kernel away from where it starts, differently in each hyper-parameter."""
+    return kernel.with_theta(kernel.theta + torch.linspace(-0.4, 0.5, len(kernel.theta), dtype=torch.float64))
+
+
+ARD, COLUMNS = matern52(DIM, categorical=[CATEGORY]), ColumnsKernel.start(DIM, [CATEGORY])
+CLOSED = {
+    **{form: replace(ARD, form=form) for form in FORMS},
+    "columns": COLUMNS,
+    "numbers only": ColumnsKernel.start(DIM),
+    "sum": SumKernel((ARD, COLUMNS)),
+    "rotated": RotatedKernel(ARD, rotation()),
+    "rotated sum": SumKernel((RotatedKernel(ARD, rotation()), COLUMNS)),
+}
+
+
+def points(n: int, seed: int = 0) -> Tensor:
+    X = torch.rand(n, DIM, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    X[:, CATEGORY] = (3.0 * X[:, CATEGORY]).floor()
+    return X
+
+
+@pytest.fixture(params=CLOSED)
+def kernel(request: pytest.FixtureRequest) -> ClosedFormKernel:
+    kernel = moved(CLOSED[request.param])
+    assert isinstance(kernel, ClosedFormKernel)
+    return kernel
+
+
+def test_derivative_by_hyper_parameters_is_that_of_automatic_differentiation(kernel: ClosedFormKernel) -> None:
+    U = points(15)
+    M = torch.randn(15, 15, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    M = M + M.T
+    theta = kernel.theta.clone().requires_grad_()
+    K = kernel.with_theta(theta)(U, U)
+    (expected,) = torch.autograd.grad((M * K).sum(), theta)
+    value, pullback = kernel.with_pullback(U)
+    torch.testing.assert_close(value, K.detach(), rtol=1e-12, atol=1e-14)
+    # Sums of 225 terms of size one.
+    torch.testing.assert_close(pullback(M), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_derivative_by_points_is_that_of_automatic_differentiation(kernel: ClosedFormKernel) -> None:
+    X, U = points(5, seed=2).requires_grad_(), points(15)
+    M = torch.randn(5, 15, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    K = kernel(X, U)
+    (expected,) = torch.autograd.grad((M * K).sum(), X)
+    value, pullback = kernel.with_slope(X.detach(), U)
+    torch.testing.assert_close(value, K.detach(), rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(pullback(M), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_prior_variances_are_the_diagonal(kernel: ClosedFormKernel) -> None:
+    X = points(9)
+    torch.testing.assert_close(kernel(X, X).diagonal(), kernel.diag(X), rtol=1e-12, atol=0.0)
+
+
+def test_slope_of_the_prior_is_that_of_its_density(kernel: ClosedFormKernel) -> None:
+    theta = kernel.theta.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(kernel.prior.log_density(theta), theta)
+    torch.testing.assert_close(kernel.prior.slope(kernel.theta), expected, rtol=1e-12, atol=1e-15)
+    assert float(kernel.log_prior()) == pytest.approx(float(kernel.prior.log_density(kernel.theta)), rel=1e-12)
+
+
+def test_kernel_is_taken_as_it_is(kernel: ClosedFormKernel) -> None:
+    assert as_kernel(kernel) is kernel
+
+
+@pytest.mark.parametrize("n", [0, 1, BLOCK, BLOCK + 1])
+def test_columns_are_the_sum_of_scikit_learns_kernels_of_one_column(n: int) -> None:
+    lengthscales, variances = (0.1, 0.7, 2.0, 0.3), (0.5, 1.5, 0.1, 1.0)
+    kernel = ColumnsKernel(
+        torch.tensor(lengthscales, dtype=torch.float64).log(), torch.tensor(variances, dtype=torch.float64).log()
+    )
+    X = torch.rand(n, DIM, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    U = torch.rand(7, DIM, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    expected = torch.zeros(n, 7, dtype=torch.float64)
+    for j, (lengthscale, variance) in enumerate(zip(lengthscales, variances, strict=True)):
+        if n:
+            one = Matern(lengthscale, nu=2.5)(X[:, [j]].numpy(), U[:, [j]].numpy())
+            expected += variance * torch.as_tensor(one)
+    torch.testing.assert_close(kernel(X, U), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("far", [10.0, 1e6])
+def test_columns_reach_beyond_where_exponentials_are_doubles(far: float) -> None:
+    kernel = ColumnsKernel(torch.tensor([-4.0]).double(), torch.zeros(1).double())
+    X = torch.tensor([[0.0], [far]], dtype=torch.float64)
+    U = torch.tensor([[0.0], [far], [far + 0.01]], dtype=torch.float64)
+    K = kernel(X, U)
+    assert float(K[0, 0]) == float(K[1, 1]) == 1.0
+    assert float(K[0, 1]) == 0.0
+    # Up to the rounding of `far`, 1e-10.
+    expected = float(Matern(math.exp(-4.0), nu=2.5)([[0.0]], [[0.01]])[0, 0])
+    assert float(K[1, 2]) == pytest.approx(expected, rel=1e-7)
+
+
+def test_category_of_a_sum_over_columns_counts_where_it_is_equal() -> None:
+    kernel = ColumnsKernel(torch.zeros(1).double(), torch.tensor([1.0, 3.0]).double().log(), categorical=(0,))
+    X = torch.tensor([[0.0, 0.5], [1.0, 0.5]], dtype=torch.float64)
+    torch.testing.assert_close(kernel(X, X), torch.tensor([[4.0, 1.0], [1.0, 4.0]], dtype=torch.float64))
+
+
+def test_rotation_does_not_change_an_isotropic_kernel() -> None:
+    X, R = torch.rand(6, DIM, dtype=torch.float64), rotation((0, 1, 2, 3))
+    kernel = rbf(DIM, lengthscale=0.7)
+    torch.testing.assert_close(RotatedKernel(kernel, R)(X, X), kernel(X, X), rtol=1e-12, atol=1e-14)
+
+
+def test_hyper_parameters_of_a_sum_are_those_of_its_parts() -> None:
+    kernel = SumKernel((ARD, COLUMNS))
+    theta = torch.arange(float(len(kernel.theta)), dtype=torch.float64)
+    first, second = kernel.with_theta(theta).parts
+    assert torch.equal(torch.cat([first.theta, second.theta]), theta)

@@ -1,0 +1,63 @@
+"""Which points a fit of bounded cost looks at."""
+
+import numpy as np
+import pytest
+import torch
+
+from bkbopt.kernels import matern52
+from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates.fit import FitSettings, fit_hyperparameters
+from bkbopt.surrogates.fit_data import FitData
+
+
+def crowded(n: int = 600, far: int = 40, seed: int = 0) -> Observations:
+    """Points as a search leaves them: some anywhere, most of them near one place."""
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.random((far, 3)), 0.5 + 0.01 * rng.standard_normal((n - far, 3))])
+    y = np.sin(7.0 * X).sum(1) + 0.1 * rng.standard_normal(n)
+    observations = Observations(3, torch.device("cpu"))
+    observations.add(torch.as_tensor(X), torch.as_tensor(y))
+    return observations
+
+
+def test_few_points_are_taken_whole() -> None:
+    data = FitData.of(crowded(50))
+    assert data.subset(50, np.random.default_rng(0)) is data
+
+
+def test_subset_has_the_number_asked_for_and_every_point_once() -> None:
+    data = FitData.of(crowded())
+    for most in (1, 2, 99, 599):
+        subset = data.subset(most, np.random.default_rng(0))
+        assert len(torch.unique(subset.U, dim=0)) == len(subset.U) == most
+
+
+def test_points_that_lie_far_apart_are_all_taken() -> None:
+    observations = crowded()
+    subset = FitData.of(observations).subset(100, np.random.default_rng(1))
+    alone = observations.X[((observations.X - 0.5).abs() > 0.1).any(1)]
+    assert len(alone) > 30
+    for x in alone:
+        assert bool((x == subset.U).all(1).any())
+
+
+def test_spread_of_repeats_is_shared_out_by_their_number() -> None:
+    observations = Observations(1, torch.device("cpu"))
+    X = torch.linspace(0.0, 1.0, 10, dtype=torch.float64)[:, None].repeat(3, 1)
+    y = torch.randn(30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    observations.add(X, y)
+    whole = FitData.of(observations)
+    half = whole.subset(5, np.random.default_rng(0))
+    assert float(half.repeats.sum()) == 10.0
+    assert half.within == pytest.approx(0.5 * whole.within, rel=1e-12)
+
+
+def test_lengthscales_of_a_subset_are_near_those_of_all_points() -> None:
+    observations = crowded()
+    fits = [
+        fit_hyperparameters(observations, matern52(3), 1e-2, with_mean=True, settings=FitSettings(max_points=most))
+        for most in (120, 600)
+    ]
+    few, whole = (fit[0].lengthscale for fit in fits)  # type: ignore[attr-defined]
+    # 0.2 on the logarithm is what 40 points leave open.
+    torch.testing.assert_close(few.log(), whole.log(), rtol=0.0, atol=0.2)

@@ -1,0 +1,115 @@
+"""The kernel's structure is what the values speak for."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import ARDKernel, ColumnsKernel, RotatedKernel, SumKernel, matern52
+from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates.structure import FEWEST, fit_structure
+
+Function = Callable[[Tensor], Tensor]
+
+
+def observed(f: Function, n: int, dim: int, noise_sd: float, seed: int = 0, levels: int = 0) -> Observations:
+    """Standardised values of `f` at random points; the last column has `levels` categories, if any."""
+    generator = torch.Generator().manual_seed(seed)
+    X = torch.rand(n, dim, generator=generator, dtype=torch.float64)
+    if levels:
+        X[:, -1] = (levels * X[:, -1]).floor()
+    y = f(X)
+    y = (y - y.mean()) / y.std() + noise_sd * torch.randn(n, generator=generator, dtype=torch.float64)
+    observations = Observations(dim, X.device)
+    observations.add(X, y)
+    return observations
+
+
+def chosen(observations: Observations, categorical: tuple[int, ...] = ()) -> object:
+    kernel, _ = fit_structure(
+        observations,
+        matern52(observations.dim, categorical=categorical),
+        1e-2,
+        fit_noise=True,
+        rng=np.random.default_rng(0),
+    )
+    return kernel
+
+
+def separable(X: Tensor) -> Tensor:
+    return ((X - 0.4).square() * 20.0 + torch.cos(20.0 * X)).sum(1)
+
+
+def rotation(dim: int, seed: int = 1) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.linalg.qr(torch.randn(dim, dim, generator=generator, dtype=torch.float64))[0]
+
+
+def bowl(X: Tensor) -> Tensor:
+    weights = 1e3 ** torch.linspace(0.0, 1.0, X.shape[1], dtype=torch.float64)
+    return ((X - 0.45) @ rotation(X.shape[1])).square() @ weights
+
+
+def test_sum_of_functions_of_one_column_gets_a_kernel_for_each_column() -> None:
+    kernel = chosen(observed(separable, 200, 4, 0.1))
+    assert isinstance(kernel, SumKernel)
+    assert isinstance(kernel.parts[1], ColumnsKernel)
+
+
+def test_what_was_learnt_of_a_sum_holds_where_nothing_was_seen() -> None:
+    import bkbopt as bo
+
+    data, fresh = observed(separable, 200, 4, 0.1), observed(separable, 500, 4, 0.0, seed=1)
+    errors = []
+    for kernel in (chosen(data), matern52(4)):
+        model = bo.ExactGP(kernel, noise=0.01)
+        model.observe(data.X, data.s)
+        errors.append(float((model.posterior(fresh.X).mean - fresh.s).square().mean()))
+    assert errors[0] < 0.1 * errors[1]
+
+
+def test_rotated_bowl_is_seen_along_its_own_axes() -> None:
+    kernel = chosen(observed(bowl, 200, 4, 0.02))
+    assert isinstance(kernel, RotatedKernel)
+    # The steepest axis; 0.99 is an angle of 8 degrees.
+    steepest, expected = kernel.R[:, 0], rotation(4)[:, -1]
+    assert abs(float(steepest @ expected)) > 0.99
+    torch.testing.assert_close(kernel.R.T @ kernel.R, torch.eye(4, dtype=torch.float64), rtol=0.0, atol=1e-12)
+
+
+def test_categories_are_not_rotated() -> None:
+    kernel = chosen(observed(lambda X: bowl(X[:, :3]) + 50.0 * X[:, 3], 200, 4, 0.02, levels=3), categorical=(3,))
+    assert isinstance(kernel, RotatedKernel)
+    expected = torch.zeros(4, dtype=torch.float64)
+    expected[3] = 1.0
+    assert torch.equal(kernel.R[3], expected)
+    assert torch.equal(kernel.R[:, 3], expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_draw_from_the_plain_kernel_keeps_it(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    X = torch.rand(120, 5, generator=generator, dtype=torch.float64)
+    K = matern52(5, lengthscale=[0.4, 0.6, 0.8, 1.0, 1.5])(X, X) + 1e-2 * torch.eye(120, dtype=torch.float64)
+    y = torch.linalg.cholesky(K) @ torch.randn(120, generator=generator, dtype=torch.float64)
+    observations = Observations(5, X.device)
+    observations.add(X, y)
+    assert isinstance(chosen(observations), ARDKernel)
+
+
+def test_few_points_have_no_structure() -> None:
+    assert isinstance(chosen(observed(bowl, FEWEST - 1, 4, 0.0)), ARDKernel)
+
+
+def test_line_has_no_structure() -> None:
+    assert isinstance(chosen(observed(separable, 100, 1, 0.1)), ARDKernel)
+
+
+def test_same_data_give_the_same_kernel() -> None:
+    data = observed(separable, 450, 3, 0.1)
+    first, second = chosen(data), chosen(data)
+    assert isinstance(first, SumKernel)
+    assert isinstance(second, SumKernel)
+    assert torch.equal(first.theta, second.theta)
