@@ -35,14 +35,12 @@ class SearchSettings:
         n_local: candidates around each of the good points.
         n_starts: candidates refined by gradients and moves.
         max_iterations: of L-BFGS-B, for all starts jointly.
-        n_thompson: candidates of a joint posterior sample.
     """
 
     n_raw: int = 1024
     n_local: int = 48
     n_starts: int = 6
     max_iterations: int = 40
-    n_thompson: int = 1000
 
 
 class BoxMaximizer:
@@ -70,7 +68,6 @@ class BoxMaximizer:
         good: Tensor,
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
-        sample: Score | None = None,
     ) -> Tensor:
         """Candidates `(n, d)` in the order of their scores, those refined by search first.
 
@@ -79,14 +76,9 @@ class BoxMaximizer:
             good: (k, d) the best points known so far, best first; they are among the starts.
             rng: of the candidates.
             usable: whether a start may be used (feasible); refinement starts from usable points only.
-            sample: scores of candidates by one joint posterior sample, in place of a search (Thompson sampling).
         """
         with small_scipy_work(), torch.no_grad():
-            X = self._candidates(good, rng)
-            if sample is None:
-                return self._searched(score, X, usable)
-            X = torch.unique(X[-self.settings.n_thompson :], dim=0)
-            return X[torch.argsort(sample(X), descending=True, stable=True)]
+            return self._searched(score, self._candidates(good, rng), usable)
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
         """At most `n` copies of `x (d,)`, each with one column drawn anew, on a continuum `FAR` or further."""
