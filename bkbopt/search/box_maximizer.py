@@ -78,7 +78,7 @@ class BoxMaximizer:
             usable: whether a start may be used (feasible); refinement starts from usable points only.
         """
         with small_scipy_work(), torch.no_grad():
-            return self._searched(score, self._candidates(good, rng), usable)
+            return self._searched(score, self.candidates(good, rng), usable)
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
         """At most `n` copies of `x (d,)`, each with one column drawn anew, on a continuum `FAR` or further."""
@@ -96,7 +96,8 @@ class BoxMaximizer:
         refined = self._refine(starts, score) if len(starts) else starts
         return torch.cat([refined[torch.argsort(score(refined), descending=True, stable=True)], X])
 
-    def _candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+    def candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+        """Points `(n, d)` all over the space, the good ones `(k, d)`, and points around these."""
         d = self.space.dim
         if self._base is None:
             self._base = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(
@@ -141,6 +142,10 @@ class BoxMaximizer:
                 break
             X = moved
         return X
+
+    def climbed(self, X: Tensor, score: Score) -> Tensor:
+        """The points `X (n, d)` after a gradient ascent, in the relaxed columns; `score` may differ from row to row."""
+        return self._ascend(X, score) if self._relaxed else X
 
     def _ascend(self, X: Tensor, score: Score) -> Tensor:
         """All starts in one L-BFGS-B run over the relaxed columns; a row is kept only where it became better."""

@@ -14,8 +14,8 @@ cos(omega (c - c')) over frequencies that are zero with the probability rho = ex
 
 What a sample path is between close points is a matter of the few highest frequencies. `WideFourier` has more of them,
 of less weight each: half of its frequencies are Cauchy distributed and each has the weight density / density of the
-mixture, at most 2. With 1,024 plain frequencies the paths of a Matern-5/2 posterior in two dimensions (300 points, noise
-variance 1e-6) have a fifth of its variance; with these 1.03 +- 0.16 of it.
+mixture, at most 2. With 1,024 plain frequencies the paths of a Matern-5/2 posterior in two dimensions (300 points,
+noise variance 1e-6) have a fifth of its variance; with these 1.03 +- 0.16 of it.
 """
 
 import math
