@@ -30,7 +30,6 @@ __all__ = [
     "Srinivas",
     "Theorem2",
     "as_confidence",
-    "is_a_theorem_s",
     "theorem1_qbar",
 ]
 
@@ -265,12 +264,6 @@ class Batch:
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
         return self.inner(progress) * math.sqrt(min(1.0 + progress.batch_leverage, self.leverage_budget))
-
-
-def is_a_theorem_s(confidence: Confidence) -> bool:
-    """Whether the width is one that a theorem gives a guarantee for."""
-    inner = confidence.inner if isinstance(confidence, Batch) else confidence
-    return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
 
 
 def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> float:

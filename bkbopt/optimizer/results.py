@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import as_values
-from bkbopt.confidence import is_a_theorem_s
+from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
 from bkbopt.optimizer.trials import COMPLETE, FAIL, Trial, TrialLog
 from bkbopt.posterior.observations import row_keys
@@ -177,7 +177,7 @@ def certificate(
     x, lower = fantasy.lower_bound()
     upper = max(designer.upper_bound(fantasy), lower)
     naive, beta = objective.scaler.width(upper - lower), fantasy.betas[0]
-    if is_a_theorem_s(designer.options.confidence) and not designer.options.models.fit:
+    if _is_a_theorem_s(designer.options.confidence) and not designer.options.models.fit:
         history, pool = designer.history, designer.problem.pool
         first = int((x == history.X).all(1).nonzero()[0, 0])
         rows = [] if pool is None else pool.rows_at(x)
@@ -186,6 +186,12 @@ def certificate(
     x, point, index = _recommended(designer, fantasy, belongs)
     bound = objective.scaler.width(gap_quantile(gaps(designer, objective, fantasy, x), confidence))
     return RegretCertificate(bound, params_of(point, index), index, confidence, naive, beta)
+
+
+def _is_a_theorem_s(confidence: Confidence) -> bool:
+    """Whether the width is one that a theorem gives a guarantee for."""
+    inner = confidence.inner if isinstance(confidence, Batch) else confidence
+    return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
 
 
 @torch.no_grad()

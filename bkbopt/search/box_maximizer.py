@@ -134,7 +134,7 @@ class BoxMaximizer:
         discrete = any(c.n_values is not None for c in self.space.columns)
         for _ in range(3 if discrete else 1):
             if self._relaxed:
-                X = self._ascend(X, score)
+                X = self._ascend(X, score, self.settings.max_iterations)
             if not discrete:
                 break
             moved = self._move(X, score)
@@ -143,11 +143,11 @@ class BoxMaximizer:
             X = moved
         return X
 
-    def climbed(self, X: Tensor, score: Score) -> Tensor:
+    def climbed(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
         """The points `X (n, d)` after a gradient ascent, in the relaxed columns; `score` may differ from row to row."""
-        return self._ascend(X, score) if self._relaxed else X
+        return self._ascend(X, score, max_iterations) if self._relaxed else X
 
-    def _ascend(self, X: Tensor, score: Score) -> Tensor:
+    def _ascend(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
         """All starts in one L-BFGS-B run over the relaxed columns; a row is kept only where it became better."""
         from scipy.optimize import minimize
 
@@ -164,7 +164,7 @@ class BoxMaximizer:
             return float(total.detach()), gradient.numpy().ravel()
 
         x0 = X[:, columns].numpy().ravel()
-        options = {"maxiter": self.settings.max_iterations, "maxcor": 20}
+        options = {"maxiter": max_iterations, "maxcor": 20}
         result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(x0), options=options)
         Y = X.clone()
         Y[:, columns] = torch.as_tensor(result.x.reshape(shape))

@@ -37,6 +37,8 @@ __all__ = ["gap_quantile", "gaps"]
 N_DRAWS, N_FREQUENCIES = 200, 512
 #: Candidates, and the width of the bound that they are chosen by, in standard deviations.
 N_CANDIDATES, WIDTH = 1000, 2.5
+#: Of the ascent of all draws together; on Hartmann-6 40 gave bounds 0 to 5 % higher, and 6 lower ones by a fifth.
+ITERATIONS = 20
 #: Keeps the random numbers apart from others of the same seed.
 STREAM = 4_001
 
@@ -119,4 +121,4 @@ def _climbed(candidates: BoxCandidates, drawn: Sequence[Paths], each: int, X: Te
         return torch.cat(parts)[torch.argsort(order)]
 
     with small_scipy_work():
-        return score(candidates.maximizer.climbed(candidates.embedding.project(X), score))
+        return score(candidates.maximizer.climbed(candidates.embedding.project(X), score, ITERATIONS))
