@@ -15,7 +15,7 @@ from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
 from bkbopt.optimizer.trials import COMPLETE, FAIL, Trial, TrialLog
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.certificate import gap_quantile, gaps
+from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Point
 from bkbopt.search.models import Fantasy
@@ -184,7 +184,8 @@ def certificate(
         index = int(rows[0]) if len(rows) else None
         return RegretCertificate(naive, params_of(history.finished[first].point, index), index, None, naive, beta)
     x, point, index = _recommended(designer, fantasy, belongs)
-    bound = objective.scaler.width(gap_quantile(gaps(designer, objective, fantasy, x), confidence))
+    gap = gap_quantile(gaps(designer, objective, fantasy, x), confidence)
+    bound = objective.scaler.width(max(gap, band_gap(designer, fantasy, x, confidence)))
     return RegretCertificate(bound, params_of(point, index), index, confidence, naive, beta)
 
 
