@@ -2,7 +2,7 @@
 
 The full comparisons `quality`, `optuna-quality` and `pareto` take hours, most of them in the other optimisers, and
 `papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped and continued.
-`optuna-speed` and `botorch-speed` take half an hour each.
+`optuna-speed` and `botorch-speed` take half an hour each, `calibration` two hours.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from benchmarks import (
     botorch_speed,
     box_speed,
+    calibration,
     dtc_variance,
     import_time,
     kernel_overhead,
@@ -33,6 +34,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "kernel": lambda quick: kernel_overhead.main(["--repeats", "50"] if quick else []),
     "pool": lambda quick: pool_speed.main(["--quick"] if quick else []),
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
+    "calibration": lambda quick: calibration.main(["--quick"] if quick else []),
     "learners": lambda quick: learners_speed.main(["--quick"] if quick else []),
     "variance": lambda quick: dtc_variance.main(["--quick"] if quick else []),
     "bandits": lambda quick: linear_bandits.main(["--quick"] if quick else []),

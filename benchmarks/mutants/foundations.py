@@ -407,8 +407,22 @@ POSTERIOR = (
     Fault(
         "Matern's frequencies have light tails",
         "posterior/features/fourier.py",
-        "omega *= np.sqrt(nu2 / rng.chisquare(nu2, size=(n_frequencies, 1)))",
-        "omega *= np.sqrt(rng.chisquare(nu2, size=(n_frequencies, 1)) / nu2)",
+        "numeric *= np.sqrt(nu2 / rng.chisquare(nu2, size=(n_frequencies, 1)))",
+        "numeric *= np.sqrt(rng.chisquare(nu2, size=(n_frequencies, 1)) / nu2)",
         ("posterior/features/test_fourier.py",),
+    ),
+    Fault(
+        "frequencies of a path have no weights",
+        "posterior/features/fourier.py",
+        "ratio = np.exp(spectral - np.logaddexp(spectral, cauchy) + math.log(2.0))",
+        "ratio = np.ones(n_frequencies)",
+        ("posterior/test_paths.py",),
+    ),
+    Fault(
+        "a path of an exact GP takes the data for exact",
+        "posterior/paths.py",
+        "        g = g + variance.sqrt()[:, None] * normal(len(S))",
+        "        pass",
+        ("posterior/test_paths.py",),
     ),
 )

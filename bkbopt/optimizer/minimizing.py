@@ -13,7 +13,7 @@ from bkbopt.optimizer.trials import RUNNING, Trial
 
 __all__ = ["maximize", "minimize"]
 
-#: Trials between two regret certificates, which cost about as much as an ask.
+#: Trials between two regret certificates, each of which costs as much as some asks.
 CERTIFY_EVERY = 10
 
 
@@ -46,7 +46,8 @@ def minimize(
         catch: exceptions of `f` that fail a trial; others end the run. What ends a run, an interrupt too, fails the
             trials that are running.
         show_progress_bar: a bar on standard error.
-        stop_at_regret: end once the regret certificate falls below this, in units of y.
+        stop_at_regret: end once the regret certificate, with a confidence of 0.95, falls below this, in units of y. It
+            is looked at every ten trials.
         options: passed to `Optimizer`.
 
     Returns:

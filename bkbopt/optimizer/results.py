@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import as_values
+from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
 from bkbopt.optimizer.trials import COMPLETE, FAIL, Trial, TrialLog
 from bkbopt.posterior.observations import row_keys
+from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Point
 from bkbopt.search.models import Fantasy
@@ -116,6 +118,15 @@ def _read(designer: Designer) -> tuple[Fantasy, Quantity]:
 def recommendation(designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool]) -> Recommendation:
     """See `Optimizer.recommend`; `belongs`: whether a point is one of the space as it is now."""
     fantasy, objective = _read(designer)
+    x, point, index = _recommended(designer, fantasy, belongs)
+    mean, std = objective.predict(x[None])
+    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
+
+
+def _recommended(
+    designer: Designer, fantasy: Fantasy, belongs: Callable[[Point], bool]
+) -> tuple[Tensor, Point, int | None]:
+    """The recommended point: encoded `(d,)`, its parameters, and its row in the pool."""
     history = designer.history
     means = fantasy.means[:, 0]
     feasible = fantasy.feasible
@@ -139,15 +150,14 @@ def recommendation(designer: Designer, params_of: ParamsOf, belongs: Callable[[P
     here = (i for i in order if (feasible[i] or not some_feasible) and is_here(fantasy.known[i]))
     x = fantasy.known[next(here, order[0])]
     rows = [] if pool is None else pool.rows_at(x)
-    index = int(rows[0]) if len(rows) else None
-    mean, std = objective.predict(x[None])
-    return Recommendation(params_of(point_at(x), index), index, float(mean[0]), float(std[0]))
+    return x, point_at(x), int(rows[0]) if len(rows) else None
 
 
 @torch.no_grad()
-def prediction(designer: Designer, X: Tensor) -> tuple[Array, Array]:
+def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[Array, Array]:
     """See `Optimizer.predict_encoded`."""
-    parts = [objective.predict(X) for objective in designer.trained().objectives]
+    objectives = designer.trained().objectives
+    parts = [objective.averaged(X) if averaged else objective.predict(X) for objective in objectives]
     mean, std = (np.stack([part[j].numpy() for part in parts], 1) for j in (0, 1))
     return (mean[:, 0], std[:, 0]) if len(parts) == 1 else (mean, std)
 
@@ -160,17 +170,30 @@ def width(designer: Designer) -> float:
 
 
 @torch.no_grad()
-def certificate(designer: Designer, params_of: ParamsOf) -> RegretCertificate:
+def certificate(
+    designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool], confidence: float
+) -> RegretCertificate:
     """See `Optimizer.regret_certificate`."""
     fantasy, objective = _read(designer)
     x, lower = fantasy.lower_bound()
     upper = max(designer.upper_bound(fantasy), lower)
-    history, pool = designer.history, designer.problem.pool
-    first = int((x == history.X).all(1).nonzero()[0, 0])
-    rows = [] if pool is None else pool.rows_at(x)
-    index = int(rows[0]) if len(rows) else None
-    params = params_of(history.finished[first].point, index)
-    return RegretCertificate(objective.scaler.width(upper - lower), params, index, fantasy.betas[0])
+    naive, beta = objective.scaler.width(upper - lower), fantasy.betas[0]
+    if _is_a_theorem_s(designer.options.confidence) and not designer.options.models.fit:
+        history, pool = designer.history, designer.problem.pool
+        first = int((x == history.X).all(1).nonzero()[0, 0])
+        rows = [] if pool is None else pool.rows_at(x)
+        index = int(rows[0]) if len(rows) else None
+        return RegretCertificate(naive, params_of(history.finished[first].point, index), index, None, naive, beta)
+    x, point, index = _recommended(designer, fantasy, belongs)
+    gap = gap_quantile(gaps(designer, objective, fantasy, x), confidence)
+    bound = objective.scaler.width(max(gap, band_gap(designer, fantasy, x, confidence)))
+    return RegretCertificate(bound, params_of(point, index), index, confidence, naive, beta)
+
+
+def _is_a_theorem_s(confidence: Confidence) -> bool:
+    """Whether the width is one that a theorem gives a guarantee for."""
+    inner = confidence.inner if isinstance(confidence, Batch) else confidence
+    return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
 
 
 @torch.no_grad()

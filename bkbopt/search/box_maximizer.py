@@ -35,7 +35,6 @@ class SearchSettings:
         n_local: candidates around each of the good points.
         n_starts: candidates refined by gradients and moves.
         max_iterations: of L-BFGS-B, for all starts jointly.
-        n_thompson: candidates of a joint posterior sample.
         n_scan: values that are tried along each relaxed column, from the best refined point.
         n_scans: most such looks at all columns.
     """
@@ -44,7 +43,6 @@ class SearchSettings:
     n_local: int = 48
     n_starts: int = 6
     max_iterations: int = 40
-    n_thompson: int = 1000
     n_scan: int = 48
     n_scans: int = 3
 
@@ -74,7 +72,6 @@ class BoxMaximizer:
         good: Tensor,
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
-        sample: Score | None = None,
     ) -> Tensor:
         """Candidates `(n, d)` in the order of their scores, those refined by search first.
 
@@ -83,14 +80,9 @@ class BoxMaximizer:
             good: (k, d) the best points known so far, best first; they are among the starts.
             rng: of the candidates.
             usable: whether a start may be used (feasible); refinement starts from usable points only.
-            sample: scores of candidates by one joint posterior sample, in place of a search (Thompson sampling).
         """
         with small_scipy_work(), torch.no_grad():
-            X = self._candidates(good, rng)
-            if sample is None:
-                return self._searched(score, X, usable)
-            X = torch.unique(X[-self.settings.n_thompson :], dim=0)
-            return X[torch.argsort(sample(X), descending=True, stable=True)]
+            return self._searched(score, self.candidates(good, rng), usable)
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
         """At most `n` copies of `x (d,)`, each with one column drawn anew, on a continuum `FAR` or further."""
@@ -134,7 +126,8 @@ class BoxMaximizer:
         found = int(score(both).argmax())
         return both[found : found + 1] if found else both[:0]
 
-    def _candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+    def candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+        """Points `(n, d)` all over the space, the good ones `(k, d)`, and points around these."""
         d = self.space.dim
         if self._base is None:
             self._base = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(
@@ -171,7 +164,7 @@ class BoxMaximizer:
         discrete = any(c.n_values is not None for c in self.space.columns)
         for _ in range(3 if discrete else 1):
             if self._relaxed:
-                X = self._ascend(X, score)
+                X = self._ascend(X, score, self.settings.max_iterations)
             if not discrete:
                 break
             moved = self._move(X, score)
@@ -180,7 +173,11 @@ class BoxMaximizer:
             X = moved
         return X
 
-    def _ascend(self, X: Tensor, score: Score) -> Tensor:
+    def climbed(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
+        """The points `X (n, d)` after a gradient ascent, in the relaxed columns; `score` may differ from row to row."""
+        return self._ascend(X, score, max_iterations) if self._relaxed else X
+
+    def _ascend(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
         """All starts in one L-BFGS-B run over the relaxed columns; a row is kept only where it became better."""
         from scipy.optimize import minimize
 
@@ -197,7 +194,7 @@ class BoxMaximizer:
             return float(total.detach()), gradient.numpy().ravel()
 
         x0 = X[:, columns].numpy().ravel()
-        options = {"maxiter": self.settings.max_iterations, "maxcor": 20}
+        options = {"maxiter": max_iterations, "maxcor": 20}
         result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(x0), options=options)
         Y = X.clone()
         Y[:, columns] = torch.as_tensor(result.x.reshape(shape))

@@ -8,7 +8,6 @@
 Points that may not be chosen come as rows of X. A set answers None where it has nothing else to offer.
 """
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,8 +133,7 @@ class _Listed(ABC):
         """See `CandidateSet`."""
         closed = self.closed(taken)
         while not bool(closed.all()):
-            # Each time the same random numbers: how many rows turn out infeasible depends on what was asked before.
-            row = criterion.best_row(self.search, closed, copy.deepcopy(rng))
+            row = criterion.best_row(self.search, closed)
             if self._usable(row):
                 return self.choice(row)
             closed[row] = True
@@ -267,13 +265,8 @@ class BoxCandidates:
 
     def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""
-        sample = criterion.sample
         ranked = self.maximizer.ranked(
-            lambda U: criterion(self.embedding(U)),
-            self.embedding.project(good),
-            rng,
-            self._usable,
-            None if sample is None else lambda U: sample(self.embedding(U), rng),
+            lambda U: criterion(self.embedding(U)), self.embedding.project(good), rng, self._usable
         )
         return self._first_open(ranked, self._keys(taken))
 

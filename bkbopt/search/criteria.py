@@ -15,7 +15,7 @@ what the vector of upper bounds adds to the hypervolume (see `pareto.py`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.model import Model, Predictor
+from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.acquisition import UCB, Acquisition, LogEI
 from bkbopt.search.pareto import Improvement
 from bkbopt.search.pool_maximizer import PoolMaximizer
@@ -49,13 +50,8 @@ class Criterion(Protocol):
         """Scores `(n,)` of the points `X (n, d)`; differentiable."""
         ...
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
         """The row of a pool with the largest score, none of `excluded (A,)`."""
-        ...
-
-    @property
-    def sample(self) -> Callable[[Tensor, np.random.Generator], Tensor] | None:
-        """Scores of candidates from one joint posterior sample; None where the score is a function to climb."""
         ...
 
 
@@ -73,12 +69,8 @@ class _Scored:
     def __call__(self, X: Tensor) -> Tensor:
         return self.acquisition(*self._predict(X))
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
         return _largest(self.acquisition(*search.scan(self.model)), excluded)
-
-    @property
-    def sample(self) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -92,28 +84,30 @@ class UpperBound(_Scored):
         """The bound mean + beta sd of a model."""
         return cls(model, UCB(beta))
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
         """See `Criterion`."""
         return search.argmax(self.model, self.acquisition.beta, excluded).index
 
 
 @dataclass(frozen=True)
 class _Sampled:
-    """Thompson sampling: one joint posterior sample over the candidates."""
+    """Thompson sampling: one joint draw of the posterior, a function of the points.
+
+    The prior of a kernel without a known spectrum is drawn on the points that the function meets first (see
+    `prior_features`); over a pool those are all arms.
+    """
 
     model: Model
+    seed: int
+    _drawn: list[Paths] = field(default_factory=list)
 
     def __call__(self, X: Tensor) -> Tensor:
-        return self.model(X)[0]
+        if not self._drawn:
+            self._drawn.append(draw_paths(self.model, X.detach(), np.random.default_rng(self.seed)))
+        return self._drawn[0](X)[:, 0]
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
-        return _largest(search.thompson(self.model, rng), excluded)
-
-    def sample(self, X: Tensor, rng: np.random.Generator) -> Tensor:
-        """Scores `(n,)` of the points `X (n, d)`."""
-        mean, _ = self.model(X)
-        L = self.model.covariance_root(X)
-        return mean + L @ torch.as_tensor(rng.standard_normal(len(X)))
+    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
+        return _largest(search.thompson(self.model, np.random.default_rng(self.seed)), excluded)
 
 
 @dataclass(frozen=True)
@@ -122,23 +116,24 @@ class AcquisitionRule:
 
     Attributes:
         name: "ucb", "logei", "thompson" or "custom".
-        build: model, beta and incumbent (the best posterior mean of an observed point, y) to a criterion.
+        build: model, beta, incumbent (the best posterior mean of an observed point, y) and the random numbers that
+            the criterion is drawn with, if it is, to a criterion.
     """
 
     name: str
-    build: Callable[[Model, float, float], Criterion]
+    build: Callable[[Model, float, float, np.random.Generator], Criterion]
 
 
-def _build_ucb(model: Model, beta: float, _: float) -> Criterion:
+def _build_ucb(model: Model, beta: float, _: float, _rng: np.random.Generator) -> Criterion:
     return UpperBound.over(model, beta)
 
 
-def _build_logei(model: Model, _: float, incumbent: float) -> Criterion:
+def _build_logei(model: Model, _: float, incumbent: float, _rng: np.random.Generator) -> Criterion:
     return _Scored(model, LogEI(incumbent))
 
 
-def _build_thompson(model: Model, _beta: float, _incumbent: float) -> Criterion:
-    return _Sampled(model)
+def _build_thompson(model: Model, _beta: float, _incumbent: float, rng: np.random.Generator) -> Criterion:
+    return _Sampled(model, int(rng.integers(2**63)))
 
 
 @dataclass(frozen=True)
@@ -147,7 +142,7 @@ class _BuildCustom:
 
     acquisition: Acquisition
 
-    def __call__(self, model: Model, beta: float, incumbent: float) -> Criterion:
+    def __call__(self, model: Model, beta: float, incumbent: float, rng: np.random.Generator) -> Criterion:
         return _Scored(model, self.acquisition)
 
 
@@ -255,15 +250,10 @@ class Combined:
             return self.improvement(torch.stack(bounds, 1)) + feasible
         return FEASIBILITY_FIRST * bounds[0] + feasible
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor, rng: np.random.Generator) -> int:
+    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
         """See `Criterion`."""
         size = max(model.features.size for model, _ in self.objectives)
         return _largest(search.scores(self, size), excluded)
-
-    @property
-    def sample(self) -> None:
-        """See `Criterion`."""
-        return None
 
 
 def _largest(scores: Tensor, excluded: Tensor) -> int:

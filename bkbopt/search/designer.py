@@ -40,6 +40,8 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["Designer", "Options"]
 
+#: The use of random numbers that a criterion is drawn with.
+DRAWN = 1
 #: Candidate sets that are kept, with the bounds of their points.
 KEPT = 8
 
@@ -292,7 +294,7 @@ class Designer:
         options = self.options
         pending = self.history.encode(list(request.running))
         fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
-        criterion = fantasy.criterion(options.rule)
+        criterion = fantasy.criterion(options.rule, request.rng(DRAWN))
         for candidates, good in self._places(fantasy, criterion, request):
             found = self._choose(models, fantasy, criterion, candidates, good, request)
             if found is not None:
@@ -359,8 +361,8 @@ class Designer:
         levels = [torch.cat([closed, fantasy.pending]), closed]
         if options.repeat_when_exhausted:
             levels = [levels[0], fantasy.pending, closed[:0]]
-        exact = candidates.n_arms is not None and criterion.sample is None
-        if exact and options.models.fit and all(quantity.is_found_noiseless for quantity in models.objectives):
+        listed = candidates.n_arms is not None and options.models.fit
+        if listed and all(quantity.is_found_noiseless for quantity in models.objectives):
             # The argmax over the rest is that of the second look below, so one look is enough.
             levels = [torch.cat([levels[0], fantasy.known]), *levels]
         for taken in levels:

@@ -92,10 +92,10 @@ class Request:
     running: tuple[Point, ...]
     entropy: tuple[int, int]
 
-    def rng(self) -> np.random.Generator:
-        """The random numbers of the suggestion, from the first on."""
+    def rng(self, *use: int) -> np.random.Generator:
+        """The random numbers of the suggestion, from the first on; another `use` has other ones."""
         seed, attempt = self.entropy
-        return np.random.default_rng([seed, self.number, attempt])
+        return np.random.default_rng([seed, self.number, attempt, *use])
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -168,10 +169,10 @@ class Fantasy:
         """Whether there is one objective and nothing that limits it."""
         return len(self.models) == 1 and not self.constraints
 
-    def criterion(self, rule: AcquisitionRule) -> Criterion:
-        """What a suggestion maximises."""
+    def criterion(self, rule: AcquisitionRule, rng: np.random.Generator) -> Criterion:
+        """What a suggestion maximises, drawn with `rng` if it is random."""
         if self.is_plain:
-            return rule.build(self.models[0], self.betas[0], float(self.means.max()))
+            return rule.build(self.models[0], self.betas[0], float(self.means.max()), rng)
         return replace(self._combined, crashes=self.crashes)
 
     def perturbation_criterion(self) -> Criterion:

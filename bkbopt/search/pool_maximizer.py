@@ -30,12 +30,15 @@ from torch import Tensor
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
+from bkbopt.posterior.paths import draw_paths
 
 __all__ = ["Argmax", "PoolMaximizer"]
 
 #: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
 #: core's cache; larger blocks took twice the time of a scan.
 BLOCK_ENTRIES = 1 << 16
+#: Arms up to which a joint sample is made from the factorised covariance: about the time of a path's Fourier features.
+JOINT = 1000
 #: Versions kept before the pool is scanned again: each costs O(r^2) a step.
 MAX_VERSIONS = 64
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
@@ -132,17 +135,14 @@ class PoolMaximizer:
 
     @torch.no_grad()
     def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
-        """A posterior sample of the pool `(A,)`: joint in what the features see, independent in the residual."""
-        eps = torch.as_tensor(rng.standard_normal(len(model.root)), device=self.X.device)
-        w = model.w + model.lam**0.5 * (model.root.T @ eps)
-        noise = torch.as_tensor(rng.standard_normal(len(self.X)), device=self.X.device)
-        out = torch.empty_like(noise)
-        block = max(256, BLOCK_ENTRIES // max(model.features.size, 1))
-        for i in range(0, len(self.X), block):
-            X = self.X[i : i + block]
-            Z = model.features(X)
-            out[i : i + block] = Z @ w + model.features.residual(X, Z).sqrt() * noise[i : i + block]
-        return out
+        """A joint posterior sample of the pool `(A,)`: exact up to `JOINT` arms, of more a path (see `paths`)."""
+        if len(self.X) <= JOINT:
+            with threads_for(len(self.X) ** 3 / 3.0):
+                eps = torch.as_tensor(rng.standard_normal(len(self.X)), device=self.X.device)
+                return model(self.X)[0] + model.covariance_root(self.X) @ eps
+        path = draw_paths(model, self.X, rng)
+        with threads_for(2.0 * len(self.X) * (path.prior.size + model.features.size)):
+            return self.scores(lambda X: path(X)[:, 0], path.prior.size)
 
     def _up_to_date(self, model: Model) -> _Cache:
         cache = self._cache

@@ -29,6 +29,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.search.scaling import Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
+from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
 from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
@@ -41,6 +42,8 @@ DETERMINISTIC = 1e-6
 EVIDENCE = 0.5
 #: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
 TEST_UP_TO = 50
+#: Posteriors of an ensemble, and what keeps its random numbers apart from others of the quantity.
+N_ENSEMBLE, ENSEMBLE_STREAM = 20, 1
 #: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
 OWN_WEIGHTS = (1e-12, 1e10)
 #: Observed points whose prior variances are computed at once, and arms of a pool.
@@ -124,6 +127,8 @@ class Quantity:
     _categorical: tuple[int, ...] = field(init=False, default=())
     _noisy: bool | None = field(init=False, default=None)
     _known_noise: bool | None = field(init=False, default=None)
+    _noise_is_fitted: bool = field(init=False, default=False)
+    _ensemble: tuple[tuple[int, int, int], list[tuple[Model, float]]] | None = field(init=False, default=None)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -168,6 +173,7 @@ class Quantity:
         X, std = rows.X[:mark], rows.std[:mark]
         self.scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         noise, fit_noise = self._first_noise(surrogate, std)
+        self._noise_is_fitted = fit_noise and not bool(torch.isfinite(std).any())
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
         # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
         for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
@@ -240,6 +246,32 @@ class Quantity:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
         posterior = self.surrogate.posterior(X)
         return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt())
+
+    def ensemble(self) -> list[tuple[Model, float]]:
+        """Posteriors under hyper-parameters that the data leave open, each with the constant mean to be added to it.
+
+        A single one where nothing is fitted. The last ones are kept.
+        """
+        surrogate = self.surrogate
+        if not self.options.fit:
+            return [(self.model(surrogate.observations.X[:0]), 0.0)]
+        now = (*self._built, self._n)
+        if self._ensemble is None or self._ensemble[0] != now:
+            rng = np.random.default_rng([self.seed, self.stream, self._n, ENSEMBLE_STREAM])
+            obs = surrogate.observations
+            draws = draw_hyperparameters(
+                obs, surrogate.kernel, surrogate.noise, N_ENSEMBLE, rng, fit_noise=self._noise_is_fitted
+            )
+            models = [(posterior_under(one, obs, surrogate.inducing, rng), one.mean) for one in draws]
+            self._ensemble = now, models
+        return self._ensemble[1]
+
+    def averaged(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """As `predict`, with the hyper-parameters averaged over: mean and standard deviation of the ensemble."""
+        parts = [(mean + c, variance) for model, c in self.ensemble() for mean, variance in (model(X),)]
+        means, variances = (torch.stack(part) for part in zip(*parts, strict=True))
+        deviation = (variances.mean(0) + means.var(0, correction=0)).sqrt()
+        return self.scaler.means(means.mean(0)), self.scaler.widths(deviation)
 
     @property
     def zero(self) -> float:

@@ -19,10 +19,11 @@ class Diagnostics:
         effective_dimension: a bound of d_eff from above; see `confidence.ScheduleContext`.
         beta: width of the confidence, in standard deviations.
         noise_sd: standard deviation of the noise, fitted or given, user's units.
-        regret_bound: largest UCB - largest LCB, user's units: an upper bound on what is left to gain, if the model and
-            beta hold. None for coordinate perturbations; with trials pending or failed, several objectives or
-            constraints, when something else is maximised; and where duplicates are avoided or values are held, when
-            the search leaves points out.
+        regret_bound: largest UCB - largest LCB, user's units. It costs nothing, and shows how the search settles; it
+            is no certificate: the regret of the recommended point was larger in a third of all runs. See
+            `Optimizer.regret_certificate`. None for coordinate perturbations; with trials pending or failed, several
+            objectives or constraints, when something else is maximised; and where duplicates are avoided or values are
+            held, when the search leaves points out.
     """
 
     trial: int
@@ -56,17 +57,19 @@ class Recommendation:
 class RegretCertificate:
     """How much better than the point named the optimum can be.
 
-    It holds where the confidence band does: with probability 1 - delta under a theory preset (kernel and noise right,
-    norm bound true), and as a rule of thumb where beta is practical or the kernel fitted.
-
     Attributes:
-        bound: largest UCB - largest LCB, user's units.
-        params: the point with the largest LCB.
+        bound: what the optimum exceeds the point's value by at most, with the `confidence`, user's units.
+        params: the recommended point; under a theorem's schedule of beta the one with the largest LCB.
         index: its row in the pool, or None.
-        beta: width of the confidence used.
+        confidence: with which the bound holds; None under a theorem's schedule of beta, whose delta says it.
+        naive: largest UCB - largest LCB by the search's beta, user's units: under a theorem's schedule the bound, else
+            no bound but a measure of progress.
+        beta: width of the confidence of the search.
     """
 
     bound: float
     params: Mapping[str, Any]
     index: int | None
+    confidence: float | None
+    naive: float
     beta: float

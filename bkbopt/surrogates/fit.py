@@ -30,7 +30,6 @@ from torch import Tensor
 from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel, gram
-from bkbopt.kernels.base import NormalPrior
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit_data import FitData
@@ -40,6 +39,7 @@ __all__ = [
     "Fit",
     "FitData",
     "FitSettings",
+    "LogPosterior",
     "constant_mean",
     "fit_data",
     "fit_from",
@@ -130,6 +130,103 @@ def fit_data(obs: Observations, settings: FitSettings | None = None, rng: np.ran
     return FitData.of(obs).subset(settings.max_points, rng)
 
 
+@dataclass(frozen=True)
+class LogPosterior:
+    """The log posterior density, up to a constant, of the variables `x (p,)`: the kernel's `theta` and log(noise).
+
+    Attributes:
+        data: the observations.
+        kernel: any kernel of the form; without hyper-parameters it is that of all x.
+        noise: noise variance where it is not among the variables, y squared.
+        fit_noise: whether it is.
+        mean_precision: of the constant mean; None where the mean is zero.
+        settings: priors and limits.
+        prior_power: exponent of the prior density of the kernel's hyper-parameters; 1/4 doubles its deviations.
+    """
+
+    data: FitData
+    kernel: Kernel
+    noise: float
+    fit_noise: bool
+    mean_precision: float | None
+    settings: FitSettings
+    prior_power: float = 1.0
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """The lowest and the highest value of each variable."""
+        n = len(self.kernel.theta) if isinstance(self.kernel, FittableKernel) else 0
+        # exp(+-7) is a lengthscale of a thousandth or a thousand times the unit cube; beyond it nothing changes.
+        low, high = self.settings.noise_bounds
+        return [(-7.0, 7.0)] * n + [(math.log(low), math.log(high))] * self.fit_noise
+
+    def variables(self) -> np.ndarray:
+        """The variables of the kernel and the noise that were given, within the bounds."""
+        theta = self.kernel.theta.detach().cpu().numpy() if isinstance(self.kernel, FittableKernel) else np.zeros(0)
+        x = np.append(theta, math.log(self.noise)) if self.fit_noise else theta
+        bounds = self.bounds
+        return np.clip(x, [low for low, _ in bounds], [high for _, high in bounds])
+
+    def unpack(self, x: Tensor) -> tuple[Kernel, Tensor]:
+        """Kernel and noise variance of the variables `x (p,)`."""
+        lam = torch.exp(x[-1]) if self.fit_noise else x.new_tensor(self.noise)
+        theta = x[:-1] if self.fit_noise else x
+        return (self.kernel.with_theta(theta) if isinstance(self.kernel, FittableKernel) else self.kernel), lam
+
+    def log_prior(self, x: Tensor, kernel: Kernel) -> Tensor:
+        """Log prior density of `x (p,)`, which made `kernel`, up to a constant; differentiable."""
+        value = self.prior_power * kernel.log_prior() if isinstance(kernel, FittableKernel) else x.new_zeros(())
+        if self.fit_noise:
+            value = value - (x[-1] - self.settings.noise_loc) ** 2 / (2.0 * self.settings.noise_scale**2)
+        return value
+
+    def with_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray] | None:
+        """The density with the best constant mean, and its gradient `(p,)`; None where the kernel is not usable."""
+        t = torch.tensor(x, device=self.data.U.device)
+        try:
+            value, slope = self._closed(t) if isinstance(self.kernel, ClosedFormKernel) else self._differentiated(t)
+        except KernelError:
+            return None
+        return (value, slope.cpu().numpy()) if bool(torch.isfinite(slope).all()) else None
+
+    def _closed(self, x: Tensor) -> tuple[float, Tensor]:
+        """Value and slope, written out."""
+        kernel, lam = self.unpack(x)
+        at = cast(ClosedFormKernel, kernel)
+        value, slope = likelihood_and_gradient(self.data, at, float(lam), self.mean_precision)
+        slope[: len(at.theta)] += self.prior_power * at.prior.slope(at.theta)
+        if self.fit_noise:
+            slope[-1] -= (x[-1] - self.settings.noise_loc) / self.settings.noise_scale**2
+        return value + float(self.log_prior(x, at)), slope[: len(x)]
+
+    @torch.enable_grad()
+    def _differentiated(self, x: Tensor) -> tuple[float, Tensor]:
+        """The same by automatic differentiation, of any kernel."""
+        x.requires_grad_(True)
+        at, lam = self.unpack(x)
+        value = log_marginal_likelihood(self.data, at, lam, self.mean_precision) + self.log_prior(x, at)
+        (slope,) = torch.autograd.grad(value, x)
+        return float(value.detach()), slope
+
+    @torch.no_grad()
+    def over_means(self, x: np.ndarray) -> tuple[float, float, float]:
+        """The density with the constant mean integrated out, and mean and sd of that constant's posterior, y.
+
+        Minus infinity where the kernel is not usable.
+        """
+        t = torch.as_tensor(x, device=self.data.U.device)
+        at, lam = self.unpack(t)
+        try:
+            P, logdet = _products(self.data, at, lam)
+        except KernelError:
+            return -math.inf, 0.0, 0.0
+        precision = float("inf") if self.mean_precision is None else float(P[1, 1]) + self.mean_precision
+        value = _log_density(self.data, lam, P[0, 0] - P[0, 1] ** 2 / precision, logdet)
+        if self.mean_precision is not None:
+            value = value - 0.5 * math.log(precision / self.mean_precision)
+        return float(value + self.log_prior(t, at)), float(P[0, 1]) / precision, precision**-0.5
+
+
 def fit_from(
     data: FitData,
     kernel: Kernel,
@@ -143,66 +240,22 @@ def fit_from(
     from scipy.optimize import minimize
 
     settings = settings or FitSettings()
-    fittable = kernel if isinstance(kernel, FittableKernel) else None
-    precision = settings.mean_precision if with_mean else None
-    theta0 = fittable.theta.detach().cpu() if fittable is not None else torch.zeros(0, dtype=torch.float64)
-    lam0 = min(max(noise, settings.noise_bounds[0]), settings.noise_bounds[1])
-    x0 = np.append(theta0.numpy(), math.log(lam0)) if fit_noise else theta0.numpy()
-
-    def unpack(x: Tensor) -> tuple[Kernel, Tensor]:
-        lam = torch.exp(x[-1]) if fit_noise else x.new_tensor(noise)
-        theta = x[:-1] if fit_noise else x
-        return (fittable.with_theta(theta) if fittable is not None else kernel), lam
-
-    noise_prior = NormalPrior(torch.tensor([settings.noise_loc]), torch.tensor([settings.noise_scale]))
-
-    has_slope = isinstance(kernel, ClosedFormKernel)
-
-    def closed(t: Tensor) -> tuple[float, Tensor]:
-        """Value and slope of the log posterior, written out."""
-        unpacked, lam = unpack(t)
-        at = cast(ClosedFormKernel, unpacked)
-        value, slope = likelihood_and_gradient(data, at, float(lam), precision)
-        value += float(at.prior.log_density(at.theta))
-        slope[: len(theta0)] += at.prior.slope(at.theta)
-        if fit_noise:
-            value += float(noise_prior.log_density(t[-1:]))
-            slope[-1:] += noise_prior.slope(t[-1:])
-        return value, slope[: len(t)]
-
-    @torch.enable_grad()
-    def differentiated(t: Tensor) -> tuple[float, Tensor]:
-        """The same by automatic differentiation, of any kernel."""
-        t.requires_grad_(True)
-        at, lam = unpack(t)
-        value = log_marginal_likelihood(data, at, lam, precision)
-        if isinstance(at, FittableKernel):
-            value = value + at.log_prior()
-        if fit_noise:
-            value = value + noise_prior.log_density(t[-1:])
-        (slope,) = torch.autograd.grad(value, t)
-        return float(value.detach()), slope
+    low, high = settings.noise_bounds
+    start = min(max(noise, low), high) if fit_noise else noise
+    target = LogPosterior(data, kernel, start, fit_noise, settings.mean_precision if with_mean else None, settings)
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-        t = torch.tensor(x, device=data.U.device)
-        try:
-            value, slope = closed(t) if has_slope else differentiated(t)
-        except KernelError:
-            return 1e300, np.zeros_like(x)  # not a usable kernel there: the line search steps back
-        if not bool(torch.isfinite(slope).all()):
-            return 1e300, np.zeros_like(x)
-        return -value, -slope.cpu().numpy()
+        found = target.with_gradient(x)
+        # Not a usable kernel there: the line search steps back.
+        return (1e300, np.zeros_like(x)) if found is None else (-found[0], -found[1])
 
-    # exp(+-7) is a lengthscale of a thousandth or a thousand times the unit cube; beyond it nothing changes.
-    bounds = [(-7.0, 7.0)] * len(theta0)
-    if fit_noise:
-        bounds.append((math.log(settings.noise_bounds[0]), math.log(settings.noise_bounds[1])))
-    x0 = np.clip(x0, [b[0] for b in bounds], [b[1] for b in bounds])
     options = {"maxiter": settings.max_iterations}
     with small_scipy_work():
-        result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        result = minimize(
+            objective, target.variables(), jac=True, method="L-BFGS-B", bounds=target.bounds, options=options
+        )
     with torch.no_grad():
-        fitted, lam = unpack(torch.tensor(result.x, device=data.U.device))
+        fitted, lam = target.unpack(torch.tensor(result.x, device=data.U.device))
     value = -float(result.fun) if abs(float(result.fun)) < 1e299 else -math.inf
     log.debug("fit: log posterior %.6g on %d points, noise %.3g", value, len(data.U), lam)
     return Fit(fitted, float(lam), value)
@@ -239,17 +292,22 @@ def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_pre
         mean_precision: None for a zero mean; else the best constant mean is put in, under a normal prior of this
             precision, whose log density (up to a constant) is added.
     """
+    P, logdet = _products(data, kernel, lam)
+    quadratic = P[0, 0]
+    if mean_precision is not None:
+        # min over c of (ybar - c)^T E^-1 (ybar - c) + precision c^2
+        quadratic = quadratic - P[0, 1] ** 2 / (P[1, 1] + mean_precision)
+    return _log_density(data, lam, quadratic, logdet)
+
+
+def _log_density(data: FitData, lam: Tensor, quadratic: Tensor, logdet: Tensor) -> Tensor:
+    """log p(y) from ybar^T E^-1 ybar, or what is left of it, and log det E."""
     n = data.n
     rest = (
         0.5 * data.within / lam
         + 0.5 * float(data.repeats.sum()) * torch.log(2.0 * math.pi * lam)
         + 0.5 * float(n.log().sum())
     )
-    P, logdet = _products(data, kernel, lam)
-    quadratic = P[0, 0]
-    if mean_precision is not None:
-        # min over c of (ybar - c)^T E^-1 (ybar - c) + precision c^2
-        quadratic = quadratic - P[0, 1] ** 2 / (P[1, 1] + mean_precision)
     return -0.5 * (quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest
 
 

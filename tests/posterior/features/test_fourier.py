@@ -50,10 +50,10 @@ def test_same_generator_same_frequencies() -> None:
     assert not torch.equal(a.omega, c.omega)
 
 
-@pytest.mark.parametrize("kernel", [matern52(2, categorical=[1]), CallableKernel(lambda A, B: A @ B.T)])
-def test_kernel_without_a_known_spectrum_is_refused(kernel: ARDKernel) -> None:
-    with pytest.raises(ArgumentError, match="kernel: expected an ARDKernel with numeric columns only"):
-        RandomFourier.from_kernel(kernel, 4, np.random.default_rng(0))
+def test_kernel_without_a_known_spectrum_is_refused() -> None:
+    kernel = CallableKernel(lambda A, B: A @ B.T)
+    with pytest.raises(ArgumentError, match="kernel: expected an ARDKernel, whose spectral density is known"):
+        RandomFourier.from_kernel(kernel, 4, np.random.default_rng(0))  # type: ignore[arg-type]
 
 
 def test_no_frequencies_are_refused() -> None:

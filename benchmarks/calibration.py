@@ -1,0 +1,192 @@
+"""How often the regret certificate and the posterior's bands hold, and how tight they are.
+
+Run it as `python -m benchmarks.calibration [--quick] [--runs 30] [--values 25 50 100 300] [--problems ...]`. Searches
+by the default optimizer, over a pool of 600 random arms or a box, of
+
+- draws of a Gaussian process with a Matern-5/2 kernel and random lengthscales, from 0.15 to 1 of the side of the unit
+  cube (`prior2` to `prior4`, by the dimension);
+- the standard functions of `benchmarks.functions`, scaled to the unit cube.
+
+The noise has a tenth of the interquartile range (IQR) as its standard deviation. After so many values the noise-free
+regret of the recommended point is compared with `Optimizer.regret_certificate()`, and the noise-free values of 200
+random points with the bands of `Optimizer.predict`, at fitted hyper-parameters and averaged over them.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+import bkbopt as bo
+from benchmarks.functions import NOISE_SHARE, PROBLEMS, Array
+from benchmarks.report import conditions, limited_threads, print_table
+from bkbopt.kernels import matern52
+from bkbopt.posterior.features import WideFourier
+
+__all__ = ["Reading", "Target", "main", "readings", "target_named"]
+
+PROBLEM_NAMES = ("pool prior3", "box prior2", "box prior4", "pool branin", "box branin", "box hartmann6", "box shekel4")
+QUICK = ("pool prior3", "box branin")
+N_ARMS, N_FRESH = 600, 200
+LENGTHSCALES = (0.15, 1.0)
+#: Random features of a draw of the prior: many more than a search has values.
+N_FREQUENCIES = 3_000
+#: Keep the random numbers of functions, pools and noise apart.
+FUNCTION, POOL, NOISE, FRESH = 7_101, 7_102, 7_103, 7_104
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function to maximise in the unit cube.
+
+    Attributes:
+        dim: columns d.
+        value: noise-free values (n,) of points (n, d).
+        maximum: its largest value in the cube.
+        iqr: interquartile range of its values.
+    """
+
+    dim: int
+    value: Callable[[Array], Array]
+    maximum: float
+    iqr: float
+
+
+def target_named(name: str, seed: int) -> Target:
+    """A standard function, or the draw of a prior with this seed."""
+    if not name.startswith("prior"):
+        problem = PROBLEMS[name]
+        box = problem.high - problem.low
+        return Target(problem.dim, lambda X: -problem.value(problem.low + X * box), -problem.minimum, problem.iqr)
+    dim = int(name.removeprefix("prior"))
+    rng = np.random.default_rng([FUNCTION, seed, dim])
+    lengthscale = np.exp(rng.uniform(*np.log(LENGTHSCALES), dim))
+    features = WideFourier.from_kernel(matern52(dim, lengthscale.tolist()), N_FREQUENCIES, rng)
+    weights = torch.as_tensor(rng.standard_normal(features.size))
+
+    def value(X: Array) -> Array:
+        return np.concatenate([(features(part) @ weights).numpy() for part in torch.as_tensor(X).split(1024)])
+
+    X = torch.quasirandom.SobolEngine(dim, scramble=True, seed=0).draw(4096, dtype=torch.float64)
+    values = value(X.numpy())
+    best = X[np.argsort(-values)[:8].copy()].clone().requires_grad_()
+    ascent = torch.optim.LBFGS([best], max_iter=50, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        ascent.zero_grad()
+        loss = -(features(best.clamp(0.0, 1.0)) @ weights).sum()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    ascent.step(closure)  # type: ignore[no-untyped-call]
+    top = max(float(values.max()), float(value(best.detach().clamp(0.0, 1.0).numpy()).max()))
+    return Target(dim, value, top, float(np.subtract(*np.quantile(values, [0.75, 0.25]))))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read after some values of one search.
+
+    Attributes:
+        regret: of the recommended point, in units of the IQR, as are the bounds.
+        bound: that of the certificate.
+        naive: largest UCB - largest LCB.
+        seconds: that the certificate took.
+        ask_seconds: that an ask takes here.
+        within: shares of fresh points within one and two deviations, fitted and averaged.
+    """
+
+    regret: float
+    bound: float
+    naive: float
+    seconds: float
+    ask_seconds: float
+    within: tuple[float, float, float, float]
+
+
+def readings(problem: str, seed: int, values: Sequence[int]) -> list[Reading]:
+    """One search, and what is read after so many values each."""
+    kind, name = problem.split()
+    target = target_named(name, seed)
+    arms = np.random.default_rng([POOL, seed]).random((N_ARMS, target.dim)) if kind == "pool" else None
+    where: Any = {f"x{j}": (0.0, 1.0) for j in range(target.dim)} if arms is None else arms
+    top = target.maximum if arms is None else float(target.value(arms).max())
+    opt, noise = bo.Optimizer(where, direction="maximize", seed=seed), np.random.default_rng([NOISE, seed])
+    out = []
+    for t in range(1, max(values) + 1):
+        trial = opt.ask()
+        y = float(target.value(_points([trial.params]))[0])
+        opt.tell(trial, y + NOISE_SHARE * target.iqr * float(noise.standard_normal()))
+        if t in values:
+            out.append(_read(opt, target, arms, top, seed))
+    return out
+
+
+def _points(params: Sequence[Any]) -> Array:
+    return np.array([[one[f"x{j}"] for j in range(len(one))] for one in params])
+
+
+def _read(opt: bo.Optimizer, target: Target, arms: Array | None, top: float, seed: int) -> Reading:
+    regret = top - float(target.value(_points([opt.recommend().params]))[0])
+    start = time.perf_counter()
+    certificate = opt.regret_certificate()
+    seconds = time.perf_counter() - start
+    fresh = np.random.default_rng([FRESH, seed]).random((N_FRESH, target.dim)) if arms is None else arms[:N_FRESH]
+    params = [{f"x{j}": float(x) for j, x in enumerate(row)} for row in fresh]
+    within = []
+    for averaged in (False, True):
+        mean, sd = opt.predict(params, averaged=averaged)
+        off = np.abs(target.value(fresh) - mean) / sd
+        within += [float((off <= 1.0).mean()), float((off <= 2.0).mean())]
+    asks = [record.ask_seconds for record in opt.diagnostics[-10:]]
+    scaled = (regret / target.iqr, certificate.bound / target.iqr, certificate.naive / target.iqr)
+    return Reading(*scaled, seconds, float(np.median(asks)), (within[0], within[1], within[2], within[3]))
+
+
+def _rows(problem: str, values: Sequence[int], runs: Sequence[Sequence[Reading]]) -> tuple[list[Any], list[Any]]:
+    """Lines of the two tables."""
+    certificates, bands = [], []
+    for t, found in zip(sorted(values), zip(*runs, strict=True), strict=True):
+        # The largest arm's regret is zero, up to rounding.
+        held = [float(np.mean([r.regret <= getattr(r, name) + 1e-9 for r in found])) for name in ("bound", "naive")]
+        middle = [float(np.median([getattr(r, name) for r in found])) for name in ("regret", "bound", "naive")]
+        ratios = [r.bound / r.regret for r in found if r.regret > 0.0]
+        times = [float(np.median([getattr(r, name) for r in found])) for name in ("seconds", "ask_seconds")]
+        tight = float(np.median(ratios)) if ratios else None
+        certificates.append((problem, t, *held, *middle, tight, *times))
+        bands.append((problem, t, *map(float, np.mean([r.within for r in found], 0))))
+    return certificates, bands
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the searches and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two problems, five runs of 25 and 50 values")
+    parser.add_argument("--runs", type=int, default=None)
+    parser.add_argument("--values", type=int, nargs="+", default=None)
+    parser.add_argument("--problems", nargs="+", default=None, metavar="KIND NAME", help="such as 'pool prior3'")
+    options = parser.parse_args(arguments)
+    runs = options.runs or (5 if options.quick else 30)
+    values = sorted(options.values or ([25, 50] if options.quick else [25, 50, 100, 300]))
+    problems = options.problems or (QUICK if options.quick else PROBLEM_NAMES)
+    print(conditions(1))
+    certificates, bands = [], []
+    with limited_threads(1):
+        for problem in problems:
+            found = [readings(problem, seed, values) for seed in range(runs)]
+            more = _rows(problem, values, found)
+            certificates += more[0]
+            bands += more[1]
+    header = ("problem", "values", "held", "naive held", "regret", "bound", "naive", "bound / regret", "s", "s an ask")
+    note = "medians, regret and bounds in units of the IQR; bound / regret over runs with a regret"
+    print_table(f"regret certificate at 0.95, {runs} runs", header, certificates, note)
+    header = ("problem", "values", "1 sd, fitted", "2 sd, fitted", "1 sd, averaged", "2 sd, averaged")
+    print_table("share of fresh points within the posterior's bands; 0.68 and 0.95 are right", header, bands)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The regret certificate: gaps of joint draws, over pools, boxes and mixed spaces, and how often their bound holds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError
+from bkbopt.search.certificate import gap_quantile
+
+
+def told(where: Any, f: Any, n: int, **options: Any) -> bo.Optimizer:
+    opt, rng = bo.Optimizer(where, seed=0, **options), np.random.default_rng(0)
+    for _ in range(n):
+        trial = opt.ask()
+        opt.tell(trial, f(trial.params) + 0.05 * rng.standard_normal())
+    return opt
+
+
+def bowl(params: Any) -> float:
+    return float((params["x0"] - 0.3) ** 2 + (params["x1"] - 0.6) ** 2)
+
+
+BOX = {"x0": (0.0, 1.0), "x1": (0.0, 1.0)}
+ARMS = np.random.default_rng(0).random((1500, 2))
+SPACES: dict[str, Any] = {
+    "pool": ARMS,
+    "box": BOX,
+    "grid": {"x0": bo.Float(0.0, 1.0, step=0.1), "x1": bo.Float(0.0, 1.0, step=0.1)},
+    "conditional": {**BOX, "kind": ["a", "b"], "z": bo.Float(0.0, 1.0, when={"kind": "a"})},
+}
+
+
+def test_the_quantile_keeps_half_of_the_failures_for_the_model() -> None:
+    gap = torch.arange(1.0, 200.0, dtype=torch.float64)  # 199 draws: the 195th has 0.975 of 200 up to it
+    assert gap_quantile(gap, 0.95) == 195.0
+    assert gap_quantile(gap, 0.999999) == 199.0
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_a_certificate_is_of_the_recommended_point_and_grows_with_the_confidence(name: str) -> None:
+    opt = told(SPACES[name], bowl, 14)
+    narrow, wide, again = (opt.regret_certificate(confidence) for confidence in (0.5, 0.99, 0.5))
+    assert narrow == again
+    assert 0.0 <= narrow.bound < wide.bound
+    assert (narrow.confidence, wide.confidence) == (0.5, 0.99)
+    assert narrow.params == opt.recommend().params
+    assert narrow.naive == wide.naive > 0.0
+
+
+@pytest.mark.parametrize("fit", [True, False])
+def test_the_bound_of_a_known_function_is_that_of_the_posterior_s_draws(fit: bool) -> None:
+    """Without a fit, against the exact joint distribution of all arms."""
+    surrogate = None if fit else bo.ExactGP(bo.kernels.matern52(2, 0.4), 0.0025)
+    arms = ARMS[:300]
+    opt = told(arms, bowl, 20, surrogate=surrogate, fit=fit, beta=1.0)
+    bound = opt.regret_certificate().bound
+    if fit:
+        assert bound > opt.regret_certificate().naive  # beta = 1 at fitted hyper-parameters says next to nothing
+        return
+    posterior = opt.surrogate.posterior(torch.as_tensor(arms))
+    draws = posterior.sample(4000, seed=0)
+    exact = np.quantile((draws.max(1).values - draws[:, opt.recommend().index]).numpy(), 0.975)
+    # A quantile of 200 draws.
+    assert bound == pytest.approx(exact, rel=0.4)
+
+
+def test_under_a_theorem_the_certificate_is_the_band_s() -> None:
+    opt = bo.theory(ARMS[:50], kernel=bo.kernels.rbf(2, 0.4), noise=0.01, norm_bound=1.0, horizon=20, seed=0)
+    for _ in range(5):
+        trial = opt.ask()
+        opt.tell(trial, bowl(trial.params))
+    certificate = opt.regret_certificate()
+    assert certificate.confidence is None
+    assert certificate.bound == certificate.naive
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
+def test_what_is_no_probability_is_refused(confidence: float) -> None:
+    opt = told(ARMS[:20], bowl, 3)
+    with pytest.raises(ArgumentError, match=r"^confidence: expected a number strictly between 0 and 1"):
+        opt.regret_certificate(confidence)
+
+
+def test_averaged_predictions_are_wider_and_change_nothing() -> None:
+    opt, twin = told(BOX, bowl, 15), told(BOX, bowl, 15)
+    points = [{"x0": x, "x1": 0.5} for x in np.linspace(0.0, 1.0, 11)]
+    (_, fitted), (mean, averaged) = opt.predict(points), opt.predict(points, averaged=True)
+    assert np.mean(averaged / fitted) > 1.05
+    assert np.array_equal(mean, opt.predict(points, averaged=True)[0])
+    opt.regret_certificate()
+    assert opt.ask().params == twin.ask().params
+
+
+@pytest.mark.slow
+def test_certificates_hold_where_the_naive_ones_do_not() -> None:
+    """Draws of a prior with random lengthscales, twenty searches of 25 values each."""
+    from benchmarks.calibration import readings
+
+    found = [readings("pool prior2", seed, [25])[0] for seed in range(20)]
+    # With a probability of 0.95 fewer than 16 of 20 hold once in four thousand times.
+    assert sum(r.regret <= r.bound + 1e-9 for r in found) >= 16
+    assert sum(r.regret <= r.naive + 1e-9 for r in found) < 20
