@@ -386,7 +386,7 @@ class Designer:
         latest = self.history.finished[-RECENT:]
         means, _ = fantasy.models[0](self.history.X[-len(latest) :])
         losses = (fantasy.means[:, 0].max() - means).clamp_min(0.0)
-        return is_affordable([e.number for e in latest], losses, choices)
+        return is_affordable(number, [e.number for e in latest], losses, choices)
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that are not to be proposed again, (c, d)."""

@@ -10,7 +10,8 @@ trials: a search that likes one of the values has no reason to try the next.
 
 They have to earn their place: where the other trials have come near the best known point, as at the end of a run, a
 perturbation costs more than all of them. One is left out while those among the last 200 trials have cost more than half
-of what the others have, in the model's estimate.
+of what the others have, in the model's estimate; but every fourth is made in any case, for the model may be in the
+wrong basin.
 """
 
 import math
@@ -36,22 +37,30 @@ FIRST_PERTURBATION, FIRST_PERTURBATION_OF_CHOICES = 50, 10
 PERTURBATIONS = 3.0
 #: Of so many of the latest trials, perturbations may make up this part of the regret of the others.
 RECENT, AFFORDABLE = 200, 0.5
+#: Every so many perturbations one is made whatever it costs.
+CERTAIN = 4
 
 
 def perturbation_is_due(number: int, choices: bool) -> bool:
     """Whether trial `number` is a coordinate perturbation; `choices`: whether a parameter has few values."""
     first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
-    share = PERTURBATIONS
-    return number > first and math.floor(share * number**0.5) > math.floor(share * (number - 1) ** 0.5)
+    return number > first and _count(number) > _count(number - 1)
 
 
-def is_affordable(numbers: Sequence[int], losses: Tensor, choices: bool) -> bool:
-    """Whether perturbations have cost little beside the other trials of late.
+def _count(number: int) -> int:
+    return math.floor(PERTURBATIONS * number**0.5)
+
+
+def is_affordable(number: int, numbers: Sequence[int], losses: Tensor, choices: bool) -> bool:
+    """Whether perturbations have cost little beside the other trials of late, or trial `number` is to be one anyway.
 
     Args:
+        number: of the trial that may be one.
         numbers: of the latest trials.
         losses: by how much each is expected to be worse than the best known point, (n,).
         choices: see `perturbation_is_due`.
     """
+    if _count(number) % CERTAIN == 0:
+        return True
     due = torch.tensor([perturbation_is_due(number, choices) for number in numbers], dtype=torch.bool)
     return float(losses[due].sum()) <= AFFORDABLE * float(losses[~due].sum())
