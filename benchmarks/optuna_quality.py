@@ -1,14 +1,14 @@
-"""Sample efficiency of Optuna's samplers under noise, ours beside GPSampler, TPE, CMA-ES and random search.
+"""Sample efficiency of Optuna's samplers under noise, ours beside GPSampler, TPE, CMA-ES, TuRBO and random search.
 
 Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|all]
 [--problems ...] [--seeds 10] [--trials N] [--jobs 2]`. Test functions whose noise is a tenth of their interquartile
 range (IQR), and two real models to tune; `benchmarks/tasks.py` says which, and which of them are held out until nothing
-is to be changed any more. All samplers meet the same noise at trial i of a seed.
-Each run is one study of 5,000 trials (300 with GPSampler, whose suggestions grow with the cube of the trials), looked
-at after 100, 300, 1,000, 3,000 and 5,000 of them: no sampler knows how long its study will be.
+is to be changed any more. All samplers meet the same noise at trial i of a seed. Each run is one study of 5,000 trials
+(300 with samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), looked at after 100, 300, 1,000, 3,000
+and 5,000 of them: no sampler knows how long its study will be.
 
-- recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` with
-  ours, `study.best_trial`, the best value observed, with the others;
+- recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` where the
+  sampler has that (ours, TuRBO, SMAC3, CMA-ES for noise), `study.best_trial`, the best value observed, with the others;
 - average trial: the value of all trials so far, above the minimum, on average: what the search itself has cost;
 - last fifth: the same over the last fifth of the trials so far: what a trial costs once the search has settled.
 
@@ -17,6 +17,7 @@ recommends stands for it. The table over the whole set holds geometric means ove
 its errors are those of the seeds, carried through the logarithm. Means below 1e-4, a thousandth of the noise, count as
 that. Only problems are in it that all samplers of the same row of numbers have finished.
 
+HEBO and SMAC3 run where they are installed (`benchmarks/ask_tell_samplers.py` says how) and are left out elsewhere.
 Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
 continued, and nothing is computed twice. Files of earlier versions, which lack a measure, are refused. Our own files
 carry a digest of the package's source. The full comparison takes many hours on two cores.
@@ -35,16 +36,16 @@ import optuna
 
 from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error, with_error
 from benchmarks.report import conditions, limited_threads, print_table
-from benchmarks.samplers import SAMPLERS, quiet_optuna, recommended
+from benchmarks.samplers import SAMPLERS, missing_packages, quiet_optuna, recommended
 from benchmarks.tasks import SETS, TASKS, Task
 
 __all__ = ["CHECKPOINTS", "Result", "geometric_mean", "main", "results_of", "run_job", "run_study"]
 
 CHECKPOINTS = (100, 300, 1_000, 3_000, 5_000)
 #: Samplers that are not asked for more trials than these.
-LIMITS = {"gp_sampler": 300}
+LIMITS = {"gp_sampler": 300, "turbo": 300, "hebo": 100, "smac": 300}
 #: The order in which the samplers run: the cheap ones first.
-ORDER = ("random", "cmaes", "tpe", "bkb", "gp_sampler")
+ORDER = ("random", "cmaes", "cmaes_noise", "tpe", "bkb", "turbo", "gp_sampler")
 QUICK = ("random", "cmaes", "tpe", "bkb")
 QUICK_PROBLEMS = ("branin", "schwefel6", "mlp")
 MEASURES = {"recommended": "recommended", "average": "average trial", "last_fifth": "last fifth"}
@@ -193,6 +194,14 @@ def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
         print_summary(everything)
 
 
+def installed(peers: Sequence[str]) -> list[str]:
+    """Those of the samplers that can run here; it says which cannot."""
+    for peer in peers:
+        if lacking := missing_packages(peer):
+            print(f"{peer} is left out: {', '.join(lacking)} cannot be imported; see benchmarks/ask_tell_samplers.py")
+    return [peer for peer in peers if not missing_packages(peer)]
+
+
 def refuse_old_files(jobs: Sequence[Job], out: Path, digest: str) -> None:
     """Stop, before anything is run, if a kept file lacks a measure: it was written by an earlier version."""
     for job in jobs:
@@ -208,7 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--set", choices=list(SETS), default="development", help="which tasks; see benchmarks/tasks.py")
     parser.add_argument("--problems", nargs="+", choices=list(TASKS), help="these tasks, whatever the set")
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int, help="the length of every study; GPSampler's stays at most 300")
+    parser.add_argument("--trials", type=int, help="the length of every study; LIMITS has those of slow samplers")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
     parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
     parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
@@ -216,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
     jobs = [
         Job(peer, problem, min(trials, LIMITS.get(peer, trials)), seed)
-        for peer in options.peers or (QUICK if options.quick else ORDER)
+        for peer in installed(options.peers or (QUICK if options.quick else ORDER))
         for seed in range(options.seeds or (2 if options.quick else 10))
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
     ]
