@@ -85,6 +85,11 @@ def _cmaes(seed: int) -> BaseSampler:
     return optuna.samplers.CmaEsSampler(seed=seed)
 
 
+def _cmaes_mean(seed: int) -> BaseSampler:
+    """CMA-ES at the default population that recommends its mean: what of `cmaes_noise` is the population's merit."""
+    return NoisyCma(seed, factor=1)
+
+
 def _cmaes_rates(seed: int) -> BaseSampler:
     """CMA-ES whose learning rates follow the noise (Nomura, Akimoto and Ono, GECCO 2023), at the default population."""
     return optuna.samplers.CmaEsSampler(seed=seed, lr_adapt=True)
@@ -116,6 +121,7 @@ def _random(seed: int) -> BaseSampler:
 SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
     "random": _random,
     "cmaes": _cmaes,
+    "cmaes_mean": _cmaes_mean,
     "cmaes_noise": NoisyCma,
     "cmaes_rates": _cmaes_rates,
     "tpe": _tpe,

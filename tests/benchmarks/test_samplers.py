@@ -40,6 +40,12 @@ def test_cma_for_noise_has_four_times_the_population_and_recommends_the_mean() -
     assert found["y"] == pytest.approx(-0.6, abs=0.15)
 
 
+def test_cma_that_recommends_its_mean_makes_the_trials_of_plain_cma() -> None:
+    plain, mean = (study_of(SAMPLERS[name](3), 40) for name in ("cmaes", "cmaes_mean"))
+    assert [trial.params for trial in plain.trials] == [trial.params for trial in mean.trials]
+    assert mean.sampler.recommend(mean).params not in [trial.params for trial in mean.trials]  # type: ignore[attr-defined]
+
+
 def test_cma_for_noise_recommends_the_best_trial_before_it_has_a_mean() -> None:
     study = study_of(NoisyCma(0), 1)
     assert isinstance(study.sampler, NoisyCma)
