@@ -168,7 +168,7 @@ def _rastrigin(x: Array) -> Array:
 
 # Depth of one coordinate's best well, and where it lies: the stationary point of u sin(sqrt(u)) near 421.
 _SCHWEFEL_DEPTH = 418.9828872724338
-_SCHWEFEL_MINIMIZER = 420.968746359982
+SCHWEFEL_MINIMIZER = 420.968746359982
 
 
 def _schwefel(x: Array) -> Array:
@@ -192,7 +192,7 @@ def rastrigin(dim: int) -> Problem:
 
 def schwefel(dim: int) -> Problem:
     """Return Schwefel's function in `dim` dimensions: its best well lies near a corner, far from the second best."""
-    return Problem(f"schwefel{dim}", ((-500.0, 500.0),) * dim, 0.0, ((_SCHWEFEL_MINIMIZER,) * dim,), _schwefel)
+    return Problem(f"schwefel{dim}", ((-500.0, 500.0),) * dim, 0.0, ((SCHWEFEL_MINIMIZER,) * dim,), _schwefel)
 
 
 def random_peaks(dim: int, n_peaks: int = 30, width: float = 0.2, seed: int = 0) -> Problem:

@@ -1,23 +1,26 @@
-"""Sample efficiency of Optuna's samplers under noise, ours beside GPSampler, TPE, CMA-ES and random search.
+"""Sample efficiency of Optuna's samplers under noise, ours beside GPSampler, TPE, CMA-ES, TuRBO and random search.
 
-Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--problems ...] [--seeds 10] [--trials N]
-[--jobs 2]`. Ten test functions whose noise is a tenth of their interquartile range (IQR), and two real models to tune;
-`benchmarks/tasks.py` and `benchmarks/tuning.py` say which. All samplers meet the same noise at trial i of a seed.
-Each run is one study of 5,000 trials (300 with GPSampler, whose suggestions grow with the cube of the trials), looked
-at after 100, 300, 1,000, 3,000 and 5,000 of them: no sampler knows how long its study will be.
+Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|all]
+[--problems ...] [--seeds 10] [--trials N] [--jobs 2]`. Test functions whose noise is a tenth of their interquartile
+range (IQR), and real models to tune; `benchmarks/tasks.py` says which, and which of them are held out until nothing
+is to be changed any more. All samplers meet the same noise at trial i of a seed. Each run is one study of 5,000 trials
+(300 with samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), looked at after 100, 300, 1,000, 3,000
+and 5,000 of them: no sampler knows how long its study will be.
 
-- recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` with
-  ours, `study.best_trial`, the best value observed, with the others;
-- average trial: the value of all trials so far, above the minimum, on average: what the search itself has cost.
+- recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` where the
+  sampler has that (ours, TuRBO, SMAC3, CMA-ES for noise), `study.best_trial`, the best value observed, with the others;
+- average trial: the value of all trials so far, above the minimum, on average: what the search itself has cost;
+- last fifth: the same over the last fifth of the trials so far: what a trial costs once the search has settled.
 
-Both are in units of the IQR. The minimum of a real model is not known; the best setting that any of the runs shown
+All are in units of the IQR. The minimum of a real model is not known; the best setting that any of the runs shown
 recommends stands for it. The table over the whole set holds geometric means over the problems of the means over seeds;
 its errors are those of the seeds, carried through the logarithm. Means below 1e-4, a thousandth of the noise, count as
 that. Only problems are in it that all samplers of the same row of numbers have finished.
 
+HEBO and SMAC3 run where they are installed (`benchmarks/ask_tell_samplers.py` says how) and are left out elsewhere.
 Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
-continued, and nothing is computed twice. Our own files carry a digest of the package's source. The full comparison
-takes many hours on two cores.
+continued, and nothing is computed twice. Files of earlier versions, which lack a measure, are refused. Our own files
+carry a digest of the package's source. The full comparison takes many hours on two cores.
 """
 
 import argparse
@@ -33,19 +36,19 @@ import optuna
 
 from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error, with_error
 from benchmarks.report import conditions, limited_threads, print_table
-from benchmarks.samplers import SAMPLERS, quiet_optuna, recommended
-from benchmarks.tasks import TASKS, Task
+from benchmarks.samplers import SAMPLERS, missing_packages, quiet_optuna, recommended
+from benchmarks.tasks import SETS, TASKS, Task
 
 __all__ = ["CHECKPOINTS", "Result", "geometric_mean", "main", "results_of", "run_job", "run_study"]
 
 CHECKPOINTS = (100, 300, 1_000, 3_000, 5_000)
 #: Samplers that are not asked for more trials than these.
-LIMITS = {"gp_sampler": 300}
+LIMITS = {"gp_sampler": 300, "turbo": 300, "hebo": 100, "smac": 300}
 #: The order in which the samplers run: the cheap ones first.
-ORDER = ("random", "cmaes", "tpe", "bkb", "gp_sampler")
+ORDER = ("random", "cmaes", "cmaes_noise", "tpe", "bkb", "turbo", "gp_sampler")
 QUICK = ("random", "cmaes", "tpe", "bkb")
 QUICK_PROBLEMS = ("branin", "schwefel6", "mlp")
-MEASURES = {"recommended": "recommended", "average": "average trial"}
+MEASURES = {"recommended": "recommended", "average": "average trial", "last_fifth": "last fifth"}
 FLOOR = 1e-4
 
 
@@ -53,11 +56,13 @@ def run_study(sampler: str, task: Task, n_trials: int, seed: int) -> dict[str, l
     """One study, looked at after each of the checkpoints and at its end.
 
     Returns lists of one length: `checkpoints` (numbers of trials), `recommended` (true values, the task's units),
-    `average` (means of the trials' values so far) and `seconds` (in the sampler and the study so far).
+    `average` (means of the trials' values so far), `last_fifth` (means of the last fifth of them) and `seconds` (in the
+    sampler and the study so far).
     """
     looks = [*(c for c in CHECKPOINTS if c < n_trials), n_trials]
-    record: dict[str, list[float]] = {"checkpoints": [], "recommended": [], "average": [], "seconds": []}
-    total = seconds = 0.0
+    record: dict[str, list[float]] = {key: [] for key in ("checkpoints", *MEASURES, "seconds")}
+    values: list[float] = []
+    seconds = 0.0
     with quiet_optuna(), limited_threads(1):
         study = optuna.create_study(sampler=SAMPLERS[sampler](seed))
         for number in range(n_trials):
@@ -66,14 +71,15 @@ def run_study(sampler: str, task: Task, n_trials: int, seed: int) -> dict[str, l
             task.suggest(trial)
             seconds += time.perf_counter() - start
             told, counted = task.observe(trial.params, seed, number)
-            total += counted
+            values.append(counted)
             start = time.perf_counter()
             study.tell(trial, told)
             seconds += time.perf_counter() - start
             if number + 1 in looks:
                 record["checkpoints"].append(number + 1)
                 record["recommended"].append(task.truth(recommended(study)))
-                record["average"].append(total / (number + 1))
+                record["average"].append(float(np.mean(values)))
+                record["last_fifth"].append(float(np.mean(values[-max(len(values) // 5, 1) :])))
                 record["seconds"].append(seconds)
     return record
 
@@ -92,6 +98,7 @@ class Result:
     checkpoint: int
     recommended: list[float]
     average: list[float]
+    last_fifth: list[float]
     ms: float
 
     def mean(self, measure: str) -> tuple[float, float]:
@@ -126,7 +133,7 @@ def geometric_mean(means: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def print_problem(task: Task, results: Sequence[Result]) -> None:
     """One table a problem: a row a sampler and checkpoint."""
     rows = [
-        (r.checkpoint, r.peer, len(r.recommended), with_error(r.recommended), with_error(r.average), r.ms)
+        (r.checkpoint, r.peer, len(r.recommended), *(with_error(getattr(r, m)) for m in MEASURES), r.ms)
         for r in results
     ]
     print_table(
@@ -187,14 +194,30 @@ def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
         print_summary(everything)
 
 
+def installed(peers: Sequence[str]) -> list[str]:
+    """Those of the samplers that can run here; it says which cannot."""
+    for peer in peers:
+        if lacking := missing_packages(peer):
+            print(f"{peer} is left out: {', '.join(lacking)} cannot be imported; see benchmarks/ask_tell_samplers.py")
+    return [peer for peer in peers if not missing_packages(peer)]
+
+
+def refuse_old_files(jobs: Sequence[Job], out: Path, digest: str) -> None:
+    """Stop, before anything is run, if a kept file lacks a measure: it was written by an earlier version."""
+    for job in jobs:
+        if missing := [m for record in records_of([job], out, digest) for m in MEASURES if m not in record]:
+            raise SystemExit(f"{job.path(out, digest)} has no {missing[0]}: remove it, or choose another --out")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="2 seeds, 60 trials, three problems, without GPSampler")
     parser.add_argument("--peers", nargs="+", choices=list(SAMPLERS))
-    parser.add_argument("--problems", nargs="+", choices=list(TASKS))
+    parser.add_argument("--set", choices=list(SETS), default="development", help="which tasks; see benchmarks/tasks.py")
+    parser.add_argument("--problems", nargs="+", choices=list(TASKS), help="these tasks, whatever the set")
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--trials", type=int, help="the length of every study; GPSampler's stays at most 300")
+    parser.add_argument("--trials", type=int, help="the length of every study; LIMITS has those of slow samplers")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
     parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
     parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
@@ -202,12 +225,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
     jobs = [
         Job(peer, problem, min(trials, LIMITS.get(peer, trials)), seed)
-        for peer in options.peers or (QUICK if options.quick else ORDER)
+        for peer in installed(options.peers or (QUICK if options.quick else ORDER))
         for seed in range(options.seeds or (2 if options.quick else 10))
-        for problem in options.problems or (QUICK_PROBLEMS if options.quick else TASKS)
+        for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
     digest = source_digest(NOT_SEARCH)
+    refuse_old_files(jobs, options.out, digest)
     if not options.tables_only:
         run_all(jobs, run_job, options.out, digest, options.jobs)
     print_results(jobs, options.out, digest)

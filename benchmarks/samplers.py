@@ -1,16 +1,60 @@
-"""Optuna's samplers as the benchmarks use them, ours among them, with their defaults and ten start-up trials."""
+"""Samplers of Optuna as the benchmarks use them, ours among them, with their defaults and ten start-up trials.
 
+Those of other packages are in `ask_tell_samplers` (HEBO and SMAC3, which are optional) and `turbo`.
+"""
+
+import importlib.util
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import optuna
-from optuna.samplers import BaseSampler
+from optuna._transform import _SearchSpaceTransform
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler, CmaEsSampler
+from optuna.trial import FrozenTrial
 
-__all__ = ["N_STARTUP", "SAMPLERS", "quiet_optuna", "recommended"]
+__all__ = ["N_STARTUP", "SAMPLERS", "NoisyCma", "missing_packages", "quiet_optuna", "recommended"]
 
 N_STARTUP = 10
+#: What samplers need that this project does not bring.
+OPTIONAL = {"hebo": ("hebo", "GPy", "pymoo"), "smac": ("smac", "ConfigSpace")}
+
+
+class NoisyCma(CmaEsSampler):
+    """CMA-ES as its authors advise under noise: a larger population, and the distribution's mean as its answer.
+
+    The population is `factor` times the default of 4 + 3 log d: recombination averages the noise of the better half of
+    it (Hansen, "The CMA evolution strategy: a tutorial", 2016; Hansen, Niederberger, Guzzella and Koumoutsakos, IEEE
+    Transactions on Evolutionary Computation 13, 2009, who raise the effort when ranks turn out to be noise). Four times
+    leaves some 25 generations of 1,000 trials in ten dimensions. Restarts would not help: Optuna ignores its strategies
+    since 4.4, and at this noise few runs of 1,000 trials converge.
+    """
+
+    def __init__(self, seed: int, factor: int = 4) -> None:
+        super().__init__(seed=seed, warn_independent_sampling=False)
+        self._factor = factor
+        self._columns: dict[str, BaseDistribution] = {}
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        if search_space and self._popsize is None:
+            self._popsize = self._factor * (4 + math.floor(3 * math.log(len(search_space))))
+        self._columns = search_space
+        return super().sample_relative(study, trial, search_space)
+
+    def recommend(self, study: optuna.Study) -> Any:
+        """The mean after the last whole generation; parameters that have none are those of the best trial."""
+        best = study.best_trial.params
+        optimizer = self._restore_optimizer(self._get_trials(study))
+        transform = _SearchSpaceTransform(self._columns, transform_0_1=True) if self._columns else None
+        if optimizer is None or transform is None or optimizer.dim != len(transform.bounds):
+            return SimpleNamespace(params=best)
+        return SimpleNamespace(params={**best, **transform.untransform(optimizer.mean)})
 
 
 def _bkb(seed: int) -> BaseSampler:
@@ -41,6 +85,34 @@ def _cmaes(seed: int) -> BaseSampler:
     return optuna.samplers.CmaEsSampler(seed=seed)
 
 
+def _cmaes_mean(seed: int) -> BaseSampler:
+    """CMA-ES at the default population that recommends its mean: what of `cmaes_noise` is the population's merit."""
+    return NoisyCma(seed, factor=1)
+
+
+def _cmaes_rates(seed: int) -> BaseSampler:
+    """CMA-ES whose learning rates follow the noise (Nomura, Akimoto and Ono, GECCO 2023), at the default population."""
+    return optuna.samplers.CmaEsSampler(seed=seed, lr_adapt=True)
+
+
+def _turbo(seed: int) -> BaseSampler:
+    from benchmarks.turbo import TurboSampler
+
+    return TurboSampler(seed, N_STARTUP)
+
+
+def _hebo(seed: int) -> BaseSampler:
+    from benchmarks.ask_tell_samplers import HeboSampler
+
+    return HeboSampler(seed, N_STARTUP)
+
+
+def _smac(seed: int) -> BaseSampler:
+    from benchmarks.ask_tell_samplers import SmacSampler
+
+    return SmacSampler(seed, N_STARTUP)
+
+
 def _random(seed: int) -> BaseSampler:
     return optuna.samplers.RandomSampler(seed=seed)
 
@@ -49,16 +121,27 @@ def _random(seed: int) -> BaseSampler:
 SAMPLERS: dict[str, Callable[[int], BaseSampler]] = {
     "random": _random,
     "cmaes": _cmaes,
+    "cmaes_mean": _cmaes_mean,
+    "cmaes_noise": NoisyCma,
+    "cmaes_rates": _cmaes_rates,
     "tpe": _tpe,
     "tpe_group": _tpe_group,
     "tpe_liar": _tpe_liar,
     "bkb": _bkb,
     "gp_sampler": _gp_sampler,
+    "turbo": _turbo,
+    "hebo": _hebo,
+    "smac": _smac,
 }
 
 
+def missing_packages(sampler: str) -> list[str]:
+    """The optional packages that this sampler needs and that cannot be imported here."""
+    return [name for name in OPTIONAL.get(sampler, ()) if importlib.util.find_spec(name) is None]
+
+
 def recommended(study: optuna.Study) -> Mapping[str, Any]:
-    """The recommended parameters: ours by its posterior, the others' best observed trial."""
+    """The recommended parameters: those that the sampler recommends, or else the best observed trial."""
     recommend = getattr(study.sampler, "recommend", None)
     return study.best_trial.params if recommend is None else recommend(study).params
 

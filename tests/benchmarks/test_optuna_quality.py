@@ -6,11 +6,11 @@ from pathlib import Path
 import optuna
 import pytest
 
-from benchmarks import comparison, optuna_quality
+from benchmarks import comparison, optuna_quality, samplers
 from benchmarks.functions import PROBLEMS
 from benchmarks.optuna_quality import Result, geometric_mean, results_of, run_study
-from benchmarks.samplers import SAMPLERS, recommended
-from benchmarks.tasks import Task, of_problem
+from benchmarks.samplers import SAMPLERS, missing_packages, recommended
+from benchmarks.tasks import DEVELOPMENT, HELD_OUT, Task, of_problem
 
 BRANIN = PROBLEMS["branin"]
 
@@ -30,18 +30,24 @@ def watched(told: list[float]) -> Task:
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_study_is_looked_at_along_the_way(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if lacking := missing_packages(sampler):
+        pytest.skip(f"{lacking[0]} is optional, and not installed")
     monkeypatch.setattr(optuna_quality, "CHECKPOINTS", (5, 12, 100))
     told: list[float] = []
     record = run_study(sampler, watched(told), 14, seed=0)
     assert record["checkpoints"] == [5, 12, 14]
     averages = [sum(told[:n]) / n for n in (5, 12, 14)]
     assert record["average"] == pytest.approx(averages, rel=1e-14)
-    assert set(record["recommended"]) <= set(told)
+    assert record["last_fifth"] == pytest.approx([told[4], sum(told[10:12]) / 2, sum(told[12:14]) / 2], rel=1e-14)
+    if sampler in ("cmaes_mean", "cmaes_noise"):  # which recommend the mean of their distribution
+        assert all(1.0 <= value <= 3.0 for value in record["recommended"])
+    else:
+        assert set(record["recommended"]) <= set(told)
     assert record["seconds"] == sorted(record["seconds"])
     assert len(told) == 14
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe", "cmaes", "bkb"])
+@pytest.mark.parametrize("sampler", ["random", "tpe", "cmaes", "cmaes_noise", "turbo", "bkb"])
 def test_a_seed_decides_the_study(sampler: str) -> None:
     first, again, other = (run_study(sampler, of_problem(BRANIN), 14, seed) for seed in (1, 1, 2))
     assert first["average"] == again["average"]
@@ -63,16 +69,24 @@ def test_others_recommend_the_best_value_observed_and_ours_its_posterior() -> No
 
 
 def record(checkpoints: list[int], found: list[float], average: list[float]) -> dict[str, list[float]]:
-    return {"checkpoints": checkpoints, "recommended": found, "average": average, "seconds": [0.1] * len(checkpoints)}
+    last = [value + 1.0 for value in average]
+    seconds = [0.1] * len(checkpoints)
+    return {
+        "checkpoints": checkpoints,
+        "recommended": found,
+        "average": average,
+        "last_fifth": last,
+        "seconds": seconds,
+    }
 
 
 def test_regrets_are_above_the_minimum_in_units_of_the_scale() -> None:
     records = {"bkb": [record([10, 20], [2.0, 1.5], [3.0, 2.0])], "tpe": [record([10], [3.0], [4.0])]}
     results = results_of(watched([]), records)
     assert results == [
-        Result("bkb", "line", 10, [0.5], [1.0], ms=pytest.approx(10.0)),
-        Result("tpe", "line", 10, [1.0], [1.5], ms=pytest.approx(10.0)),
-        Result("bkb", "line", 20, [0.25], [0.5], ms=pytest.approx(5.0)),
+        Result("bkb", "line", 10, [0.5], [1.0], [1.5], ms=pytest.approx(10.0)),
+        Result("tpe", "line", 10, [1.0], [1.5], [2.0], ms=pytest.approx(10.0)),
+        Result("bkb", "line", 20, [0.25], [0.5], [1.0], ms=pytest.approx(5.0)),
     ]
 
 
@@ -93,14 +107,16 @@ def test_geometric_means_carry_the_errors_of_their_factors() -> None:
 
 def test_the_summary_holds_the_problems_that_all_samplers_have(capsys: pytest.CaptureFixture[str]) -> None:
     results = [
-        Result("bkb", "one", 10, [0.1, 0.1], [0.2, 0.2], 1.0),
-        Result("tpe", "one", 10, [0.3, 0.3], [0.1, 0.1], 1.0),
-        Result("bkb", "two", 10, [9.0, 9.0], [9.0, 9.0], 1.0),
+        Result("bkb", "one", 10, [0.1, 0.1], [0.2, 0.2], [0.5, 0.5], 1.0),
+        Result("tpe", "one", 10, [0.3, 0.3], [0.1, 0.1], [2.0, 2.0], 1.0),
+        Result("bkb", "two", 10, [9.0, 9.0], [9.0, 9.0], [9.0, 9.0], 1.0),
     ]
     optuna_quality.print_summary(results)
     bkb, tpe = capsys.readouterr().out.splitlines()[3:5]
-    assert bkb.split() == ["10", "bkb", "1", "0.1000", "+-", "0.0000", "1", "0.2000", "+-", "0.0000", "1"]
-    assert tpe.split() == ["10", "tpe", "1", "0.3000", "+-", "0.0000", "3", "0.1000", "+-", "0.0000", "0.5"]
+    assert bkb.split()[:3] == tpe.replace("tpe", "bkb").split()[:3] == ["10", "bkb", "1"]
+    zero = ["+-", "0.0000"]
+    assert bkb.split()[3:] == ["0.1000", *zero, "1", "0.2000", *zero, "1", "0.5000", *zero, "1"]
+    assert tpe.split()[3:] == ["0.3000", *zero, "3", "0.1000", *zero, "0.5", "2.0000", *zero, "4"]
 
 
 def test_nothing_is_computed_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,6 +142,38 @@ def test_slow_samplers_are_asked_for_fewer_trials(tmp_path: Path, monkeypatch: p
     jobs: list[comparison.Job] = []
     monkeypatch.setattr(optuna_quality, "run_all", lambda given, *rest: jobs.extend(given))
     optuna_quality.main(["--out", str(tmp_path)])
-    assert {job.n_trials for job in jobs if job.peer == "gp_sampler"} == {300}
-    assert {job.n_trials for job in jobs if job.peer != "gp_sampler"} == {5_000}
-    assert len(jobs) == 5 * 10 * 12
+    slow = ("gp_sampler", "turbo")
+    assert {job.n_trials for job in jobs if job.peer in slow} == {300}
+    assert {job.n_trials for job in jobs if job.peer not in slow} == {5_000}
+    assert len(jobs) == 7 * 10 * len(DEVELOPMENT)
+
+
+def test_samplers_that_are_not_installed_are_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(samplers.OPTIONAL, "hebo", ("numpy", "a_package_that_nobody_has"))
+    few = ["--peers", "hebo", "random", "--problems", "branin", "--seeds", "1", "--trials", "12", "--jobs", "1"]
+    optuna_quality.main([*few, "--out", str(tmp_path)])
+    out = capsys.readouterr().out
+    assert "hebo is left out: a_package_that_nobody_has cannot be imported" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["random_branin_12_0.json"]
+
+
+@pytest.mark.parametrize(("chosen", "expected"), [([], DEVELOPMENT), (["--set", "held-out"], HELD_OUT)])
+def test_held_out_tasks_run_only_when_asked_for(
+    chosen: list[str], expected: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[comparison.Job] = []
+    monkeypatch.setattr(optuna_quality, "run_all", lambda given, *rest: jobs.extend(given))
+    optuna_quality.main([*chosen, "--peers", "random", "--seeds", "1", "--out", str(tmp_path)])
+    assert tuple(job.problem for job in jobs) == expected
+
+
+def test_files_that_lack_a_measure_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    old = record([12], [1.0], [2.0])
+    del old["last_fifth"]
+    comparison.keep(old, comparison.Job("random", "branin", 12, 0).path(tmp_path, ""))
+    options = ["--peers", "random", "--problems", "branin", "--seeds", "2", "--trials", "12", "--out", str(tmp_path)]
+    with pytest.raises(SystemExit, match=r"random_branin_12_0\.json has no last_fifth"):
+        optuna_quality.main(options)
+    assert len(list(tmp_path.iterdir())) == 1

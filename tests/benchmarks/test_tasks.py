@@ -1,13 +1,15 @@
 """What Optuna's samplers are compared on: noise that a seed decides, minima that are true, spaces with branches."""
 
 import math
+import re
 
 import numpy as np
 import optuna
 import pytest
 from botorch.test_functions import Griewank, Rosenbrock
 
-from benchmarks.tasks import TASKS, from_botorch, of_problem
+from benchmarks.structured_functions import mixed_bowl
+from benchmarks.tasks import DEVELOPMENT, HELD_OUT, SETS, TASKS, from_botorch, of_problem
 from benchmarks.tuning import N_SPLITS, TUNING, random_settings
 
 FUNCTIONS = [name for name in TASKS if name not in TUNING]
@@ -38,6 +40,31 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
     assert task.truth(best) == pytest.approx(problem.minimum, abs=1e-12)
 
 
+def test_every_task_is_for_development_or_held_out() -> None:
+    assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS) == sorted(SETS["all"])
+    kinds = [
+        {re.sub(r"\d+", "", name) for name in names if TASKS[name]().minimum is not None}
+        for names in (DEVELOPMENT, HELD_OUT)
+    ]
+    alone = {"branin", "ackley-off", "rosenbrock", "griewank-off", "rastrigin-off", "schwefel", "shekel"}
+    assert kinds[0] - kinds[1] == alone  # the classic functions that have a rotated or mirrored counterpart
+    assert not kinds[1] - kinds[0]
+
+
+def test_integers_and_choices_are_asked_for_as_what_they_are() -> None:
+    problem = mixed_bowl(5, seed=0)
+    task = of_problem(problem)
+    trial = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0)).ask()
+    task.suggest(trial)
+    assert [type(trial.params[f"x{j}"]) for j in range(5)] == [float, float, int, int, str]
+    best = dict(zip(trial.params, problem.minimizers[0], strict=True))
+    for choice in range(4):
+        settings = {**best, "x4": "abcd"[choice]}
+        expected = float(problem.value([*problem.minimizers[0][:-1], choice]))
+        assert task.truth(settings) == expected
+        assert (expected < 1e-20) == (choice == problem.minimizers[0][-1])
+
+
 @every_tuning
 def test_a_loss_is_decided_by_seed_and_trial(name: str) -> None:
     tuning = TUNING[name]
@@ -52,7 +79,7 @@ def test_a_loss_is_decided_by_seed_and_trial(name: str) -> None:
 @every_tuning
 def test_the_true_value_is_the_mean_over_all_splits(name: str) -> None:
     tuning = TUNING[name]
-    settings = min(random_settings(tuning, 8), key=lambda s: s.get("n_estimators", s.get("max_iter")))  # a fast one
+    settings = min(random_settings(tuning, 8), key=lambda s: s.get("n_estimators", s.get("max_iter", 0)))  # a fast one
     losses = tuning.losses(settings)
     assert losses.shape == (N_SPLITS,)
     assert TASKS[name]().truth(settings) == pytest.approx(losses.mean(), rel=1e-15)
@@ -64,7 +91,7 @@ def test_spaces_have_branches(name: str) -> None:
     names = {frozenset(settings) for settings in random_settings(TUNING[name], 40)}
     assert len(names) >= 4
     lengths = {len(branch) for branch in names}
-    assert (min(lengths), max(lengths)) == {"boosting": (7, 8), "mlp": (8, 11)}[name]
+    assert (min(lengths), max(lengths)) == {"boosting": (7, 8), "mlp": (8, 11), "svm": (4, 7)}[name]
 
 
 def test_a_diverged_network_is_worth_a_guess() -> None:
