@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from bkbopt.errors import ArgumentError, KernelError
-from bkbopt.kernels.base import NormalPrior, Pullback
+from bkbopt.errors import ArgumentError
+from bkbopt.kernels.base import NormalPrior, Pullback, check_columns
 
 __all__ = ["ARDKernel", "matern52", "rbf"]
 
@@ -151,11 +151,7 @@ class ARDKernel:
         return G + a.square_().mul_(e).div_(3.0), G * (5.0 / 3.0)
 
     def _numeric_part(self, X1: Tensor, X2: Tensor) -> Tensor:
-        if not X1.shape[1] == X2.shape[1] == self.dim:
-            raise KernelError(
-                f"kernel: expected points of {self.dim} columns, as it has lengthscales, got {X1.shape[1]} and "
-                f"{X2.shape[1]}; use a kernel of as many columns as points have once they are encoded."
-            )
+        check_columns(X1, X2, self.dim)
         if not self._numeric:
             return self.outputscale.expand(X1.shape[0], X2.shape[0])
         scale = torch.exp(-self.log_lengthscale)

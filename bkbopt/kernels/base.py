@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bkbopt.errors import KernelError
 
-__all__ = ["ClosedFormKernel", "FittableKernel", "Kernel", "Pullback", "gram"]
+__all__ = ["ClosedFormKernel", "FittableKernel", "Kernel", "Pullback", "check_columns", "gram"]
 
 #: From the derivative of a scalar by K to that by what K was made from: theta `(p,)`, or points `(n, d)`.
 Pullback = Callable[[Tensor], Tensor]
@@ -104,6 +104,15 @@ class ClosedFormKernel(FittableKernel, Protocol):
     def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
         """K(X1, X2) `(n, m)`, and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
         ...
+
+
+def check_columns(X1: Tensor, X2: Tensor, dim: int) -> None:
+    """Refuse points that have another number of columns than a kernel has hyper-parameters for."""
+    if not X1.shape[1] == X2.shape[1] == dim:
+        raise KernelError(
+            f"kernel: expected points of {dim} columns, as it has lengthscales, got {X1.shape[1]} and "
+            f"{X2.shape[1]}; use a kernel of as many columns as points have once they are encoded."
+        )
 
 
 def gram(kernel: Kernel, X: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback
+from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, check_columns
 
 __all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
 
@@ -76,6 +76,7 @@ class ColumnsKernel:
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """See `Kernel`."""
+        check_columns(X1, X2, self.dim)
         scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
         c = len(scale)
         A, B = X1[:, self.numeric] * scale, X2[:, self.numeric] * scale
@@ -267,6 +268,7 @@ class RotatedKernel:
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """See `Kernel`."""
+        check_columns(X1, X2, len(self.R))
         return self.base(X1 @ self.R, X2 @ self.R)
 
     def diag(self, X: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from sklearn.gaussian_process.kernels import Matern
 from torch import Tensor
 
+from bkbopt.errors import KernelError
 from bkbopt.kernels import (
     ClosedFormKernel,
     ColumnsKernel,
@@ -146,3 +147,8 @@ def test_hyper_parameters_of_a_sum_are_those_of_its_parts() -> None:
     theta = torch.arange(float(len(kernel.theta)), dtype=torch.float64)
     first, second = kernel.with_theta(theta).parts
     assert torch.equal(torch.cat([first.theta, second.theta]), theta)
+
+
+def test_points_of_other_columns_are_refused(kernel: ClosedFormKernel) -> None:
+    with pytest.raises(KernelError, match="kernel: expected points of 4 columns"):
+        kernel(points(2), torch.zeros(2, 3, dtype=torch.float64))
