@@ -2,7 +2,7 @@
 
 The full comparisons `quality`, `optuna-quality` and `pareto` take hours, most of them in the other optimisers, and
 `papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped and continued.
-`optuna-speed` and `botorch-speed` take half an hour each, `calibration` two hours.
+`optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes.
 """
 
 import argparse

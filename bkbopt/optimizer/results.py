@@ -185,7 +185,7 @@ def certificate(
         index = int(rows[0]) if len(rows) else None
         return RegretCertificate(naive, params_of(history.finished[first].point, index), index, None, naive, beta)
     x, point, index = _recommended(designer, fantasy, belongs)
-    gap = gap_quantile(gaps(designer, objective, fantasy, x), confidence)
+    gap = gap_quantile(gaps(designer, objective, fantasy, x, confidence), confidence)
     bound = objective.scaler.width(max(gap, band_gap(designer, fantasy, x, confidence)))
     return RegretCertificate(bound, params_of(point, index), index, confidence, naive, beta)
 

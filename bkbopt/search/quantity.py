@@ -43,7 +43,7 @@ EVIDENCE = 0.5
 #: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
 TEST_UP_TO = 50
 #: Posteriors of an ensemble, and what keeps its random numbers apart from others of the quantity.
-N_ENSEMBLE, ENSEMBLE_STREAM = 20, 1
+N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
 #: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
 OWN_WEIGHTS = (1e-12, 1e10)
 #: Observed points whose prior variances are computed at once, and arms of a pool.
