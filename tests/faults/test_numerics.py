@@ -105,7 +105,8 @@ def test_an_offset_of_1e15_leaves_what_its_doubles_can_tell_apart(offset: float)
     opt = optimized(scaled(offset, 1.0), 0)
     # Values are multiples of 0.125.
     assert regret(opt.recommend().params) < 0.125
-    assert sd_far_away(opt) == pytest.approx(sd_far_away(PLAIN), rel=0.5)
+    # Rounded values are noisy ones: the fit finds more noise, and may choose another structure of the kernel.
+    assert 0.5 < sd_far_away(opt) / sd_far_away(PLAIN) < 2.0
 
 
 # -- what cannot be seen beside an outlier -----------------------------------------------------------------------------
