@@ -148,8 +148,8 @@ KERNELS = (
     Fault(
         "a category costs the less, the shorter its lengthscale",
         "kernels/ard.py",
-        "torch.exp(-torch.exp(-log_l))",
-        "torch.exp(-torch.exp(log_l))",
+        "torch.exp(-torch.exp(-log_h))",
+        "torch.exp(-torch.exp(log_h))",
         ("kernels/test_kernels.py",),
     ),
     Fault(

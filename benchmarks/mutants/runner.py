@@ -51,7 +51,7 @@ def look_for(fault: Fault, root: Path = ROOT) -> Found:
 
 
 def pass_without(tests: Sequence[str], root: Path = ROOT) -> str | None:
-    """None if the tests pass where nothing is wrong, without which a failure says nothing; else pytest's last words."""
+    """None if the tests pass without a fault, so that a failure counts; else the end of pytest's output."""
     with copied(root, compiled=True) as folder:
         done = run_tests(folder, tests)
     return None if done.returncode == 0 else done.stdout[-2000:] + done.stderr[-2000:]

@@ -10,6 +10,7 @@ A GPyTorch kernel costs about half a millisecond a call before any arithmetic; t
 microseconds, which is why it exists (`benchmarks/kernel_overhead.py` prints the ratio).
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -86,10 +87,21 @@ class ARDKernel:
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """See `Kernel`."""
         K = self._numeric_part(X1, X2)
-        for j, log_l in zip(self.categorical, self.log_hamming, strict=True):
-            differ = X1[:, j, None] != X2[None, :, j]
-            K = K * torch.where(differ, torch.exp(-torch.exp(-log_l)), 1.0)
-        return K
+        return K * self._alike(X1, X2) if self.categorical else K
+
+    def _alike(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """exp(-sum_c [x_c != x'_c] / hamming_c) `(n, m)`; there is a categorical column."""
+        factors = [
+            torch.where(X1[:, j, None] != X2[None, :, j], torch.exp(-torch.exp(-log_h)), 1.0)
+            for j, log_h in zip(self.categorical, self.log_hamming, strict=True)
+        ]
+        return functools.reduce(torch.mul, factors)
+
+    def _squares(self, A: Tensor, B: Tensor) -> Tensor:
+        """Squared distances `(n, m)` of the rows of `A` and `B`."""
+        if self.form == "matern12":
+            return _distances(A, B).square()
+        return torch.addmm((A * A).sum(1, keepdim=True) + (B * B).sum(1), A, B.T, alpha=-2.0)
 
     def diag(self, X: Tensor) -> Tensor:
         """See `Kernel`."""
@@ -97,16 +109,8 @@ class ARDKernel:
 
     def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
         """See `ClosedFormKernel`."""
-        A = U[:, self._numeric] / self.lengthscale  # no columns where all are categorical
-        squares = (A * A).sum(1)
-        r2 = torch.addmm(squares[:, None] + squares, A, A.T, alpha=-2.0).clamp_min_(0.0)
-        r2.fill_diagonal_(0.0)
-        K, G = self._shape_and_slope(r2)
-        factor = self.outputscale.expand_as(K)
+        K, G, A, _ = self._with_slopes(U, U)
         differ = [U[:, j, None] != U[None, :, j] for j in self.categorical]
-        for D, log_h in zip(differ, self.log_hamming, strict=True):
-            factor = factor * torch.where(D, torch.exp(-torch.exp(-log_h)), 1.0)
-        K, G = K * factor, G * factor
 
         def pullback(M: Tensor) -> Tensor:
             MK, N = M * K, M * G
@@ -119,20 +123,25 @@ class ARDKernel:
 
     def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
         """See `ClosedFormKernel`."""
-        A, B = X1[:, self._numeric] / self.lengthscale, X2[:, self._numeric] / self.lengthscale
-        r2 = torch.addmm((A * A).sum(1, keepdim=True) + (B * B).sum(1), A, B.T, alpha=-2.0).clamp_min_(0.0)
-        K, G = self._shape_and_slope(r2)
-        factor = self.outputscale
-        for j, log_h in zip(self.categorical, self.log_hamming, strict=True):
-            factor = factor * torch.where(X1[:, j, None] != X2[None, :, j], torch.exp(-torch.exp(-log_h)), 1.0)
+        K, G, A, B = self._with_slopes(X1, X2)
 
         def pullback(M: Tensor) -> Tensor:
-            N = M * (G * factor)
+            N = M * G
             slope = torch.zeros_like(X1)
             slope[:, self._numeric] = (N @ B - N.sum(1, keepdim=True) * A) / self.lengthscale
             return slope
 
-        return K * factor, pullback
+        return K, pullback
+
+    def _with_slopes(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """K, G, and the rows A and B of both; see the module's table."""
+        A, B = X1[:, self._numeric] / self.lengthscale, X2[:, self._numeric] / self.lengthscale
+        r2 = self._squares(A, B).clamp_min_(0.0)
+        if X1 is X2:
+            r2.fill_diagonal_(0.0)
+        K, G = self._shape_and_slope(r2)
+        factor = self.outputscale * self._alike(X1, X2) if self.categorical else self.outputscale
+        return K * factor, G * factor, A, B
 
     def _shape_and_slope(self, r2: Tensor) -> tuple[Tensor, Tensor]:
         """The shape at the squared distances `r2`, and G without the outputscale."""
@@ -159,9 +168,8 @@ class ARDKernel:
             X1, X2 = X1[:, self._numeric], X2[:, self._numeric]
         A, B = X1 * scale, X2 * scale
         if self.form == "matern12":
-            # exp(-r) is not smooth at r = 0, where the fast form of the distance is only good to 1e-8.
-            return self.outputscale * torch.exp(-torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist"))
-        r2 = torch.addmm((A * A).sum(1, keepdim=True) + (B * B).sum(1), A, B.T, alpha=-2.0)
+            return self.outputscale * torch.exp(-_distances(A, B))
+        r2 = self._squares(A, B)
         if r2.requires_grad:
             return self.outputscale * self._shape(r2)
         return self._shape_in_place(r2).mul_(self.outputscale)
@@ -221,6 +229,11 @@ class ARDKernel:
     def log_prior(self) -> Tensor:
         """See `FittableKernel`."""
         return self.prior.log_density(self.theta)
+
+
+def _distances(A: Tensor, B: Tensor) -> Tensor:
+    """Distances `(n, m)` for exp(-r), which is not smooth at r = 0: the fast form is only good to 1e-8 there."""
+    return torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def matern52(

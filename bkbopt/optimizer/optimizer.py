@@ -533,8 +533,8 @@ class Optimizer:
         Hartmann-6 in 92 % of 60 in a box and 80 % of 60 over pools, on Shekel-4 in 20 % of 60
         (`python -m benchmarks.calibration`). It is about one look at one time; of many looks some fail. With a
         theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, it is the largest UCB minus the largest
-        LCB, which holds as the theorem says, and at all times. Constraints are not looked at. A model that has not seen
-        a needle does not expect one, and no bound of its holds then.
+        LCB, which holds as the theorem says, and at all times. Constraints are not looked at. Where the optimum is a
+        narrow well without a value in it, the model gives it no probability, and the bound does not hold.
 
         Args:
             confidence: the probability that the bound is to hold with.

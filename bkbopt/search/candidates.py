@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.box_maximizer import BoxMaximizer
@@ -25,7 +26,7 @@ from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.spaces.encoding import Embedding
 from bkbopt.spaces.pool import EncodedPool
 
-__all__ = ["BoxCandidates", "CandidateSet", "Choice", "GridCandidates", "PoolCandidates", "candidates_of"]
+__all__ = ["BoxCandidates", "CandidateSet", "Choice", "GridCandidates", "PoolCandidates", "candidates_of", "exhausted"]
 
 #: Discrete spaces up to this many points are searched exactly, as a pool.
 GRID_LIMIT = 20_000
@@ -309,3 +310,21 @@ def candidates_of(embedding: Embedding, feasible: Feasible | None) -> BoxCandida
     if space is None or (space.is_discrete and space.cardinality <= GRID_LIMIT):
         return GridCandidates(embedding, feasible)
     return BoxCandidates(embedding, feasible)
+
+
+def exhausted(pool: EncodedPool | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
+    """The error where nothing is left to propose."""
+    if pool is not None:
+        return SpaceExhaustedError(
+            f"pool: all {len(pool.X)} arms have been proposed, have failed or are infeasible; "
+            'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
+        )
+    if is_discrete:
+        return SpaceExhaustedError(
+            "space: all points have been proposed, have failed or are infeasible; "
+            'stop here, or allow repeats with duplicates="allow".'
+        )
+    return ArgumentError(
+        f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
+        "check the constraint, or narrow the space to where it can hold."
+    )

@@ -6,14 +6,14 @@
 | f      |        | y     | a draw: hyper-parameters and constant mean (`Quantity.ensemble`), then a path        |
 | gap    | (s,)   | y     | max f - f(x) of each of s draws, standardised, never negative                       |
 
-A confidence band of the search's width says little of the gap: it is 1.2 standard deviations on each side, at
-hyper-parameters that are taken for certain. Draws have the posterior's own word for it. The posterior is still a little
-too sure of itself, since no function is a draw of its prior, so half of the probability that a bound may fail is kept
+A confidence band of the search's width says little of the gap: it is 1.2 standard deviations on each side, at hyper-
+parameters that are taken for certain. Draws of the posterior give the distribution of the gap. The posterior is still a
+little too narrow, since no function is a draw of its prior, so half of the probability that a bound may fail is kept
 for that: at a confidence of 95 % it is the quantile of 97.5 %, and no less than a band of 95 % at single points leaves
-open. How often it held (`python -m benchmarks.calibration`): on functions of a prior in 215 of 220 readings, on
-Branin in 120 of 120. Where the model is wrong and sure of itself it does not hold: on Hartmann-6 in a box it did in 55
-of 60, over pools of random points, whose best arms stand alone, in 48 of 60, and on Shekel-4, whose wells are needles,
-in 12 of 60.
+open. How often it held (`python -m benchmarks.calibration`): on functions of a prior in 215 of 220 readings, on Branin
+in 120 of 120. Where the posterior is narrow and wrong it does not hold: on Hartmann-6 in a box it did in 55 of 60, over
+pools of random points, whose best arms stand alone, in 48 of 60, and on Shekel-4, whose minima are narrow wells, in 12
+of 60.
 
 Over a pool the maximum of a draw is over the arms with the largest upper bounds, 1,000 of them. In a box it is over as
 many candidates, and the draws with the largest gaps climb from their best one.

@@ -24,8 +24,8 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work
 from bkbopt.confidence import Confidence, Practical
-from bkbopt.errors import ArgumentError, SpaceExhaustedError
-from bkbopt.search.candidates import GRID_LIMIT, TRIES, CandidateSet, Choice, PoolCandidates, candidates_of
+from bkbopt.errors import SpaceExhaustedError
+from bkbopt.search.candidates import GRID_LIMIT, CandidateSet, Choice, PoolCandidates, candidates_of, exhausted
 from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
@@ -278,7 +278,7 @@ class Designer:
                 choice = startup_point(space, request, points, self.problem.feasible)
             if choice is not None:
                 return choice
-        raise self._exhausted(space is None or space.is_discrete)
+        raise exhausted(self.problem.pool, space is None or space.is_discrete)
 
     def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:
         """Points that may not be proposed again, and others that were tried."""
@@ -300,7 +300,7 @@ class Designer:
             if found is not None:
                 break
         else:
-            raise self._exhausted(candidates.is_discrete)
+            raise exhausted(self.problem.pool, candidates.is_discrete)
         choice, perturbed = found
         first = models.objectives[0]
         diagnostics = replace(
@@ -384,8 +384,7 @@ class Designer:
         if not perturbation_is_due(number, choices):
             return False
         latest = self.history.finished[-RECENT:]
-        means, _ = fantasy.models[0](self.history.X[-len(latest) :])
-        losses = (fantasy.means[:, 0].max() - means).clamp_min(0.0)
+        losses = fantasy.losses(self.history.X[-len(latest) :])
         return is_affordable(number, [e.number for e in latest], losses, choices)
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
@@ -405,19 +404,3 @@ class Designer:
         if not bool((fantasy.known == choice.x).all(1).any()):
             return False
         return not any(quantity.is_noisy() for quantity in models.objectives)
-
-    def _exhausted(self, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
-        if self.problem.pool is not None:
-            return SpaceExhaustedError(
-                f"pool: all {len(self.problem.pool.X)} arms have been proposed, have failed or are infeasible; "
-                'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
-            )
-        if is_discrete:
-            return SpaceExhaustedError(
-                "space: all points have been proposed, have failed or are infeasible; "
-                'stop here, or allow repeats with duplicates="allow".'
-            )
-        return ArgumentError(
-            f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
-            "check the constraint, or narrow the space to where it can hold."
-        )

@@ -199,6 +199,10 @@ class Fantasy:
         rank = means[:, 0] if means.shape[1] == 1 else means.min(1).values + 0.1 * means.sum(1)
         return self.known[rows[(rank - 1e3 * lost).topk(min(N_INCUMBENTS, len(rows))).indices]]
 
+    def losses(self, X: Tensor) -> Tensor:
+        """By how much the first objective is expected to be worse at `X (n, d)` than at the best known point, (n,)."""
+        return (self.means[:, 0].max() - self.models[0](X)[0]).clamp_min(0.0)
+
     def lower_bound(self) -> tuple[Tensor, float]:
         """The known point `(d,)` with the largest lower confidence bound of the first objective, and that bound."""
         means = self.means[:, 0]
