@@ -69,15 +69,11 @@ def refused() -> dict[str, str]:
     # None in sys.modules makes every import of that name fail, as if it were not installed.
     (line,) = run_python(f"""
 import sys, json
-sys.modules.update(dict.fromkeys({(*OPTIONAL, "numba")!r}))
+sys.modules.update(dict.fromkeys({OPTIONAL!r}))
 import bkbopt as bo
-def learner(name):
-    bo.Optimizer({{"x": (0.0, 1.0)}}, surrogate=name)
 tried = {{
     "botorch": lambda: __import__("bkbopt.adapters.botorch"),
     "optuna": lambda: __import__("bkbopt.adapters.optuna"),
-    "krr": lambda: learner("krr"),
-    "pkawv": lambda: learner("pkawv"),
 }}
 errors = {{}}
 for name, attempt in tried.items():
@@ -183,10 +179,3 @@ def test_an_adapter_without_its_library_names_the_extra(name: str, refused: dict
         f"MissingPackageError {name}: expected this package, which is not installed; "
         f'pip install "bkbopt[{name}]" brings it.'
     )
-
-
-def test_learners_that_compile_their_rounds_are_refused_without_the_compiler_before_a_search_begins(
-    refused: dict[str, str],
-) -> None:
-    assert refused["pkawv"].startswith("MissingPackageError numba: ")
-    assert "krr" not in refused

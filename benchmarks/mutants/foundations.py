@@ -182,9 +182,9 @@ KERNELS = (
     ),
     Fault(
         "the slope of a sum over columns has the wrong sign",
-        "kernels/structured.py",
-        "* (scale / -3.0)",
-        "* (scale / 3.0)",
+        "kernels/_loops.py",
+        "-a[j] / 3.0 * terms.sum()",
+        "a[j] / 3.0 * terms.sum()",
         ("kernels/test_structured.py",),
     ),
     Fault(

@@ -1,16 +1,12 @@
-"""Decorators that compile loops. The results are kept on disk, so that only the first run waits for them."""
+"""Decorators that compile loops. The results are kept on disk, so that only the first run waits for them.
+
+Loading numba takes a part of a second: modules of loops are imported where they are first called.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from bkbopt.errors import MissingPackageError
-
-try:
-    import numba
-except ImportError as error:
-    raise MissingPackageError(
-        "numba: the learners' rounds are compiled by it, and it is not installed; install the extra bkbopt[learners]."
-    ) from error
+import numba
 
 __all__ = ["compiled", "fast", "fused"]
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels.base import NormalPrior, Pullback, check_columns
+from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns
 
 __all__ = ["ARDKernel", "matern52", "rbf"]
 
@@ -109,7 +109,8 @@ class ARDKernel:
 
     def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
         """See `ClosedFormKernel`."""
-        K, G, A, _ = self._with_slopes(U, U)
+        A = self._scaled(U)
+        K, G = self._with_slopes(A, A.T.contiguous(), U, U)
         differ = [U[:, j, None] != U[None, :, j] for j in self.categorical]
 
         def pullback(M: Tensor) -> Tensor:
@@ -121,43 +122,50 @@ class ARDKernel:
 
         return K, pullback
 
-    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+    def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
-        K, G, A, B = self._with_slopes(X1, X2)
+        from bkbopt.kernels._loops import radial_by_points
 
-        def pullback(M: Tensor) -> Tensor:
-            N = M * G
-            slope = torch.zeros_like(X1)
-            slope[:, self._numeric] = (N @ B - N.sum(1, keepdim=True) * A) / self.lengthscale
-            return slope
+        B, scale = self._scaled(X2).T.contiguous(), torch.exp(-self.log_lengthscale)
 
-        return K, pullback
+        def at(X1: Tensor) -> tuple[Tensor, Pullback]:
+            A = (self._numbers(X1) * scale).contiguous()
+            K, G = self._with_slopes(A, B, X1, X2)
 
-    def _with_slopes(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """K, G, and the rows A and B of both; see the module's table."""
-        A, B = X1[:, self._numeric] / self.lengthscale, X2[:, self._numeric] / self.lengthscale
-        r2 = self._squares(A, B).clamp_min_(0.0)
-        if X1 is X2:
-            r2.fill_diagonal_(0.0)
-        K, G = self._shape_and_slope(r2)
-        factor = self.outputscale * self._alike(X1, X2) if self.categorical else self.outputscale
-        return K * factor, G * factor, A, B
+            def pullback(M: Tensor) -> Tensor:
+                out = torch.empty_like(A)
+                radial_by_points(A.numpy(), B.numpy(), G.numpy(), M.numpy(), out.numpy())
+                return self._spread(out * scale, X1)
 
-    def _shape_and_slope(self, r2: Tensor) -> tuple[Tensor, Tensor]:
-        """The shape at the squared distances `r2`, and G without the outputscale."""
-        if self.form == "rbf":
-            K = torch.exp(-0.5 * r2)
-            return K, K.clone()
-        if self.form == "matern12":
-            r = r2.sqrt()
-            K = torch.exp(-r)
-            return K, torch.where(r > 0.0, K / r, 0.0)  # times a squared difference, which is zero there
-        a = (r2 * (5.0 if self.form == "matern52" else 3.0)).sqrt_()
-        e = torch.exp(-a)
-        G = (1.0 + a).mul_(e)
-        if self.form == "matern32":
-            return G, 3.0 * e
-        return G + a.square_().mul_(e).div_(3.0), G * (5.0 / 3.0)
+            return K, pullback
+
+        return at
+
+    def _numbers(self, X: Tensor) -> Tensor:
+        return X[:, self._numeric] if self.categorical else X
+
+    def _spread(self, slopes: Tensor, X: Tensor) -> Tensor:
+        """Slopes by the numeric columns, with zeros for the others."""
+        if not self.categorical:
+            return slopes
+        out = torch.zeros_like(X)
+        out[:, self._numeric] = slopes
+        return out
+
+    def _scaled(self, X: Tensor) -> Tensor:
+        """The rows of A; see the module's table."""
+        return (self._numbers(X) * torch.exp(-self.log_lengthscale)).contiguous()
+
+    def _with_slopes(self, A: Tensor, B: Tensor, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
+        """K and G of points in the host's memory; see the module's table."""
+        from bkbopt.kernels._loops import radial
+
+        K, G = X1.new_empty(len(X1), len(X2)), X1.new_empty(len(X1), len(X2))
+        radial(A.numpy(), B.numpy(), FORMS.index(self.form), float(self.outputscale), K.numpy(), G.numpy())
+        if self.categorical:
+            factor = self._alike(X1, X2)
+            return K * factor, G * factor
+        return K, G
 
     def _numeric_part(self, X1: Tensor, X2: Tensor) -> Tensor:
         check_columns(X1, X2, self.dim)

@@ -19,10 +19,12 @@ from torch import Tensor
 
 from bkbopt.errors import KernelError
 
-__all__ = ["ClosedFormKernel", "FittableKernel", "Kernel", "Pullback", "check_columns", "gram"]
+__all__ = ["ClosedFormKernel", "FittableKernel", "Kernel", "Pullback", "Sloped", "check_columns", "gram"]
 
 #: From the derivative of a scalar by K to that by what K was made from: theta `(p,)`, or points `(n, d)`.
 Pullback = Callable[[Tensor], Tensor]
+#: From points to a kernel matrix and its pullback.
+Sloped = Callable[[Tensor], tuple[Tensor, Pullback]]
 
 
 @runtime_checkable
@@ -85,7 +87,8 @@ class NormalPrior:
 class ClosedFormKernel(FittableKernel, Protocol):
     """A kernel whose derivatives are written out, which is several times faster than autograd.
 
-    k(x, x) has to be constant, as far as columns of numbers are concerned.
+    k(x, x) has to be constant, as far as columns of numbers are concerned. Derivatives are those of points in the
+    host's memory.
     """
 
     def with_theta(self, theta: Tensor) -> "ClosedFormKernel":
@@ -101,8 +104,8 @@ class ClosedFormKernel(FittableKernel, Protocol):
         """K(U, U) `(n, n)` for points `U (n, d)`, and the map from dL/dK, symmetric, to dL/dtheta."""
         ...
 
-    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
-        """K(X1, X2) `(n, m)`, and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
+    def sloped(self, X2: Tensor) -> Sloped:
+        """The map from X1 to K(X1, X2) `(n, m)` and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
         ...
 
 

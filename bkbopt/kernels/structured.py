@@ -12,6 +12,7 @@ A sum over single columns says that a part of the black box is separable: f(x) =
 h_j along one line then holds on all lines, so that functions with 10^5 basins are learnt from hundreds of points.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +20,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, check_columns
+from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, Sloped, check_columns
 
 __all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
 
 SQRT5 = math.sqrt(5.0)
 #: Priors of `ColumnsKernel`, see there.
 LENGTHSCALE_LOC, LENGTHSCALE_SCALE, VARIANCE_SCALE = math.log(0.25), 1.0, 1.5
-#: Rows that are computed at once, so that temporaries stay in the cache.
-BLOCK = 256
-#: exp(a) exp(-b) is a double where neither exponent is larger.
-LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True)
@@ -78,15 +75,17 @@ class ColumnsKernel:
         """See `Kernel`."""
         check_columns(X1, X2, self.dim)
         scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
-        c = len(scale)
-        A, B = X1[:, self.numeric] * scale, X2[:, self.numeric] * scale
-        if A.requires_grad or B.requires_grad or variance.requires_grad:
-            D = (A.T[:, :, None] - B.T[:, None, :]).abs()
-            K = (((1.0 + D + D * D / 3.0) * torch.exp(-D)) * variance[:c, None, None]).sum(0)
+        if X1.requires_grad or X2.requires_grad or variance.requires_grad or scale.requires_grad or X1.is_cuda:
+            D = ((X1[:, self.numeric] * scale).T[:, :, None] - (X2[:, self.numeric] * scale).T[:, None, :]).abs()
+            K = (((1.0 + D + D * D / 3.0) * torch.exp(-D)) * variance[: len(scale), None, None]).sum(0)
         else:
-            K = torch.cat([_column_sum(block, B, variance) for block in A.split(BLOCK)]) if len(A) else A @ B.T
+            K = _column_sum(*self._scaled(X1, X2), variance)
+        return self._with_categories(K, X1, X2)
+
+    def _with_categories(self, K: Tensor, X1: Tensor, X2: Tensor) -> Tensor:
+        c = len(self.log_lengthscale)
         for i, j in enumerate(self.categorical):
-            K = K + variance[c + i] * (X1[:, j, None] == X2[None, :, j])
+            K = K + self.log_variance[c + i].exp() * (X1[:, j, None] == X2[None, :, j])
         return K
 
     def diag(self, X: Tensor) -> Tensor:
@@ -95,47 +94,50 @@ class ColumnsKernel:
 
     def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
         """See `ClosedFormKernel`."""
-        scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
-        c = len(scale)
-        K = U.new_zeros(len(U), len(U))
-        parts, slopes = [], []
-        for i, j in enumerate(self.numeric):
-            u = U[:, j] * scale[i]
-            D = (u[:, None] - u).abs_()
-            e = torch.exp(-D).mul_(variance[i])
-            more = (D + 1.0).mul_(e)  # a (1 + D) exp(-D)
-            square = D.square_().div_(3.0)
-            slopes.append(more * square)  # dK / d log l
-            parts.append(square.mul_(e).add_(more))
-            K += parts[-1]
-        for i, j in enumerate(self.categorical):
-            parts.append(variance[c + i] * (U[:, j, None] == U[None, :, j]))
-            K += parts[-1]
+        from bkbopt.kernels._loops import by_columns
+
+        variance, c = self.log_variance.exp(), len(self.log_lengthscale)
+        A, B = self._scaled(U, U)
 
         def pullback(M: Tensor) -> Tensor:
-            flat = M.reshape(-1)
-            return torch.stack([flat @ G.reshape(-1) for G in (*slopes, *parts)])
+            by_scale, by_variance = torch.empty_like(variance[:c]), torch.empty_like(variance)
+            M = M.contiguous()
+            by_columns(A.numpy(), B.numpy(), variance.numpy(), M.numpy(), by_scale.numpy(), by_variance.numpy())
+            for i, j in enumerate(self.categorical):
+                by_variance[c + i] = variance[c + i] * (M * (U[:, j, None] == U[None, :, j])).sum()
+            return torch.cat([by_scale, by_variance])
 
-        return K, pullback
+        return self._with_categories(_column_sum(A, B, variance), U, U), pullback
 
-    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+    def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
-        scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
-        c, columns = len(scale), self.numeric
-        signed = (X1[:, columns] * scale).T[:, :, None] - (X2[:, columns] * scale).T[:, None, :]  # (c, n, m)
-        D = signed.abs()
-        e = torch.exp(-D).mul_(variance[:c, None, None])
-        K = (torch.addcmul(D, D, D, value=1.0 / 3.0).add_(1.0) * e).sum(0)
-        for i, j in enumerate(self.categorical):
-            K = K + variance[c + i] * (X1[:, j, None] == X2[None, :, j])
+        from bkbopt.kernels._loops import add_columns, by_points
 
-        def pullback(M: Tensor) -> Tensor:
-            slope = torch.zeros_like(X1)
-            # d/dD (1 + D + D^2 / 3) exp(-D) = -D (1 + D) exp(-D) / 3
-            slope[:, columns] = (signed * (D + 1.0) * e * M).sum(2).T * (scale / -3.0)
-            return slope
+        scale, variance, numeric = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp(), self.numeric
+        B = (X2[:, numeric] * scale).T.contiguous()
 
-        return K, pullback
+        def at(X1: Tensor) -> tuple[Tensor, Pullback]:
+            A = ((X1[:, numeric] if self.categorical else X1) * scale).contiguous()
+            K = X1.new_zeros(len(X1), len(X2))
+            add_columns(A.numpy(), B.numpy(), variance.numpy(), K.numpy())
+
+            def pullback(M: Tensor) -> Tensor:
+                out = torch.empty_like(A)
+                by_points(A.numpy(), B.numpy(), variance.numpy(), M.numpy(), out.numpy())
+                if not self.categorical:
+                    return out * scale
+                slope = torch.zeros_like(X1)
+                slope[:, numeric] = out * scale
+                return slope
+
+            return self._with_categories(K, X1, X2), pullback
+
+        return at
+
+    def _scaled(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
+        """A and B of the compiled loops, see there."""
+        scale = SQRT5 * torch.exp(-self.log_lengthscale)
+        return (X1[:, self.numeric] * scale).contiguous(), (X2[:, self.numeric] * scale).T.contiguous()
 
     @property
     def theta(self) -> Tensor:
@@ -168,23 +170,11 @@ class ColumnsKernel:
 
 
 def _column_sum(A: Tensor, B: Tensor, variance: Tensor) -> Tensor:
-    """sum_j variance_j (1 + D + D^2 / 3) exp(-D) `(n, m)`, D = |A_aj - B_bj|, for `A (n, c)` and `B (m, c)`.
+    """sum_j variance_j (1 + D + D^2 / 3) exp(-D) `(n, m)`, D = |A_aj - B_jb|, for `A (n, c)` and `B (c, m)`."""
+    from bkbopt.kernels._loops import add_columns
 
-    exp(-|a - b|) is the smaller of exp(a) exp(-b) and exp(b) exp(-a): n + m exponentials in place of n m.
-    """
-    K = A.new_zeros(len(A), len(B))
-    E, F = torch.empty_like(K), torch.empty_like(K)
-    direct = max(float(A.abs().amax()), float(B.abs().amax())) > LARGEST_EXPONENT if A.numel() and B.numel() else True
-    eA, eB = (A.exp(), B.exp()) if not direct else (A, B)
-    for j in range(A.shape[1]):
-        D = (A[:, j, None] - B[:, j]).abs_()
-        if direct:
-            torch.neg(D, out=E).exp_()
-        else:
-            torch.outer(eA[:, j], 1.0 / eB[:, j], out=E)
-            torch.minimum(E, torch.outer(1.0 / eA[:, j], eB[:, j], out=F), out=E)
-        torch.mul(D, D, out=F)
-        K.addcmul_(D.add_(F, alpha=1.0 / 3.0).add_(1.0), E, value=float(variance[j]))
+    K = A.new_zeros(len(A), B.shape[1])
+    add_columns(A.numpy(), B.numpy(), variance.numpy(), K.numpy())
     return K
 
 
@@ -218,11 +208,16 @@ class SumKernel:
         K = torch.stack([K for K, _ in made]).sum(0)
         return K, lambda M: torch.cat([pullback(M) for _, pullback in made])
 
-    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+    def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
-        made = [part.with_slope(X1, X2) for part in self.parts]
-        K = torch.stack([K for K, _ in made]).sum(0)
-        return K, lambda M: torch.stack([pullback(M) for _, pullback in made]).sum(0)
+        parts = [part.sloped(X2) for part in self.parts]
+
+        def at(X1: Tensor) -> tuple[Tensor, Pullback]:
+            made = [part(X1) for part in parts]
+            K = functools.reduce(torch.add, [K for K, _ in made])
+            return K, lambda M: functools.reduce(torch.add, [pullback(M) for _, pullback in made])
+
+        return at
 
     @property
     def theta(self) -> Tensor:
@@ -279,10 +274,15 @@ class RotatedKernel:
         """See `ClosedFormKernel`."""
         return self.base.with_pullback(U @ self.R)
 
-    def with_slope(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Pullback]:
+    def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
-        K, pullback = self.base.with_slope(X1 @ self.R, X2 @ self.R)
-        return K, lambda M: pullback(M) @ self.R.T
+        base = self.base.sloped(X2 @ self.R)
+
+        def at(X1: Tensor) -> tuple[Tensor, Pullback]:
+            K, pullback = base(X1 @ self.R)
+            return K, lambda M: pullback(M) @ self.R.T
+
+        return at
 
     @property
     def theta(self) -> Tensor:

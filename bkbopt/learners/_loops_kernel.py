@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled, fast, fused
+from bkbopt._support.exponential import exp_of_negative
 
 __all__ = [
     "Block",
@@ -25,7 +26,6 @@ __all__ = [
     "Ints",
     "Support",
     "append",
-    "exp_of_negative",
     "gaussian_matrix",
     "gaussian_row",
     "inner",
@@ -60,41 +60,6 @@ class Support(NamedTuple):
     place: Ints
     born: Ints
     size: Ints
-
-
-LOG2_E = 1.4426950408889634
-# The logarithm of 2 in two parts, the first with trailing zeros: n * LN2_HIGH is exact.
-LN2_HIGH = 6.93147180369123816490e-01
-LN2_LOW = 1.90821492927058770002e-10
-# Added to a double below 2^51 it leaves the nearest integer in the last bits.
-ROUNDER = 6755399441055744.0
-
-
-@compiled
-def exp_of_negative(x: float) -> float:
-    """exp(x) for x <= 0, to one unit in the last place or two; below -708 (1e-308) it stays at exp(-708).
-
-    The C library's exponential is not vectorised by the compiler, and would take two thirds of all the time here.
-    """
-    x = max(x, -708.0)
-    shifted = x * LOG2_E + ROUNDER
-    n = shifted - ROUNDER
-    r = (x - n * LN2_HIGH) - n * LN2_LOW
-    # Taylor's series: |r| <= log(2) / 2, and the first term left out is below 2e-16.
-    p = 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r * r + r + 1.0
-    power = (np.float64(shifted).view(np.int64) + 1023) << 52
-    return p * np.int64(power).view(np.float64)
 
 
 @fused

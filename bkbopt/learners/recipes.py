@@ -46,13 +46,11 @@ class Recipe:
         learner: name of its class in `bkbopt.learners`.
         defaults: (nu, budget) -> the parameters that differ from the class's.
         budget: used where the user names none; other sizes follow it.
-        compiled: whether its rounds are compiled.
     """
 
     learner: str
     defaults: Callable[[float, int], Settings]
     budget: int = BUDGET
-    compiled: bool = True
 
     @property
     def cls(self) -> Any:
@@ -64,11 +62,7 @@ class Recipe:
 
         Raises:
             ArgumentError: no such parameter, one that belongs to the surrogate, or a loss of labels.
-            MissingPackageError: the compiler of its rounds is not installed.
         """
-        if self.compiled:
-            # Now, not when it first learns: by then a search has paid for its start-up trials.
-            importlib.import_module("bkbopt._support.compiled")
         from bkbopt.learners import get_loss
 
         known = [f.name for f in dataclasses.fields(self.cls) if f.name not in RESERVED]
@@ -152,8 +146,8 @@ def _forks(nu: float, budget: int) -> Settings:
 #: The learners of numbers whose hypothesis is an expansion in the kernel, by the names that users write.
 RECIPES: dict[str, Recipe] = {
     "pkawv": Recipe("PKAWV", _pkawv),
-    "kernel-awv": Recipe("KernelAWV", _ridge, compiled=False),
-    "krr": Recipe("OnlineKRR", _ridge, compiled=False),
+    "kernel-awv": Recipe("KernelAWV", _ridge),
+    "krr": Recipe("OnlineKRR", _ridge),
     "kons": Recipe("KONS", _newton),
     "sketched-kons": Recipe("SketchedKONS", _newton),
     "prosnkons": Recipe("ProsNKONS", _prosnkons),

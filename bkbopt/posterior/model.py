@@ -16,6 +16,7 @@ The exact GP is the same formula with all unique points as inducing points, whit
 its features carry everything that was learnt, its residual is the whole posterior variance, and k = 0.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, cast
@@ -26,6 +27,7 @@ from torch import Tensor
 
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, Kernel
+from bkbopt.kernels.base import Sloped
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 
@@ -86,6 +88,10 @@ class Posterior:
         return self.mean + eps @ L.T
 
 
+#: From the derivatives of a scalar by mean and variance, each (n,), to those by the points, (n, d).
+PosteriorPullback = Callable[[Tensor, Tensor], Tensor]
+
+
 class Predictor(Protocol):
     """Anything that predicts mean and variance."""
 
@@ -113,35 +119,50 @@ class Collapsed:
     C: Tensor
 
     @cached_property
-    def _has_slope(self) -> bool:
-        return isinstance(self.kernel, ClosedFormKernel)
+    def has_slopes(self) -> bool:
+        """Whether the kernel's derivatives are written out."""
+        return isinstance(self.kernel, ClosedFormKernel) and not self.S.is_cuda
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
-        if X.requires_grad and torch.is_grad_enabled() and self._has_slope:
+        if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
             # Autograd would visit every operation of the kernel, most of the time for other things than arithmetic.
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
         K = self.kernel(X, self.S)
         P = K @ self.C
-        return K @ self.a, (self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()).clamp_min(0.0)
+        return K @ self.a, self._variance(X, P).clamp_min(0.0)
+
+    def _variance(self, X: Tensor, P: Tensor) -> Tensor:
+        return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
+
+    @cached_property
+    def _sloped(self) -> Sloped:
+        return cast(ClosedFormKernel, self.kernel).sloped(self.S)
+
+    def with_pullback(self, X: Tensor) -> tuple[Tensor, Tensor, "PosteriorPullback"]:
+        """Mean and variance, and the map from the derivatives of a scalar by them to those by `X`; see `has_slopes`."""
+        K, pullback = self._sloped(X)
+        P = K @ self.C
+        variance = self._variance(X, P)
+
+        def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
+            Q = (P * (-2.0 * by_variance * (variance > 0.0))[:, None]) @ self.C.T
+            return pullback(torch.addcmul(Q, by_mean[:, None], self.a))
+
+        return K @ self.a, variance.clamp_min(0.0), back
 
 
 class _Sloped(torch.autograd.Function):
-    """Mean and variance of a `Collapsed` at points, with their slopes written out; of kernels with constant k(x, x)."""
+    """Mean and variance of a `Collapsed` at points, as automatic differentiation calls them."""
 
     @staticmethod
     def forward(ctx: Any, X: Tensor, collapsed: Collapsed) -> tuple[Tensor, Tensor]:
-        K, ctx.pullback = cast(ClosedFormKernel, collapsed.kernel).with_slope(X, collapsed.S)
-        P = K @ collapsed.C
-        variance = collapsed.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
-        ctx.a, ctx.C, ctx.P, ctx.positive = collapsed.a, collapsed.C, P, variance > 0.0
-        return K @ collapsed.a, variance.clamp_min(0.0)
+        mean, variance, ctx.back = collapsed.with_pullback(X)
+        return mean, variance
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
-        by_mean, by_variance = slopes
-        Q = (ctx.P * (-2.0 * by_variance * ctx.positive)[:, None]) @ ctx.C.T
-        return ctx.pullback(torch.addcmul(Q, by_mean[:, None], ctx.a)), None
+        return ctx.back(*slopes), None
 
 
 @dataclass(frozen=True)

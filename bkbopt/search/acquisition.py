@@ -10,12 +10,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-__all__ = ["UCB", "Acquisition", "LogEI"]
+__all__ = ["UCB", "Acquisition", "ClosedFormAcquisition", "LogEI"]
 
 #: Keeps the gradient of the square root finite where the variance is rounding error, relative to y standardised.
 VARIANCE_FLOOR = 1e-16
@@ -26,6 +26,15 @@ class Acquisition(Protocol):
 
     def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Scores `(n,)`."""
+        ...
+
+
+@runtime_checkable
+class ClosedFormAcquisition(Acquisition, Protocol):
+    """An acquisition function whose derivatives are written out."""
+
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """Derivatives of the scores by mean and variance, each `(n,)`."""
         ...
 
 
@@ -46,6 +55,11 @@ class UCB:
         """Scores `(n,)`, units of y."""
         return mean + self.beta * variance.clamp_min(VARIANCE_FLOOR).sqrt()
 
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ClosedFormAcquisition`."""
+        sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
+        return torch.ones_like(mean), torch.where(variance > VARIANCE_FLOOR, 0.5 * self.beta / sd, 0.0)
+
 
 @dataclass(frozen=True)
 class LogEI:
@@ -64,6 +78,14 @@ class LogEI:
         """Scores `(n,)`, logarithms of y."""
         sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
         return _log_h((mean - self.incumbent) / sd) + sd.log()
+
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ClosedFormAcquisition`. With e = (mean - incumbent) / sd, d log h(e) / de = cdf(e) / h(e)."""
+        sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
+        e = (mean - self.incumbent) / sd
+        by_mean = torch.exp(torch.special.log_ndtr(e) - _log_h(e)) / sd
+        by_variance = (1.0 / sd - e * by_mean) / (2.0 * sd)
+        return by_mean, torch.where(variance > VARIANCE_FLOOR, by_variance, 0.0)
 
 
 def _log_h(e: Tensor) -> Tensor:

@@ -13,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.threads import small_scipy_work
+from bkbopt._support.threads import small_work
+from bkbopt.search.ascent import Score, ascend, slopes_of
 from bkbopt.spaces.space import Space
 
 __all__ = ["BoxMaximizer", "SearchSettings"]
@@ -22,8 +23,6 @@ __all__ = ["BoxMaximizer", "SearchSettings"]
 RELAX_ABOVE = 12
 #: A perturbation on a continuum or a long grid moves at least this part of its range: gradients reach nearer points.
 FAR = 0.1
-
-Score = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class SearchSettings:
         n_raw: quasi-random candidates over the whole space.
         n_local: candidates around each of the good points.
         n_starts: candidates refined by gradients and moves.
-        max_iterations: of L-BFGS-B, for all starts jointly.
+        max_iterations: most steps of a gradient ascent.
         n_scan: values that are tried along each relaxed column, from the best refined point.
         n_scans: most such looks at all columns.
     """
@@ -81,7 +80,7 @@ class BoxMaximizer:
             rng: of the candidates.
             usable: whether a start may be used (feasible); refinement starts from usable points only.
         """
-        with small_scipy_work(), torch.no_grad():
+        with small_work(), torch.no_grad():
             return self._searched(score, self.candidates(good, rng), usable)
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
@@ -177,27 +176,16 @@ class BoxMaximizer:
         """The points `X (n, d)` after a gradient ascent, in the relaxed columns; `score` may differ from row to row."""
         return self._ascend(X, score, max_iterations) if self._relaxed else X
 
-    def _ascend(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
-        """All starts in one L-BFGS-B run over the relaxed columns; a row is kept only where it became better."""
-        from scipy.optimize import minimize
+    def _ascend(self, X: Tensor, score: Score, most: int) -> Tensor:
+        """Each row climbs in the relaxed columns; it is moved only where it became better."""
+        columns, Y, with_slopes = self._relaxed, X.clone(), slopes_of(score)
 
-        columns = self._relaxed
-        shape = (len(X), len(columns))
+        def sloped(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            Y[:, columns] = torch.from_numpy(free)
+            scores, slopes = with_slopes(Y)
+            return scores.numpy(), slopes[:, columns].numpy()
 
-        def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
-            free = torch.tensor(flat.reshape(shape), requires_grad=True)
-            with torch.enable_grad():
-                Y = X.clone()
-                Y[:, columns] = free
-                total = -score(Y).sum()
-                (gradient,) = torch.autograd.grad(total, free)
-            return float(total.detach()), gradient.numpy().ravel()
-
-        x0 = X[:, columns].numpy().ravel()
-        options = {"maxiter": max_iterations, "maxcor": 20}
-        result = minimize(objective, x0, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * len(x0), options=options)
-        Y = X.clone()
-        Y[:, columns] = torch.as_tensor(result.x.reshape(shape))
+        Y[:, columns] = torch.from_numpy(ascend(sloped, X[:, columns].numpy(), most))
         Y = self.space.snap(Y)
         better = score(Y) > score(X)
         return torch.where(better[:, None], Y, X)
@@ -227,13 +215,14 @@ def _sorted(X: Tensor, score: Score) -> Tensor:
 
 def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:
     """The first `n` usable rows of `X`, leaving out those very near one taken already."""
-    taken: list[Tensor] = []
+    taken: list[int] = []
     radius = 0.02 * X.shape[1] ** 0.5
-    for x in X:
-        if taken and min(float(torch.linalg.vector_norm(x - t)) for t in taken) < radius:
+    points = X.numpy()
+    for i in range(len(points)):
+        if taken and float(np.linalg.norm(points[taken] - points[i], axis=1).min()) < radius:
             continue
-        if usable(x):
-            taken.append(x)
+        if usable(X[i]):
+            taken.append(i)
         if len(taken) == n:
             break
-    return torch.stack(taken) if taken else X[:0]
+    return X[taken]

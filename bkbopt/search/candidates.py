@@ -11,6 +11,7 @@ Points that may not be chosen come as rows of X. A set answers None where it has
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
+from bkbopt.search.ascent import slopes_of
 from bkbopt.search.box_maximizer import BoxMaximizer
 from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.pool_maximizer import PoolMaximizer
@@ -218,6 +220,26 @@ class GridCandidates(_Listed):
         return Choice(self.search.X[row], self.embedding.point(self._U[row]))
 
 
+@dataclass(frozen=True)
+class _Within:
+    """A criterion as a score of the points `U (n, k)` of an embedded space."""
+
+    criterion: Criterion
+    embedding: Embedding
+
+    def __call__(self, U: Tensor) -> Tensor:
+        return self.criterion(self.embedding(U))
+
+    def with_slopes(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        scores, slopes = self._sloped(self.embedding(U))
+        return scores, self.embedding.pullback(slopes)
+
+    @cached_property
+    def _sloped(self) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        return slopes_of(self.criterion)
+
+
 class BoxCandidates:
     """The points of a space that cannot be listed."""
 
@@ -258,8 +280,8 @@ class BoxCandidates:
         return self.space.encode(self.space.decode(U))
 
     def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
-        for found in U:
-            u = self._canonical(found[None])[0]
+        for i in range(len(U)):  # over a tensor, a loop would take all of it apart first
+            u = self._canonical(U[i : i + 1])[0]
             if row_keys(u[None])[0] not in taken and self._usable(u):
                 return Choice(self.embedding(u[None])[0], self.embedding.point(u))
         return None
@@ -267,7 +289,7 @@ class BoxCandidates:
     def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""
         ranked = self.maximizer.ranked(
-            lambda U: criterion(self.embedding(U)), self.embedding.project(good), rng, self._usable
+            _Within(criterion, self.embedding), self.embedding.project(good), rng, self._usable
         )
         return self._first_open(ranked, self._keys(taken))
 
@@ -299,7 +321,7 @@ class BoxCandidates:
         criterion = UpperBound.over(model, beta)
         rng = np.random.default_rng(0)  # a report has random numbers of its own
         ranked = self.maximizer.ranked(
-            lambda U: criterion(self.embedding(U)), self.embedding.project(good), rng, lambda _: True
+            _Within(criterion, self.embedding), self.embedding.project(good), rng, lambda _: True
         )
         return float(criterion.acquisition(*model(self.embedding(ranked[:1])))[0])
 

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.threads import small_scipy_work, small_work
+from bkbopt._support.threads import small_work
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.candidates import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer
@@ -139,5 +139,5 @@ def _climbed(candidates: BoxCandidates, drawn: Sequence[Paths], each: int, X: Te
         ]
         return torch.cat(parts)[torch.argsort(order)]
 
-    with small_scipy_work():
+    with small_work():
         return score(candidates.maximizer.climbed(candidates.embedding.project(X), score, ITERATIONS))

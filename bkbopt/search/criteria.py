@@ -24,9 +24,10 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel
-from bkbopt.posterior.model import Model, Predictor
+from bkbopt.posterior.model import Collapsed, Model, Predictor
 from bkbopt.posterior.paths import Paths, draw_paths
-from bkbopt.search.acquisition import UCB, Acquisition, LogEI
+from bkbopt.search.acquisition import UCB, Acquisition, ClosedFormAcquisition, LogEI
+from bkbopt.search.ascent import differentiated
 from bkbopt.search.pareto import Improvement
 from bkbopt.search.pool_maximizer import PoolMaximizer
 
@@ -37,6 +38,8 @@ __all__ = ["ACQUISITIONS", "AcquisitionRule", "Combined", "Constraint", "Crashes
 CONSTRAINT_FLOOR = 1e-3
 #: What a score loses where a trial is expected to fail: more than any logarithm of an improvement differs by.
 CRASH_PENALTY = 1e6
+#: Correlations that differ by this part are the same: an edge is approached to a ten-thousandth of a lengthscale.
+ALIKE = 1e-8
 #: Successes that bound the neighbourhood of a failure.
 N_NEAREST = 32
 #: Weight of the objective while no feasible point is known.
@@ -68,6 +71,22 @@ class _Scored:
 
     def __call__(self, X: Tensor) -> Tensor:
         return self.acquisition(*self._predict(X))
+
+    def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        if self._closed is None:
+            return differentiated(self, X)
+        predict, acquisition = self._closed
+        mean, variance, back = predict.with_pullback(X)
+        return acquisition(mean, variance), back(*acquisition.slopes(mean, variance))
+
+    @cached_property
+    def _closed(self) -> tuple[Collapsed, ClosedFormAcquisition] | None:
+        """Posterior and acquisition function where the derivatives of both are written out."""
+        predict, acquisition = self._predict, self.acquisition
+        if isinstance(predict, Collapsed) and predict.has_slopes and isinstance(acquisition, ClosedFormAcquisition):
+            return predict, acquisition
+        return None
 
     def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
         return _largest(self.acquisition(*search.scan(self.model)), excluded)
@@ -183,7 +202,8 @@ class Constraint:
 class Crashes:
     """Where trials failed: points that are more like a failure than like any success are not proposed.
 
-    A success between a failure and a point opens the way to it, so that a search approaches an edge by bisection.
+    A success between a failure and a point opens the way to it, so that a search approaches an edge by bisection,
+    until the difference is `ALIKE`.
     What is alike is measured by the prior correlation under the objective's kernel.
 
     Attributes:
@@ -206,7 +226,7 @@ class Crashes:
         """Which of the points `X (n, d)` are more like a failure, (n,)."""
         with torch.no_grad():
             near_failure = _correlation(self.kernel, X, self.failures).amax(1)
-            return near_failure > _correlation(self.kernel, X, self.successes).amax(1)
+            return near_failure > (1.0 - ALIKE) * _correlation(self.kernel, X, self.successes).amax(1)
 
 
 def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:

@@ -205,6 +205,10 @@ class Embedding:
             return X
         return X.index_copy(1, self.columns, self.low + self.width * U[:, : len(self.columns)])
 
+    def pullback(self, slopes: Tensor) -> Tensor:
+        """Slopes by U `(n, k)` of what has `slopes (n, d)` by X."""
+        return slopes if self.is_whole else slopes[:, self.columns] * self.width
+
     def project(self, X: Tensor) -> Tensor:
         """The space's points `U (n, k)` nearest to encoded ones `X (n, d)`: where they are inside, their own."""
         if self.is_whole:

@@ -1,37 +1,18 @@
 """The compiled kernel rows against numpy."""
 
-import sys
-
 import numpy as np
 import pytest
 import torch
 
-from bkbopt.errors import MissingPackageError
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import _loops_kernel as loops
-from bkbopt.learners.budgeted import RBP
 from bkbopt.learners.expansion import KernelSource, new_support, restored_support, support_state
-from bkbopt.learners.forks import FORKS
-from bkbopt.learners.gradient import FOGD
 from bkbopt.learners.gram import as_gram
 from bkbopt.learners.losses import Array
 
 
 def points(n: int, d: int = 3, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(size=(n, d))
-
-
-def test_exponential_is_numpys_to_the_last_places() -> None:
-    x = -np.concatenate([np.random.default_rng(0).uniform(0.0, 708.0, 20_000), [0.0, 708.0], 10.0 ** np.arange(-20, 2)])
-    ours = np.array([loops.exp_of_negative(v) for v in x])
-    # Two units in the last place.
-    np.testing.assert_allclose(ours, np.exp(x), rtol=4.5e-16)
-    assert loops.exp_of_negative(0.0) == 1.0
-
-
-@pytest.mark.parametrize("x", [-709.0, -1e300, -np.inf])
-def test_exponential_has_a_floor(x: float) -> None:
-    assert loops.exp_of_negative(x) == loops.exp_of_negative(-708.0) > 0.0
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 65])
@@ -84,13 +65,3 @@ def test_terms_keep_their_kernel_values_through_moves(kernel: object) -> None:
     loops.kernel_row(second, 1, support, k)
     np.testing.assert_allclose(k[:4], gram(X[1:2], now)[0], rtol=0, atol=1e-14)
     np.testing.assert_allclose(support.diagonal[:4], 1.0, rtol=1e-15)
-
-
-def test_missing_compiler_is_named_with_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("bkbopt._support.compiled", "bkbopt.learners._"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "numba", None)
-    for learner in (RBP(), FORKS(), FOGD()):
-        with pytest.raises(MissingPackageError, match=r"numba: .* install the extra bkbopt\[learners\]"):
-            learner.learn_one(np.zeros(3), 1)
-        assert set(vars(learner)) == set(learner.get_params())

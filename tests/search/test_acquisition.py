@@ -99,3 +99,18 @@ def test_gradients_are_those_of_finite_differences() -> None:
     variance = torch.tensor([0.5, 1.0, 2.0, 0.1], dtype=torch.float64, requires_grad=True)
     for acquisition in (UCB(1.5), LogEI(0.3)):
         assert torch.autograd.gradcheck(acquisition, (mean, variance))
+
+
+@pytest.mark.parametrize("acquisition", [UCB(1.5), LogEI(0.3)], ids=["ucb", "logei"])
+def test_slopes_are_those_of_automatic_differentiation(acquisition: UCB | LogEI) -> None:
+    mean = torch.linspace(-60.0, 3.0, 40, dtype=torch.float64).requires_grad_()
+    variance = torch.logspace(-3.0, 1.0, 40, dtype=torch.float64).flip(0).requires_grad_()
+    expected = torch.autograd.grad(acquisition(mean, variance).sum(), (mean, variance))
+    # Below e = -1 autograd differentiates a formula with a few digits less.
+    torch.testing.assert_close(acquisition.slopes(mean.detach(), variance.detach()), expected, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("acquisition", [UCB(1.5), LogEI(0.3)], ids=["ucb", "logei"])
+def test_slopes_are_finite_where_nothing_is_left_uncertain(acquisition: UCB | LogEI) -> None:
+    for slope in acquisition.slopes(torch.tensor([0.0, 1.0]).double(), torch.zeros(2).double()):
+        assert bool(torch.isfinite(slope).all())

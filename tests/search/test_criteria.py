@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 from scipy.stats import norm
 from torch import Tensor
@@ -10,6 +11,7 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.posterior.model import Model
 from bkbopt.search.acquisition import UCB, LogEI
+from bkbopt.search.ascent import SlopedScore, differentiated
 from bkbopt.search.criteria import ACQUISITIONS, CONSTRAINT_FLOOR, CRASH_PENALTY, Combined, Constraint, Crashes, rule_of
 
 KERNEL = bo.kernels.rbf(2, 0.3)
@@ -47,6 +49,17 @@ def test_without_a_feasible_point_feasibility_comes_first() -> None:
     # A hundredth of the spread of the bounds at most is given up for the objective.
     spread = UCB(2.0)(*objective(X))
     assert float(probability.max() - probability[best]) <= 0.01 * float(spread.max() - spread.min())
+
+
+@pytest.mark.parametrize("name", ["ucb", "logei"])
+def test_slopes_of_a_criterion_are_those_of_automatic_differentiation(name: str) -> None:
+    m, X = model()
+    criterion = rule_of(name).build(m, 2.0, 0.4, np.random.default_rng(0))
+    assert isinstance(criterion, SlopedScore)
+    acquisition = UCB(2.0) if name == "ucb" else LogEI(0.4)
+    # Of the model itself, by autograd all the way; the collapsed predictor's rounding is relative to k(x, x) = 1.
+    expected = differentiated(lambda X: acquisition(*m(X)), X)
+    torch.testing.assert_close(criterion.with_slopes(X), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_a_user_s_acquisition_is_used_as_it_is() -> None:

@@ -1,0 +1,128 @@
+"""Compiled loops of the kernels: matrices of some rows by some hundred columns, with what their derivatives need.
+
+| symbol | shape  | units     | meaning                                                                   |
+| ------ | ------ | --------- | ------------------------------------------------------------------------- |
+| A      | (n, c) | -         | numeric columns of the points, over lengthscales (times sqrt(5), columns) |
+| B      | (c, m) | -         | the same of the other points, a column of theirs in a row here            |
+| a      | (c,)   | y squared | prior variance of the part of each column                                 |
+| K      | (n, m) | y squared | the kernel matrix                                                         |
+| G      | (n, m) | y squared | dK / d log lengthscale_j = G (A_ij - B_jk)^2 of a radial kernel           |
+| M      | (n, m) | -         | derivative of a scalar by K                                               |
+| r2     | (m,)   | -         | squared distances of one point                                            |
+| D      | scalar | -         | distance |A_ij - B_jk| in one column                                      |
+
+The module is imported at the first matrix: loading numba takes a part of a second.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt._support.compiled import fused
+from bkbopt._support.exponential import exp_of_negative
+
+__all__ = ["add_columns", "by_columns", "by_points", "radial", "radial_by_points"]
+
+Floats = npt.NDArray[np.float64]
+
+
+SQRT3, SQRT5 = math.sqrt(3.0), math.sqrt(5.0)
+
+
+@fused
+def _decay(x: float) -> float:
+    """exp(-x) for x >= 0, and zero where that is below 1e-307."""
+    return exp_of_negative(-x) if x < 707.0 else 0.0
+
+
+@fused
+def radial(A: Floats, B: Floats, form: int, height: float, K: Floats, G: Floats) -> None:
+    """A radial kernel with the largest value `height`; `form` counts in `bkbopt.kernels.ard.FORMS`."""
+    m = B.shape[1]
+    for i in range(A.shape[0]):
+        r2 = G[i]  # room that is not used yet
+        r2[:] = 0.0
+        for j in range(A.shape[1]):
+            for k in range(m):
+                e = A[i, j] - B[j, k]
+                r2[k] += e * e
+        if form == 0:
+            for k in range(m):
+                r = math.sqrt(r2[k])
+                K[i, k] = height * _decay(r)
+                G[i, k] = K[i, k] / r if r > 0.0 else 0.0  # times a squared difference, which is zero there
+        elif form == 1:
+            for k in range(m):
+                r = SQRT3 * math.sqrt(r2[k])
+                e = height * _decay(r)
+                K[i, k] = (1.0 + r) * e
+                G[i, k] = 3.0 * e
+        elif form == 2:
+            for k in range(m):
+                r = SQRT5 * math.sqrt(r2[k])
+                e = height * _decay(r)
+                K[i, k] = (1.0 + r + r * r / 3.0) * e
+                G[i, k] = (1.0 + r) * e * (5.0 / 3.0)
+        else:
+            for k in range(m):
+                K[i, k] = height * _decay(0.5 * r2[k])
+                G[i, k] = K[i, k]
+
+
+@fused
+def radial_by_points(A: Floats, B: Floats, G: Floats, M: Floats, out: Floats) -> None:
+    """out_ij (n, c) = sum_k M_ik dK_ik / dA_ij, where dK_ik / dA_ij = -G_ik (A_ij - B_jk)."""
+    m = B.shape[1]
+    terms = np.empty(m)
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            for k in range(m):
+                terms[k] = M[i, k] * G[i, k] * (B[j, k] - A[i, j])
+            out[i, j] = terms.sum()
+
+
+@fused
+def add_columns(A: Floats, B: Floats, a: Floats, K: Floats) -> None:
+    """K += sum_j a_j (1 + D + D^2 / 3) exp(-D)."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            for k in range(B.shape[1]):
+                D = abs(A[i, j] - B[j, k])
+                K[i, k] += a[j] * ((1.0 + D + D * D / 3.0) * _decay(D))
+
+
+@fused
+def by_points(A: Floats, B: Floats, a: Floats, M: Floats, out: Floats) -> None:
+    """out_ij (n, c) = sum_k M_ik dK_ik / dA_ij, where dK / dD = -a_j D (1 + D) exp(-D) / 3."""
+    m = B.shape[1]
+    terms = np.empty(m)
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            for k in range(m):
+                e = A[i, j] - B[j, k]
+                D = abs(e)
+                terms[k] = M[i, k] * (e * ((1.0 + D) * _decay(D)))
+            out[i, j] = -a[j] / 3.0 * terms.sum()
+
+
+@fused
+def by_columns(A: Floats, B: Floats, a: Floats, M: Floats, by_scale: Floats, by_variance: Floats) -> None:
+    """Derivatives (c,) of sum M * K by the logarithms of the lengthscales and of the variances.
+
+    dK / d log l_j = a_j D^2 (1 + D) exp(-D) / 3.
+    """
+    m = B.shape[1]
+    scales, variances = np.empty(m), np.empty(m)
+    by_scale[:] = 0.0
+    by_variance[:] = 0.0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            for k in range(m):
+                D = abs(A[i, j] - B[j, k])
+                e = M[i, k] * _decay(D)
+                square = D * D / 3.0
+                scales[k] = e * (square * (1.0 + D))
+                variances[k] = e * (1.0 + D + square)
+            by_scale[j] += a[j] * scales.sum()
+            by_variance[j] += a[j] * variances.sum()

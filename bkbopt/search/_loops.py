@@ -1,0 +1,171 @@
+"""Compiled steps of a quasi-Newton ascent; see `ascent.py` for the table of symbols."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt._support.compiled import compiled
+
+__all__ = ["Rows", "advance"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Sufficient increase of a step, as a part of what its slope promises (Nocedal and Wright 2006, Eq. 3.4).
+ARMIJO = 1e-4
+#: A row has converged where a step gains less than this, relative to the score, or no slope along a free column is
+#: larger than this.
+GAIN, SLOPE = 2e-9, 1e-5
+#: A step that is shortened this often in a row ends its search.
+SHORTEST = 20
+#: Length of the first step, in units of the cube: further away a slope says little.
+FIRST = 0.1
+
+
+class Rows(NamedTuple):
+    """The state of all searches; changed in place.
+
+    Attributes:
+        x: where each search stands, (n, c).
+        f: scores there, (n,).
+        g: slopes there, (n, c).
+        d: directions, (n, c).
+        trial: the points to evaluate next, (n, c).
+        S: the latest steps, a ring, (n, h, c).
+        Y: by how much the slopes fell in these, (n, h, c).
+        step: length of the present step, a multiple of d, (n,).
+        counts: points taken (the start is one), steps remembered, times that the step was shortened, (n, 3).
+        done: one where a search has ended, (n,).
+    """
+
+    x: Floats
+    f: Floats
+    g: Floats
+    d: Floats
+    trial: Floats
+    S: Floats
+    Y: Floats
+    step: Floats
+    counts: Ints
+    done: Ints
+
+
+@compiled
+def advance(rows: Rows, f: Floats, g: Floats, most: int) -> int:
+    """Take or shorten the step of each row, given scores and slopes at `rows.trial`; how many rows go on."""
+    going = 0
+    for i in range(rows.x.shape[0]):
+        if rows.done[i]:
+            continue
+        if _is_taken(rows, i, f[i], g[i]):
+            if _has_converged(rows, i, f[i], g[i]) or rows.counts[i, 0] >= most:
+                rows.done[i] = 1
+            _take(rows, i, f[i], g[i])
+            if not rows.done[i]:
+                _aim(rows, i)
+        elif rows.counts[i, 2] >= SHORTEST:
+            rows.done[i] = 1
+        else:
+            _shorten(rows, i, f[i])
+        if not rows.done[i]:
+            _move(rows, i)
+            going += 1
+    return going
+
+
+@compiled
+def _is_taken(rows: Rows, i: int, f: float, g: Floats) -> bool:
+    promised = 0.0
+    for j in range(len(g)):
+        if not np.isfinite(g[j]):
+            return False
+        promised += rows.g[i, j] * (rows.trial[i, j] - rows.x[i, j])
+    return rows.counts[i, 0] == 0 or f >= rows.f[i] + ARMIJO * max(promised, 0.0)
+
+
+@compiled
+def _has_converged(rows: Rows, i: int, f: float, g: Floats) -> bool:
+    largest = 0.0
+    for j in range(len(g)):
+        t = rows.trial[i, j]
+        largest = max(largest, abs(min(max(t + g[j], 0.0), 1.0) - t))
+    gain = f - rows.f[i]
+    return largest <= SLOPE or (rows.counts[i, 0] > 0 and gain <= GAIN * max(abs(f), abs(rows.f[i]), 1.0))
+
+
+@compiled
+def _take(rows: Rows, i: int, f: float, g: Floats) -> None:
+    """The trial becomes the place, and the step is remembered where the score is concave along it."""
+    h = rows.S.shape[1]
+    if rows.counts[i, 0]:
+        at = rows.counts[i, 1] % h
+        curvature, size = 0.0, 0.0
+        for j in range(len(g)):
+            rows.S[i, at, j] = rows.trial[i, j] - rows.x[i, j]
+            rows.Y[i, at, j] = rows.g[i, j] - g[j]
+            curvature += rows.S[i, at, j] * rows.Y[i, at, j]
+            size += rows.Y[i, at, j] ** 2
+        if curvature > 1e-10 * size:
+            rows.counts[i, 1] += 1
+    rows.x[i] = rows.trial[i]
+    rows.f[i] = f
+    rows.g[i] = g
+    rows.counts[i, 0] += 1
+    rows.counts[i, 2] = 0
+
+
+@compiled
+def _aim(rows: Rows, i: int) -> None:
+    """The next direction: two loops over the remembered steps (Nocedal and Wright 2006, Alg. 7.4), in free columns."""
+    c, h = rows.x.shape[1], rows.S.shape[1]
+    free = np.empty(c)
+    for j in range(c):
+        out = (rows.x[i, j] <= 0.0 and rows.g[i, j] < 0.0) or (rows.x[i, j] >= 1.0 and rows.g[i, j] > 0.0)
+        free[j] = 0.0 if out else 1.0
+    q = rows.g[i] * free
+    last = rows.counts[i, 1]
+    first = max(0, last - h)
+    rho, alpha = np.zeros(h), np.zeros(h)
+    scale = 0.0
+    for k in range(last - 1, first - 1, -1):
+        s, y = rows.S[i, k % h] * free, rows.Y[i, k % h] * free
+        curvature, size = (s * y).sum(), (y * y).sum()
+        if curvature <= 1e-10 * size:
+            continue
+        rho[k % h] = 1.0 / curvature
+        if scale == 0.0:
+            scale = curvature / size
+        alpha[k % h] = (s * q).sum() / curvature
+        q -= alpha[k % h] * y
+    norm = np.sqrt((rows.g[i] * free * rows.g[i]).sum())
+    rows.d[i] = q * (scale if scale > 0.0 else FIRST / max(norm, FIRST))
+    for k in range(first, last):
+        if rho[k % h] > 0.0:
+            s, y = rows.S[i, k % h] * free, rows.Y[i, k % h] * free
+            rows.d[i] += s * (alpha[k % h] - rho[k % h] * (y * rows.d[i]).sum())
+    rows.d[i] *= free
+    if (rows.d[i] * rows.g[i]).sum() <= 0.0:
+        rows.counts[i, 1] = 0
+        rows.d[i] = rows.g[i] * free * (FIRST / max(norm, FIRST))
+    rows.step[i] = 1.0
+
+
+@compiled
+def _shorten(rows: Rows, i: int, f: float) -> None:
+    """To the top of the parabola through both scores and the slope, within a tenth and a half of the step."""
+    slope = 0.0
+    for j in range(rows.x.shape[1]):
+        slope += rows.g[i, j] * (rows.trial[i, j] - rows.x[i, j])
+    missing = slope - (f - rows.f[i])
+    part = 0.5
+    if slope > 0.0 and missing > 0.0:
+        part = min(max(0.5 * slope / missing, 0.1), 0.5)
+    rows.step[i] *= part
+    rows.counts[i, 2] += 1
+
+
+@compiled
+def _move(rows: Rows, i: int) -> None:
+    for j in range(rows.x.shape[1]):
+        rows.trial[i, j] = min(max(rows.x[i, j] + rows.step[i] * rows.d[i, j], 0.0), 1.0)
