@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from benchmarks import (
+    argmax_gap,
     botorch_speed,
     box_speed,
     calibration,
@@ -34,6 +35,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "kernel": lambda quick: kernel_overhead.main(["--repeats", "50"] if quick else []),
     "pool": lambda quick: pool_speed.main(["--quick"] if quick else []),
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
+    "argmax": lambda quick: argmax_gap.main(["--quick"] if quick else []),
     "calibration": lambda quick: calibration.main(["--quick"] if quick else []),
     "learners": lambda quick: learners_speed.main(["--quick"] if quick else []),
     "variance": lambda quick: dtc_variance.main(["--quick"] if quick else []),
