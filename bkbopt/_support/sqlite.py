@@ -64,13 +64,12 @@ def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
     """An open database that runs nothing of what it holds, and is safely on the disk after each transaction."""
     uri = f"{Path(path).as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=STEP, isolation_level=None, check_same_thread=False)
-    try:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(connection.close)
         for setting in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = EXTRA", "journal_mode = DELETE"):
             # Each of them may read the schema, and has to wait then.
             patiently(functools.partial(connection.execute, f"PRAGMA {setting}"), path)
-    except BaseException:
-        connection.close()
-        raise
+        on_failure.pop_all()
     return connection
 
 

@@ -128,14 +128,12 @@ class LogFile:
     def _open(self) -> None:
         if not os.path.exists(self.path):
             raise FileNotFoundError(f"storage: expected a log, but there is no file {self.path}.")
-        with translated(self.path):
+        with translated(self.path), contextlib.ExitStack() as on_failure:
             connection = connected(self.path, "rw")
-            try:
-                self._check_identity(connection)
-                self._read_header(connection)
-            except BaseException:
-                connection.close()
-                raise
+            on_failure.callback(connection.close)
+            self._check_identity(connection)
+            self._read_header(connection)
+            on_failure.pop_all()
         self._connection, self._process, self._inode = connection, os.getpid(), identity(self.path)
         weakref.finalize(self, _drop, connection, self._process)
 

@@ -1,5 +1,6 @@
 """Ask and tell: Bayesian optimisation of a noisy black box with BKB or an exact Gaussian process."""
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -622,7 +623,8 @@ class Optimizer:
             ArgumentError: something that is not in the file is missing.
         """
         file = LogFile(path)
-        try:
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(file.close)
             current, arguments = saving.arguments_of(
                 file, pool, surrogate, acquisition, has_feasible=feasible is not None
             )
@@ -630,7 +632,5 @@ class Optimizer:
                 where = current if isinstance(current, Space) else current.pool
                 optimizer = cls(where, feasible=feasible, **arguments)
             saving.follow(optimizer._core, file, current)
-        except BaseException:
-            file.close()
-            raise
+            on_failure.pop_all()
         return optimizer
