@@ -140,7 +140,7 @@ class ExpansionLearner(OnlineLearner):
         dictionary_size_: number of terms.
         support_: the points of the terms `(n, d)`, in no particular order.
         weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, so that positive ones
-            speak for `classes_[1]`.
+            are for `classes_[1]`.
     """
 
     kernel: object = None

@@ -3,8 +3,8 @@
 A designer is told of trials by `update`, in any order, and gives points by `suggest`. A new designer that is given the
 same log suggests the same, to the last bit: trials are learnt in the order of their completion, hyper-parameters are
 fitted at fixed numbers of them, and every suggestion has random numbers of its own that follow from the seed and the
-number of its trial. Whatever a designer remembers is a cache. Nothing in it knows of files, of Optuna, or of what
-people type.
+number of its trial. Whatever a designer remembers is a cache. It depends on no file format, on no adapter and on no
+form of user input.
 
 Three kinds of suggestion:
 

@@ -195,7 +195,7 @@ class Quantity:
     def _fitted_to(
         self, observations: Observations, kernel: Kernel, noise: float, fit_noise: bool, rng: np.random.Generator
     ) -> tuple[Kernel, float]:
-        """Kernel and noise variance; the default kernel gets the structure that the values speak for."""
+        """Kernel and noise variance; the default kernel gets the structure with the largest evidence."""
         given = self.options.surrogate
         if isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure:
             return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng)

@@ -7,7 +7,7 @@
 | R      | (d, d) | -       | rotation of the numeric columns                                      |
 
 One stationary kernel with a lengthscale for each column is the wrong prior for many black boxes. Two departures from
-it are tried at each fit, one after the other, and kept where the values speak for them:
+it are tried at each fit, one after the other, and kept where their evidence is larger:
 
 - rotated: lengthscales along the eigenvectors of the mean outer product of gradients (Constantine et al. 2014, "active
   subspaces"), found from the posterior mean of the kernel so far, a few times in turn;

@@ -1,4 +1,4 @@
-"""The kernel's structure is what the values speak for."""
+"""The kernel's structure is that with the largest evidence."""
 
 from collections.abc import Callable
 
