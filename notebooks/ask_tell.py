@@ -66,7 +66,7 @@ plots.overview(opt, value_name="points")
 # ## Take the recommendation, not the best value
 #
 # `opt.best_trial` is the trial with the best value told. Among many noisy values the best one is the luckiest one.
-# `opt.recommend()` is the evaluated point with the best *posterior mean*, which uses the values of its neighbours too. We
+# `opt.recommend()` is the evaluated point with the best *posterior mean*, which also uses the values nearby. We
 # repeat the search with several seeds, and compare what each answer claims with what it is worth. (What the model says
 # about the rest to gain is noted for later, after every fifth value.)
 

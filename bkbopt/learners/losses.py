@@ -8,7 +8,8 @@
 | slope    | the derivative of the loss in p (a subgradient at a kink)                                            |
 | sigma    | directional curvature: l(b) >= l(a) + l'(a)(b - a) + (sigma/2) (l'(a)(b - a))^2 for abs(a), abs(b) <= C |
 
-Calandriello et al. 2017 (KONS), Assumption 2. Hinge and absolute loss are piecewise linear: their sigma is zero, and logarithmic regret is not to be had with them.
+Calandriello et al. 2017 (KONS), Assumption 2. Hinge and absolute loss are piecewise linear: their sigma is zero, and
+logarithmic regret is not to be had with them.
 """
 
 import math

@@ -42,8 +42,8 @@ WIDE = 2.5
 #: Proposals: so many evaluations' worth of points, between the least and the most.
 POINTS, LEAST, MOST = 10_000, 64, 200
 #: The priors of a fit lead it to a good optimum; for the spread of what is possible they are too narrow: a function
-#: with lengthscales of the box's size has a prior variance nine times that of its values, three deviations off. So they are made twice as
-#: wide.
+#: with lengthscales of the box's size has a prior variance nine times that of its values, three
+#: deviations off. So they are made twice as wide.
 PRIOR_POWER = 0.25
 #: Points up to which a posterior is exact, and the inducing points that stand in for more.
 EXACT, INDUCING = 400, 300
