@@ -26,7 +26,7 @@ carry a digest of the package's source. The full comparison takes many hours on 
 import argparse
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,11 +176,11 @@ def _text(mean: float, error: float) -> str:
     return f"{mean:.4f} +- {error:.4f}"
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+def print_results(jobs: Sequence[Job], out: Path, digest: str, tasks: Mapping[str, Callable[[], Task]] = TASKS) -> None:
     """Print what the files say that there are."""
     everything: list[Result] = []
     for problem in dict.fromkeys(job.problem for job in jobs):
-        task = TASKS[problem]()
+        task = tasks[problem]()
         mine = [job for job in jobs if job.problem == problem]
         records = {
             peer: records_of([job for job in mine if job.peer == peer], out, digest)
