@@ -37,8 +37,9 @@ from bkbopt.kernels import (
     SumKernel,
     matern52,
 )
-from bkbopt.posterior.features import FeatureMap, Joined, Nystrom, Spherical, WideFourier
+from bkbopt.posterior.features import FeatureMap, Nystrom, Spherical, WideFourier
 from bkbopt.posterior.features.base import ZeroResidual
+from bkbopt.posterior.features.explicit import Joined
 from bkbopt.posterior.model import Model
 
 __all__ = ["Paths", "draw_paths", "prior_features"]
