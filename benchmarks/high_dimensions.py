@@ -33,7 +33,7 @@ from benchmarks.sample_efficiency import off_centre
 from benchmarks.samplers import SAMPLERS
 from benchmarks.tasks import Task, from_botorch, of_problem
 
-__all__ = ["TASKS", "embedded", "main", "ridge_error"]
+__all__ = ["TASKS", "diabetes", "embedded", "main", "ridge_error"]
 
 LIMITS = {"turbo": 300}
 ORDER = ("random", "cmaes", "tpe", "bkb", "turbo")
@@ -57,7 +57,7 @@ def embedded(problem: Problem, dim: int) -> Problem:
 
 
 @lru_cache
-def _diabetes() -> tuple[Array, Array]:
+def diabetes() -> tuple[Array, Array]:
     """Rows (442, 65): the ten columns of the diabetes data and their products, standardised; and the targets (442,)."""
     X, y = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(PolynomialFeatures(2, include_bias=False).fit_transform(X))
@@ -70,7 +70,7 @@ def ridge_error(powers: Array) -> Array:
 
     Each half of the data is predicted from the other; the unit is the variance of the targets.
     """
-    X, y = _diabetes()
+    X, y = diabetes()
     half, eye = len(y) // 2, np.eye(X.shape[1])
     penalties = 10.0 ** np.asarray(powers)[..., None] * eye
     errors = []

@@ -132,6 +132,13 @@ SUPPORT = (
 
 KERNELS = (
     Fault(
+        "a spherical kernel's lengthscales are fitted up the wrong slope",
+        "kernels/spherical.py",
+        "by_lengthscale = 4.0 * a1 * (apart -",
+        "by_lengthscale = 4.0 * a1 * (apart +",
+        ("kernels/test_structured.py",),
+    ),
+    Fault(
         "Matern-5/2 has another polynomial where gradients are wanted",
         "kernels/ard.py",
         "1.0 + a + a * a / 3.0 if",
