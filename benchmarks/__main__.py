@@ -1,7 +1,8 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
-The full comparisons `quality`, `optuna-quality`, `high-dimensions` and `pareto` take hours, most of them in the other optimisers, and
-`papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped and continued.
+The full comparisons `quality`, `optuna-quality`, `high-dimensions` and `pareto` take hours, most of them in the other
+optimisers, and `papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped
+and continued.
 `optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes.
 """
 
