@@ -12,7 +12,7 @@ it are tried at each fit, one after the other, and kept where the values speak f
 - rotated: lengthscales along the eigenvectors of the mean outer product of gradients (Constantine et al. 2014, "active
   subspaces"), found from the posterior mean of the kernel so far, a few times in turn;
 - additive: a further sum of one-column kernels (`ColumnsKernel`);
-- trend: from some twenty columns on, a `SphericalKernel` beside the stationary one or in its place.
+- trend: from some twenty columns on, a further `SphericalKernel`.
 
 Where columns are many, only the trend is tried: points are too few to tell a rotation, and a sum over columns takes
 most of the time of a fit and of a suggestion.
@@ -112,11 +112,10 @@ class _Search:
                 best = additive
         return best
 
-    def with_trend(self, plain: Fit, noise: float) -> Fit:
-        """`plain`, a trend in its place, or the stationary kernel beside a trend."""
+    def with_trend(self, best: Fit, noise: float) -> Fit:
+        """`best`, or the stationary kernel beside a trend."""
         trend = SphericalKernel.start(self.start.dim, self.start.categorical)
-        alone, beside = self.fit(trend, noise), self.fit(SumKernel((self.start, trend)), noise)
-        best = max(plain, alone, key=lambda fit: fit.value)
+        beside = self.fit(SumKernel((self.start, trend)), noise)
         return beside if beside.value > best.value + SUM_MARGIN else best
 
     def rotated(self, plain: Fit, columns: list[int]) -> Fit:
