@@ -16,12 +16,13 @@ has an exact Gaussian process, is given 300 trials.
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 import optuna
 from botorch.test_functions.synthetic import Rosenbrock
+from optuna.samplers import BaseSampler
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -30,14 +31,18 @@ from benchmarks.functions import PROBLEMS, Array, Problem, ackley, levy
 from benchmarks.optuna_quality import installed, print_results, run_study
 from benchmarks.report import conditions
 from benchmarks.sample_efficiency import off_centre
-from benchmarks.samplers import SAMPLERS
+from benchmarks.samplers import N_STARTUP, SAMPLERS
 from benchmarks.tasks import Task, from_botorch, of_problem
+from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.kernels import SphericalKernel
 
-__all__ = ["TASKS", "diabetes", "embedded", "main", "ridge_error"]
+__all__ = ["COLUMNS", "TASKS", "diabetes", "embedded", "main", "ridge_error"]
 
 LIMITS = {"turbo": 300}
-ORDER = ("random", "cmaes", "tpe", "bkb", "turbo")
-QUICK, QUICK_PROBLEMS = ("random", "bkb"), ("ackley20-off", "hartmann6-100")
+#: Ours with a `SphericalKernel`, and no other.
+SPHERICAL = "bkb_spherical"
+ORDER = ("random", "cmaes", "tpe", "bkb", SPHERICAL, "turbo")
+QUICK, QUICK_PROBLEMS = ("random", "bkb", SPHERICAL), ("ackley20-off", "hartmann6-100")
 # A tag keeps the columns and the split of the data apart from other uses of the same small seeds.
 STREAM = 7_006
 #: Penalties are powers of ten.
@@ -91,6 +96,8 @@ class _Ridge(Problem):
         return float(upper - lower)
 
 
+#: Numbers of columns.
+COLUMNS = {"ackley20-off": 20, "rosenbrock20": 20, "ridge65": 65, "hartmann6-100": 100, "levy100-off": 100}
 #: Made when asked for.
 TASKS: dict[str, Callable[[], Task]] = {
     "ackley20-off": lambda: of_problem(off_centre(ackley(20))),
@@ -103,14 +110,20 @@ TASKS: dict[str, Callable[[], Task]] = {
 
 def run_job(job: Job, path: Path) -> None:
     """Run it and keep what came out."""
-    keep(run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed), path)
+    samplers = {**SAMPLERS, SPHERICAL: partial(_spherical, COLUMNS[job.problem])}
+    keep(run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed, samplers), path)
+
+
+def _spherical(dim: int, seed: int) -> BaseSampler:
+    kernel = SphericalKernel.start(dim)
+    return BKBSampler(seed=seed, n_startup_trials=N_STARTUP, warn_independent_sampling=False, kernel=kernel)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run what is missing and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 seeds, 30 trials, two functions, two samplers")
-    parser.add_argument("--peers", nargs="+", choices=list(SAMPLERS))
+    parser.add_argument("--quick", action="store_true", help="2 seeds, 30 trials, two functions, three samplers")
+    parser.add_argument("--peers", nargs="+", choices=[*SAMPLERS, SPHERICAL])
     parser.add_argument("--problems", nargs="+", choices=list(TASKS))
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--trials", type=int)

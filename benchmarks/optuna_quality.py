@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 import optuna
+from optuna.samplers import BaseSampler
 
 from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error, with_error
 from benchmarks.report import conditions, limited_threads, print_table
@@ -52,7 +53,13 @@ MEASURES = {"recommended": "recommended", "average": "average trial", "last_fift
 FLOOR = 1e-4
 
 
-def run_study(sampler: str, task: Task, n_trials: int, seed: int) -> dict[str, list[float]]:
+def run_study(
+    sampler: str,
+    task: Task,
+    n_trials: int,
+    seed: int,
+    samplers: Mapping[str, Callable[[int], BaseSampler]] = SAMPLERS,
+) -> dict[str, list[float]]:
     """One study, looked at after each of the checkpoints and at its end.
 
     Returns lists of one length: `checkpoints` (numbers of trials), `recommended` (true values, the task's units),
@@ -64,7 +71,7 @@ def run_study(sampler: str, task: Task, n_trials: int, seed: int) -> dict[str, l
     values: list[float] = []
     seconds = 0.0
     with quiet_optuna(), limited_threads(1):
-        study = optuna.create_study(sampler=SAMPLERS[sampler](seed))
+        study = optuna.create_study(sampler=samplers[sampler](seed))
         for number in range(n_trials):
             start = time.perf_counter()
             trial = study.ask()

@@ -11,11 +11,10 @@ it are tried at each fit, one after the other, and kept where the values speak f
 
 - rotated: lengthscales along the eigenvectors of the mean outer product of gradients (Constantine et al. 2014, "active
   subspaces"), found from the posterior mean of the kernel so far, a few times in turn;
-- additive: a further sum of one-column kernels (`ColumnsKernel`);
-- trend: from some twenty columns on, a further `SphericalKernel`.
+- additive: a further sum of one-column kernels (`ColumnsKernel`).
 
-Where columns are many, only the trend is tried: points are too few to tell a rotation, and a sum over columns takes
-most of the time of a fit and of a suggestion.
+Where columns are many another one is tried in their place, a trend (`SphericalKernel`): points are too few to tell a
+rotation, and a sum over columns takes most of the time of a fit and of a suggestion.
 
 The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). A departure has to be better by a
 margin that grows with what it chose from: a rotation of c columns has c (c - 1) / 2 angles, none of which has a prior.
@@ -44,8 +43,8 @@ FEWEST = 20
 COMPARED = 200
 #: Rotations are found anew this often: each from the posterior mean under the last one.
 ROTATIONS = 3
-#: A trend is tried where there are more numeric columns than these, and nothing else where there are more than these.
-SOME, MANY = 15, 30
+#: More numeric columns than these are many.
+MANY = 30
 #: What the evidence must gain: by each angle of a rotation, by a sum with a second kernel.
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
 #: Iterations of the last fit, which begins where the comparison ended: 50 gained another 0.4 and cost twice as much.
@@ -94,12 +93,8 @@ class _Search:
     def best(self, noise: float) -> Fit:
         best = self.fit(self.start, noise)
         columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
-        if len(columns) <= MANY:
-            best = self.with_axes(best, columns, noise)
-        return self.with_trend(best, noise) if len(columns) > SOME else best
-
-    def with_axes(self, best: Fit, columns: list[int], noise: float) -> Fit:
-        """`best`, or what a rotation and a sum over columns make of it."""
+        if len(columns) > MANY:
+            return self.with_trend(best, noise)
         rotated = self.rotated(best, columns)
         if rotated.value > best.value + ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0:
             best = rotated

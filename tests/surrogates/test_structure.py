@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, ColumnsKernel, RotatedKernel, SphericalKernel, SumKernel, matern52
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.structure import FEWEST, MANY, SOME, fit_structure
+from bkbopt.surrogates.structure import FEWEST, MANY, fit_structure
 
 Function = Callable[[Tensor], Tensor]
 
@@ -123,11 +123,10 @@ def few_ripples(X: Tensor) -> Tensor:
     return torch.cos(12.0 * X[:, :2]).sum(1)
 
 
-@pytest.mark.parametrize("dim", [SOME + 1, MANY + 10])
-def test_bowl_of_many_columns_is_a_trend(dim: int) -> None:
-    kernel = chosen(observed(wide_bowl, 200, dim, 0.1))
-    trend = kernel.parts[1] if isinstance(kernel, SumKernel) else kernel
-    assert isinstance(trend, SphericalKernel)
+def test_bowl_of_many_columns_is_a_trend() -> None:
+    kernel = chosen(observed(wide_bowl, 200, MANY + 1, 0.1))
+    assert isinstance(kernel, SumKernel)
+    assert isinstance(kernel.parts[1], SphericalKernel)
 
 
 def test_ripples_of_few_of_many_columns_are_no_trend() -> None:
