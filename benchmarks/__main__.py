@@ -1,7 +1,8 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
-The full comparisons `quality`, `optuna-quality` and `pareto` take hours, most of them in the other optimisers, and
-`papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped and continued.
+The full comparisons `quality`, `optuna-quality`, `high-dimensions` and `pareto` take hours, most of them in the other
+optimisers, and `papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped
+and continued.
 `optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes.
 """
 
@@ -14,6 +15,7 @@ from benchmarks import (
     box_speed,
     calibration,
     dtc_variance,
+    high_dimensions,
     import_time,
     kernel_overhead,
     learners_speed,
@@ -47,6 +49,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "optuna-speed": lambda quick: optuna_speed.main(["--quick"] if quick else []),
     "botorch-speed": lambda quick: botorch_speed.main(["--quick"] if quick else []),
     "optuna-quality": lambda quick: optuna_quality.main(["--quick"] if quick else []),
+    "high-dimensions": lambda quick: high_dimensions.main(["--quick"] if quick else []),
     "pareto": lambda quick: pareto.main(["--quick"] if quick else []),
 }
 

@@ -26,13 +26,14 @@ carry a digest of the package's source. The full comparison takes many hours on 
 import argparse
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optuna
+from optuna.samplers import BaseSampler
 
 from benchmarks.comparison import NOT_SEARCH, Job, keep, records_of, run_all, source_digest, standard_error, with_error
 from benchmarks.report import conditions, limited_threads, print_table
@@ -52,7 +53,13 @@ MEASURES = {"recommended": "recommended", "average": "average trial", "last_fift
 FLOOR = 1e-4
 
 
-def run_study(sampler: str, task: Task, n_trials: int, seed: int) -> dict[str, list[float]]:
+def run_study(
+    sampler: str,
+    task: Task,
+    n_trials: int,
+    seed: int,
+    samplers: Mapping[str, Callable[[int], BaseSampler]] = SAMPLERS,
+) -> dict[str, list[float]]:
     """One study, looked at after each of the checkpoints and at its end.
 
     Returns lists of one length: `checkpoints` (numbers of trials), `recommended` (true values, the task's units),
@@ -64,7 +71,7 @@ def run_study(sampler: str, task: Task, n_trials: int, seed: int) -> dict[str, l
     values: list[float] = []
     seconds = 0.0
     with quiet_optuna(), limited_threads(1):
-        study = optuna.create_study(sampler=SAMPLERS[sampler](seed))
+        study = optuna.create_study(sampler=samplers[sampler](seed))
         for number in range(n_trials):
             start = time.perf_counter()
             trial = study.ask()
@@ -176,11 +183,11 @@ def _text(mean: float, error: float) -> str:
     return f"{mean:.4f} +- {error:.4f}"
 
 
-def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+def print_results(jobs: Sequence[Job], out: Path, digest: str, tasks: Mapping[str, Callable[[], Task]] = TASKS) -> None:
     """Print what the files say that there are."""
     everything: list[Result] = []
     for problem in dict.fromkeys(job.problem for job in jobs):
-        task = TASKS[problem]()
+        task = tasks[problem]()
         mine = [job for job in jobs if job.problem == problem]
         records = {
             peer: records_of([job for job in mine if job.peer == peer], out, digest)

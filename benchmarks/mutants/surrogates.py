@@ -112,15 +112,22 @@ SURROGATES = (
     Fault(
         "a sum over columns is kept whatever the values say",
         "surrogates/structure.py",
-        "ANGLE_MARGIN, COLUMNS_MARGIN = 1.0, 3.0",
-        "ANGLE_MARGIN, COLUMNS_MARGIN = 1.0, -1e9",
+        "ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0",
+        "ANGLE_MARGIN, SUM_MARGIN = 1.0, -1e9",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
+        "many columns always have a trend",
+        "surrogates/structure.py",
+        "return beside if beside.value > best.value + SUM_MARGIN else best",
+        "return beside",
         ("surrogates/test_structure.py",),
     ),
     Fault(
         "a rotation may have any angles for nothing",
         "surrogates/structure.py",
-        "ANGLE_MARGIN, COLUMNS_MARGIN = 1.0, 3.0",
-        "ANGLE_MARGIN, COLUMNS_MARGIN = -1e9, 3.0",
+        "ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0",
+        "ANGLE_MARGIN, SUM_MARGIN = -1e9, 3.0",
         ("surrogates/test_structure.py",),
     ),
     Fault(

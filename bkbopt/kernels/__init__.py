@@ -3,6 +3,7 @@
 from bkbopt.kernels.ard import ARDKernel, matern52, rbf
 from bkbopt.kernels.base import ClosedFormKernel, FittableKernel, Kernel, gram
 from bkbopt.kernels.foreign import CallableKernel, GPyTorchKernel, ScaledKernel, as_kernel
+from bkbopt.kernels.spherical import SphericalKernel
 from bkbopt.kernels.structured import ColumnsKernel, RotatedKernel, SumKernel
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Kernel",
     "RotatedKernel",
     "ScaledKernel",
+    "SphericalKernel",
     "SumKernel",
     "as_kernel",
     "gram",

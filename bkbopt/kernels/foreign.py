@@ -9,6 +9,7 @@ from bkbopt._support.foreign_kernels import CallableKernel, GPyTorchKernel
 from bkbopt.errors import ArgumentTypeError
 from bkbopt.kernels.ard import ARDKernel
 from bkbopt.kernels.base import Kernel
+from bkbopt.kernels.spherical import SphericalKernel
 from bkbopt.kernels.structured import ColumnsKernel, RotatedKernel, SumKernel
 
 __all__ = ["CallableKernel", "GPyTorchKernel", "ScaledKernel", "as_kernel"]
@@ -54,7 +55,16 @@ class ScaledKernel:
 
 
 #: Kernels that are taken as they are.
-OURS = (ARDKernel, ColumnsKernel, SumKernel, RotatedKernel, GPyTorchKernel, CallableKernel, ScaledKernel)
+OURS = (
+    ARDKernel,
+    ColumnsKernel,
+    SphericalKernel,
+    SumKernel,
+    RotatedKernel,
+    GPyTorchKernel,
+    CallableKernel,
+    ScaledKernel,
+)
 
 
 def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel:

@@ -27,9 +27,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, ScaledKernel, SumKernel, matern52
-from bkbopt.posterior.features import FeatureMap, Nystrom, WideFourier
+from bkbopt.kernels import (
+    ARDKernel,
+    ColumnsKernel,
+    Kernel,
+    RotatedKernel,
+    ScaledKernel,
+    SphericalKernel,
+    SumKernel,
+    matern52,
+)
+from bkbopt.posterior.features import FeatureMap, Nystrom, Spherical, WideFourier
 from bkbopt.posterior.features.base import ZeroResidual
+from bkbopt.posterior.features.explicit import Joined
 from bkbopt.posterior.model import Model
 
 __all__ = ["Paths", "draw_paths", "prior_features"]
@@ -43,34 +53,37 @@ N_SPANNING = 400
 def prior_features(
     kernel: Kernel, S: Tensor, X: Tensor, rng: np.random.Generator, n: int = N_FREQUENCIES
 ) -> FeatureMap:
-    """Features whose inner products are the kernel's values: of `n` random frequencies, where its spectrum is known.
+    """Features whose inner products are the kernel's values: the kernel's own, or of `n` random frequencies.
 
-    Of other kernels they are the Nystrom features of the points `S (m, d)` and of a random part of the points
-    `X (n, d)`: exact up to `N_SPANNING` points, and beyond with too little variance far from those drawn.
+    Of kernels that have none, and whose spectrum is not known, they are the Nystrom features of the points `S (m, d)`
+    and of a random part of the points `X (n, d)`: exact up to `N_SPANNING` points, and beyond with too little variance
+    far from those drawn.
     """
-    known = _fourier(kernel, n, rng)
+    known = _known_features(kernel, n, rng)
     if known is not None:
         return known
     rows = rng.choice(len(X), min(N_SPANNING, len(X)), replace=False)
     return Nystrom.from_points(kernel, torch.cat([S, X[torch.as_tensor(np.sort(rows), device=X.device)]]))
 
 
-def _fourier(kernel: Kernel, n: int, rng: np.random.Generator) -> WideFourier | None:
-    """Random frequencies of a kernel, `n` for each part of a sum; None where its spectrum is not known."""
+def _known_features(kernel: Kernel, n: int, rng: np.random.Generator) -> FeatureMap | None:
+    """The kernel's own features, or `n` random frequencies for each part of a sum; None where neither is known."""
     match kernel:
+        case SphericalKernel():
+            return Spherical(kernel)
         case ARDKernel():
             return WideFourier.from_kernel(kernel, n, rng)
         case ScaledKernel():
-            base = _fourier(kernel.base, n, rng)
+            base = _known_features(kernel.base, n, rng)
             scale = float(kernel.log_outputscale.exp()) ** 0.5
-            return None if base is None else replace(base, height=base.height * scale)
+            return replace(base, height=base.height * scale) if isinstance(base, WideFourier) else None
         case RotatedKernel():
-            base = _fourier(kernel.base, n, rng)
-            return None if base is None else replace(base, omega=base.omega @ kernel.R.T)
+            base = _known_features(kernel.base, n, rng)
+            return replace(base, omega=base.omega @ kernel.R.T) if isinstance(base, WideFourier) else None
         case SumKernel():
-            parts = [_fourier(part, n, rng) for part in kernel.parts]
+            parts = [_known_features(part, n, rng) for part in kernel.parts]
             known = [part for part in parts if part is not None]
-            return _joined(known) if len(known) == len(parts) else None
+            return Joined(tuple(known)) if len(known) == len(parts) else None
         case ColumnsKernel():
             return _joined([_of_column(kernel, j, max(n // kernel.dim, 1), rng) for j in range(kernel.dim)])
     return None

@@ -13,6 +13,9 @@ it are tried at each fit, one after the other, and kept where their evidence is 
   subspaces"), found from the posterior mean of the kernel so far, a few times in turn;
 - additive: a further sum of one-column kernels (`ColumnsKernel`).
 
+Where columns are many another one is tried in their place, a trend (`SphericalKernel`): points are too few to tell a
+rotation, and a sum over columns takes most of the time of a fit and of a suggestion.
+
 The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). A departure has to be better by a
 margin that grows with what it chose from: a rotation of c columns has c (c - 1) / 2 angles, none of which has a prior.
 """
@@ -24,7 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SumKernel, gram
+from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel, gram
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from
@@ -40,8 +43,10 @@ FEWEST = 20
 COMPARED = 200
 #: Rotations are found anew this often: each from the posterior mean under the last one.
 ROTATIONS = 3
-#: What the evidence must gain: by each angle of a rotation, by a sum over columns.
-ANGLE_MARGIN, COLUMNS_MARGIN = 1.0, 3.0
+#: More numeric columns than these are many.
+MANY = 30
+#: What the evidence must gain: by each angle of a rotation, by a sum with a second kernel.
+ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
 #: Iterations of the last fit, which begins where the comparison ended: 50 gained another 0.4 and cost twice as much.
 AGAIN = 15
 #: A further rotation is tried only where the last one gained this.
@@ -88,6 +93,8 @@ class _Search:
     def best(self, noise: float) -> Fit:
         best = self.fit(self.start, noise)
         columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
+        if len(columns) > MANY:
+            return self.with_trend(best, noise)
         rotated = self.rotated(best, columns)
         if rotated.value > best.value + ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0:
             best = rotated
@@ -96,9 +103,15 @@ class _Search:
             base = replace(best.kernel, base=self.start) if isinstance(best.kernel, RotatedKernel) else self.start
             added = ColumnsKernel.start(self.start.dim, self.start.categorical)
             additive = self.fit(SumKernel((base, added)), max(noise, best.noise))
-            if additive.value > best.value + COLUMNS_MARGIN:
+            if additive.value > best.value + SUM_MARGIN:
                 best = additive
         return best
+
+    def with_trend(self, best: Fit, noise: float) -> Fit:
+        """`best`, or the stationary kernel beside a trend."""
+        trend = SphericalKernel.start(self.start.dim, self.start.categorical)
+        beside = self.fit(SumKernel((self.start, trend)), noise)
+        return beside if beside.value > best.value + SUM_MARGIN else best
 
     def rotated(self, plain: Fit, columns: list[int]) -> Fit:
         """The best of a few rotations; `plain` itself where none is better."""

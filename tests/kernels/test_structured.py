@@ -14,6 +14,7 @@ from bkbopt.kernels import (
     ColumnsKernel,
     FittableKernel,
     RotatedKernel,
+    SphericalKernel,
     SumKernel,
     as_kernel,
     matern52,
@@ -45,6 +46,8 @@ CLOSED = {
     "sum": SumKernel((ARD, COLUMNS)),
     "rotated": RotatedKernel(ARD, rotation()),
     "rotated sum": SumKernel((RotatedKernel(ARD, rotation()), COLUMNS)),
+    "spherical": SphericalKernel.start(DIM, [CATEGORY]),
+    "trend": SumKernel((ARD, SphericalKernel.start(DIM, [CATEGORY]))),
 }
 
 

@@ -8,7 +8,17 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
-from bkbopt.kernels import CallableKernel, ColumnsKernel, Kernel, RotatedKernel, ScaledKernel, SumKernel, matern52, rbf
+from bkbopt.kernels import (
+    CallableKernel,
+    ColumnsKernel,
+    Kernel,
+    RotatedKernel,
+    ScaledKernel,
+    SphericalKernel,
+    SumKernel,
+    matern52,
+    rbf,
+)
 from bkbopt.posterior import paths
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.paths import draw_paths, prior_features
@@ -16,6 +26,7 @@ from bkbopt.posterior.paths import draw_paths, prior_features
 MIXED = matern52(3, [0.4, 0.8], 1.5, categorical=[1])
 #: Of the first and the last column; the one in between holds categories.
 TURNED = torch.tensor([[0.6, 0.0, -0.8], [0.0, 1.0, 0.0], [0.8, 0.0, 0.6]], dtype=torch.float64)
+TREND = SumKernel((MIXED, SphericalKernel.start(3, [1])))
 STRUCTURED = SumKernel((RotatedKernel(MIXED, TURNED), ColumnsKernel.start(3, [1])))
 
 
@@ -39,6 +50,8 @@ SURROGATES = {
     "bkb without the residual": lambda: bo.BKB(MIXED, 0.05, max_inducing=15, variance="sor"),
     "scaled": lambda: bo.ExactGP(ScaledKernel(MIXED, torch.tensor(2.0).double().log()), 0.05),
     "structured": lambda: bo.BKB(STRUCTURED, 0.05),
+    "stationary, beside a trend": lambda: bo.BKB(TREND, 0.05),
+    "spherical": lambda: bo.BKB(SphericalKernel.start(3, [1]), 0.05),
     "foreign kernel": lambda: bo.ExactGP(CallableKernel(MIXED), 0.05),
     "fourier": lambda: bo.FourierGP(MIXED, 0.05, n_frequencies=20),
 }

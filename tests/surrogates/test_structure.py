@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, ColumnsKernel, RotatedKernel, SumKernel, matern52
+from bkbopt.kernels import ARDKernel, ColumnsKernel, RotatedKernel, SphericalKernel, SumKernel, matern52
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.structure import FEWEST, fit_structure
+from bkbopt.surrogates.structure import FEWEST, MANY, fit_structure
 
 Function = Callable[[Tensor], Tensor]
 
@@ -113,3 +113,26 @@ def test_same_data_give_the_same_kernel() -> None:
     assert isinstance(first, SumKernel)
     assert isinstance(second, SumKernel)
     assert torch.equal(first.theta, second.theta)
+
+
+def wide_bowl(X: Tensor) -> Tensor:
+    return (X - 0.4).square().sum(1)
+
+
+def few_ripples(X: Tensor) -> Tensor:
+    return torch.cos(12.0 * X[:, :2]).sum(1)
+
+
+def test_bowl_of_many_columns_is_a_trend() -> None:
+    kernel = chosen(observed(wide_bowl, 200, MANY + 1, 0.1))
+    assert isinstance(kernel, SumKernel)
+    assert isinstance(kernel.parts[1], SphericalKernel)
+
+
+def test_ripples_of_few_of_many_columns_are_no_trend() -> None:
+    assert isinstance(chosen(observed(few_ripples, 200, MANY + 10, 0.1)), ARDKernel)
+
+
+def test_bowl_of_few_columns_has_no_trend() -> None:
+    kernel = chosen(observed(wide_bowl, 200, 4, 0.1))
+    assert not any(isinstance(part, SphericalKernel) for part in getattr(kernel, "parts", [kernel]))

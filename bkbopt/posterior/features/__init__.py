@@ -1,7 +1,16 @@
 """Feature maps: R^d -> R^r, each with what it cannot see (the residual). Maps are immutable."""
 
 from bkbopt.posterior.features.base import FeatureMap, WithoutResidual
+from bkbopt.posterior.features.explicit import Spherical
 from bkbopt.posterior.features.fourier import RandomFourier, WideFourier
 from bkbopt.posterior.features.nystrom import Extension, Nystrom
 
-__all__ = ["Extension", "FeatureMap", "Nystrom", "RandomFourier", "WideFourier", "WithoutResidual"]
+__all__ = [
+    "Extension",
+    "FeatureMap",
+    "Nystrom",
+    "RandomFourier",
+    "Spherical",
+    "WideFourier",
+    "WithoutResidual",
+]

@@ -1,0 +1,154 @@
+"""The spherical kernel: linear functions of points on a sphere, for many columns.
+
+| symbol | shape   | units     | meaning                                                            |
+| ------ | ------- | --------- | ------------------------------------------------------------------ |
+| Z      | (n, c)  | -         | numeric columns from the middle of the cube, over lengthscales l   |
+| h      | (n,)    | -         | 1 + |z|^2                                                          |
+| u(x)   | (c+1,)  | -         | [2 z, |z|^2 - 1] / h, the inverse stereographic projection of z    |
+| t      | (n, m)  | -         | u(x) . u(x') = 1 - 2 |z - z'|^2 / (h h')                           |
+| a      | (2,)    | y squared | variances of the constant and of the linear part                   |
+
+    k(x, x') = a_0 + a_1 u(x) . u(x')
+
+Its functions are (w + v . z + q |z|^2) / (1 + |z|^2): planes, and bowls with axes along the columns. They have c + 2
+features, which as many inducing points span exactly. On the sphere all points have the same variance; a plane, and a
+bowl, have nearly all of theirs in the corners of the box.
+
+Source: Doumont, Fan, Maus, Gardner, Moss and Pleiss, "We still don't understand high-dimensional Bayesian optimization"
+(2025).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns
+
+__all__ = ["SphericalKernel"]
+
+MIDDLE = 0.5
+
+
+@dataclass(frozen=True)
+class SphericalKernel:
+    """k(x, x') = a_0 + a_1 u(x) . u(x'), linear in the projection u of a point on a sphere; see the module's table.
+
+    Args:
+        log_lengthscale: logarithm of the lengthscales of the numeric columns, (c,).
+        log_variance: logarithms of a_0 and a_1 (y squared), (2,).
+        categorical: indices of the categorical columns, which have no effect.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import SphericalKernel
+        >>> kernel = SphericalKernel.start(3)
+        >>> X = torch.rand(100, 3, dtype=torch.float64)
+        >>> int(torch.linalg.matrix_rank(kernel(X, X)))
+        5
+    """
+
+    log_lengthscale: Tensor
+    log_variance: Tensor
+    categorical: tuple[int, ...] = ()
+
+    @classmethod
+    def start(cls, dim: int, categorical: Sequence[int] = ()) -> "SphericalKernel":
+        """Where a fit begins, for points of `dim` columns."""
+        c = dim - len(categorical)
+        lengthscale = torch.full((c,), math.log(0.5 * math.sqrt(max(c, 1))), dtype=torch.float64)
+        return cls(lengthscale, torch.full((2,), math.log(0.5), dtype=torch.float64), tuple(categorical))
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return len(self.log_lengthscale) + len(self.categorical)
+
+    @property
+    def numeric(self) -> list[int]:
+        """Indices of the numeric columns."""
+        return [j for j in range(self.dim) if j not in self.categorical]
+
+    def _rows(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Z `(n, c)` and h `(n,)`."""
+        Z = (X[:, self.numeric] - MIDDLE) * torch.exp(-self.log_lengthscale)
+        return Z, 1.0 + (Z * Z).sum(1)
+
+    def features(self, X: Tensor) -> Tensor:
+        """Features `(n, c + 2)` of the points `X (n, d)`, y: their inner products are the kernel's values."""
+        Z, h = self._rows(X)
+        root = torch.exp(0.5 * self.log_variance)
+        u = torch.cat([2.0 * Z, h[:, None] - 2.0], 1) / h[:, None]
+        return torch.cat([root[0].expand(len(X), 1), root[1] * u], 1)
+
+    def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
+        """See `Kernel`."""
+        check_columns(X1, X2, self.dim)
+        return self.features(X1) @ self.features(X2).T
+
+    def diag(self, X: Tensor) -> Tensor:
+        """See `Kernel`."""
+        return self.log_variance.exp().sum().expand(X.shape[0])
+
+    def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
+        """See `ClosedFormKernel`."""
+        Z, h = self._rows(U)
+        K, (a0, a1) = self(U, U), self.log_variance.exp()
+        T = (K - a0) / a1
+
+        def pullback(M: Tensor) -> Tensor:
+            # dz_j / d log l_j = -z_j in 1 - t = 2 |z - z'|^2 / (h h').
+            P = M / torch.outer(h, h)
+            apart = 2.0 * (P.sum(1) @ (Z * Z) - (Z * (P @ Z)).sum(0))  # sum_ab P_ab (Z_aj - Z_bj)^2
+            by_lengthscale = 4.0 * a1 * (apart - ((M * (1.0 - T)).sum(1) / h) @ (Z * Z))
+            return torch.cat([by_lengthscale, torch.stack([a0 * M.sum(), a1 * (M * T).sum()])])
+
+        return K, pullback
+
+    def sloped(self, X2: Tensor) -> Sloped:
+        """See `ClosedFormKernel`."""
+        (B, g), F = self._rows(X2), self.features(X2)
+        (a0, a1), scale = self.log_variance.exp(), torch.exp(-self.log_lengthscale)
+
+        def at(X1: Tensor) -> tuple[Tensor, Pullback]:
+            (A, h), K = self._rows(X1), self.features(X1) @ F.T
+
+            def pullback(M: Tensor) -> Tensor:
+                # dt / dz = (4 z' + 2 (|z'|^2 - 1) z) / (h h') - 2 t z / h
+                P = M / torch.outer(h, g)
+                along = P @ (g - 2.0) - (M * (K - a0)).sum(1) / (a1 * h)
+                slope = torch.zeros_like(X1)
+                slope[:, self.numeric] = a1 * (4.0 * (P @ B) + 2.0 * along[:, None] * A) * scale
+                return slope
+
+            return K, pullback
+
+        return at
+
+    @property
+    def theta(self) -> Tensor:
+        """Log lengthscales and log variances, (c + 2,)."""
+        return torch.cat([self.log_lengthscale, self.log_variance])
+
+    def with_theta(self, theta: Tensor) -> "SphericalKernel":
+        """See `FittableKernel`."""
+        c = len(self.log_lengthscale)
+        return replace(self, log_lengthscale=theta[:c], log_variance=theta[c:])
+
+    @property
+    def prior(self) -> NormalPrior:
+        """Normal densities on the logarithms: of lengthscales that of `ARDKernel`; of variances location 0, scale 1."""
+        c = len(self.log_lengthscale)
+        loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
+        loc[:c], scale[:c] = math.sqrt(2.0) + 0.5 * math.log(max(c, 1)) - 3.0, math.sqrt(3.0)
+        return NormalPrior(loc, scale)
+
+    def log_prior(self) -> Tensor:
+        """See `FittableKernel`."""
+        return self.prior.log_density(self.theta)
+
+    def to(self, device: torch.device) -> "SphericalKernel":
+        """The same kernel with its numbers on `device`."""
+        return replace(self, log_lengthscale=self.log_lengthscale.to(device), log_variance=self.log_variance.to(device))
