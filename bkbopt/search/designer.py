@@ -10,8 +10,7 @@ Three kinds of suggestion:
 
 - *start-up*: a quasi-random point, until there are `n_startup_trials` values;
 - *global*: the maximiser of the criterion (see `criteria.py`) under the models of all data;
-- *coordinate perturbation*: from the best known point x* the best of a few random points that differ from x* in one
-  parameter; see `perturbations.py`.
+- *perturbation*: a point that leaves the best known basin; see `perturbations.py`.
 """
 
 import itertools
@@ -26,12 +25,12 @@ from bkbopt._support.threads import small_work
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidates import GRID_LIMIT, CandidateSet, Choice, PoolCandidates, candidates_of, exhausted
-from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion, UpperBound
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy, Models
-from bkbopt.search.perturbations import RECENT, is_affordable, perturbation_is_due
+from bkbopt.search.perturbations import RECENT, Perturbations
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
@@ -58,7 +57,7 @@ class Options:
         avoid_duplicates: whether no point of a discrete set is proposed twice.
         repeat_when_exhausted: whether points of a discrete set are proposed again once all have been proposed or have
             failed; if not, that is an error.
-        perturbations: whether some suggestions are coordinate perturbations.
+        perturbations: whether some suggestions are perturbations.
     """
 
     models: ModelOptions
@@ -352,11 +351,10 @@ class Designer:
         good: Tensor,
         request: Request,
     ) -> tuple[Choice, bool] | None:
-        """The choice, and whether it is a coordinate perturbation; None where nothing is left to propose."""
+        """The choice, and whether it is a perturbation; None where nothing is left to propose."""
         rng = request.rng()
         options = self.options
-        perturbs = options.perturbations and options.models.fit and options.rule.name != "thompson"
-        perturbs = perturbs and len(fantasy.models) == 1 and len(good) > 0
+        perturbs = len(good) > 0 and self._perturbs(fantasy, candidates, request.number)
         closed = self._closed(fantasy, candidates)
         levels = [torch.cat([closed, fantasy.pending]), closed]
         if options.repeat_when_exhausted:
@@ -366,10 +364,8 @@ class Designer:
             # The argmax over the rest is that of the second look below, so one look is enough.
             levels = [torch.cat([levels[0], fantasy.known]), *levels]
         for taken in levels:
-            if perturbs and self._perturbs(fantasy, candidates.has_choices, request.number):
-                choice = candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
-                if choice is not None:
-                    return choice, True
+            if perturbs and (choice := _perturbed(fantasy, candidates, good, request.number, rng, taken)) is not None:
+                return choice, True
             choice = candidates.best(criterion, good, rng, taken)
             if choice is not None and self._repeats_in_vain(models, fantasy, candidates, choice):
                 untried = torch.cat([taken, fantasy.known])
@@ -379,13 +375,15 @@ class Designer:
                 return choice, False
         return None
 
-    def _perturbs(self, fantasy: Fantasy, choices: bool, number: int) -> bool:
-        """Whether trial `number` is to be a coordinate perturbation."""
-        if not perturbation_is_due(number, choices):
+    def _perturbs(self, fantasy: Fantasy, candidates: CandidateSet, number: int) -> bool:
+        """Whether trial `number` is to be a perturbation."""
+        options, schedule = self.options, _schedule(fantasy, candidates)
+        possible = options.perturbations and options.models.fit and len(fantasy.models) == 1
+        if not (possible and candidates.is_perturbed and schedule.is_due(number)):
             return False
         latest = self.history.finished[-RECENT:]
         losses = fantasy.losses(self.history.X[-len(latest) :])
-        return is_affordable(number, [e.number for e in latest], losses, choices)
+        return schedule.is_affordable(number, [e.number for e in latest], losses)
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that are not to be proposed again, (c, d)."""
@@ -404,3 +402,17 @@ class Designer:
         if not bool((fantasy.known == choice.x).all(1).any()):
             return False
         return not any(quantity.is_noisy() for quantity in models.objectives)
+
+
+def _schedule(fantasy: Fantasy, candidates: CandidateSet) -> Perturbations:
+    return Perturbations(choices=candidates.has_choices, wide=fantasy.is_plain)
+
+
+def _perturbed(
+    fantasy: Fantasy, candidates: CandidateSet, good: Tensor, number: int, rng: np.random.Generator, taken: Tensor
+) -> Choice | None:
+    """The perturbation that is trial `number`: a wide step, or one of a coordinate of the best of the `good (g, d)`."""
+    beta = _schedule(fantasy, candidates).beta(number)
+    if beta is None:
+        return candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
+    return candidates.best(UpperBound.over(fantasy.models[0], beta), good, rng, taken)

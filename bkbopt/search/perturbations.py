@@ -1,12 +1,24 @@
-"""Coordinate perturbations: suggestions that change a single parameter of the best known point at random.
+"""Perturbations: suggestions that leave the best known basin, and when they are made.
+
+| symbol | units | meaning                                                     |
+| ------ | ----- | ----------------------------------------------------------- |
+| t      | -     | number of the trial that is suggested                       |
+| c(t)   | -     | the whole part of 3 sqrt(t): a perturbation is due where it grows |
+| beta   | -     | multiplies a standard deviation, as in `confidence.py`      |
 
 A posterior that has seen one basin at length and the rest of the space here and there is sure that nothing is better
 elsewhere: in most of the space it has only its prior to go by, and the best values found lie several prior standard
-deviations up. On functions with many basins such a search settles in a good one. The basins of a black box are often
-shifted in one or a few parameters only, and a perturbation that lands in a better one is noticed by the global steps at
-once. Trial t is a perturbation where the whole part of 3 sqrt(t) grows, past the first 50: about 9 times in 100
-trials, 74 in 1,000, and their share of the regret goes to zero. Where a parameter has few values they begin after 10
-trials: a search that likes one of the values has no reason to try the next.
+deviations up. On functions with many basins such a search settles in a good one. There are two ways out of it, in turn:
+
+- a *coordinate perturbation*, at odd c(t), is the best of a few random points that differ from the best known one in
+  one parameter, since the basins of a black box are often shifted in one or a few parameters only;
+- a *wide step*, at even c(t), is the maximiser of an upper confidence bound with beta = 2, 3, 4 or 5 in turn. It goes
+  where the model is unsure as far as that could pay: near the best known point where nothing else comes close. Wide
+  steps need one objective and no constraints; where there are more all perturbations are those of a coordinate.
+
+What lands in a better basin is noticed by the global steps at once. Perturbations are about 9 in 100 trials, 74 in
+1,000, and their share of the regret goes to zero. Wide steps begin after 10 trials; those of a coordinate after 50, or
+also after 10 where a parameter has few values: a search that likes one of the values has no reason to try the next.
 
 They have to earn their place: where the other trials have come near the best known point, as at the end of a run, a
 perturbation costs more than all of them. One is left out while those among the last 200 trials have cost more than half
@@ -16,51 +28,63 @@ wrong basin.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-__all__ = [
-    "AFFORDABLE",
-    "FIRST_PERTURBATION",
-    "FIRST_PERTURBATION_OF_CHOICES",
-    "PERTURBATIONS",
-    "RECENT",
-    "is_affordable",
-    "perturbation_is_due",
-]
+__all__ = ["AFFORDABLE", "FIRST", "FIRST_OF_FLOATS", "PERTURBATIONS", "RECENT", "WIDE_BETAS", "Perturbations"]
 
-#: No perturbations in the first trials, when the global search itself goes everywhere; and in how many where a
-#: parameter has few values.
-FIRST_PERTURBATION, FIRST_PERTURBATION_OF_CHOICES = 50, 10
+#: No perturbations in the first trials, when the global search itself goes everywhere; those of a coordinate come
+#: later where every parameter has many values.
+FIRST, FIRST_OF_FLOATS = 10, 50
 #: About PERTURBATIONS * sqrt(t) perturbations in t trials.
 PERTURBATIONS = 3.0
 #: Of so many of the latest trials, perturbations may make up this part of the regret of the others.
 RECENT, AFFORDABLE = 200, 0.5
 #: Every so many perturbations one is made whatever it costs.
 CERTAIN = 4
+#: The confidence widths of wide steps.
+WIDE_BETAS = (2.0, 3.0, 4.0, 5.0)
 
 
-def perturbation_is_due(number: int, choices: bool) -> bool:
-    """Whether trial `number` is a coordinate perturbation; `choices`: whether a parameter has few values."""
-    first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
-    return number > first and _count(number) > _count(number - 1)
+@dataclass(frozen=True)
+class Perturbations:
+    """Which trials of a search are perturbations.
+
+    Attributes:
+        choices: whether a parameter has few values.
+        wide: whether there are wide steps.
+    """
+
+    choices: bool
+    wide: bool
+
+    def beta(self, number: int) -> float | None:
+        """The confidence width of the perturbation that trial `number` may be; None for one of a coordinate."""
+        count = _count(number)
+        if not self.wide or count % 2:
+            return None
+        return WIDE_BETAS[count // CERTAIN % len(WIDE_BETAS)]
+
+    def is_due(self, number: int) -> bool:
+        """Whether trial `number` is a perturbation, if that is affordable."""
+        early = self.choices or self.beta(number) is not None
+        return number > (FIRST if early else FIRST_OF_FLOATS) and _count(number) > _count(number - 1)
+
+    def is_affordable(self, number: int, numbers: Sequence[int], losses: Tensor) -> bool:
+        """Whether perturbations have cost little beside the other trials of late, or trial `number` is to be one anyway.
+
+        Args:
+            number: of the trial that may be one.
+            numbers: of the latest trials.
+            losses: by how much each is expected to be worse than the best known point, (n,).
+        """
+        if _count(number) % CERTAIN == 0:
+            return True
+        due = torch.tensor([self.is_due(number) for number in numbers], dtype=torch.bool)
+        return float(losses[due].sum()) <= AFFORDABLE * float(losses[~due].sum())
 
 
 def _count(number: int) -> int:
     return math.floor(PERTURBATIONS * number**0.5)
-
-
-def is_affordable(number: int, numbers: Sequence[int], losses: Tensor, choices: bool) -> bool:
-    """Whether perturbations have cost little beside the other trials of late, or trial `number` is to be one anyway.
-
-    Args:
-        number: of the trial that may be one.
-        numbers: of the latest trials.
-        losses: by how much each is expected to be worse than the best known point, (n,).
-        choices: see `perturbation_is_due`.
-    """
-    if _count(number) % CERTAIN == 0:
-        return True
-    due = torch.tensor([perturbation_is_due(number, choices) for number in numbers], dtype=torch.bool)
-    return float(losses[due].sum()) <= AFFORDABLE * float(losses[~due].sum())
