@@ -1,10 +1,10 @@
 """Perturbations: suggestions that leave the best known basin, and when they are made.
 
-| symbol | units | meaning                                                     |
-| ------ | ----- | ----------------------------------------------------------- |
-| t      | -     | number of the trial that is suggested                       |
+| symbol | units | meaning                                                           |
+| ------ | ----- | ----------------------------------------------------------------- |
+| t      | -     | number of the trial that is suggested                             |
 | c(t)   | -     | the whole part of 3 sqrt(t): a perturbation is due where it grows |
-| beta   | -     | multiplies a standard deviation, as in `confidence.py`      |
+| beta   | -     | multiplies a standard deviation, as in `confidence.py`            |
 
 A posterior that has seen one basin at length and the rest of the space here and there is sure that nothing is better
 elsewhere: in most of the space it has only its prior to go by, and the best values found lie several prior standard
@@ -33,11 +33,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["AFFORDABLE", "FIRST", "FIRST_OF_FLOATS", "PERTURBATIONS", "RECENT", "WIDE_BETAS", "Perturbations"]
+__all__ = [
+    "AFFORDABLE",
+    "FIRST_PERTURBATION",
+    "FIRST_PERTURBATION_OF_CHOICES",
+    "FIRST_WIDE_STEP",
+    "PERTURBATIONS",
+    "RECENT",
+    "WIDE_BETAS",
+    "Perturbations",
+]
 
-#: No perturbations in the first trials, when the global search itself goes everywhere; those of a coordinate come
-#: later where every parameter has many values.
-FIRST, FIRST_OF_FLOATS = 10, 50
+#: No perturbations in the first trials, when the global search itself goes everywhere. The trials after which there are
+#: some: of a coordinate; of a coordinate where a parameter has few values; wide steps.
+FIRST_PERTURBATION, FIRST_PERTURBATION_OF_CHOICES, FIRST_WIDE_STEP = 50, 10, 10
 #: About PERTURBATIONS * sqrt(t) perturbations in t trials.
 PERTURBATIONS = 3.0
 #: Of so many of the latest trials, perturbations may make up this part of the regret of the others.
@@ -69,11 +78,14 @@ class Perturbations:
 
     def is_due(self, number: int) -> bool:
         """Whether trial `number` is a perturbation, if that is affordable."""
-        early = self.choices or self.beta(number) is not None
-        return number > (FIRST if early else FIRST_OF_FLOATS) and _count(number) > _count(number - 1)
+        if self.beta(number) is not None:
+            first = FIRST_WIDE_STEP
+        else:
+            first = FIRST_PERTURBATION_OF_CHOICES if self.choices else FIRST_PERTURBATION
+        return number > first and _count(number) > _count(number - 1)
 
     def is_affordable(self, number: int, numbers: Sequence[int], losses: Tensor) -> bool:
-        """Whether perturbations have cost little beside the other trials of late, or trial `number` is to be one anyway.
+        """Whether perturbations have cost little beside the other trials of late, or this one is made anyway.
 
         Args:
             number: of the trial that may be one.
