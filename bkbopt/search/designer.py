@@ -25,12 +25,12 @@ from bkbopt._support.threads import small_work
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidates import GRID_LIMIT, CandidateSet, Choice, PoolCandidates, candidates_of, exhausted
-from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion, UpperBound
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy, Models
-from bkbopt.search.perturbations import RECENT, Perturbations
+from bkbopt.search.perturbations import is_perturbation, perturbed
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
@@ -354,7 +354,8 @@ class Designer:
         """The choice, and whether it is a perturbation; None where nothing is left to propose."""
         rng = request.rng()
         options = self.options
-        perturbs = len(good) > 0 and self._perturbs(fantasy, candidates, request.number)
+        perturbs = options.perturbations and options.models.fit and len(good) > 0
+        perturbs = perturbs and is_perturbation(request.number, fantasy, candidates, self.history)
         closed = self._closed(fantasy, candidates)
         levels = [torch.cat([closed, fantasy.pending]), closed]
         if options.repeat_when_exhausted:
@@ -364,8 +365,10 @@ class Designer:
             # The argmax over the rest is that of the second look below, so one look is enough.
             levels = [torch.cat([levels[0], fantasy.known]), *levels]
         for taken in levels:
-            if perturbs and (choice := _perturbed(fantasy, candidates, good, request.number, rng, taken)) is not None:
-                return choice, True
+            if perturbs:
+                choice = perturbed(request.number, fantasy, candidates, good, rng, taken)
+                if choice is not None and not self._repeats_in_vain(models, fantasy, candidates, choice):
+                    return choice, True
             choice = candidates.best(criterion, good, rng, taken)
             if choice is not None and self._repeats_in_vain(models, fantasy, candidates, choice):
                 untried = torch.cat([taken, fantasy.known])
@@ -374,16 +377,6 @@ class Designer:
             if choice is not None:
                 return choice, False
         return None
-
-    def _perturbs(self, fantasy: Fantasy, candidates: CandidateSet, number: int) -> bool:
-        """Whether trial `number` is to be a perturbation."""
-        options, schedule = self.options, _schedule(fantasy, candidates)
-        possible = options.perturbations and options.models.fit and len(fantasy.models) == 1
-        if not (possible and candidates.is_perturbed and schedule.is_due(number)):
-            return False
-        latest = self.history.finished[-RECENT:]
-        losses = fantasy.losses(self.history.X[-len(latest) :])
-        return schedule.is_affordable(number, [e.number for e in latest], losses)
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that are not to be proposed again, (c, d)."""
@@ -402,17 +395,3 @@ class Designer:
         if not bool((fantasy.known == choice.x).all(1).any()):
             return False
         return not any(quantity.is_noisy() for quantity in models.objectives)
-
-
-def _schedule(fantasy: Fantasy, candidates: CandidateSet) -> Perturbations:
-    return Perturbations(choices=candidates.has_choices, wide=fantasy.is_plain)
-
-
-def _perturbed(
-    fantasy: Fantasy, candidates: CandidateSet, good: Tensor, number: int, rng: np.random.Generator, taken: Tensor
-) -> Choice | None:
-    """The perturbation that is trial `number`: a wide step, or one of a coordinate of the best of the `good (g, d)`."""
-    beta = _schedule(fantasy, candidates).beta(number)
-    if beta is None:
-        return candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
-    return candidates.best(UpperBound.over(fantasy.models[0], beta), good, rng, taken)

@@ -30,8 +30,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from bkbopt.search.candidates import CandidateSet, Choice
+from bkbopt.search.criteria import UpperBound
+from bkbopt.search.history import History
+from bkbopt.search.models import Fantasy
 
 __all__ = [
     "AFFORDABLE",
@@ -42,6 +48,8 @@ __all__ = [
     "RECENT",
     "WIDE_BETAS",
     "Perturbations",
+    "is_perturbation",
+    "perturbed",
 ]
 
 #: No perturbations in the first trials, when the global search itself goes everywhere. The trials after which there are
@@ -100,3 +108,36 @@ class Perturbations:
 
 def _count(number: int) -> int:
     return math.floor(PERTURBATIONS * number**0.5)
+
+
+def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, history: History) -> bool:
+    """Whether trial `number` is to be a perturbation."""
+    schedule = _schedule(fantasy, candidates)
+    if len(fantasy.models) > 1 or not candidates.is_perturbed or not schedule.is_due(number):
+        return False
+    latest = history.finished[-RECENT:]
+    losses = fantasy.losses(history.X[-len(latest) :])
+    return schedule.is_affordable(number, [e.number for e in latest], losses)
+
+
+def perturbed(
+    number: int, fantasy: Fantasy, candidates: CandidateSet, good: Tensor, rng: np.random.Generator, taken: Tensor
+) -> Choice | None:
+    """The perturbation that trial `number` is; None where there is none but points `taken (t, d)`.
+
+    Args:
+        number: of the trial.
+        fantasy: the posteriors.
+        candidates: the set to choose from.
+        good: the best known points, best first, (g, d).
+        rng: of the points that are compared.
+        taken: points that may not be chosen.
+    """
+    beta = _schedule(fantasy, candidates).beta(number)
+    if beta is None:
+        return candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
+    return candidates.best(UpperBound.over(fantasy.models[0], beta), good, rng, taken)
+
+
+def _schedule(fantasy: Fantasy, candidates: CandidateSet) -> Perturbations:
+    return Perturbations(choices=candidates.has_choices, wide=fantasy.is_plain)

@@ -1,5 +1,7 @@
 """Perturbations: when they are due, which are wide steps, and when they cost too much."""
 
+import itertools
+
 import torch
 
 from bkbopt.search.perturbations import (
@@ -27,7 +29,7 @@ def test_every_second_perturbation_is_a_wide_step_and_those_begin_early() -> Non
     due = [t for t in range(1, 1001) if BOTH.is_due(t)]
     late = [t for t in due if t > FIRST_PERTURBATION]
     assert late == [t for t in range(1, 1001) if COORDINATE.is_due(t)]
-    assert all((BOTH.beta(t) is None) != (BOTH.beta(after) is None) for t, after in zip(late, late[1:], strict=False))
+    assert all((BOTH.beta(t) is None) != (BOTH.beta(after) is None) for t, after in itertools.pairwise(late))
     early = [t for t in due if t <= FIRST_PERTURBATION]
     assert early[0] > FIRST_WIDE_STEP
     assert None not in map(BOTH.beta, early)
