@@ -22,6 +22,7 @@ from bkbopt.search.perturbations import (
     FIRST_PERTURBATION,
     FIRST_PERTURBATION_OF_CHOICES,
     PERTURBATIONS,
+    WIDE_BETA,
     Perturbations,
 )
 from bkbopt.search.quantity import ModelOptions
@@ -31,7 +32,7 @@ FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
 MIXED = {"x": (0.0, 1.0), "rate": bo.Float(1e-3, 1.0, log=True), "n": bo.Int(1, 40), "kind": ["a", "b", "c"]}
 #: The trials up to 200 that are perturbations, in spaces of long ranges: of a coordinate, and wide steps.
 SCHEDULE = Perturbations(choices=False, wide=True)
-DUE = [t for t in range(200) if SCHEDULE.is_due(t) and SCHEDULE.beta(t) is None]
+DUE = [t for t in range(200) if SCHEDULE.is_due(t) and not SCHEDULE.is_wide(t)]
 WIDE = [t for t in range(200) if SCHEDULE.is_due(t) and t not in DUE]
 
 
@@ -91,7 +92,7 @@ def test_perturbations_are_due_about_three_root_t_times_and_none_at_first(choice
 )
 def test_spaces_with_short_grids_or_categories_have_early_perturbations(more: Any, perturbs: bool) -> None:
     schedule = Perturbations(choices=True, wide=True)
-    early = next(t for t in range(200) if schedule.is_due(t) and schedule.beta(t) is None)
+    early = next(t for t in range(200) if schedule.is_due(t) and not schedule.is_wide(t))
     assert early < DUE[0]
     mine = designer({**FLOATS, **more})
     assert (moved(mine, suggested(mine, early)) == 1) == perturbs
@@ -144,10 +145,8 @@ def test_trial_of_a_perturbation_is_global_where_there_are_none() -> None:
 @pytest.mark.parametrize("acquisition", ["ucb", "logei", "thompson"])
 def test_wide_step_is_that_of_a_global_search_with_its_beta(acquisition: str) -> None:
     mine = designer(FLOATS, rule=ACQUISITIONS[acquisition])
+    wide = designer(FLOATS, confidence=Constant(WIDE_BETA), perturbations=False)
     for number in WIDE[:3]:
-        beta = SCHEDULE.beta(number)
-        assert beta is not None
-        wide = designer(FLOATS, confidence=Constant(beta), perturbations=False)
         assert suggested(mine, number) == suggested(wide, number)
 
 

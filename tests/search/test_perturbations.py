@@ -9,7 +9,6 @@ from bkbopt.search.perturbations import (
     FIRST_PERTURBATION,
     FIRST_PERTURBATION_OF_CHOICES,
     FIRST_WIDE_STEP,
-    WIDE_BETAS,
     Perturbations,
 )
 
@@ -29,20 +28,11 @@ def test_every_second_perturbation_is_a_wide_step_and_those_begin_early() -> Non
     due = [t for t in range(1, 1001) if BOTH.is_due(t)]
     late = [t for t in due if t > FIRST_PERTURBATION]
     assert late == [t for t in range(1, 1001) if COORDINATE.is_due(t)]
-    assert all((BOTH.beta(t) is None) != (BOTH.beta(after) is None) for t, after in itertools.pairwise(late))
+    assert all(BOTH.is_wide(t) != BOTH.is_wide(after) for t, after in itertools.pairwise(late))
     early = [t for t in due if t <= FIRST_PERTURBATION]
     assert early[0] > FIRST_WIDE_STEP
-    assert None not in map(BOTH.beta, early)
-    assert all(COORDINATE.beta(t) is None for t in due)
-
-
-def test_wide_steps_that_are_made_whatever_they_cost_have_all_widths_in_turn() -> None:
-    latest = list(range(1000, 1200))
-    dear = torch.tensor([float(BOTH.is_due(t)) for t in latest])
-    made = [t for t in range(200, 1000) if BOTH.is_due(t) and BOTH.is_affordable(t, latest, dear)]
-    betas = [BOTH.beta(t) for t in made]
-    assert set(betas[:4]) == set(WIDE_BETAS)
-    assert betas[4:] == betas[:-4]
+    assert all(map(BOTH.is_wide, early))
+    assert not any(map(COORDINATE.is_wide, due))
 
 
 def test_perturbations_wait_while_they_have_cost_more_than_their_part() -> None:
@@ -60,6 +50,14 @@ def test_early_wide_steps_count_as_perturbations() -> None:
     losses = torch.tensor([float(BOTH.is_due(t)) for t in numbers])
     assert int(losses.sum()) > 2
     assert not BOTH.is_affordable(602, numbers, losses)
+
+
+def test_perturbations_that_are_made_whatever_they_cost_are_wide_steps() -> None:
+    latest = list(range(1000, 1200))
+    dear = torch.tensor([float(BOTH.is_due(t)) for t in latest])
+    made = [t for t in range(200, 1000) if BOTH.is_due(t) and BOTH.is_affordable(t, latest, dear)]
+    assert made
+    assert all(map(BOTH.is_wide, made))
 
 
 def test_every_fourth_perturbation_is_made_whatever_it_costs() -> None:

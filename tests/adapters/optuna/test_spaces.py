@@ -320,6 +320,6 @@ def test_coordinate_perturbations_change_one_parameter_of_the_best_trial() -> No
         assert trial.number == number
         same = sum(trial.params[name] == pytest.approx(best[name], abs=1e-9) for name in space)
         perturbed += same == 2
-        assert (same == 2) == (schedule.is_due(number) and schedule.beta(number) is None)
+        assert (same == 2) == (schedule.is_due(number) and not schedule.is_wide(number))
         study.tell(trial, sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(trial.params.values())))
     assert perturbed >= 2
