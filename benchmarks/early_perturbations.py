@@ -8,8 +8,8 @@ Run it as `python -m benchmarks.early_perturbations [--studies 100] [--noisy 30]
 - spaces of floats: the difference that early perturbations make, in pairs with one seed, on Branin, Hartmann-6 and
   Ackley-10.
 
-By default they are early in the first kind of space only. `perturbations.FIRST_PERTURBATION_OF_CHOICES` and
-`FIRST_PERTURBATION` are what this program changes.
+Wide steps are early in all of them. Perturbations of a coordinate are by default early in the first kind of space only:
+`perturbations.FIRST_PERTURBATION_OF_CHOICES` and `FIRST_PERTURBATION` are what this program changes.
 """
 
 import argparse

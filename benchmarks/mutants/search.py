@@ -135,6 +135,13 @@ SEARCH = (
         (*BOX, *DESIGNER),
     ),
     Fault(
+        "wide steps are no wider than others",
+        "search/perturbations.py",
+        "max(WIDE_BETA, fantasy.betas[0])",
+        "fantasy.betas[0]",
+        DESIGNER,
+    ),
+    Fault(
         "late values cut off the bad regions",
         "search/scaling.py",
         "min(_floor(z), _floor(z[:FIRST]))",

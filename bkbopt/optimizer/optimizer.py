@@ -103,9 +103,9 @@ class Optimizer:
             its trials are gone on with, and the other arguments have to be those it was made with: `seed`, `beta` and
             `n_startup_trials` are those of the file where they are left out, and a `beta` or `n_startup_trials` that is
             given holds from then on. `Optimizer.open` takes all from the file.
-        perturbations: whether some asks, fewer and fewer, change a single parameter of the best point at random to see
-            if there is a better basin elsewhere (see `bkbopt.search.perturbations`). Only in spaces that are not
-            searched as a grid, with `fit=True`, and not by Thompson sampling.
+        perturbations: whether some asks, fewer and fewer, look for a better basin elsewhere: by a random change of a
+            single parameter of the best point, or by an upper confidence bound with a larger beta (see
+            `bkbopt.search.perturbations`). Only in spaces that are not searched as a grid, and with `fit=True`.
 
     Raises:
         ArgumentError: an option is out of range, or the space or pool is refused.

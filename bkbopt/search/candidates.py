@@ -74,15 +74,17 @@ class CandidateSet(Protocol):
         """Whether a column has few values: categories, or a short grid."""
         ...
 
+    @property
+    def is_perturbed(self) -> bool:
+        """Whether some suggestions are to be perturbations: not where a search sees the set whole."""
+        ...
+
     def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """The point with the largest score, none of `taken (t, d)`; searches start from `good (g, d)` too."""
         ...
 
     def perturbed(self, criterion: Criterion, center: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
-        """The best of a few random points that differ from `center (d,)` in one parameter.
-
-        None in sets that are searched whole.
-        """
+        """The best of a few random points that differ from `center (d,)` in one parameter."""
         ...
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
@@ -99,6 +101,7 @@ class _Listed(ABC):
 
     is_discrete = True
     has_choices = True
+    is_perturbed = False
 
     def __init__(self, X: Tensor, feasible: Feasible | None) -> None:
         self.search = PoolMaximizer(X)
@@ -262,6 +265,11 @@ class BoxCandidates:
         """See `CandidateSet`."""
         return self.maximizer.has_choices
 
+    @property
+    def is_perturbed(self) -> bool:
+        """See `CandidateSet`. A search sees a line whole, and a perturbation would be a random point of it."""
+        return self.space.dim > 1
+
     def _usable(self, u: Tensor) -> bool:
         if self._feasible is None:
             return True
@@ -296,11 +304,8 @@ class BoxCandidates:
     def perturbed(self, criterion: Criterion, center: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`.
 
-        They are few on purpose: of many, an acquisition function takes one that hardly differs from the centre. On a
-        line, where a perturbation is a random point, there are none: a search sees the line whole.
+        They are few on purpose: of many, an acquisition function takes one that hardly differs from the centre.
         """
-        if self.space.dim == 1:
-            return None
         u = self.embedding.project(center[None])[0]
         U = self._canonical(self.maximizer.perturbations(u, N_PERTURBATIONS, rng))
         order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)

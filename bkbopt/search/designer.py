@@ -10,8 +10,7 @@ Three kinds of suggestion:
 
 - *start-up*: a quasi-random point, until there are `n_startup_trials` values;
 - *global*: the maximiser of the criterion (see `criteria.py`) under the models of all data;
-- *coordinate perturbation*: from the best known point x* the best of a few random points that differ from x* in one
-  parameter; see `perturbations.py`.
+- *perturbation*: a point that leaves the best known basin; see `perturbations.py`.
 """
 
 import itertools
@@ -31,7 +30,7 @@ from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Sugge
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy, Models
-from bkbopt.search.perturbations import RECENT, is_affordable, perturbation_is_due
+from bkbopt.search.perturbations import is_perturbation, perturbed
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
@@ -58,7 +57,7 @@ class Options:
         avoid_duplicates: whether no point of a discrete set is proposed twice.
         repeat_when_exhausted: whether points of a discrete set are proposed again once all have been proposed or have
             failed; if not, that is an error.
-        perturbations: whether some suggestions are coordinate perturbations.
+        perturbations: whether some suggestions are perturbations.
     """
 
     models: ModelOptions
@@ -352,11 +351,11 @@ class Designer:
         good: Tensor,
         request: Request,
     ) -> tuple[Choice, bool] | None:
-        """The choice, and whether it is a coordinate perturbation; None where nothing is left to propose."""
+        """The choice, and whether it is a perturbation; None where nothing is left to propose."""
         rng = request.rng()
         options = self.options
-        perturbs = options.perturbations and options.models.fit and options.rule.name != "thompson"
-        perturbs = perturbs and len(fantasy.models) == 1 and len(good) > 0
+        perturbs = options.perturbations and options.models.fit and len(good) > 0
+        perturbs = perturbs and is_perturbation(request.number, fantasy, candidates, self.history)
         closed = self._closed(fantasy, candidates)
         levels = [torch.cat([closed, fantasy.pending]), closed]
         if options.repeat_when_exhausted:
@@ -366,9 +365,9 @@ class Designer:
             # The argmax over the rest is that of the second look below, so one look is enough.
             levels = [torch.cat([levels[0], fantasy.known]), *levels]
         for taken in levels:
-            if perturbs and self._perturbs(fantasy, candidates.has_choices, request.number):
-                choice = candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
-                if choice is not None:
+            if perturbs:
+                choice = perturbed(request.number, fantasy, candidates, good, rng, taken)
+                if choice is not None and not self._repeats_in_vain(models, fantasy, candidates, choice):
                     return choice, True
             choice = candidates.best(criterion, good, rng, taken)
             if choice is not None and self._repeats_in_vain(models, fantasy, candidates, choice):
@@ -378,14 +377,6 @@ class Designer:
             if choice is not None:
                 return choice, False
         return None
-
-    def _perturbs(self, fantasy: Fantasy, choices: bool, number: int) -> bool:
-        """Whether trial `number` is to be a coordinate perturbation."""
-        if not perturbation_is_due(number, choices):
-            return False
-        latest = self.history.finished[-RECENT:]
-        losses = fantasy.losses(self.history.X[-len(latest) :])
-        return is_affordable(number, [e.number for e in latest], losses, choices)
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that are not to be proposed again, (c, d)."""

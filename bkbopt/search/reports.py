@@ -21,7 +21,7 @@ class Diagnostics:
         noise_sd: standard deviation of the noise, fitted or given, user's units.
         regret_bound: largest UCB - largest LCB, user's units. It costs nothing, and shows how the search settles; it
             is no certificate: the regret of the recommended point was larger in 193 of 520 readings of
-            `python -m benchmarks.calibration`. See `Optimizer.regret_certificate`. None for coordinate perturbations;
+            `python -m benchmarks.calibration`. See `Optimizer.regret_certificate`. None for perturbations;
             with trials pending or failed, several objectives or constraints, when something else is maximised; and
             where duplicates are avoided or values are held, when the search leaves points out.
     """

@@ -15,8 +15,9 @@ def test_the_best_point_has_no_loss_and_every_other_value_costs() -> None:
 def test_the_first_perturbation_is_moved_and_moved_back() -> None:
     before = perturbations.FIRST_PERTURBATION, perturbations.FIRST_PERTURBATION_OF_CHOICES
     with early_perturbations.first_perturbation_at(20):
-        assert next(t for t in range(30) if perturbations.perturbation_is_due(t, False)) > 20
-        assert next(t for t in range(30) if perturbations.perturbation_is_due(t, True)) > 20
+        for choices in (False, True):
+            schedule = perturbations.Perturbations(choices, wide=False)
+            assert next(t for t in range(30) if schedule.is_due(t)) > 20
     assert before == (perturbations.FIRST_PERTURBATION, perturbations.FIRST_PERTURBATION_OF_CHOICES)
 
 

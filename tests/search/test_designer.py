@@ -1,4 +1,4 @@
-"""The designer: start-up, global steps and coordinate perturbations, failures, and what is held or taken."""
+"""The designer: start-up, global steps and perturbations, failures, and what is held or taken."""
 
 import json
 import subprocess
@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import bkbopt as bo
+from bkbopt.confidence import Constant
 from bkbopt.errors import ArgumentTypeError, SpaceExhaustedError
 from bkbopt.search.box_maximizer import FAR
 from bkbopt.search.criteria import ACQUISITIONS
@@ -21,15 +22,18 @@ from bkbopt.search.perturbations import (
     FIRST_PERTURBATION,
     FIRST_PERTURBATION_OF_CHOICES,
     PERTURBATIONS,
-    perturbation_is_due,
+    WIDE_BETA,
+    Perturbations,
 )
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.pool import EncodedPool, Pool
 
 FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
 MIXED = {"x": (0.0, 1.0), "rate": bo.Float(1e-3, 1.0, log=True), "n": bo.Int(1, 40), "kind": ["a", "b", "c"]}
-#: The trials up to 200 that are perturbations, in spaces of long ranges.
-DUE = [t for t in range(200) if perturbation_is_due(t, False)]
+#: The trials up to 200 that are perturbations, in spaces of long ranges: of a coordinate, and wide steps.
+SCHEDULE = Perturbations(choices=False, wide=True)
+DUE = [t for t in range(200) if SCHEDULE.is_due(t) and not SCHEDULE.is_wide(t)]
+WIDE = [t for t in range(200) if SCHEDULE.is_due(t) and t not in DUE]
 
 
 def value(point: Point) -> float:
@@ -69,12 +73,12 @@ def suggested(designer: Designer, number: int, seed: int = 0) -> Point:
     return designer.suggest(number=number, seed=seed)[0].point
 
 
-# -- coordinate perturbations ------------------------------------------------------------------------------------------
+# -- perturbations -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("choices", [False, True])
 def test_perturbations_are_due_about_three_root_t_times_and_none_at_first(choices: bool) -> None:
-    trials = [t for t in range(10_001) if perturbation_is_due(t, choices)]
+    trials = [t for t in range(10_001) if Perturbations(choices, wide=False).is_due(t)]
     first = FIRST_PERTURBATION_OF_CHOICES if choices else FIRST_PERTURBATION
     assert trials[0] > first
     for t in (200, 1_000, 10_000):
@@ -87,7 +91,8 @@ def test_perturbations_are_due_about_three_root_t_times_and_none_at_first(choice
     [({}, False), ({"k": bo.Int(1, 5)}, True), ({"k": ["a", "b"]}, True), ({"k": bo.Int(1, 99)}, False)],
 )
 def test_spaces_with_short_grids_or_categories_have_early_perturbations(more: Any, perturbs: bool) -> None:
-    early = next(t for t in range(200) if perturbation_is_due(t, True))
+    schedule = Perturbations(choices=True, wide=True)
+    early = next(t for t in range(200) if schedule.is_due(t) and not schedule.is_wide(t))
     assert early < DUE[0]
     mine = designer({**FLOATS, **more})
     assert (moved(mine, suggested(mine, early)) == 1) == perturbs
@@ -132,12 +137,26 @@ def test_perturbation_is_feasible_and_neither_pending_nor_failed() -> None:
         mine.update([evaluation(100 + i, point, FAIL if i % 2 else RUNNING)])
 
 
-@pytest.mark.parametrize(
-    "options", [{"perturbations": False}, {"rule": ACQUISITIONS["thompson"]}], ids=["off", "thompson"]
-)
-def test_trial_of_a_perturbation_is_global_where_there_are_none(options: dict[str, Any]) -> None:
-    mine = designer(FLOATS, **options)
+def test_trial_of_a_perturbation_is_global_where_there_are_none() -> None:
+    mine = designer(FLOATS, perturbations=False)
     assert all(moved(mine, suggested(mine, DUE[0], seed)) == 3 for seed in range(5))
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "logei", "thompson"])
+def test_wide_step_is_that_of_a_global_search_with_its_beta(acquisition: str) -> None:
+    mine = designer(FLOATS, rule=ACQUISITIONS[acquisition])
+    wide = designer(FLOATS, confidence=Constant(WIDE_BETA), perturbations=False)
+    for number in WIDE[:3]:
+        assert suggested(mine, number) == suggested(wide, number)
+
+
+def test_perturbations_under_a_constraint_are_those_of_a_coordinate() -> None:
+    mine = designer(FLOATS, 0)
+    points = some_points(bo.Space.parse(FLOATS), 20)
+    limits = [{"limit": next(iter(point.values())) - 0.9} for point in points]
+    mine.update(evaluation(i, p, constraints=limit) for i, (p, limit) in enumerate(zip(points, limits, strict=True)))
+    number = next(t for t in WIDE if t > FIRST_PERTURBATION)
+    assert moved(mine, suggested(mine, number)) == 1
 
 
 @pytest.mark.parametrize("spec", [{"n": bo.Int(0, 30), "kind": ["a", "b"]}, {"x": (0.0, 1.0)}], ids=["grid", "line"])

@@ -14,7 +14,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.perturbations import perturbation_is_due
+from bkbopt.search.perturbations import Perturbations
 
 Space = dict[str, BaseDistribution]
 Objective = Callable[[optuna.Trial], float]
@@ -312,6 +312,7 @@ def test_coordinate_perturbations_change_one_parameter_of_the_best_trial() -> No
         params = dict(zip("xyz", u.tolist(), strict=True))
         value = sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(params.values()))
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+    schedule = Perturbations(choices=False, wide=True)
     perturbed = 0
     for number in range(60, 80):
         best = study.sampler.recommend(study).params
@@ -319,6 +320,6 @@ def test_coordinate_perturbations_change_one_parameter_of_the_best_trial() -> No
         assert trial.number == number
         same = sum(trial.params[name] == pytest.approx(best[name], abs=1e-9) for name in space)
         perturbed += same == 2
-        assert (same == 2) == perturbation_is_due(number, False)
+        assert (same == 2) == (schedule.is_due(number) and not schedule.is_wide(number))
         study.tell(trial, sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(trial.params.values())))
     assert perturbed >= 2
