@@ -16,6 +16,7 @@ arrives that has followed the rows from the first, to the last bit. Warm starts 
 import copy
 import math
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ from bkbopt.search.scaling import Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
-from bkbopt.surrogates.structure import fit_structure
+from bkbopt.surrogates.structure import FEWEST, fit_structure, stationary_fit
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
@@ -42,8 +43,10 @@ DETERMINISTIC = 1e-6
 EVIDENCE = 0.5
 #: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
 TEST_UP_TO = 50
-#: Posteriors of an ensemble, and what keeps its random numbers apart from others of the quantity.
-N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
+#: The same of a model of bent values, see `scaling.py`, and one of values as they are.
+BENT_EVIDENCE = 3.0
+#: Posteriors of an ensemble, and what keeps random numbers apart from others of the quantity.
+N_ENSEMBLE, ENSEMBLE_STREAM, BENT_STREAM = 40, 1, 2
 #: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
 OWN_WEIGHTS = (1e-12, 1e10)
 #: Observed points whose prior variances are computed at once, and arms of a pool.
@@ -175,6 +178,8 @@ class Quantity:
         noise, fit_noise = self._first_noise(surrogate, std)
         self._noise_is_fitted = fit_noise and not bool(torch.isfinite(std).any())
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
+        if self.winsorised and self._is_default(kernel) and not bool(torch.isfinite(std).any()):
+            self.scaler = self._bent_where_it_pays(X, y, kernel, noise, fit_noise)
         # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
         for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
             observations = self._observed(X, y, std, noise)
@@ -192,12 +197,31 @@ class Quantity:
             return given.kernel
         return ScaledKernel(given.kernel, torch.zeros((), dtype=torch.float64))
 
+    def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
+        """Whether the form of the kernel is ours to choose."""
+        given = self.options.surrogate
+        return isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure
+
+    def _bent_where_it_pays(self, X: Tensor, y: Tensor, kernel: ARDKernel, noise: float, fit_noise: bool) -> Scaler:
+        """The scaler, or the one that bends the values `y (n,)` where a stationary kernel explains them better so."""
+
+        def evidence(scaler: Scaler) -> float:
+            observations = Observations(X.shape[1], X.device)
+            observations.add(X, scaler.transform(y))
+            if len(observations) < FEWEST:
+                return 0.0
+            rng = np.random.default_rng([self.seed, self.stream, len(y), BENT_STREAM])  # the same points for both
+            data, fit = stationary_fit(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
+            return fit.value + float((data.n * scaler.log_slopes(data.ybar)).sum())
+
+        bent = self.scaler.bent(y)
+        return bent if evidence(bent) > evidence(self.scaler) + BENT_EVIDENCE else self.scaler
+
     def _fitted_to(
         self, observations: Observations, kernel: Kernel, noise: float, fit_noise: bool, rng: np.random.Generator
     ) -> tuple[Kernel, float]:
         """Kernel and noise variance; the default kernel gets the structure that the values speak for."""
-        given = self.options.surrogate
-        if isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure:
+        if self._is_default(kernel):
             return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
         return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
@@ -245,7 +269,7 @@ class Quantity:
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
         posterior = self.surrogate.posterior(X)
-        return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt())
+        return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt(), posterior.mean)
 
     def ensemble(self) -> list[tuple[Model, float]]:
         """Posteriors under hyper-parameters that the data leave open, each with the constant mean to be added to it.
@@ -271,7 +295,7 @@ class Quantity:
         parts = [(mean + c, variance) for model, c in self.ensemble() for mean, variance in (model(X),)]
         means, variances = (torch.stack(part) for part in zip(*parts, strict=True))
         deviation = (variances.mean(0) + means.var(0, correction=0)).sqrt()
-        return self.scaler.means(means.mean(0)), self.scaler.widths(deviation)
+        return self.scaler.means(means.mean(0)), self.scaler.widths(deviation, means.mean(0))
 
     @property
     def zero(self) -> float:
@@ -280,7 +304,7 @@ class Quantity:
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise, user's units."""
+        """Standard deviation of the noise, user's units; where values are bent, at the best of them."""
         return self.scaler.width(self.surrogate.noise**0.5)
 
     def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | None = None) -> ScheduleContext:
