@@ -27,7 +27,7 @@ from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.scaling import Scaler
+from bkbopt.search.scaling import Scaler, usable
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
@@ -145,11 +145,11 @@ class Quantity:
         self._known_noise = bool((known > 0.0).any()) if len(known) else None
         built = (rows.version, mark)
         new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
-        values = _usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
+        values = usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
         if self._built != built:
             self._surrogate = None  # an interrupted fit must not be taken for a finished one
             learnt = slice(0, mark)
-            self._start(rows, _usable(rows.y[learnt], rows.poor[learnt], self.sign, rows.y[:mark]), mark)
+            self._start(rows, usable(rows.y[learnt], rows.poor[learnt], self.sign, rows.y[:mark]), mark)
             self._built = built
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
@@ -178,7 +178,8 @@ class Quantity:
         noise, fit_noise = self._first_noise(surrogate, std)
         self._noise_is_fitted = fit_noise and not bool(torch.isfinite(std).any())
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
-        if self.winsorised and self._is_default(kernel) and not bool(torch.isfinite(std).any()):
+        unknown = self._noise_is_fitted or self.options.deterministic
+        if self.winsorised and unknown and mark >= FEWEST and self._is_default(kernel):
             self.scaler = self._bent_where_it_pays(X, y, kernel, noise, fit_noise)
         # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
         for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
@@ -208,8 +209,6 @@ class Quantity:
         def evidence(scaler: Scaler) -> float:
             observations = Observations(X.shape[1], X.device)
             observations.add(X, scaler.transform(y))
-            if len(observations) < FEWEST:
-                return 0.0
             rng = np.random.default_rng([self.seed, self.stream, len(y), BENT_STREAM])  # the same points for both
             data, fit = stationary_fit(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
             return fit.value + float((data.n * scaler.log_slopes(data.ybar)).sum())
@@ -399,21 +398,3 @@ def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
     with torch.no_grad():
         value = log_marginal_likelihood(FitData.of(obs), kernel, obs.X.new_tensor(noise), 1.0)
         return float(value + kernel.log_prior() if isinstance(kernel, FittableKernel) else value)
-
-
-def _usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
-    """Finite values `(n,)`; what stands in for others depends on the values up to the mark, `first`, only.
-
-    A pruned trial counts as its last intermediate value or the poorer quartile of the complete ones, whichever is
-    worse: it was stopped for being behind, and its early values are not on the scale of final ones.
-    """
-    if bool(torch.isfinite(y).all()):
-        return y
-    finite = first[torch.isfinite(first)]
-    low, high = float(finite.min()), float(finite.max())
-    # Of quarters, since the difference of the largest doubles is none.
-    quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
-    values = torch.where(torch.isinf(y), y.clamp(low, high), y)
-    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
-    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))
-    return torch.where(torch.isnan(y), behind, values)

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-__all__ = ["Scaler"]
+__all__ = ["Scaler", "usable"]
 
 #: Values this many robust standard deviations below the median are pulled up to there: how bad a bad point is
 #: carries no information about where the good ones are, and would stretch the kernel's scale.
@@ -105,7 +105,7 @@ class Scaler:
         return cls(sign, unit, center, scale, floor, ceiling, origin, MOST)
 
     def bent(self, y: Tensor) -> "Scaler":
-        """The scaler that also bends the values `y (n,)`, which it was made from; itself where a quarter of them are the best."""
+        """The scaler that also bends its values `y (n,)`; itself where a quarter of them are the best one."""
         z = self._clamped(y)
         top = float(z.max())
         bend = top - float(torch.quantile(z, 0.75))
@@ -190,6 +190,24 @@ class Scaler:
     def noises(self, sd: Tensor) -> Tensor:
         """The same of deviations `(n,)`; NaN stays."""
         return (sd / self.unit / self.scale).square().clamp(*NOISE_BOUNDS)
+
+
+def usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
+    """Finite values `(n,)`; what stands in for others depends on the values up to the mark, `first`, only.
+
+    A pruned trial counts as its last intermediate value or the poorer quartile of the complete ones, whichever is
+    worse: it was stopped for being behind, and its early values are not on the scale of final ones.
+    """
+    if bool(torch.isfinite(y).all()):
+        return y
+    finite = first[torch.isfinite(first)]
+    low, high = float(finite.min()), float(finite.max())
+    # Of quarters, since the difference of the largest doubles is none.
+    quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
+    values = torch.where(torch.isinf(y), y.clamp(low, high), y)
+    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
+    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))
+    return torch.where(torch.isnan(y), behind, values)
 
 
 def _floor(z: Tensor) -> float:

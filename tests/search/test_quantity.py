@@ -343,5 +343,6 @@ def test_bent_values_predict_losses_and_their_deviations_better() -> None:
 def test_values_are_not_bent_where_kernel_or_noise_are_given_or_values_are_few() -> None:
     X, y = losses(60, 0, relative=True)
     assert fitted(X, y, bo.ExactGP(kernel=rbf(2))).scaler.bend == INF
+    assert fitted(X, y, bo.ExactGP(noise=0.02**2)).scaler.bend == INF
     assert fitted(X, y, std=torch.full_like(y, 0.02)).scaler.bend == INF
     assert fitted(X[:15], y[:15]).scaler.bend == INF
