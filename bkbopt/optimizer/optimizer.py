@@ -525,7 +525,7 @@ class Optimizer:
     def noise_std(self) -> float:
         """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value.
 
-        Where the noise was found to grow with the distance from the best value, it is that at the best value.
+        Where the noise was found to grow with the distance from the best value, it is that at the recommended point.
         """
         return self._core.followed().trained().objectives[0].noise_sd
 

@@ -303,8 +303,9 @@ class Quantity:
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise, user's units; where values are bent, at the best of them."""
-        return self.scaler.width(self.surrogate.noise**0.5)
+        """Standard deviation of the noise, user's units; where values are bent, at the best posterior mean."""
+        best = self.surrogate.fitted().max()[None]
+        return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
 
     def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | None = None) -> ScheduleContext:
         """What confidence schedules look at, with `pending (p, d)` in flight and the `arms (A, d)` of a pool."""

@@ -160,20 +160,18 @@ class Scaler:
         away = self._unbent(v * self.scale + self.center) * self.unit
         return (self.sign * (away + self.origin)).clamp(-LARGEST, LARGEST)
 
-    def width(self, sd: float) -> float:
-        """A standard deviation, or any difference of values, in the user's units."""
-        return min(sd * self.scale * self.unit, LARGEST)
-
     def widths(self, sd: Tensor, v: Tensor) -> Tensor:
         """Standard deviations `(n,)` at the standardised values `v (n,)` in the user's units, to first order."""
-        below = (self.top - (v * self.scale + self.center)).clamp_min(0.0)
-        slope = (below / self.bend).clamp_max(MOST_BENT).exp()
+        slope = torch.ones_like(sd)
+        if self.bend < INFINITE:
+            below = (self.top - (v * self.scale + self.center)).clamp_min(0.0)
+            slope = (below / self.bend).clamp_max(MOST_BENT).exp()
         return (sd * self.scale * slope * self.unit).clamp_max(LARGEST)
 
     def rises(self, v: Tensor, gap: Tensor) -> Tensor:
         """What `gap (n,)` above the standardised values `v (n,)` is in the user's units, (n,)."""
         if self.bend == INFINITE:
-            return (gap * self.scale * self.unit).clamp_max(LARGEST)
+            return self.widths(gap, v)
         low, high = (self._unbent(end * self.scale + self.center) for end in (v, v + gap))
         return ((high - low) * self.unit).clamp_max(LARGEST)
 

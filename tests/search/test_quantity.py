@@ -335,6 +335,7 @@ def test_bent_values_predict_losses_and_their_deviations_better() -> None:
     for model in (bent, straight):
         mean, sd = model.predict(at)
         z.append((seen - mean) / torch.hypot(sd, torch.full_like(sd, model.noise_sd)))
+    assert 0.005 < bent.noise_sd < 0.02 < straight.noise_sd  # a fifth of the best losses, which are 0.05
     # The noise of the bad losses is not that of the good ones.
     assert 0.7 < float(z[0][good].std()) < 1.5
     assert float(z[1][good].std()) < 0.5
