@@ -178,7 +178,7 @@ SEARCH = (
     ),
     Fault(
         "bent values are compared without the slopes of the map",
-        "search/quantity.py",
+        "search/bending.py",
         " + float((data.n * scaler.log_slopes(data.ybar)).sum())",
         "",
         ("search/test_quantity.py",),

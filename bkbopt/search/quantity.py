@@ -27,11 +27,12 @@ from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
+from bkbopt.search.bending import is_better_bent
 from bkbopt.search.scaling import Scaler, usable
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
-from bkbopt.surrogates.structure import FEWEST, fit_structure, stationary_fit
+from bkbopt.surrogates.structure import FEWEST, fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
@@ -43,10 +44,8 @@ DETERMINISTIC = 1e-6
 EVIDENCE = 0.5
 #: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
 TEST_UP_TO = 50
-#: The same of a model of bent values, see `scaling.py`, and one of values as they are.
-BENT_EVIDENCE = 3.0
-#: Posteriors of an ensemble, and what keeps random numbers apart from others of the quantity.
-N_ENSEMBLE, ENSEMBLE_STREAM, BENT_STREAM = 40, 1, 2
+#: Posteriors of an ensemble, and what keeps its random numbers apart from others of the quantity.
+N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
 #: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
 OWN_WEIGHTS = (1e-12, 1e10)
 #: Observed points whose prior variances are computed at once, and arms of a pool.
@@ -178,13 +177,14 @@ class Quantity:
         noise, fit_noise = self._first_noise(surrogate, std)
         self._noise_is_fitted = fit_noise and not bool(torch.isfinite(std).any())
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
-        unknown = self._noise_is_fitted or self.options.deterministic
-        if self.winsorised and unknown and mark >= FEWEST and self._is_default(kernel):
-            self.scaler = self._bent_where_it_pays(X, y, kernel, noise, fit_noise)
+        start = kernel, noise
         # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
         for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
             observations = self._observed(X, y, std, noise)
             kernel, noise = self._fitted_to(observations, kernel, noise, fit_noise, surrogate.rng)
+        if self._may_bend(start[0], mark) and is_better_bent(X, y, self.scaler, (kernel, noise), start, fit_noise):
+            self.scaler = self.scaler.bent(y)
+            kernel, noise = self._fitted_to(self._observed(X, y, std, noise), *start, fit_noise, surrogate.rng)
         mean = constant_mean(self._observed(X, y, std, noise), kernel, noise, rng=surrogate.rng)
         self.scaler = self.scaler.shifted(mean)
         surrogate.rebuild(self._observed(X, y, std, noise), kernel, noise)
@@ -203,18 +203,10 @@ class Quantity:
         given = self.options.surrogate
         return isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure
 
-    def _bent_where_it_pays(self, X: Tensor, y: Tensor, kernel: ARDKernel, noise: float, fit_noise: bool) -> Scaler:
-        """The scaler, or the one that bends the values `y (n,)` where a stationary kernel explains them better so."""
-
-        def evidence(scaler: Scaler) -> float:
-            observations = Observations(X.shape[1], X.device)
-            observations.add(X, scaler.transform(y))
-            rng = np.random.default_rng([self.seed, self.stream, len(y), BENT_STREAM])  # the same points for both
-            data, fit = stationary_fit(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
-            return fit.value + float((data.n * scaler.log_slopes(data.ybar)).sum())
-
-        bent = self.scaler.bent(y)
-        return bent if evidence(bent) > evidence(self.scaler) + BENT_EVIDENCE else self.scaler
+    def _may_bend(self, kernel: Kernel, n: int) -> bool:
+        """Whether `n` values may be bent: their noise is not known, and how poor a poor one is matters little."""
+        unknown = self._noise_is_fitted or self.options.deterministic
+        return self.winsorised and unknown and n >= FEWEST and self._is_default(kernel)
 
     def _fitted_to(
         self, observations: Observations, kernel: Kernel, noise: float, fit_noise: bool, rng: np.random.Generator

@@ -30,7 +30,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from
 from bkbopt.surrogates.fit_data import FitData
 
-__all__ = ["FEWEST", "fit_structure", "stationary_fit"]
+__all__ = ["COMPARED", "FEWEST", "fit_structure"]
 
 log = logging.getLogger(__name__)
 
@@ -72,14 +72,6 @@ def fit_structure(
         chosen = fit_from(data, chosen.kernel, chosen.noise, fit_noise=fit_noise, with_mean=True, settings=short)
     log.debug("structure of %d points: %s", len(data.U), chosen.kernel)
     return chosen.kernel, chosen.noise
-
-
-def stationary_fit(
-    observations: Observations, kernel: ARDKernel, noise: float, *, fit_noise: bool, rng: np.random.Generator
-) -> tuple[FitData, Fit]:
-    """What structure is compared with, and the points that it was fitted to; the arguments are those of above."""
-    data = fit_data(observations, rng=rng).subset(COMPARED, rng)
-    return data, _Search(data, kernel, fit_noise).fit(kernel, noise)
 
 
 @dataclass(frozen=True)
