@@ -181,7 +181,7 @@ SEARCH = (
         "search/bending.py",
         " + float((data.n * scaler.log_slopes(data.ybar)).sum())",
         "",
-        ("search/test_quantity.py",),
+        ("search/test_bending.py",),
     ),
     Fault(
         "a deviation of bent values is everywhere that at the best",

@@ -14,8 +14,7 @@
 
 Bent values have the slope one at the best value and above it, and that of a logarithm far below: what is so many times
 worse is so much further down. Noise that grows with the distance from the best is then alike everywhere, as are slopes:
-losses and errors are often so. Whether values are bent is decided by evidence (`Quantity`). A width is one at the best
-value, unless it is said where else it is.
+losses and errors are often so. Whether values are bent is decided by evidence (`bending.py`).
 
 What cannot be a double in the user's units, a mean or a width beyond the largest, is the largest double.
 """
