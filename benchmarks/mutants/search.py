@@ -184,6 +184,20 @@ SEARCH = (
         SCALING,
     ),
     Fault(
+        "bent values are compared without the slopes of the map",
+        "search/bending.py",
+        " + float((data.n * scaler.log_slopes(data.ybar)).sum())",
+        "",
+        ("search/test_bending.py",),
+    ),
+    Fault(
+        "a deviation of bent values is everywhere that at the best",
+        "search/scaling.py",
+        "self.scale * slope * self.unit",
+        "self.scale * self.unit",
+        SCALING,
+    ),
+    Fault(
         "the limit's zero is clamped with the values",
         "search/quantity.py",
         "return self.scaler.place(0.0)",

@@ -478,7 +478,9 @@ class Optimizer:
         """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
 
         With several objectives each is `(n, k)`. With `fit=True` very bad values were winsorised for the model: far
-        from the optimum the mean is too good.
+        from the optimum the mean is too good. Where noise grows with the distance from the best value, as it does with
+        many losses, a logarithm of that distance is modelled: the mean is then the median, and the deviation holds to
+        first order.
 
         Args:
             params: points.
@@ -522,7 +524,10 @@ class Optimizer:
     @property
     @_locked
     def noise_std(self) -> float:
-        """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value."""
+        """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value.
+
+        Where the noise was found to grow with the distance from the best value, it is that at the recommended point.
+        """
         return self._core.followed().trained().objectives[0].noise_sd
 
     @_locked

@@ -177,7 +177,7 @@ def certificate(
     fantasy, objective = _read(designer)
     x, lower = fantasy.lower_bound()
     upper = max(designer.upper_bound(fantasy), lower)
-    naive, beta = objective.scaler.width(upper - lower), fantasy.betas[0]
+    naive, beta = objective.scaler.rise(lower, upper - lower), fantasy.betas[0]
     if _is_a_theorem_s(designer.options.confidence) and not designer.options.models.fit:
         history, pool = designer.history, designer.problem.pool
         first = int((x == history.X).all(1).nonzero()[0, 0])
@@ -186,7 +186,7 @@ def certificate(
         return RegretCertificate(naive, params_of(history.finished[first].point, index), index, None, naive, beta)
     x, point, index = _recommended(designer, fantasy, belongs)
     gap = gap_quantile(gaps(designer, objective, fantasy, x, confidence), confidence)
-    bound = objective.scaler.width(max(gap, band_gap(designer, fantasy, x, confidence)))
+    bound = max(gap, band_gap(designer, objective, fantasy, x, confidence))
     return RegretCertificate(bound, params_of(point, index), index, confidence, naive, beta)
 
 

@@ -133,7 +133,8 @@ def _learnt(opt: Optimizer) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """What the surrogate learnt: points X (n, d), values v (n,) on its scale, their weights, and their unique points.
 
     A weight is the noise variance over that of the value. The scale is affine, but for very bad values, which are
-    pulled up: where the mean of a point's values is not the one that was learnt, all of them are taken to be that one.
+    pulled up, and where values are bent: where the mean of a point's values is not the one that was learnt, all of them
+    are taken to be that one.
     """
     data, surrogate = told(opt), opt.surrogate
     known = surrogate.observations

@@ -4,7 +4,7 @@
 | ------ | ------ | ----- | ----------------------------------------------------------------------------------- |
 | x      | (d,)   | enc.  | the point, the recommended one                                                      |
 | f      |        | y     | a draw: hyper-parameters and constant mean (`Quantity.ensemble`), then a path        |
-| gap    | (s,)   | y     | max f - f(x) of each of s draws, standardised, never negative                       |
+| gap    | (s,)   | user's | max f - f(x) of each of s draws, never negative                                    |
 
 A confidence band of the search's width says little of the gap: it is 1.2 standard deviations on each side, at hyper-
 parameters that are taken for certain. Draws of the posterior give the distribution of the gap. The posterior is still a
@@ -57,16 +57,17 @@ def gap_quantile(gap: Tensor, confidence: float) -> float:
 
 
 @torch.no_grad()
-def band_gap(designer: Designer, fantasy: Fantasy, x: Tensor, confidence: float) -> float:
-    """Largest upper bound less the lower bound at `x (d,)`, standardised, of a band with this confidence at a point."""
+def band_gap(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, confidence: float) -> float:
+    """Largest upper bound less the lower bound at `x (d,)`, user's units, of a band with this confidence at a point."""
     beta = float(torch.special.ndtri(torch.tensor(0.5 * (1.0 + confidence), dtype=torch.float64)))
     mean, variance = fantasy.models[0](x[None])
-    return designer.upper_bound(replace(fantasy, betas=(beta,))) - float(mean[0] - beta * variance[0].sqrt())
+    lower = float(mean[0] - beta * variance[0].sqrt())
+    return objective.scaler.rise(lower, max(designer.upper_bound(replace(fantasy, betas=(beta,))) - lower, 0.0))
 
 
 @torch.no_grad()
 def gaps(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, confidence: float) -> Tensor:
-    """Draws `(s,)` of max f - f(x), standardised, at the encoded point `x (d,)`.
+    """Draws `(s,)` of max f - f(x), user's units, at the encoded point `x (d,)`.
 
     Args:
         designer: whose candidates and random numbers are used.
@@ -79,7 +80,7 @@ def gaps(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, c
     with small_work():
         boxes, X, box = _candidates(designer, fantasy, rng)
         X, box = torch.cat([x[None], X]), torch.cat([torch.tensor([-1]), box])
-        models = [model for model, _ in objective.ensemble()]
+        models, means = zip(*objective.ensemble(), strict=True)
         each = math.ceil(N_DRAWS / len(models))
         frequencies = min(N_FREQUENCIES // len(models), MOST_FREQUENCIES)
         drawn = [draw_paths(model, X, rng, each, frequencies) for model in models]
@@ -93,7 +94,7 @@ def gaps(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, c
             if candidates is not None and len(rows):
                 top = _climbed(candidates, drawn, each, X[best.indices[rows]], rows)
                 gap[rows] = torch.maximum(gap[rows], top - values[0, rows])
-    return gap
+        return objective.scaler.rises(values[0] + values.new_tensor(means).repeat_interleave(each), gap)
 
 
 def _candidates(

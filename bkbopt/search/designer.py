@@ -313,8 +313,9 @@ class Designer:
         whole = open_to_all and not (perturbed or len(pending) or request.fixed)
         if options.rule.name == "ucb" and fantasy.is_plain and whole:
             mean, variance = fantasy.models[0](choice.x[None])
-            gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - fantasy.lower_bound()[1]
-            diagnostics = replace(diagnostics, regret_bound=first.scaler.width(max(gap, 0.0)))
+            lower = fantasy.lower_bound()[1]
+            gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - lower
+            diagnostics = replace(diagnostics, regret_bound=first.scaler.rise(lower, max(gap, 0.0)))
         return choice, diagnostics
 
     def _places(

@@ -16,6 +16,7 @@ arrives that has followed the rows from the first, to the last bit. Warm starts 
 import copy
 import math
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -26,11 +27,12 @@ from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.scaling import Scaler
+from bkbopt.search.bending import is_better_bent
+from bkbopt.search.scaling import Scaler, usable
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
-from bkbopt.surrogates.structure import fit_structure
+from bkbopt.surrogates.structure import FEWEST, fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
@@ -142,11 +144,11 @@ class Quantity:
         self._known_noise = bool((known > 0.0).any()) if len(known) else None
         built = (rows.version, mark)
         new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
-        values = _usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
+        values = usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
         if self._built != built:
             self._surrogate = None  # an interrupted fit must not be taken for a finished one
             learnt = slice(0, mark)
-            self._start(rows, _usable(rows.y[learnt], rows.poor[learnt], self.sign, rows.y[:mark]), mark)
+            self._start(rows, usable(rows.y[learnt], rows.poor[learnt], self.sign, rows.y[:mark]), mark)
             self._built = built
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
@@ -175,10 +177,14 @@ class Quantity:
         noise, fit_noise = self._first_noise(surrogate, std)
         self._noise_is_fitted = fit_noise and not bool(torch.isfinite(std).any())
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
+        start = kernel, noise
         # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
         for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
             observations = self._observed(X, y, std, noise)
             kernel, noise = self._fitted_to(observations, kernel, noise, fit_noise, surrogate.rng)
+        if self._may_bend(start[0], mark) and is_better_bent(X, y, self.scaler, (kernel, noise), start, fit_noise):
+            self.scaler = self.scaler.bent(y)
+            kernel, noise = self._fitted_to(self._observed(X, y, std, noise), *start, fit_noise, surrogate.rng)
         mean = constant_mean(self._observed(X, y, std, noise), kernel, noise, rng=surrogate.rng)
         self.scaler = self.scaler.shifted(mean)
         surrogate.rebuild(self._observed(X, y, std, noise), kernel, noise)
@@ -192,12 +198,21 @@ class Quantity:
             return given.kernel
         return ScaledKernel(given.kernel, torch.zeros((), dtype=torch.float64))
 
+    def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
+        """Whether the form of the kernel is ours to choose."""
+        given = self.options.surrogate
+        return isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure
+
+    def _may_bend(self, kernel: Kernel, n: int) -> bool:
+        """Whether `n` values may be bent: their noise is not known, and how poor a poor one is matters little."""
+        unknown = self._noise_is_fitted or self.options.deterministic
+        return self.winsorised and unknown and n >= FEWEST and self._is_default(kernel)
+
     def _fitted_to(
         self, observations: Observations, kernel: Kernel, noise: float, fit_noise: bool, rng: np.random.Generator
     ) -> tuple[Kernel, float]:
         """Kernel and noise variance; the default kernel gets the structure with the largest evidence."""
-        given = self.options.surrogate
-        if isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure:
+        if self._is_default(kernel):
             return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
         return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
@@ -245,7 +260,7 @@ class Quantity:
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
         posterior = self.surrogate.posterior(X)
-        return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt())
+        return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt(), posterior.mean)
 
     def ensemble(self) -> list[tuple[Model, float]]:
         """Posteriors under hyper-parameters that the data leave open, each with the constant mean to be added to it.
@@ -271,7 +286,7 @@ class Quantity:
         parts = [(mean + c, variance) for model, c in self.ensemble() for mean, variance in (model(X),)]
         means, variances = (torch.stack(part) for part in zip(*parts, strict=True))
         deviation = (variances.mean(0) + means.var(0, correction=0)).sqrt()
-        return self.scaler.means(means.mean(0)), self.scaler.widths(deviation)
+        return self.scaler.means(means.mean(0)), self.scaler.widths(deviation, means.mean(0))
 
     @property
     def zero(self) -> float:
@@ -280,8 +295,9 @@ class Quantity:
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise, user's units."""
-        return self.scaler.width(self.surrogate.noise**0.5)
+        """Standard deviation of the noise, user's units; where values are bent, at the best posterior mean."""
+        best = self.surrogate.fitted().max()[None]
+        return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
 
     def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | None = None) -> ScheduleContext:
         """What confidence schedules look at, with `pending (p, d)` in flight and the `arms (A, d)` of a pool."""
@@ -375,21 +391,3 @@ def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
     with torch.no_grad():
         value = log_marginal_likelihood(FitData.of(obs), kernel, obs.X.new_tensor(noise), 1.0)
         return float(value + kernel.log_prior() if isinstance(kernel, FittableKernel) else value)
-
-
-def _usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
-    """Finite values `(n,)`; what stands in for others depends on the values up to the mark, `first`, only.
-
-    A pruned trial counts as its last intermediate value or the poorer quartile of the complete ones, whichever is
-    worse: it was stopped for being behind, and its early values are not on the scale of final ones.
-    """
-    if bool(torch.isfinite(y).all()):
-        return y
-    finite = first[torch.isfinite(first)]
-    low, high = float(finite.min()), float(finite.max())
-    # Of quarters, since the difference of the largest doubles is none.
-    quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
-    values = torch.where(torch.isinf(y), y.clamp(low, high), y)
-    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
-    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))
-    return torch.where(torch.isnan(y), behind, values)

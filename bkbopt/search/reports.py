@@ -18,7 +18,7 @@ class Diagnostics:
         m: inducing points; None while the start-up design lasts, as all below.
         effective_dimension: a bound of d_eff from above; see `confidence.ScheduleContext`.
         beta: width of the confidence, in standard deviations.
-        noise_sd: standard deviation of the noise, fitted or given, user's units.
+        noise_sd: standard deviation of the noise at the best known point, fitted or given, user's units.
         regret_bound: largest UCB - largest LCB, user's units. It costs nothing, and shows how the search settles; it
             is no certificate: the regret of the recommended point was larger in 193 of 520 readings of
             `python -m benchmarks.calibration`. See `Optimizer.regret_certificate`. None for perturbations;

@@ -1,24 +1,32 @@
-"""The only place where values are scaled: robust standardisation of y, for maximisation.
+"""The only place where values are scaled: robust standardisation of y, for maximisation, bent where that pays.
 
 | symbol | units         | meaning                                                                        |
 | ------ | ------------- | ------------------------------------------------------------------------------ |
 | y      | user's        | values as told                                                                 |
 | s      | user's        | sign y, larger is better                                                       |
 | z      | -             | (s - origin) / unit, clamped to the bounds `floor` and `ceiling`               |
-| v      | -             | (z - center) / scale, never further from zero than `most`                      |
+| g      | -             | z, or where values are bent: top - bend log(1 + (top - z) / bend) below `top`  |
+| v      | -             | (g - center) / scale, never further from zero than `most`                      |
 | origin | user's        | zero, or one of the values where they lie so close that s / unit would lose them |
 | unit   | user's        | largest |s - origin| above the floor: no overflow at 1e300, 1e-300              |
+| bend   | -             | how far the best quarter of the values spreads; infinite where they are not bent |
+| top    | -             | the best of the values                                                         |
+
+Bent values have the slope one at the best value and above it, and that of a logarithm far below: what is so many times
+worse is so much further down. Noise that grows with the distance from the best is then alike everywhere, as are slopes:
+losses and errors are often so. Whether values are bent is decided by evidence (`bending.py`).
 
 What cannot be a double in the user's units, a mean or a width beyond the largest, is the largest double.
 """
 
+import math
 import sys
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-__all__ = ["Scaler"]
+__all__ = ["Scaler", "usable"]
 
 #: Values this many robust standard deviations below the median are pulled up to there: how bad a bad point is
 #: carries no information about where the good ones are, and would stretch the kernel's scale.
@@ -42,11 +50,13 @@ MOST = 1e6
 NOISE_BOUNDS = (1e-12, 1e12)
 LARGEST = sys.float_info.max
 INFINITE = float("inf")
+#: Exponent from which on a value that is unbent is the largest double.
+MOST_BENT = 700.0
 
 
 @dataclass(frozen=True)
 class Scaler:
-    """An affine map from the user's values to the surrogate's, larger is better, with bounds; see the table."""
+    """An increasing map from the user's values to the surrogate's, larger is better, with bounds; see the table."""
 
     sign: float
     unit: float = 1.0
@@ -56,6 +66,8 @@ class Scaler:
     ceiling: float = INFINITE
     origin: float = 0.0
     most: float = INFINITE
+    bend: float = INFINITE
+    top: float = 0.0
 
     @classmethod
     def identity(cls, sign: float) -> "Scaler":
@@ -91,14 +103,47 @@ class Scaler:
         floor, ceiling = max(floor, (low - origin) / unit), (high - origin) / unit
         return cls(sign, unit, center, scale, floor, ceiling, origin, MOST)
 
+    def bent(self, y: Tensor) -> "Scaler":
+        """The scaler that also bends its values `y (n,)`; itself where a quarter of them are the best one."""
+        z = self._clamped(y)
+        top = float(z.max())
+        bend = top - float(torch.quantile(z, 0.75))
+        if bend <= 0.0:
+            return self
+        bent = replace(self, bend=bend, top=top)
+        g = bent._bent(z)
+        return replace(bent, center=float(g.mean()), scale=float(g.std(correction=0)))
+
+    def log_slopes(self, v: Tensor) -> Tensor:
+        """Logarithms `(n,)` of dv / dz at standardised values `v (n,)`: what the density of y has beside that of v."""
+        g = v * self.scale + self.center
+        return (g - self.top).clamp_max(0.0) / self.bend - math.log(self.scale)
+
     def shifted(self, v: float) -> "Scaler":
         """The scaler whose zero is the present one's `v`: for a constant mean other than that of the sample."""
         return replace(self, center=self.center + v * self.scale)
 
     def transform(self, y: Tensor) -> Tensor:
         """The surrogate's values of `y (n,)`."""
-        z = ((self.sign * y - self.origin) / self.unit).clamp(self.floor, self.ceiling)
-        return ((z - self.center) / self.scale).clamp(-self.most, self.most)
+        return ((self._bent(self._clamped(y)) - self.center) / self.scale).clamp(-self.most, self.most)
+
+    def _clamped(self, y: Tensor) -> Tensor:
+        """z, see the table."""
+        return ((self.sign * y - self.origin) / self.unit).clamp(self.floor, self.ceiling)
+
+    def _bent(self, z: Tensor) -> Tensor:
+        """g, see the table."""
+        if self.bend == INFINITE:
+            return z
+        below = (self.top - z).clamp_min(0.0)
+        return z + below - self.bend * torch.log1p(below / self.bend)
+
+    def _unbent(self, g: Tensor) -> Tensor:
+        """z of g."""
+        if self.bend == INFINITE:
+            return g
+        below = (self.top - g).clamp_min(0.0)
+        return g + below - self.bend * torch.expm1((below / self.bend).clamp_max(MOST_BENT))
 
     def place(self, y: float) -> float:
         """Where `y`, which was not observed, lies on the surrogate's scale: the bounds of values do not hold for it."""
@@ -106,21 +151,33 @@ class Scaler:
         return float(unbounded.transform(torch.tensor([y], dtype=torch.float64))[0])
 
     def mean(self, v: float) -> float:
-        """A posterior mean in the user's units."""
+        """A posterior mean in the user's units; of bent values the median."""
         return float(self.means(torch.tensor([v], dtype=torch.float64))[0])
 
     def means(self, v: Tensor) -> Tensor:
-        """Posterior means `(n,)` in the user's units."""
-        away = (v * self.scale + self.center) * self.unit
+        """Posterior means `(n,)` in the user's units; of bent values the medians."""
+        away = self._unbent(v * self.scale + self.center) * self.unit
         return (self.sign * (away + self.origin)).clamp(-LARGEST, LARGEST)
 
-    def width(self, sd: float) -> float:
-        """A standard deviation, or any difference of values, in the user's units."""
-        return min(sd * self.scale * self.unit, LARGEST)
+    def widths(self, sd: Tensor, v: Tensor) -> Tensor:
+        """Standard deviations `(n,)` at the standardised values `v (n,)` in the user's units, to first order."""
+        slope = torch.ones_like(sd)
+        if self.bend < INFINITE:
+            below = (self.top - (v * self.scale + self.center)).clamp_min(0.0)
+            slope = (below / self.bend).clamp_max(MOST_BENT).exp()
+        return (sd * self.scale * slope * self.unit).clamp_max(LARGEST)
 
-    def widths(self, sd: Tensor) -> Tensor:
-        """Standard deviations `(n,)` in the user's units."""
-        return (sd * self.scale * self.unit).clamp_max(LARGEST)
+    def rises(self, v: Tensor, gap: Tensor) -> Tensor:
+        """What `gap (n,)` above the standardised values `v (n,)` is in the user's units, (n,)."""
+        if self.bend == INFINITE:
+            return self.widths(gap, v)
+        low, high = (self._unbent(end * self.scale + self.center) for end in (v, v + gap))
+        return ((high - low) * self.unit).clamp_max(LARGEST)
+
+    def rise(self, v: float, gap: float) -> float:
+        """The same of one value."""
+        ends = torch.tensor([v, gap], dtype=torch.float64)
+        return float(self.rises(ends[:1], ends[1:])[0])
 
     def noise(self, sd: float) -> float:
         """The variance, on the surrogate's scale, of noise whose standard deviation `sd` is in the user's units."""
@@ -130,6 +187,24 @@ class Scaler:
     def noises(self, sd: Tensor) -> Tensor:
         """The same of deviations `(n,)`; NaN stays."""
         return (sd / self.unit / self.scale).square().clamp(*NOISE_BOUNDS)
+
+
+def usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
+    """Finite values `(n,)`; what stands in for others depends on the values up to the mark, `first`, only.
+
+    A pruned trial counts as its last intermediate value or the poorer quartile of the complete ones, whichever is
+    worse: it was stopped for being behind, and its early values are not on the scale of final ones.
+    """
+    if bool(torch.isfinite(y).all()):
+        return y
+    finite = first[torch.isfinite(first)]
+    low, high = float(finite.min()), float(finite.max())
+    # Of quarters, since the difference of the largest doubles is none.
+    quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
+    values = torch.where(torch.isinf(y), y.clamp(low, high), y)
+    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
+    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))
+    return torch.where(torch.isnan(y), behind, values)
 
 
 def _floor(z: Tensor) -> float:

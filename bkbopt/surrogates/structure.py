@@ -33,7 +33,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from
 from bkbopt.surrogates.fit_data import FitData
 
-__all__ = ["fit_structure"]
+__all__ = ["COMPARED", "FEWEST", "fit_structure"]
 
 log = logging.getLogger(__name__)
 

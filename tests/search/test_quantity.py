@@ -308,3 +308,35 @@ def test_every_door_counts_the_arms_of_a_pool_in_kappa_squared() -> None:
     opt.regret_certificate()
     assert len(seen) == 3
     assert all(kappa2 == pytest.approx(144.0) for kappa2 in seen)
+
+
+def losses(n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Points of a square, losses from 0.05 to 1 with noise that is a fifth of each, and these without noise."""
+    rng = np.random.default_rng(seed)
+    X = torch.as_tensor(rng.random((n, 2)))
+    loss = 0.05 * torch.exp(3.0 * ((X - 0.3).square().sum(1) * 2.0).clamp_max(1.0))
+    return X, loss * torch.exp(0.2 * torch.as_tensor(rng.standard_normal(n))), loss
+
+
+def test_bent_values_predict_losses_and_their_deviations_better() -> None:
+    X, y, _ = losses(80, 0)
+    bent, straight = fitted(X, y), fitted(X, y, winsorised=False)
+    assert bent.scaler.bend < INF == straight.scaler.bend
+    at, seen, loss = losses(2000, 1)
+    good = loss < 0.1
+    z = []
+    for model in (bent, straight):
+        mean, sd = model.predict(at)
+        z.append((seen - mean) / torch.hypot(sd, torch.full_like(sd, model.noise_sd)))
+    assert 0.005 < bent.noise_sd < 0.02 < straight.noise_sd  # a fifth of the best losses, which are 0.05
+    # The noise of the bad losses is not that of the good ones.
+    assert 0.7 < float(z[0][good].std()) < 1.5
+    assert float(z[1][good].std()) < 0.5
+
+
+def test_values_are_not_bent_where_kernel_or_noise_are_given_or_values_are_few() -> None:
+    X, y, _ = losses(60, 0)
+    assert fitted(X, y, bo.ExactGP(kernel=rbf(2))).scaler.bend == INF
+    assert fitted(X, y, bo.ExactGP(noise=0.02**2)).scaler.bend == INF
+    assert fitted(X, y, std=torch.full_like(y, 0.02)).scaler.bend == INF
+    assert fitted(X[:15], y[:15]).scaler.bend == INF

@@ -37,7 +37,7 @@ def test_directions_mirror_each_other(y: torch.Tensor) -> None:
     down, up = Scaler.from_values(y, -1.0), Scaler.from_values(-y, 1.0)
     assert torch.equal(down.transform(y), up.transform(-y))
     assert down.mean(0.3) == -up.mean(0.3)
-    assert down.width(0.3) == up.width(0.3)
+    assert down.rise(0.0, 0.3) == up.rise(0.0, 0.3)
 
 
 @given(VALUES, st.sampled_from([-1.0, 1.0]))
@@ -81,7 +81,7 @@ def test_constant_values_become_zero(value: float) -> None:
     scaler = Scaler.from_values(y, 1.0)
     assert scaler.transform(y).tolist() == [0.0] * 4
     assert scaler.mean(0.0) == value
-    assert math.isfinite(scaler.width(1.0))
+    assert math.isfinite(scaler.rise(0.0, 1.0))
 
 
 @pytest.mark.parametrize("unit", [1e300, 1e-300, 1.7e308, 1e-320])
@@ -92,7 +92,7 @@ def test_extreme_magnitudes_stay_finite(unit: float) -> None:
     assert bool(torch.isfinite(v).all())
     assert float(v.std(correction=0)) == pytest.approx(1.0, rel=1e-3)  # 1e-320 has only a few digits
     assert math.isfinite(scaler.mean(0.5))
-    assert 0.0 < scaler.width(0.5) < math.inf
+    assert 0.0 < scaler.rise(0.0, 0.5) < math.inf
 
 
 OFFSETS = [1e12, -1e12, 1e15, 1e300]
@@ -109,7 +109,7 @@ def test_an_offset_changes_nothing(offset: float) -> None:
     # The mean is taken of other numbers, with other roundings.
     torch.testing.assert_close(scaler.transform(offset + y), plain, rtol=1e-14, atol=1e-14)
     assert scaler.means(plain).tolist() == (offset + y).tolist()
-    assert scaler.width(1.0) == pytest.approx(float(steps.std(correction=0)) * step, rel=1e-14)
+    assert scaler.rise(0.0, 1.0) == pytest.approx(float(steps.std(correction=0)) * step, rel=1e-14)
 
 
 @pytest.mark.parametrize("outlier", [-1e10, -1e300, -1.7e308])
@@ -162,8 +162,8 @@ def test_what_is_beyond_the_doubles_is_the_largest() -> None:
     y = torch.tensor([-1.7e308, -1.0, 1.0, 1.7e308], dtype=torch.float64)
     scaler = Scaler.from_values(y, -1.0)
     assert scaler.mean(9.0) == -sys.float_info.max
-    assert scaler.width(9.0) == sys.float_info.max
-    assert float(scaler.widths(torch.tensor([9.0]).double())[0]) == sys.float_info.max
+    assert scaler.rise(0.0, 9.0) == sys.float_info.max
+    assert float(scaler.widths(*torch.tensor([[9.0], [0.0]]).double())[0]) == sys.float_info.max
 
 
 @pytest.mark.parametrize("unit", [1e300, 1.0, 1e-300])
@@ -179,11 +179,82 @@ def test_noise_variance_follows_the_scale() -> None:
     y = torch.tensor([1.0, 2.0, 4.0, 9.0], dtype=torch.float64)
     scaler = Scaler.from_values(y, 1.0)
     # A standard deviation in the user's units is the width of the scaled one.
-    assert scaler.width(scaler.noise(0.5) ** 0.5) == pytest.approx(0.5, rel=1e-12)
+    assert scaler.rise(0.0, scaler.noise(0.5) ** 0.5) == pytest.approx(0.5, rel=1e-12)
 
 
 def test_identity_only_flips_the_sign() -> None:
     y = torch.tensor([1.0, -1e300, 3e-300], dtype=torch.float64)
     assert torch.equal(Scaler.identity(-1.0).transform(y), -y)
     assert Scaler.identity(-1.0).mean(2.0) == -2.0
-    assert Scaler.identity(-1.0).width(2.0) == 2.0
+    assert Scaler.identity(-1.0).rise(0.0, 2.0) == 2.0
+
+
+BENT_UNITS = [1e-300, 1.0, 1e297]
+
+
+def skewed(unit: float = 1.0, offset: float = 0.0) -> torch.Tensor:
+    """Losses whose bad values are many times worse than the good ones, which lie close together."""
+    return (offset + torch.linspace(0.0, 5.0, 41, dtype=torch.float64).exp()) * unit
+
+
+@pytest.mark.parametrize("unit", BENT_UNITS)
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_bent_values_keep_their_order_and_come_back(unit: float, sign: float) -> None:
+    y = skewed(unit)
+    scaler = Scaler.from_values(y, sign, winsorised=False)
+    bent = scaler.bent(y)
+    assert bent != scaler
+    v = bent.transform(y)
+    assert bool((sign * v.diff() > 0.0).all())
+    assert float(v.mean()) == pytest.approx(0.0, abs=1e-12)
+    assert float(v.std(correction=0)) == pytest.approx(1.0, rel=1e-12)
+    torch.testing.assert_close(bent.means(v), y, rtol=1e-12, atol=0.0)
+
+
+def test_bent_values_have_the_slope_one_at_the_best_and_beyond_it() -> None:
+    y = skewed()
+    bent = Scaler.from_values(y, -1.0).bent(y)
+    beyond = bent.transform(torch.tensor([1.0, 0.5, -3.0], dtype=torch.float64))
+    assert (bent.scale * bent.unit * beyond.diff()).tolist() == pytest.approx([0.5, 3.5], rel=1e-12)
+    near = bent.transform(y.new_tensor([1.0, 1.0 + 1e-6]))
+    assert bent.scale * bent.unit * float(near.diff()) == pytest.approx(-1e-6, rel=1e-5)
+
+
+def test_what_is_so_many_times_worse_is_so_much_further_down() -> None:
+    y = skewed()
+    bent = Scaler.from_values(y, -1.0, winsorised=False).bent(y)
+    # Distances from the best value in units of the spread of the best quarter, plus one: the best is no infinity.
+    distance = (y - 1.0) / float(torch.quantile(y, 0.25) - 1.0)
+    v = bent.transform(y)
+    slope = (v - v[0])[1:] / torch.log1p(distance)[1:]
+    assert float(slope.std() / slope.mean().abs()) < 1e-12
+
+
+@pytest.mark.parametrize("bends", [False, True])
+def test_slopes_widths_and_rises_are_those_of_the_map(bends: bool) -> None:
+    y = skewed(offset=7.0)
+    scaler = Scaler.from_values(y, -1.0)
+    scaler = (scaler.bent(y) if bends else scaler).shifted(0.3)
+    v = scaler.transform(torch.linspace(8.0, 70.0, 9, dtype=torch.float64)).requires_grad_(True)
+    (slope,) = torch.autograd.grad(-scaler.means(v).sum(), v)  # minimised: larger v, smaller y
+    with torch.no_grad():
+        torch.testing.assert_close(scaler.widths(torch.full_like(v, 0.2), v), 0.2 * slope)
+        torch.testing.assert_close(scaler.log_slopes(v), (scaler.unit / slope).log())
+        gap = torch.linspace(0.0, 3.0, 9, dtype=torch.float64)
+        torch.testing.assert_close(scaler.rises(v, gap), scaler.means(v) - scaler.means(v + gap))
+        assert scaler.rise(float(v[3]), 0.7) == pytest.approx(scaler.mean(float(v[3])) - scaler.mean(float(v[3]) + 0.7))
+
+
+def test_values_are_not_bent_where_a_quarter_of_them_are_the_best() -> None:
+    y = torch.tensor([2.0] * 9 + [1.0, 1.5], dtype=torch.float64)
+    scaler = Scaler.from_values(y, 1.0)
+    assert scaler.bent(y) is scaler
+
+
+def test_bent_means_and_widths_far_below_are_doubles() -> None:
+    y = skewed(1e297)
+    bent = Scaler.from_values(y, -1.0).bent(y)
+    far = torch.tensor([-1e6, -1e3], dtype=torch.float64)
+    assert bent.means(far).tolist() == [sys.float_info.max] * 2
+    assert bent.widths(torch.ones_like(far), far).tolist() == [sys.float_info.max] * 2
+    assert bent.rises(far, -far).tolist() == [sys.float_info.max] * 2
