@@ -308,13 +308,13 @@ def test_a_choice_that_no_trial_had_is_searched_too(acquisition: str) -> None:
 def test_coordinate_perturbations_change_one_parameter_of_the_best_trial() -> None:
     space: Space = {name: FloatDistribution(0.0, 1.0) for name in "xyz"}
     study = new_study(seed=1)
-    for u in np.random.default_rng(0).random((60, 3)):
+    for u in np.random.default_rng(0).random((58, 3)):
         params = dict(zip("xyz", u.tolist(), strict=True))
         value = sum((j + 1.0) * (v - 0.3) ** 2 for j, v in enumerate(params.values()))
         study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
     schedule = Perturbations(choices=False, wide=True)
     perturbed = 0
-    for number in range(60, 80):
+    for number in range(58, 80):
         best = study.sampler.recommend(study).params
         trial = study.ask(space)
         assert trial.number == number
