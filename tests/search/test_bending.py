@@ -14,7 +14,7 @@ from bkbopt.surrogates.structure import fit_structure
 START = matern52(2), 0.01
 
 
-def values(kind: str, seed: int, n: int = 60) -> tuple[Tensor, Tensor]:
+def values(kind: str, seed: int, n: int = 120) -> tuple[Tensor, Tensor]:
     """Losses from 0.05 to 1 over a square, with noise that is a fifth of each or the same everywhere; or a sine."""
     rng = np.random.default_rng(seed)
     X, e = torch.as_tensor(rng.random((n, 2))), torch.as_tensor(rng.standard_normal(n))
@@ -51,6 +51,6 @@ def test_units_and_directions_do_not_matter(kind: str, unit: float) -> None:
 
 def test_values_that_cannot_be_bent_are_not() -> None:
     X, _ = values("sine", 0)
-    y = torch.ones(60, dtype=torch.float64)
-    y[:20] = 0.0  # a third are the best
+    y = torch.ones(120, dtype=torch.float64)
+    y[:40] = 0.0  # a third are the best
     assert not bends(X, y)
