@@ -42,6 +42,13 @@ def test_values_are_bent_where_noise_grows_with_them_and_not_where_it_does_not(s
     assert not bends(*values("sine", seed))
 
 
+def test_the_evidence_is_that_of_the_values_told() -> None:
+    # Of standardised values, without the slopes of the map, bent ones gain 16 here, and with them 35; 24 are asked for.
+    rng = np.random.default_rng(0)
+    X, e = torch.as_tensor(rng.random((120, 2))), torch.as_tensor(rng.standard_normal(120))
+    assert bends(X, torch.exp(1.5 * X.sum(1) + 0.1 * e))
+
+
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 @pytest.mark.parametrize("kind", ["relative", "even"])
 def test_units_and_directions_do_not_matter(kind: str, unit: float) -> None:
