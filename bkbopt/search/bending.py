@@ -6,11 +6,10 @@
 | y      | (n,)   | user's | values; v are the same standardised                                |
 | J      | (n,)   | -      | log dv / dy, up to a constant                                      |
 
-Losses and errors of models are noisier, and steeper, the worse they are. A kernel of values as they are takes that for
+Losses of models are often noisier, and steeper, the worse they are. A kernel of values as they are takes that for
 ripples. Compared are log p(v) + sum J, on the same points, of the kernel that was fitted to the values as they are,
-structure and all, and of a stationary kernel of bent ones. What is gained by chance, or since the kernel fits neither,
-grows with the number of values, and so does what has to be gained: by a tenth for each value the functions with even
-noise are left as they are, and the losses of models gain two to three times as much.
+structure and all, and of a stationary kernel of bent ones. What a kernel gains that fits neither grows with the number
+of values, and so does what has to be gained.
 """
 
 import numpy as np
@@ -22,10 +21,12 @@ from bkbopt.search.scaling import Scaler
 from bkbopt.surrogates.fit import FitData, fit_from
 from bkbopt.surrogates.structure import COMPARED
 
-__all__ = ["is_better_bent"]
+__all__ = ["FEWEST", "is_better_bent"]
 
+#: Fewer values are left as they are.
+FEWEST = 100
 #: What the evidence must gain by each value compared.
-MARGIN = 0.1
+MARGIN = 0.2
 
 
 def is_better_bent(

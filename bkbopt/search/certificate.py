@@ -42,10 +42,10 @@ __all__ = ["band_gap", "gap_quantile", "gaps"]
 N_DRAWS, N_FREQUENCIES, MOST_FREQUENCIES = 400, 5120, 1024
 #: Candidates, and the width of the bound that they are chosen by, in standard deviations.
 N_CANDIDATES, WIDTH = 1000, 2.5
-#: Of the ascent of all draws together; twice as many give the same bounds but for some parts in a hundred.
+#: Steps of the ascent of a draw; twice as many give the same bounds but for some parts in a hundred.
 ITERATIONS = 10
 #: Share of the draws that climb, those with the largest gaps: so many times that beyond the confidence, or the least.
-CLIMBING, LEAST_CLIMBING = 2.0, 0.1
+CLIMBING, LEAST_CLIMBING = 4.0, 0.2
 #: Keeps the random numbers apart from others of the same seed.
 STREAM = 4_001
 

@@ -27,12 +27,12 @@ from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.bending import is_better_bent
+from bkbopt.search.bending import FEWEST, is_better_bent
 from bkbopt.search.scaling import Scaler, usable
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
-from bkbopt.surrogates.structure import FEWEST, fit_structure
+from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 

@@ -319,7 +319,7 @@ def losses(n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def test_bent_values_predict_losses_and_their_deviations_better() -> None:
-    X, y, _ = losses(80, 0)
+    X, y, _ = losses(120, 0)
     bent, straight = fitted(X, y), fitted(X, y, winsorised=False)
     assert bent.scaler.bend < INF == straight.scaler.bend
     at, seen, loss = losses(2000, 1)
@@ -335,8 +335,21 @@ def test_bent_values_predict_losses_and_their_deviations_better() -> None:
 
 
 def test_values_are_not_bent_where_kernel_or_noise_are_given_or_values_are_few() -> None:
-    X, y, _ = losses(60, 0)
+    X, y, _ = losses(120, 0)
     assert fitted(X, y, bo.ExactGP(kernel=rbf(2))).scaler.bend == INF
     assert fitted(X, y, bo.ExactGP(noise=0.02**2)).scaler.bend == INF
     assert fitted(X, y, std=torch.full_like(y, 0.02)).scaler.bend == INF
-    assert fitted(X[:15], y[:15]).scaler.bend == INF
+    assert fitted(X[:90], y[:90]).scaler.bend == INF
+
+
+def test_bent_values_learnt_one_by_one_are_those_met_at_once() -> None:
+    X, y, _ = losses(130, 0)
+    followed = quantity()
+    for n in range(110, 131):
+        followed.follow(rows(X[:n], y[:n]))
+    at_once = fitted(X, y)
+    assert followed.scaler == at_once.scaler
+    assert followed.scaler.bend < INF
+    at = losses(5, 1)[0]
+    assert all(torch.equal(a, b) for a, b in zip(followed.predict(at), at_once.predict(at), strict=True))
+    assert followed.noise_sd == at_once.noise_sd
