@@ -344,8 +344,8 @@ POSTERIOR = (
     Fault(
         "a collapsed posterior knows more than the model",
         "posterior/model.py",
-        "- self.lam * (self.root.T @ self.root)",
-        "- 0.0 * (self.root.T @ self.root)",
+        "(1.0 - self.lam * e).clamp_min(0.0)",
+        "(1.0 - 0.0 * e).clamp_min(0.0)",
         ("posterior/test_model.py",),
     ),
     Fault(

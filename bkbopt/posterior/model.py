@@ -29,7 +29,7 @@ from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, Kernel
 from bkbopt.kernels.base import Sloped
 from bkbopt.posterior.features import FeatureMap, Nystrom
-from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.linalg import eigh, safe_cholesky
 
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
@@ -205,9 +205,9 @@ class Model:
             return self
         C = features.W
         if len(self.root):
-            # I - lam V^-1 is semi-definite, a direction without observations has 0 there; jitter is relative to I.
-            explained = torch.eye(C.shape[1], dtype=C.dtype, device=C.device) - self.lam * (self.root.T @ self.root)
-            C = C @ safe_cholesky(explained, 1.0)
+            # Where weights span many orders of magnitude, lam V^-1 exceeds I by rounding: no Cholesky factor.
+            e, Q = eigh(self.root.T @ self.root)
+            C = C @ (Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt())
         return Collapsed(features.kernel, features.S, features.W @ self.w, C)
 
     def covariance(self, X: Tensor) -> Tensor:

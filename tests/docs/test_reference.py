@@ -34,6 +34,7 @@ NO_EXAMPLE = {
     "constants": {"LOSSES", "Parameter"},
     "protocols and base classes": {
         "Acquisition",
+        "ClosedFormAcquisition",
         "ClosedFormKernel",
         "Confidence",
         "FeatureMap",
