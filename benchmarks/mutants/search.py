@@ -4,6 +4,7 @@ from benchmarks.mutants.fault import Fault
 
 __all__ = ["SEARCH"]
 
+ASCENT = ("search/test_ascent.py",)
 BOX = ("search/test_box_maximizer.py",)
 DESIGNER = ("search/test_designer.py",)
 FAILURES = ("optimizer/test_failures.py",)
@@ -15,6 +16,27 @@ SCALING = ("search/test_scaling.py",)
 SEVERAL = ("optimizer/test_several_objectives.py",)
 
 SEARCH = (
+    Fault(
+        "an ascent takes steps that lose",
+        "search/_loops.py",
+        "f >= rows.f[i] + ARMIJO * max(promised, 0.0)",
+        "f >= rows.f[i] - 1.0",
+        ASCENT,
+    ),
+    Fault(
+        "an ascent remembers steps along bounds",
+        "search/_loops.py",
+        "        free[j] = 0.0 if out else 1.0",
+        "        free[j] = 1.0",
+        ASCENT,
+    ),
+    Fault(
+        "the slope of the expected improvement forgets its mean",
+        "search/acquisition.py",
+        "(1.0 / sd - e * by_mean)",
+        "(1.0 / sd)",
+        ("search/test_acquisition.py",),
+    ),
     Fault(
         "a late trial is appended",
         "search/history.py",

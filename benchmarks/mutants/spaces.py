@@ -11,6 +11,13 @@ SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
 
 SPACES = (
     Fault(
+        "slopes of a narrow range are those of the whole column",
+        "spaces/encoding.py",
+        "slopes[:, self.columns] * self.width",
+        "slopes[:, self.columns]",
+        ENCODING,
+    ),
+    Fault(
         "whole numbers on a log scale go to the farther neighbour",
         "spaces/scales.py",
         "self.encoded(below + 1) - unit < unit - self.encoded(below)",

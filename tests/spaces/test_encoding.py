@@ -260,6 +260,15 @@ def test_embedded_points_are_differentiable():
     assert float(U.grad) == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("proposed", [WIDE, NARROW, {"x": Float(-1.0, 1.0)}])
+def test_slopes_are_pulled_back_as_by_automatic_differentiation(proposed):
+    embedding = encoding_of(Space.parse(WIDE)).embedding(keyed(Space.parse(proposed).parameters), {})
+    U = embedding.sample(4, np.random.default_rng(0)).requires_grad_()
+    slopes = torch.randn(4, len(embedding.base), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    (expected,) = torch.autograd.grad((embedding(U) * slopes).sum(), U)
+    torch.testing.assert_close(embedding.pullback(slopes), expected, rtol=1e-14, atol=0.0)
+
+
 def test_a_range_that_vanishes_within_its_column_is_still_searched():
     embedding = Encoding((("x (float)", Float(-1e300, 1e300)),)).embedding({"x (float)": Float(0.0, 1e-9)}, {})
     assert math.isfinite(float(embedding.project(torch.tensor([[0.5]], dtype=torch.float64))))
