@@ -7,7 +7,7 @@
 | R      | (d, d) | -       | rotation of the numeric columns                                      |
 
 One stationary kernel with a lengthscale for each column is the wrong prior for many black boxes. Two departures from
-it are tried at each fit, one after the other, and kept where their evidence is larger:
+it, and both together, are compared with it at each fit:
 
 - rotated: lengthscales along the eigenvectors of the mean outer product of gradients (Constantine et al. 2014, "active
   subspaces"), found from the posterior mean of the kernel so far, a few times in turn;
@@ -91,21 +91,24 @@ class _Search:
         return fit_from(self.data, kernel, noise, fit_noise=self.fit_noise, with_mean=True)
 
     def best(self, noise: float) -> Fit:
-        best = self.fit(self.start, noise)
+        plain = self.fit(self.start, noise)
         columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
         if len(columns) > MANY:
-            return self.with_trend(best, noise)
-        rotated = self.rotated(best, columns)
-        if rotated.value > best.value + ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0:
-            best = rotated
+            return self.with_trend(plain, noise)
+        found = [(0.0, plain)]  # each with the margin that it has to be better by
+        rotated, margin = self.rotated(plain, columns), ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0
+        if rotated.value > plain.value + margin:
+            found.append((margin, rotated))
         if self.start.dim > 1:
-            # Not from the kernel found so far: it has short lengthscales where there are ripples.
-            base = replace(best.kernel, base=self.start) if isinstance(best.kernel, RotatedKernel) else self.start
-            added = ColumnsKernel.start(self.start.dim, self.start.categorical)
-            additive = self.fit(SumKernel((base, added)), max(noise, best.noise))
-            if additive.value > best.value + SUM_MARGIN:
-                best = additive
-        return best
+            found += [(margin + SUM_MARGIN, self.with_columns(fit, noise)) for margin, fit in found]
+        return max(found, key=lambda pair: pair[1].value - pair[0])[1]
+
+    def with_columns(self, fit: Fit, noise: float) -> Fit:
+        """The kernel of `fit`, rotated or not, beside a sum over columns."""
+        # Not from the lengthscales found so far: there are short ones where there are ripples.
+        base = replace(fit.kernel, base=self.start) if isinstance(fit.kernel, RotatedKernel) else self.start
+        added = ColumnsKernel.start(self.start.dim, self.start.categorical)
+        return self.fit(SumKernel((base, added)), max(noise, fit.noise))
 
     def with_trend(self, best: Fit, noise: float) -> Fit:
         """`best`, or the stationary kernel beside a trend."""

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, ColumnsKernel, RotatedKernel, SphericalKernel, SumKernel, matern52
 from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates import structure
+from bkbopt.surrogates.fit import Fit
 from bkbopt.surrogates.structure import FEWEST, MANY, fit_structure
 
 Function = Callable[[Tensor], Tensor]
@@ -136,3 +138,26 @@ def test_ripples_of_few_of_many_columns_are_no_trend() -> None:
 def test_bowl_of_few_columns_has_no_trend() -> None:
     kernel = chosen(observed(wide_bowl, 200, 4, 0.1))
     assert not any(isinstance(part, SphericalKernel) for part in getattr(kernel, "parts", [kernel]))
+
+
+@pytest.mark.parametrize(
+    ("rotated", "sum_of_rotated", "sum_of_plain", "expected"),
+    [
+        (9.0, 9.0, 5.0, "sum of plain"),  # 9 is less than the margin of 10 for the angles of five columns
+        (15.0, 15.0, 2.0, "rotated"),
+        (15.0, 20.0, 2.0, "sum of rotated"),
+        (15.0, 20.0, 30.0, "sum of plain"),  # where the sum explains what a rotation seemed to
+        (0.0, 0.0, 2.0, "plain"),
+    ],
+)
+def test_all_four_kernels_are_compared_each_with_its_margin(
+    monkeypatch: pytest.MonkeyPatch, rotated: float, sum_of_rotated: float, sum_of_plain: float, expected: str
+) -> None:
+    def kind(kernel: object) -> str:
+        if isinstance(kernel, SumKernel):
+            return "sum of " + kind(kernel.parts[0])
+        return "rotated" if isinstance(kernel, RotatedKernel) else "plain"
+
+    values = {"plain": 0.0, "rotated": rotated, "sum of rotated": sum_of_rotated, "sum of plain": sum_of_plain}
+    monkeypatch.setattr(structure, "fit_from", lambda _, kernel, noise, **__: Fit(kernel, noise, values[kind(kernel)]))
+    assert kind(chosen(observed(bowl, 30, 5, 0.1))) == expected
