@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns
+from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, spread
 
 __all__ = ["ARDKernel", "matern52", "rbf"]
 
@@ -135,7 +135,7 @@ class ARDKernel:
             def pullback(M: Tensor) -> Tensor:
                 out = torch.empty_like(A)
                 radial_by_points(A.numpy(), B.numpy(), G.numpy(), M.numpy(), out.numpy())
-                return self._spread(out * scale, X1)
+                return spread(out * scale, X1, self._numeric)
 
             return K, pullback
 
@@ -143,14 +143,6 @@ class ARDKernel:
 
     def _numbers(self, X: Tensor) -> Tensor:
         return X[:, self._numeric] if self.categorical else X
-
-    def _spread(self, slopes: Tensor, X: Tensor) -> Tensor:
-        """Slopes by the numeric columns, with zeros for the others."""
-        if not self.categorical:
-            return slopes
-        out = torch.zeros_like(X)
-        out[:, self._numeric] = slopes
-        return out
 
     def _scaled(self, X: Tensor) -> Tensor:
         """The rows of A; see the module's table."""

@@ -12,14 +12,24 @@ A kernel is immutable: fitting makes a new one with `with_theta`, so a feature m
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from bkbopt.errors import KernelError
 
-__all__ = ["ClosedFormKernel", "FittableKernel", "Kernel", "Pullback", "Sloped", "check_columns", "gram"]
+__all__ = [
+    "ClosedFormKernel",
+    "FittableKernel",
+    "Kernel",
+    "Pullback",
+    "Sloped",
+    "check_columns",
+    "gram",
+    "has_closed_form",
+    "spread",
+]
 
 #: From the derivative of a scalar by K to that by what K was made from: theta `(p,)`, or points `(n, d)`.
 Pullback = Callable[[Tensor], Tensor]
@@ -107,6 +117,20 @@ class ClosedFormKernel(FittableKernel, Protocol):
     def sloped(self, X2: Tensor) -> Sloped:
         """The map from X1 to K(X1, X2) `(n, m)` and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
         ...
+
+
+def has_closed_form(kernel: Kernel, X: Tensor) -> TypeGuard[ClosedFormKernel]:
+    """Whether the kernel's derivatives are written out for points where `X` lies: in the host's memory."""
+    return isinstance(kernel, ClosedFormKernel) and X.device.type == "cpu"
+
+
+def spread(slopes: Tensor, X: Tensor, columns: Sequence[int]) -> Tensor:
+    """Slopes `(n, d)` by the points `X (n, d)`: `slopes (n, c)` in the columns, zero in the others."""
+    if len(columns) == X.shape[1]:
+        return slopes
+    out = torch.zeros_like(X)
+    out[:, columns] = slopes
+    return out
 
 
 def check_columns(X1: Tensor, X2: Tensor, dim: int) -> None:

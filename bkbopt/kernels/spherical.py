@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns
+from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, spread
 
 __all__ = ["SphericalKernel"]
 
@@ -119,9 +119,7 @@ class SphericalKernel:
                 # dt / dz = (4 z' + 2 (|z'|^2 - 1) z) / (h h') - 2 t z / h
                 P = M / torch.outer(h, g)
                 along = P @ (g - 2.0) - (M * (K - a0)).sum(1) / (a1 * h)
-                slope = torch.zeros_like(X1)
-                slope[:, self.numeric] = a1 * (4.0 * (P @ B) + 2.0 * along[:, None] * A) * scale
-                return slope
+                return spread(a1 * (4.0 * (P @ B) + 2.0 * along[:, None] * A) * scale, X1, self.numeric)
 
             return K, pullback
 

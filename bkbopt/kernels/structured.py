@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, Sloped, check_columns
+from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, Sloped, check_columns, spread
 
 __all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
 
@@ -75,7 +75,13 @@ class ColumnsKernel:
         """See `Kernel`."""
         check_columns(X1, X2, self.dim)
         scale, variance = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp()
-        if X1.requires_grad or X2.requires_grad or variance.requires_grad or scale.requires_grad or X1.is_cuda:
+        if (
+            X1.requires_grad
+            or X2.requires_grad
+            or variance.requires_grad
+            or scale.requires_grad
+            or X1.device.type != "cpu"
+        ):
             D = ((X1[:, self.numeric] * scale).T[:, :, None] - (X2[:, self.numeric] * scale).T[:, None, :]).abs()
             K = (((1.0 + D + D * D / 3.0) * torch.exp(-D)) * variance[: len(scale), None, None]).sum(0)
         else:
@@ -111,26 +117,20 @@ class ColumnsKernel:
 
     def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""
-        from bkbopt.kernels._loops import add_columns, by_points
+        from bkbopt.kernels._loops import by_points
 
         scale, variance, numeric = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp(), self.numeric
         B = (X2[:, numeric] * scale).T.contiguous()
 
         def at(X1: Tensor) -> tuple[Tensor, Pullback]:
             A = ((X1[:, numeric] if self.categorical else X1) * scale).contiguous()
-            K = X1.new_zeros(len(X1), len(X2))
-            add_columns(A.numpy(), B.numpy(), variance.numpy(), K.numpy())
 
             def pullback(M: Tensor) -> Tensor:
                 out = torch.empty_like(A)
                 by_points(A.numpy(), B.numpy(), variance.numpy(), M.numpy(), out.numpy())
-                if not self.categorical:
-                    return out * scale
-                slope = torch.zeros_like(X1)
-                slope[:, numeric] = out * scale
-                return slope
+                return spread(out * scale, X1, numeric)
 
-            return self._with_categories(K, X1, X2), pullback
+            return self._with_categories(_column_sum(A, B, variance), X1, X2), pullback
 
         return at
 

@@ -8,9 +8,9 @@
 | residual | -      | y squared | k(x, x) - |z(x)|^2: exact, since z is a projection               |
 
 A learner's own features need not be a projection: those of FORKS only resemble the kernel, and k(x, x) less their
-square is no variance. The functions that they can represent are a subspace all the same, and the projection on it
-has an exact residual: the mean is the learner's to the last digit, and the residual is
-what no function of that subspace can represent.
+square is no variance. The functions that they can represent are a subspace all the same, and the projection on it has
+an exact residual: the mean is the learner's to the last digit, and the residual is what no function of that subspace
+can represent.
 """
 
 from dataclasses import dataclass

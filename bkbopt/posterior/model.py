@@ -27,7 +27,7 @@ from torch import Tensor
 
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, Kernel
-from bkbopt.kernels.base import Sloped
+from bkbopt.kernels.base import Sloped, has_closed_form
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 
@@ -121,7 +121,7 @@ class Collapsed:
     @cached_property
     def has_slopes(self) -> bool:
         """Whether the kernel's derivatives are written out."""
-        return isinstance(self.kernel, ClosedFormKernel) and not self.S.is_cuda
+        return has_closed_form(self.kernel, self.S)
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""

@@ -30,6 +30,7 @@ from torch import Tensor
 from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel, gram
+from bkbopt.kernels.base import has_closed_form
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit_data import FitData
@@ -184,7 +185,7 @@ class LogPosterior:
         """The density with the best constant mean, and its gradient `(p,)`; None where the kernel is not usable."""
         t = torch.tensor(x, device=self.data.U.device)
         try:
-            value, slope = self._closed(t) if isinstance(self.kernel, ClosedFormKernel) else self._differentiated(t)
+            value, slope = self._closed(t) if has_closed_form(self.kernel, t) else self._differentiated(t)
         except KernelError:
             return None
         return (value, slope.cpu().numpy()) if bool(torch.isfinite(slope).all()) else None

@@ -21,6 +21,7 @@ from bkbopt.kernels import (
     rbf,
 )
 from bkbopt.kernels.ard import FORMS
+from bkbopt.kernels.base import has_closed_form
 
 DIM, CATEGORY = 4, 2
 
@@ -154,3 +155,15 @@ def test_hyper_parameters_of_a_sum_are_those_of_its_parts() -> None:
 def test_points_of_other_columns_are_refused(kernel: ClosedFormKernel) -> None:
     with pytest.raises(KernelError, match="kernel: expected points of 4 columns"):
         kernel(points(2), torch.zeros(2, 3, dtype=torch.float64))
+
+
+def test_away_from_the_hosts_memory_nothing_is_compiled(kernel: ClosedFormKernel) -> None:
+    # The meta device stands for a GPU: it computes shapes, and refuses what reads numbers.
+    away = points(3).to("meta")
+    assert has_closed_form(kernel, points(3))
+    assert not has_closed_form(kernel, away)
+
+
+def test_columns_are_summed_where_the_points_are() -> None:
+    away = torch.empty(3, DIM, dtype=torch.float64, device="meta")
+    assert COLUMNS.to(torch.device("meta"))(away, away).device.type == "meta"
