@@ -105,7 +105,7 @@ class _TimedSearch(PoolMaximizer):
 
     def __init__(self, X: Tensor) -> None:
         super().__init__(X)
-        self.seconds = {"scan": 0.0, "bounds": 0.0, "refine": 0.0}
+        self.seconds = {"scan": 0.0, "refine": 0.0}
 
     def scan(self, model: Model) -> tuple[Tensor, Tensor]:
         start = time.perf_counter()
@@ -114,14 +114,7 @@ class _TimedSearch(PoolMaximizer):
         finally:
             self.seconds["scan"] += time.perf_counter() - start
 
-    def _bounds(self, *args: object) -> Tensor:
-        start = time.perf_counter()
-        try:
-            return super()._bounds(*args)  # type: ignore[arg-type]
-        finally:
-            self.seconds["bounds"] += time.perf_counter() - start
-
-    def _refine(self, *args: object) -> Argmax:
+    def _refine(self, *args: object) -> Argmax | None:
         start = time.perf_counter()
         try:
             return super()._refine(*args)  # type: ignore[arg-type]

@@ -169,8 +169,10 @@ class _Sloped(torch.autograd.Function):
 class Model:
     """A frozen posterior; see the module's table.
 
-    `epoch` names a run of models that share one feature map and along which V only grows, so that variances only
-    shrink: what the lazy maximiser over a pool relies on. `V (r, r)` is the matrix behind `root`, where there is one.
+    `epoch` names a run of models along which data are only added and features only appended, and `growth` >= 1 bounds
+    what that does to standard deviations: from one of the models to a later one they grow by the ratio of the two at
+    most (see `bkbopt.surrogates.epochs`). The lazy maximiser over a pool relies on it. `V (r, r)` is the matrix behind
+    `root`, where there is one.
 
     Example:
         >>> import torch
@@ -188,6 +190,7 @@ class Model:
     lam: float
     epoch: int = 0
     V: Tensor | None = None
+    growth: float = 1.0
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""

@@ -1,26 +1,29 @@
 """The exact, lazy argmax of the upper confidence bound over a finite pool.
 
-| symbol  | shape | units | meaning                                                                        |
-| ------- | ----- | ----- | ------------------------------------------------------------------------------ |
-| X       | (A, d)| enc.  | the pool                                                                       |
-| mu, sd  | (A,)  | y     | mean and standard deviation of each arm when it was last refreshed             |
-| version | (A,)  | -     | when that was: index into the models of the current epoch                      |
-| w_v,V_v | (r,)..|       | weights and matrix of version v                                                |
+| symbol  | shape  | units | meaning                                                                          |
+| ------- | ------ | ----- | -------------------------------------------------------------------------------- |
+| X       | (A, d) | enc.  | the pool                                                                         |
+| mu, sd  | (A,)   | y     | mean and standard deviation of each arm when it was last computed                |
+| version | (A,)   | -     | when that was: index into the models of the current epoch                        |
+| w_v     | (r_v,) | -     | weights of version v, followed by zeros for features that were appended since    |
+| g_v     | -      | -     | growth: sd_c <= g_v sd_v for the current model c                                 |
 
-Within an epoch the features are fixed and V only grows, so sd_c <= sd_v and, by Cauchy-Schwarz,
-|mu_c - mu_v| = |z.(w_c - w_v)| <= sd_v / sqrt(lam) * ||w_c - w_v||_{V_v}. Hence, with V_v <= V_c (which makes one
-matrix product serve all versions),
+Within an epoch data are only added and features only appended (see `bkbopt.surrogates.epochs`): sd_c <= g_v sd_v, with
+g_v = 1 while no feature is appended, and the matrix of version v, with lam for the appended features, is at most
+g_v^2 V_c. So, by Cauchy-Schwarz,
 
-    ucb_c <= mu_v + sd_v (beta_c + ||w_c - w_v||_{V_c} / sqrt(lam)),
+    |mu_c - mu_v| <= sd_v / sqrt(lam) * ||w_c - w_v||_v <= g_v sd_v / sqrt(lam) * ||w_c - w_v||_{V_c},
+    ucb_c <= mu_v + g_v sd_v (beta_c + ||w_c - w_v||_{V_c} / sqrt(lam)),
 
 an upper bound at O(1) an arm. Only arms whose bound beats the best exact value are computed again, and the result is
-the argmax, not an approximation. A new dictionary starts a new epoch with one scan of the pool, in blocks that fit
-the cache: nothing of size A times m is ever stored.
+the argmax, not an approximation. After `MAX_VERSIONS` models the bounds are written in terms of the last one:
+mu_v + g_v sd_v drift_v takes the place of mu_v, and g_v sd_v that of sd_v. A new dictionary starts a new epoch with one
+scan of the pool, in blocks that fit the cache: nothing of size A times m is ever stored.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,8 +42,10 @@ __all__ = ["Argmax", "PoolMaximizer"]
 BLOCK_ENTRIES = 1 << 16
 #: Arms up to which a joint sample is made from the factorised covariance: about the time of a path's Fourier features.
 JOINT = 1000
-#: Versions kept before the pool is scanned again: each costs O(r^2) a step.
+#: Versions kept before all bounds are written in terms of the last one: each costs O(r^2) a step.
 MAX_VERSIONS = 64
+#: Part of the pool from which on a scan costs less than computing so many arms again: it takes one product less an arm.
+SCAN_SHARE = 0.25
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
@@ -65,11 +70,67 @@ class Argmax:
 
 @dataclass
 class _Cache:
-    epoch: int
+    """What is known of the arms; see the module's table.
+
+    Attributes:
+        mu: see the table.
+        sd: see the table.
+        version: see the table.
+        last: the model of the last version.
+        w: weights of the versions, (versions, r), r features of the last model.
+        growth: `Model.growth` of each version, (versions,).
+    """
+
     mu: Tensor
     sd: Tensor
     version: Tensor
-    models: list[Model] = field(default_factory=list)
+    last: Model
+    w: Tensor
+    growth: Tensor
+
+    @classmethod
+    def of(cls, model: Model, mean: Tensor, variance: Tensor) -> "_Cache":
+        """What a scan with `model` found."""
+        version = torch.zeros(len(mean), dtype=torch.int64, device=mean.device)
+        return cls(mean, variance.sqrt_(), version, model, model.w[None], mean.new_tensor([model.growth]))
+
+    def is_of(self, model: Model) -> bool:
+        """Whether the model is that of the last version."""
+        return self.last.w is model.w and self.last.root is model.root
+
+    def begin(self, model: Model) -> None:
+        """A version for a later model of the same epoch."""
+        if len(self.w) >= MAX_VERSIONS:
+            self._fold()
+        old = torch.nn.functional.pad(self.w, (0, len(model.w) - self.w.shape[1]))
+        self.w = torch.cat([old, model.w[None]])
+        self.growth = torch.cat([self.growth, self.growth.new_tensor([model.growth])])
+        self.last = model
+
+    def bounds(self, beta: float) -> Tensor:
+        """Upper bounds of mean + beta * sd under the last model, (A,)."""
+        if len(self.w) == 1:
+            return torch.add(self.mu, self.sd, alpha=beta)
+        width = self._growths() * self._drifts().add_(beta)
+        return torch.addcmul(self.mu, self.sd, width.index_select(0, self.version))
+
+    def _growths(self) -> Tensor:
+        """g_v of every version v, (versions,)."""
+        return self.last.growth / self.growth
+
+    def _drifts(self) -> Tensor:
+        """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
+        V = self.last.V
+        assert V is not None
+        D = self.last.w - self.w
+        return ((D @ V) * D).sum(1).clamp_min_(0.0).div_(self.last.lam).sqrt_()
+
+    def _fold(self) -> None:
+        """Write all bounds in terms of the last version, which is then the only one."""
+        self.sd.mul_(self._growths().index_select(0, self.version))
+        self.mu.addcmul_(self.sd, self._drifts().index_select(0, self.version))
+        self.version.zero_()
+        self.w, self.growth = self.w[-1:], self.growth[-1:]
 
 
 class PoolMaximizer:
@@ -105,13 +166,15 @@ class PoolMaximizer:
         """
         if excluded is not None and bool(excluded.all()):
             raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
-        cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
-        with threads_for(200.0 * len(self.X)):
-            bound = self._bounds(cache, model, beta)
-            if excluded is not None:
-                bound.masked_fill_(excluded, -math.inf)
-        with small_work():
-            best = self._refine(cache, model, beta, bound)
+        best = None
+        while best is None:
+            cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
+            with threads_for(200.0 * len(self.X)):
+                bound = cache.bounds(beta)
+                if excluded is not None:
+                    bound.masked_fill_(excluded, -math.inf)
+            with small_work():
+                best = self._refine(cache, model, beta, bound)
         self._cache = cache
         return best
 
@@ -146,24 +209,18 @@ class PoolMaximizer:
 
     def _up_to_date(self, model: Model) -> _Cache:
         cache = self._cache
-        stale = cache is None or cache.epoch != model.epoch or model.V is None or len(cache.models) >= MAX_VERSIONS
-        if cache is None or stale:
-            mean, variance = self.scan(model)
+        if cache is None or cache.last.epoch != model.epoch or model.V is None:
             self.n_scans += 1
-            version = torch.zeros(len(self.X), dtype=torch.int64, device=self.X.device)
-            cache = self._cache = _Cache(model.epoch, mean, variance.sqrt_(), version, [model])
-        elif cache.models[-1].w is not model.w or cache.models[-1].root is not model.root:
-            cache.models.append(model)
+            cache = self._cache = _Cache.of(model, *self.scan(model))
+        elif not cache.is_of(model):
+            cache.begin(model)
         return cache
 
-    def _bounds(self, cache: _Cache, model: Model, beta: float) -> Tensor:
-        if len(cache.models) == 1:
-            return torch.add(cache.mu, cache.sd, alpha=beta)
-        width = _drifts(cache, model).add_(beta)
-        return torch.addcmul(cache.mu, cache.sd, width.index_select(0, cache.version))
+    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
+        """Compute exactly, best bound first, until no remaining bound beats the best exact score.
 
-    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax:
-        """Compute exactly, best bound first, until no remaining bound beats the best exact score."""
+        None where so many bounds do that a scan costs less.
+        """
         best, slack, chunk = -math.inf, 0.0, 256
         # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
         rows = bound.argmax()[None]
@@ -176,7 +233,7 @@ class PoolMaximizer:
             sd = variance.sqrt()
             scores = mean + beta * sd
             slack = max(slack, SLACK * float((mean.abs() + (1.0 + beta) * sd).max()))
-            cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.models) - 1
+            cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.w) - 1
             bound[rows] = -math.inf
             best = max(best, float(scores.max()))
             seen.append((rows, scores, mean, variance))
@@ -184,6 +241,8 @@ class PoolMaximizer:
             # `best` only grows, so what falls below it once is never looked at again.
             above = (bound if candidates is None else bound[candidates]) > best - slack
             left = torch.nonzero(above)[:, 0]
+            if candidates is None and len(left) > SCAN_SHARE * len(self.X) and len(cache.w) > 1:
+                return None
             candidates = left if candidates is None else candidates[left]
             rows = candidates
             if len(rows) > 2 * chunk:
@@ -194,10 +253,3 @@ class PoolMaximizer:
         at = int(torch.where(tied, all_rows, len(self.X)).argmin())
         self._winner = int(all_rows[at])
         return Argmax(self._winner, float(scores[at]), float(mean[at]), float(variance[at]))
-
-
-def _drifts(cache: _Cache, model: Model) -> Tensor:
-    """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
-    assert model.V is not None
-    D = model.w - torch.stack([old.w for old in cache.models])
-    return ((D @ model.V) * D).sum(1).clamp_min_(0.0).div_(model.lam).sqrt_()

@@ -2,11 +2,10 @@
 
 import contextlib
 import copy
-import itertools
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -17,9 +16,9 @@ from bkbopt._support.arrays import as_points, as_values, check_noise
 from bkbopt._support.threads import small_work
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
-from bkbopt.posterior.features import FeatureMap, Nystrom, WithoutResidual
 from bkbopt.posterior.model import Model, Posterior
 from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.surrogates.epochs import Epochs, new_epoch
 from bkbopt.surrogates.pending import Counted, count_all
 
 __all__ = ["Surrogate", "SurrogateBase"]
@@ -110,22 +109,6 @@ class Surrogate(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """The model handed out last: its features, the pending points that were counted and not observed since, its epoch.
-
-    Points stand by their bytes.
-    """
-
-    features: FeatureMap
-    pending: Counter[bytes]
-    epoch: int
-
-
-#: Epochs of models are numbered across surrogates: a maximiser may serve one after the other.
-_EPOCHS = itertools.count(1)
-
-
 class SurrogateBase(ABC, Generic[T]):
     """Checked input, the default kernel, the seed, and which model belongs to which epoch.
 
@@ -146,7 +129,7 @@ class SurrogateBase(ABC, Generic[T]):
         self.rng = np.random.default_rng(seed)
         self.observations = Observations(0)
         self._kept: tuple[Counted[T], ...] = ()
-        self._shown: _Shown | None = None
+        self._epochs = Epochs()
 
     @property
     def kernel(self) -> Kernel:
@@ -220,10 +203,7 @@ class SurrogateBase(ABC, Generic[T]):
                 self._learn(T, v, a)
             undo.pop_all()
         self._kept = ()
-        if self._shown is not None and self._shown.pending:
-            # V of the next model counts them still, if by as much as it did.
-            arrived = Counter(row_keys(T[a >= 1.0]))
-            self._shown = replace(self._shown, pending=self._shown.pending - arrived)
+        self._epochs.observed(T[a >= 1.0])
 
     def _checkpoint(self) -> Callable[[], None]:
         """A function that brings back the state of now: a kernel may prove unusable half-way through learning."""
@@ -241,14 +221,14 @@ class SurrogateBase(ABC, Generic[T]):
         """A copy that shares what never changes: kernel, features, states."""
         other = memo[id(self)] = copy.copy(self)
         other.observations, other.rng = copy.deepcopy((self.observations, self.rng), memo)
-        other._shown = None  # its next model may differ from ours: other epochs
+        other._epochs = Epochs()  # its next model may differ from ours
         return other
 
     @torch.no_grad()
     def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
         """See `Surrogate`."""
         self.observations, self._kernel, self.noise = observations, kernel, noise
-        self._kept, self._shown = (), None
+        self._kept, self._epochs = (), Epochs()
         self._relearn()
 
     @abstractmethod
@@ -274,7 +254,7 @@ class SurrogateBase(ABC, Generic[T]):
     @property
     def model(self) -> Model:
         """The posterior given what was observed, frozen; `NotReadyError` before the first observation."""
-        return self._show(self._known(), Counter())
+        return self._epochs.place(self._as_model(self._known()), Counter(), self.observations)
 
     @torch.no_grad()
     def fantasy(self, pending: Tensor) -> Model:
@@ -282,7 +262,8 @@ class SurrogateBase(ABC, Generic[T]):
         self._known()
         with small_work():
             self._kept = count_all(self._kept, pending, self._count)
-            return self._show(self._kept[-1].value, Counter(row_keys(pending)))
+            model = self._as_model(self._kept[-1].value)
+            return self._epochs.place(model, Counter(row_keys(pending)), self.observations)
 
     def _known(self) -> T:
         if not len(self.observations):
@@ -290,16 +271,6 @@ class SurrogateBase(ABC, Generic[T]):
         if not self._kept:
             self._kept = (Counted(self.observations.X[:0], self._posterior()),)
         return self._kept[0].value
-
-    def _show(self, known: T, pending: Counter[bytes]) -> Model:
-        """The model of a posterior, in the epoch of the last one if the features are the same and V only grew."""
-        model, last = self._as_model(known), self._shown
-        if last is None or last.pending - pending or not _same(last.features, model.features):
-            epoch = next(_EPOCHS)
-        else:
-            epoch = last.epoch
-        self._shown = _Shown(model.features, pending, epoch)
-        return replace(model, epoch=epoch)
 
     def posterior(self, X: object) -> Posterior:
         """The posterior at the points `X (n, d)`: `.mean` (y), `.variance` (y squared), `.leverage`, `.sample`.
@@ -311,19 +282,10 @@ class SurrogateBase(ABC, Generic[T]):
             ArgumentError: another number of columns, or values that are not finite.
             ArgumentTypeError: not real numbers.
         """
-        model = replace(self._as_model(self._known()), epoch=next(_EPOCHS))  # not shown: reading changes nothing
+        model = replace(self._as_model(self._known()), epoch=new_epoch())  # reading changes nothing
         return model.posterior(as_points(X, self.observations.dim or None, self.device))
 
 
 def not_ready() -> NotReadyError:
     """The error for a posterior before any data."""
     return NotReadyError("posterior: expected at least one observation, got none; call observe first.")
-
-
-def _same(a: FeatureMap, b: FeatureMap) -> bool:
-    """Whether two maps of one surrogate are the same."""
-    if isinstance(a, WithoutResidual) and isinstance(b, WithoutResidual):
-        return _same(a.features, b.features)
-    if isinstance(a, Nystrom) and isinstance(b, Nystrom) and a is not b:
-        return a.kernel is b.kernel and torch.equal(a.S, b.S) and torch.equal(a.W, b.W)
-    return a is b

@@ -100,15 +100,20 @@ def test_few_arms_are_computed_again() -> None:
     assert search.n_refreshed / steps < 0.05 * len(X)
 
 
-def test_versions_are_dropped_before_they_cost_more_than_a_scan() -> None:
-    X = torch.as_tensor(np.random.default_rng(0).random((50, 2)))
-    bkb, search = bo.BKB(bo.kernels.rbf(2, 5.0), noise=10.0, leverage_budget=1e9), PoolMaximizer(X)
+def test_bounds_are_carried_over_appended_features_and_folded_when_versions_are_many() -> None:
+    X = torch.as_tensor(np.random.default_rng(0).random((2000, 2)))
+    bkb, search = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.1, leverage_budget=1e9, seed=0), PoolMaximizer(X)
     bkb.observe(X[:1], bump(X[:1]))
-    for _ in range(MAX_VERSIONS + 20):
-        index = search.argmax(bkb.model, 2.0).index
-        assert index == full_argmax(X, bkb.model, 2.0)[0]
+    sizes, growth = set(), 1.0
+    for _ in range(2 * MAX_VERSIONS):
+        model = bkb.model
+        index = search.argmax(model, 1.0).index
+        assert index == full_argmax(X, model, 1.0)[0]
         bkb.observe(X[[index]], bump(X[[index]]))
-    assert search.n_scans >= 2
+        sizes.add(len(model.w))
+        growth = max(growth, model.growth)
+    assert growth > 1.0  # so that some features were seen by data of before
+    assert search.n_scans < len(sizes)
 
 
 def test_ties_go_to_the_lowest_index() -> None:
