@@ -33,6 +33,10 @@ from bkbopt.posterior.linalg import eigh, safe_cholesky
 
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
+#: What is added to I - lam V^-1, which has eigenvalues of zero where nothing was seen, before it is factorised. It takes
+#: this part of |z|^2 from a variance: no more than its rounding error.
+ROUNDING = 1e-14
+
 
 @dataclass(frozen=True)
 class Posterior:
@@ -208,10 +212,19 @@ class Model:
             return self
         C = features.W
         if len(self.root):
-            # Where weights span many orders of magnitude, lam V^-1 exceeds I by rounding: no Cholesky factor.
-            e, Q = eigh(self.root.T @ self.root)
-            C = C @ (Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt())
+            C = C @ self._explained_root()
         return Collapsed(features.kernel, features.S, features.W @ self.w, C)
+
+    def _explained_root(self) -> Tensor:
+        """Root `R (r, r)` of what the observations explain, R R^T = I - lam V^-1."""
+        A = self.root.T @ self.root
+        B = (-self.lam * A).diagonal_scatter(1.0 + ROUNDING - self.lam * A.diagonal())
+        R, info = torch.linalg.cholesky_ex(B)
+        if int(info) == 0:
+            return R
+        # Where weights span many orders of magnitude, lam V^-1 exceeds I by rounding.
+        e, Q = eigh(A)
+        return Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt()
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""

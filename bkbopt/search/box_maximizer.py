@@ -36,6 +36,8 @@ class SearchSettings:
         max_iterations: most steps of a gradient ascent.
         n_scan: values that are tried along each relaxed column, from the best refined point.
         n_scans: most such looks at all columns.
+        n_local_of_batch: as `n_local`, for one of many suggestions.
+        n_starts_of_batch: as `n_starts`, for one of many suggestions, beside the one that they share.
     """
 
     n_raw: int = 1024
@@ -44,6 +46,8 @@ class SearchSettings:
     max_iterations: int = 40
     n_scan: int = 48
     n_scans: int = 3
+    n_local_of_batch: int = 12
+    n_starts_of_batch: int = 2
 
 
 class BoxMaximizer:
@@ -82,6 +86,24 @@ class BoxMaximizer:
         """
         with small_work(), torch.no_grad():
             return self._searched(score, self.candidates(good, rng), usable)
+
+    def ranked_from(
+        self,
+        start: Tensor,
+        score: Score,
+        good: Tensor,
+        rng: np.random.Generator,
+        usable: Callable[[Tensor], bool],
+    ) -> Tensor:
+        """As `ranked`, from the points `start (n, d)` and some around the good ones, without looks along columns.
+
+        It costs a fifth of a whole search: for one of many suggestions that are made together.
+        """
+        with small_work(), torch.no_grad():
+            X = torch.cat([good, self._around(good, rng, self.settings.n_local_of_batch)])
+            X = _sorted(X, score)
+            starts = torch.cat([start, _spread(X, usable, self.settings.n_starts_of_batch)])
+            return torch.cat([_sorted(self._refine(starts, score), score), start, X])
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
         """At most `n` copies of `x (d,)`, each with one column drawn anew, on a continuum `FAR` or further."""
@@ -127,23 +149,26 @@ class BoxMaximizer:
 
     def candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
         """Points `(n, d)` all over the space, the good ones `(k, d)`, and points around these."""
+        parts = [good, self.everywhere(rng)]
+        if len(good):
+            parts.append(self._around(good, rng, self.settings.n_local))
+        return torch.cat(parts)
+
+    def everywhere(self, rng: np.random.Generator) -> Tensor:
+        """Quasi-random points `(n_raw, d)` all over the space."""
         d = self.space.dim
         if self._base is None:
             self._base = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(
                 self.settings.n_raw, dtype=torch.float64
             )
         # A random shift of one quasi-random set is as even as a new one, and costs nothing.
-        shifted = torch.remainder(self._base + torch.as_tensor(rng.random(d)), 1.0)
-        parts = [good, self.space.from_unit(shifted)]
-        if len(good):
-            parts.append(self._around(good, rng))
-        return torch.cat(parts)
+        return self.space.from_unit(torch.remainder(self._base + torch.as_tensor(rng.random(d)), 1.0))
 
-    def _around(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+    def _around(self, good: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
         """Copies of the good points with a few columns moved: by normal steps of three sizes, or to another value."""
         k, d = good.shape
-        n = k * self.settings.n_local
-        X = good.repeat_interleave(self.settings.n_local, 0)
+        n = k * copies
+        X = good.repeat_interleave(copies, 0)
         size = torch.as_tensor(10.0 ** -rng.integers(1, 4, size=(n, 1)))
         moved = torch.as_tensor(rng.random((n, d)) < min(1.0, 8.0 / d))
         moved[torch.arange(n), torch.as_tensor(rng.integers(d, size=n))] = True

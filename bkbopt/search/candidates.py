@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
@@ -79,8 +80,19 @@ class CandidateSet(Protocol):
         """Whether some suggestions are to be perturbations: not where a search sees the set whole."""
         ...
 
-    def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
-        """The point with the largest score, none of `taken (t, d)`; searches start from `good (g, d)` too."""
+    def best(
+        self,
+        criterion: Criterion,
+        good: Tensor,
+        rng: np.random.Generator,
+        taken: Tensor,
+        shared: Sequence[int] | None = None,
+    ) -> Choice | None:
+        """The point with the largest score, none of `taken (t, d)`; searches start from `good (g, d)` too.
+
+        With `shared`, a search of points that are not listed starts from the best of random points that follow from
+        these numbers alone: suggestions that have them in common compute them once, and each costs a fifth.
+        """
         ...
 
     def perturbed(self, criterion: Criterion, center: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
@@ -108,14 +120,16 @@ class _Listed(ABC):
         self._feasible = feasible
         self._infeasible = torch.zeros(len(X), dtype=torch.bool)
         self._checked = torch.zeros(len(X), dtype=torch.bool)
+        #: The points asked about last, and which rows they are.
+        self._taken, self._taken_rows = X[:0], torch.zeros(len(X), dtype=torch.bool)
 
     @property
     def n_arms(self) -> int | None:
         return len(self.search.X)
 
     @abstractmethod
-    def rows_at(self, x: Tensor) -> Sequence[int]:
-        """Rows that are the point `x (d,)`."""
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
 
     @abstractmethod
     def choice(self, row: int) -> Choice:
@@ -123,11 +137,14 @@ class _Listed(ABC):
 
     def closed(self, taken: Tensor) -> Tensor:
         """Rows that may not be chosen, (A,)."""
-        closed = self._infeasible.clone()
-        rows = [row for x in taken for row in self.rows_at(x)]
-        if rows:
-            closed[rows] = True
-        return closed
+        n = len(self._taken)
+        if not torch.equal(self._taken, taken[:n]):
+            n, self._taken_rows = 0, torch.zeros_like(self._infeasible)
+        elif n < len(taken):
+            self._taken_rows = self._taken_rows.clone()
+        self._taken_rows[self.rows_of(taken[n:])] = True
+        self._taken = taken
+        return self._infeasible | self._taken_rows
 
     def _usable(self, row: int) -> bool:
         if self._feasible is not None and not self._checked[row]:
@@ -135,7 +152,14 @@ class _Listed(ABC):
             self._checked[row] = True
         return not self._infeasible[row]
 
-    def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+    def best(
+        self,
+        criterion: Criterion,
+        good: Tensor,
+        rng: np.random.Generator,
+        taken: Tensor,
+        shared: Sequence[int] | None = None,
+    ) -> Choice | None:
         """See `CandidateSet`."""
         closed = self.closed(taken)
         while not bool(closed.all()):
@@ -185,9 +209,9 @@ class PoolCandidates(_Listed):
         out.search, out._infeasible, out._checked = self.search, self._infeasible, self._checked
         return out
 
-    def rows_at(self, x: Tensor) -> Sequence[int]:
-        """Rows that are the point `x (d,)`."""
-        return self.pool.rows_at(x)
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        return self.pool.rows_of(X)
 
     def choice(self, row: int) -> Choice:
         """An arm."""
@@ -211,12 +235,10 @@ class GridCandidates(_Listed):
         self._U = U
         self._rows = {key: i for i, key in enumerate(row_keys(U))}
 
-    def rows_at(self, x: Tensor) -> Sequence[int]:
-        """The row that is the point `x (d,)`."""
-        if not bool(self.embedding.holds(x[None])[0]):
-            return []
-        row = self._rows.get(row_keys(self.embedding.project(x[None]))[0])
-        return [] if row is None else [row]
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        keys = row_keys(self.embedding.project(X[self.embedding.holds(X)]))
+        return np.array([self._rows[key] for key in keys if key in self._rows], dtype=np.int64)
 
     def choice(self, row: int) -> Choice:
         """A point of the grid."""
@@ -243,6 +265,23 @@ class _Within:
         return slopes_of(self.criterion)
 
 
+@dataclass(frozen=True)
+class _Shared:
+    """Points that several suggestions start from.
+
+    Attributes:
+        numbers: what their random numbers follow from.
+        U: the points, (n, k).
+        search: of the best one, with bounds that it keeps.
+        unusable: which of them are infeasible, as far as that is known, (n,).
+    """
+
+    numbers: tuple[int, ...]
+    U: Tensor
+    search: PoolMaximizer
+    unusable: Tensor
+
+
 class BoxCandidates:
     """The points of a space that cannot be listed."""
 
@@ -254,6 +293,7 @@ class BoxCandidates:
         self.maximizer = BoxMaximizer(embedding.space)
         self._feasible = feasible
         self._known: dict[bytes, bool] = {}
+        self._shared: _Shared | None = None
 
     @property
     def is_discrete(self) -> bool:
@@ -294,12 +334,35 @@ class BoxCandidates:
                 return Choice(self.embedding(u[None])[0], self.embedding.point(u))
         return None
 
-    def best(self, criterion: Criterion, good: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+    def best(
+        self,
+        criterion: Criterion,
+        good: Tensor,
+        rng: np.random.Generator,
+        taken: Tensor,
+        shared: Sequence[int] | None = None,
+    ) -> Choice | None:
         """See `CandidateSet`."""
-        ranked = self.maximizer.ranked(
-            _Within(criterion, self.embedding), self.embedding.project(good), rng, self._usable
-        )
+        score, good = _Within(criterion, self.embedding), self.embedding.project(good)
+        if shared is not None and len(good) and (start := self._best_of_shared(criterion, tuple(shared))) is not None:
+            ranked = self.maximizer.ranked_from(start, score, good, rng, self._usable)
+        else:
+            ranked = self.maximizer.ranked(score, good, rng, self._usable)
         return self._first_open(ranked, self._keys(taken))
+
+    def _best_of_shared(self, criterion: Criterion, numbers: tuple[int, ...]) -> Tensor | None:
+        """The best usable one of the random points that follow from `numbers`, (1, k); None where none is usable."""
+        if self._shared is None or self._shared.numbers != numbers:
+            U = self.maximizer.everywhere(np.random.default_rng(numbers))
+            search = PoolMaximizer(self.embedding(U))
+            self._shared = _Shared(numbers, U, search, torch.zeros(len(U), dtype=torch.bool))
+        U, unusable = self._shared.U, self._shared.unusable
+        while not bool(unusable.all()):
+            row = criterion.best_row(self._shared.search, unusable)
+            if self._usable(U[row]):
+                return U[row : row + 1]
+            unusable[row] = True
+        return None
 
     def perturbed(self, criterion: Criterion, center: Tensor, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`.

@@ -25,7 +25,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidates import GRID_LIMIT, CandidateSet, Choice, PoolCandidates, candidates_of, exhausted
-from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion, UpperBound
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
@@ -39,8 +39,10 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["Designer", "Options"]
 
-#: The use of random numbers that a criterion is drawn with.
-DRAWN = 1
+#: The uses of random numbers that a criterion is drawn with, and points that many suggestions share.
+DRAWN, SHARED = 1, 2
+#: Running trials from which on suggestions share the points that their searches start from.
+CROWD = 10
 #: Candidate sets that are kept, with the bounds of their points.
 KEPT = 8
 
@@ -265,7 +267,10 @@ class Designer:
     def _start_up(self, request: Request) -> Choice:
         running = list(request.running)
         closed, tried = self._closed_points(running)
-        levels = [[*closed, *running, *tried], [*closed, *running], closed]
+        # Running points come last, for they are what a batch adds to.
+        levels = [[*closed, *tried, *running], [*closed, *running], closed]
+        if self.options.avoid_duplicates:
+            levels = [closed]
         if self.options.repeat_when_exhausted:
             levels = [*levels[:2], running, []]
         space, rng = request.space, request.rng()
@@ -358,19 +363,20 @@ class Designer:
         perturbs = options.perturbations and options.models.fit and len(good) > 0
         perturbs = perturbs and is_perturbation(request.number, fantasy, candidates, self.history)
         closed = self._closed(fantasy, candidates)
-        levels = [torch.cat([closed, fantasy.pending]), closed]
+        levels = [closed] if options.avoid_duplicates else [torch.cat([closed, fantasy.pending]), closed]
         if options.repeat_when_exhausted:
             levels = [levels[0], fantasy.pending, closed[:0]]
         listed = candidates.n_arms is not None and options.models.fit
         if listed and all(quantity.is_found_noiseless for quantity in models.objectives):
             # The argmax over the rest is that of the second look below, so one look is enough.
             levels = [torch.cat([levels[0], fantasy.known]), *levels]
+        shared = self._shared(models, fantasy, criterion)
         for taken in levels:
             if perturbs:
-                choice = perturbed(request.number, fantasy, candidates, good, rng, taken)
+                choice = perturbed(request.number, fantasy, candidates, good, rng, taken, shared)
                 if choice is not None and not self._repeats_in_vain(models, fantasy, candidates, choice):
                     return choice, True
-            choice = candidates.best(criterion, good, rng, taken)
+            choice = candidates.best(criterion, good, rng, taken, shared)
             if choice is not None and self._repeats_in_vain(models, fantasy, candidates, choice):
                 untried = torch.cat([taken, fantasy.known])
                 choice = candidates.best(criterion, good, rng, untried) or candidates.random(rng, untried) or choice
@@ -378,6 +384,12 @@ class Designer:
             if choice is not None:
                 return choice, False
         return None
+
+    def _shared(self, models: Models, fantasy: Fantasy, criterion: Criterion) -> tuple[int, ...] | None:
+        """What the random points of one of many suggestions follow from; None for a search of its own."""
+        if len(fantasy.pending) < CROWD or not isinstance(criterion, UpperBound):
+            return None
+        return self.seed, models.objectives[0].mark, SHARED
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that are not to be proposed again, (c, d)."""

@@ -12,8 +12,9 @@ its place, and `version` says that what was computed from the old order is void.
 
 import bisect
 import math
+import operator
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +25,7 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.evaluations import FAIL, RUNNING, Evaluation, Problem
 from bkbopt.search.quantity import Rows, last_mark
 from bkbopt.spaces.encoding import Encoding, column_key, merged
+from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Parameter, Space
 
 __all__ = ["History"]
@@ -73,6 +75,8 @@ class History:
         self._counts: dict[str, int] = {}
         self._constraints: set[str] = set()
         self._encoding: Encoding | None = None
+        self._encoder: Encoding | EncodedPool | None = None
+        self._encoded_last: tuple[tuple[Mapping[str, float], ...], Tensor] = ((), torch.zeros(0, 0))
         self._reset()
         if problem.space is not None:
             self._widen(problem.space)
@@ -237,11 +241,17 @@ class History:
         """Columns that hold category codes."""
         return self.encoding.categorical if self.problem.pool is None else self.problem.pool.categorical
 
-    def encode(self, points: list[Mapping[str, float]]) -> Tensor:
-        """Encoded points `(n, d)`."""
-        if not points:
-            return torch.zeros(0, self.dim, dtype=torch.float64)
-        return self.encoding.encode(points) if self.problem.pool is None else self.problem.pool.encode(points)
+    def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
+        """Encoded points `(n, d)`; those with which the list of the last call began are not encoded again."""
+        encoder = self.encoding if self.problem.pool is None else self.problem.pool
+        last, X = self._encoded_last
+        if self._encoder is not encoder:
+            last, X = (), torch.zeros(0, self.dim, dtype=torch.float64)
+        n = len(last) if len(last) <= len(points) and all(map(operator.is_, last, points)) else 0
+        if n < len(points):
+            X = torch.cat([X[:n], encoder.encode(points[n:])])
+        self._encoder, self._encoded_last = encoder, (tuple(points), X)
+        return X[: len(points)]
 
     @property
     def X(self) -> Tensor:

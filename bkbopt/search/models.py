@@ -48,9 +48,14 @@ class Models:
         self.objectives: list[Quantity] = []
         self.constraints: dict[str, Quantity] = {}
         self.failing: Quantity | None = None
+        self._followed: tuple[History, int, int] | None = None
 
     def follow(self, history: History) -> None:
         """Bring all models up to date."""
+        now = history, history.version, len(history.finished)
+        if self._followed == now:
+            return
+        self._followed = None
         signs = history.problem.signs
         if not self.objectives:
             single = len(signs) == 1
@@ -66,6 +71,7 @@ class Models:
             if self.failing is None:
                 self.failing = self._limit(FAILING_STREAM)
             self.failing.follow(history.failing())
+        self._followed = now
 
     def _number_constraints(self, names: Sequence[str]) -> None:
         """A quantity for each of the sorted names; one that comes late moves those behind it to other streams."""
@@ -108,7 +114,7 @@ class Models:
             tuple(constraints),
             pending,
             known,
-            torch.stack([quantity.surrogate.fitted() for quantity in self.objectives], 1),
+            torch.stack([quantity.fitted for quantity in self.objectives], 1),
             lost,
             crashes,
         )
@@ -125,7 +131,7 @@ def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
     if not torch.equal(obs.X, known):
         return (bound - surrogate.posterior(known).mean).clamp_min(0.0)
     measured = obs.s / obs.n + (surrogate.noise / obs.n).sqrt()
-    return (bound - torch.minimum(surrogate.fitted(), measured)).clamp_min(0.0)
+    return (bound - torch.minimum(quantity.fitted, measured)).clamp_min(0.0)
 
 
 @dataclass(frozen=True)

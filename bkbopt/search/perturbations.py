@@ -119,7 +119,13 @@ def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, his
 
 
 def perturbed(
-    number: int, fantasy: Fantasy, candidates: CandidateSet, good: Tensor, rng: np.random.Generator, taken: Tensor
+    number: int,
+    fantasy: Fantasy,
+    candidates: CandidateSet,
+    good: Tensor,
+    rng: np.random.Generator,
+    taken: Tensor,
+    shared: Sequence[int] | None = None,
 ) -> Choice | None:
     """The perturbation that trial `number` is; None where there is none but points `taken (t, d)`.
 
@@ -130,10 +136,11 @@ def perturbed(
         good: the best known points, best first, (g, d).
         rng: of the points that are compared.
         taken: points that may not be chosen.
+        shared: of a wide step, as in `CandidateSet.best`.
     """
     if _schedule(fantasy, candidates).is_wide(number):
         beta = max(WIDE_BETA, fantasy.betas[0])
-        return candidates.best(UpperBound.over(fantasy.models[0], beta), good, rng, taken)
+        return candidates.best(UpperBound.over(fantasy.models[0], beta), good, rng, taken, shared)
     return candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
 
 

@@ -131,6 +131,8 @@ class Quantity:
     _known_noise: bool | None = field(init=False, default=None)
     _noise_is_fitted: bool = field(init=False, default=False)
     _ensemble: tuple[tuple[int, int, int], list[tuple[Model, float]]] | None = field(init=False, default=None)
+    _fitted: tuple[tuple[int, int, int], Tensor] | None = field(init=False, default=None)
+    _flying: tuple[tuple[int, int, int], Tensor, Tensor] | None = field(init=False, default=None)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -248,6 +250,11 @@ class Quantity:
         return self._surrogate is not None
 
     @property
+    def mark(self) -> int:
+        """The number of rows that the hyper-parameters were fitted to."""
+        return self._built[1]
+
+    @property
     def surrogate(self) -> Surrogate:
         """The surrogate of the rows, on encoded points and standardised values."""
         assert self._surrogate is not None
@@ -256,6 +263,18 @@ class Quantity:
     def model(self, pending: Tensor) -> Model:
         """The posterior with `pending (p, d)` counted as evaluated at their means."""
         return self.surrogate.fantasy(pending) if len(pending) else self.surrogate.model
+
+    @property
+    def _now(self) -> tuple[int, int, int]:
+        """What the model follows from: it is the same as long as these are."""
+        return (*self._built, self._n)
+
+    @property
+    def fitted(self) -> Tensor:
+        """Posterior mean at the unique observed points, standardised, (u,); computed once for the same rows."""
+        if self._fitted is None or self._fitted[0] != self._now:
+            self._fitted = self._now, self.surrogate.fitted()
+        return self._fitted[1]
 
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
@@ -270,7 +289,7 @@ class Quantity:
         surrogate = self.surrogate
         if not self.options.fit:
             return [(self.model(surrogate.observations.X[:0]), 0.0)]
-        now = (*self._built, self._n)
+        now = self._now
         if self._ensemble is None or self._ensemble[0] != now:
             rng = np.random.default_rng([self.seed, self.stream, self._n, ENSEMBLE_STREAM])
             obs = surrogate.observations
@@ -296,13 +315,13 @@ class Quantity:
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise, user's units; where values are bent, at the best posterior mean."""
-        best = self.surrogate.fitted().max()[None]
+        best = self.fitted.max()[None]
         return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
 
     def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | None = None) -> ScheduleContext:
         """What confidence schedules look at, with `pending (p, d)` in flight and the `arms (A, d)` of a pool."""
         surrogate = self.surrogate
-        unseen = float(surrogate.posterior(pending).variance.sum()) if len(pending) else 0.0
+        in_flight = float(self._variances(pending).sum())
         obs = surrogate.observations
         return ScheduleContext(
             t=obs.total,
@@ -314,8 +333,23 @@ class Quantity:
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
             leverage_sum=surrogate.leverage_sum(),
             batch=len(pending),
-            batch_leverage=unseen / surrogate.noise,
+            batch_leverage=in_flight / surrogate.noise,
         )
+
+    def _variances(self, pending: Tensor) -> Tensor:
+        """Posterior variances of the points `pending (p, d)` given the rows alone, (p,); each is computed once.
+
+        Each by itself, so that it does not depend on how many are pending: rounding differs from block to block.
+        """
+        if self._flying is None or self._flying[0] != self._now:
+            self._flying = self._now, pending[:0], pending.new_zeros(0)
+        _, X, variances = self._flying
+        n = len(X) if torch.equal(X, pending[: len(X)]) else 0
+        if n < len(pending):
+            more = [self.surrogate.posterior(x[None]).variance for x in pending[n:]]
+            variances = torch.cat([variances[:n], *more])
+            self._flying = self._now, pending.clone(), variances
+        return variances[: len(pending)]
 
     @property
     def is_found_noiseless(self) -> bool:

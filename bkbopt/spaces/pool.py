@@ -83,7 +83,6 @@ class EncodedPool:
     objects: list[object] | None = field(init=False, repr=False, default=None)
     _numbers: dict[object, int] = field(init=False, repr=False, default_factory=dict)
     _labels: list[Hashable] | None = field(init=False, repr=False, default=None)
-    _found: dict[bytes, list[int]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self, like: "EncodedPool | None") -> None:
         """Encode the arms."""
@@ -234,14 +233,19 @@ class EncodedPool:
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def rows_at(self, x: Tensor) -> list[int]:
-        """Rows of the pool that are the encoded point `x (d,)`."""
-        key = (x + 0.0).numpy().tobytes()
-        if key not in self._found:
-            hashes, rows = self._index
-            own = _hashes(x[None])
-            low, high = np.searchsorted(hashes, own, "left")[0], np.searchsorted(hashes, own, "right")[0]
-            self._found[key] = [row for row in rows[low:high].tolist() if torch.equal(self.X[row], x)]
-        return self._found[key]
+        """Rows of the pool that are the encoded point `x (d,)`, in order."""
+        return sorted(self.rows_of(x[None]).tolist())
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows of the pool that are one of the encoded points `X (n, d)`, in any order."""
+        hashes, rows = self._index
+        own = _hashes(X)
+        low, high = np.searchsorted(hashes, own, "left"), np.searchsorted(hashes, own, "right")
+        n = high - low
+        # The i-th of n[j] rows of point j is at low[j] + i.
+        point = np.repeat(np.arange(len(n)), n)
+        found = rows[np.arange(len(point)) - np.repeat(np.cumsum(n) - n, n) + low[point]]
+        return found[(self.X.numpy()[found] == X.numpy()[point]).all(1)]
 
     def matching(self, point: Point) -> Tensor:
         """Which arms have the given values of some columns, `(A,)`; in internal form."""

@@ -90,7 +90,7 @@ class Epochs:
         return model
 
     def observed(self, X: Tensor) -> None:
-        """Points `X (n, d)` were observed, each with a weight of at least 1: V counts them still if they were pending."""
+        """The points `X (n, d)` were observed, with weights of at least 1: V still counts those that were pending."""
         if self._last is not None and self._last.pending:
             self._last = replace(self._last, pending=self._last.pending - Counter(row_keys(X)))
 

@@ -214,7 +214,7 @@ def test_a_constraint_that_raises_has_said_nothing_of_the_point() -> None:
 
 @pytest.mark.parametrize(
     ("owner", "method"),
-    [(History, "_take"), (History, "_widen"), (Quantity, "follow"), (PoolMaximizer, "_bounds"), (Surrogate, "observe")],
+    [(History, "_take"), (History, "_widen"), (Quantity, "follow"), (PoolMaximizer, "_refine"), (Surrogate, "observe")],
 )
 @pytest.mark.parametrize("name", ["changing", "arms"])
 def test_what_was_interrupted_is_begun_anew(
