@@ -145,9 +145,30 @@ SEARCH = (
     Fault(
         "bounds are in units of the noise",
         "search/pool_maximizer.py",
-        ".clamp_min_(0.0).div_(model.lam).sqrt_()",
+        ".clamp_min_(0.0).div_(self.last.lam).sqrt_()",
         ".clamp_min_(0.0).sqrt_()",
         POOL,
+    ),
+    Fault(
+        "folded bounds forget how far the mean has drifted",
+        "search/pool_maximizer.py",
+        "        self.mu.addcmul_(self.sd, self._drifts().index_select(0, self.version))\n",
+        "",
+        POOL,
+    ),
+    Fault(
+        "a list of other points is taken for the one closed before",
+        "search/candidates.py",
+        "        if not torch.equal(self._taken, taken[:n]):",
+        "        if False:",
+        ("search/test_pool_maximizer.py",),
+    ),
+    Fault(
+        "shared starts are those of before the last fit",
+        "search/candidates.py",
+        "if self._shared is None or self._shared.numbers != numbers:",
+        "if self._shared is None:",
+        ("search/test_box_candidates.py",),
     ),
     Fault(
         "perturbations go one way only",

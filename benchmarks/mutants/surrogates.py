@@ -12,6 +12,20 @@ SAMPLING = ("surrogates/test_sampling.py",)
 
 SURROGATES = (
     Fault(
+        "appended features are taken to leave standard deviations as they are",
+        "surrogates/epochs.py",
+        "    return math.inf if e <= 0.0 else max(1.0, e**-0.5)",
+        "    return 1.0",
+        FANTASY,
+    ),
+    Fault(
+        "the features of another dictionary are taken for those of the last one",
+        "surrogates/epochs.py",
+        "        and torch.equal(new.W[:m, :r], old.W)\n",
+        "",
+        FANTASY,
+    ),
+    Fault(
         "known noise has no weight",
         "surrogates/bkb.py",
         "self._state.update(z, float(y), weight)",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -274,3 +275,31 @@ def test_categories_have_no_order() -> None:
     a = run(one, 10, lambda p: f[p["k"]] + p["x"])
     b = run(two, 10, lambda p: f[{v: k for k, v in swap.items()}[p["k"]]] + p["x"])
     assert [swap[p["k"]] for p in a] == [p["k"] for p in b]
+
+
+def test_shared_starts_follow_from_their_numbers_whatever_was_shared_before() -> None:
+    gp = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.01)
+    gp.observe([[0.5, 0.5], [0.2, 0.7]], [1.0, 0.8])
+    criterion = UpperBound.over(gp.model, 2.0)
+    used, fresh = (candidates({"x": (0.0, 1.0), "y": (0.0, 1.0)}) for _ in range(2))
+    assert isinstance(used, BoxCandidates)
+    assert isinstance(fresh, BoxCandidates)
+    first = used._best_of_shared(criterion, (0, 1))
+    second = used._best_of_shared(criterion, (0, 2))
+    assert first is not None
+    assert second is not None
+    assert torch.equal(second, fresh._best_of_shared(criterion, (0, 2)))  # type: ignore[arg-type]
+    assert not torch.equal(first, second)
+
+
+def test_a_shared_start_is_feasible() -> None:
+    gp = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.01)
+    gp.observe([[0.5, 0.5], [0.2, 0.7]], [1.0, 0.8])
+    parameters = keyed(bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})).parameters
+    embedding = Encoding(tuple(parameters.items())).embedding(parameters, {})
+    some = BoxCandidates(embedding, lambda point: point["x (float)"] < 0.1)
+    none = BoxCandidates(embedding, lambda point: False)
+    start = some._best_of_shared(UpperBound.over(gp.model, 2.0), (0, 1))
+    assert start is not None
+    assert float(start[0, 0]) < 0.1
+    assert none._best_of_shared(UpperBound.over(gp.model, 2.0), (0, 1)) is None

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
+from bkbopt.search import designer as designer_module
 from bkbopt.search.acquisition import UCB
 from bkbopt.search.criteria import rule_of
-from bkbopt.search.designer import Designer, Options
+from bkbopt.search.designer import CROWD, Designer, Options
 from bkbopt.search.evaluations import RUNNING, Evaluation, Problem
 from bkbopt.search.history import History
 from bkbopt.search.pool_maximizer import PoolMaximizer
@@ -95,6 +96,29 @@ def cases(draw: st.DrawFn) -> Case:
         known_noise=draw(st.booleans()),
         hostile=draw(st.booleans()),
     )
+
+
+@pytest.mark.parametrize("name", ["floats", "mixed", "conditional"])
+def test_the_law_holds_where_many_trials_are_running(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designer_module, "CROWD", 2)
+    follow(Case(name), 24, seed=3, late=True)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_batch_is_the_same_in_one_call_and_in_several_and_from_a_cold_designer(count: int) -> None:
+    space = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)})
+    trials, batch = along(space, 20), 2 * CROWD
+    warm, cold = (designer(Problem(space=space)) for _ in range(2))
+    warm.update(trials)
+    whole = [s.point for s in warm.suggest(batch, number=20)]
+    parts: list[Evaluation] = []
+    while len(parts) < batch:
+        for suggestion in warm.suggest(count, number=20 + len(parts)):
+            parts.append(Evaluation(suggestion.number, RUNNING, suggestion.point, space))
+        warm.update(parts)
+    assert [e.point for e in parts] == whole
+    cold.update([*trials, *parts[:-1]])
+    assert cold.suggest(number=20 + batch - 1)[0].point == whole[-1]
 
 
 # The histories are short; to shrink one that fails would take minutes.

@@ -116,6 +116,21 @@ def test_bounds_are_carried_over_appended_features_and_folded_when_versions_are_
     assert search.n_scans < len(sizes)
 
 
+def test_folding_changes_no_bound() -> None:
+    X = torch.as_tensor(np.random.default_rng(1).random((300, 2)))
+    bkb, search = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.1, leverage_budget=1e9, seed=0), PoolMaximizer(X)
+    bkb.observe(X[:40], bump(X[:40]))
+    for _ in range(12):
+        index = search.argmax(bkb.model, 1.0).index
+        bkb.observe(X[[index]], bump(X[[index]]) + 0.3)
+    cache = search._cache
+    assert cache is not None
+    assert len(cache.w) > 3
+    before = cache.bounds(2.0)
+    cache._fold()
+    np.testing.assert_allclose(cache.bounds(2.0), before, rtol=1e-12)
+
+
 def test_ties_go_to_the_lowest_index() -> None:
     X = torch.as_tensor(np.random.default_rng(1).random((30, 2))).repeat(3, 1)  # each arm three times
     gp = bo.ExactGP(bo.kernels.rbf(2, 0.3), noise=0.04)

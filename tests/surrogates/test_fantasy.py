@@ -1,6 +1,7 @@
 """Fantasies: pending points counted for the variance, not for the mean, as a pure function of data and pending list."""
 
 import copy
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -14,8 +15,11 @@ from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate
 from bkbopt.errors import NotReadyError
 from bkbopt.kernels import CallableKernel, matern52
 from bkbopt.posterior.features import Nystrom, RandomFourier
+from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.epochs import Epochs
 
 KERNEL, NOISE = matern52(2, 0.2), 0.05
 MAKERS: dict[str, Callable[[], Surrogate]] = {
@@ -267,6 +271,37 @@ def test_within_an_epoch_features_are_appended_and_variances_grow_as_said_at_mos
             drift = growth * (variance_old * (D @ model.V @ D) / model.lam).sqrt()
             assert bool((variance <= growth**2 * variance_old + 1e-9).all())
             assert bool(((mean - mean_old).abs() <= drift + 1e-9).all())
+
+
+def test_a_feature_that_old_data_have_much_of_raises_variances_by_no_more_than_the_growth() -> None:
+    # Twenty values at a point that the dictionary hardly sees, none of which is worth appending; then one that is.
+    gp = BKB(matern52(1, 0.3), 0.1, leverage_budget=1e9, max_inducing=None)
+    line = torch.linspace(0.0, 1.0, 200, dtype=torch.float64)[:, None]
+    gp.observe([[0.0]], [0.3], [100.0])
+    for _ in range(20):
+        gp.observe([[0.05]], [0.4], [0.5])
+    before = gp.model
+    gp.observe([[0.3]], [0.5], [1e-3])
+    gp.observe([[0.3]], [0.5], [100.0])
+    after = gp.model
+    assert len(after.w) == len(before.w) + 1
+    raised = float((after(line)[1] / before(line)[1]).max()) ** 0.5
+    assert after.epoch == before.epoch
+    assert 1.001 < raised <= after.growth / before.growth
+
+
+@pytest.mark.parametrize("other", ["larger", "turned"])
+def test_models_of_other_features_are_of_two_epochs_though_their_inducing_points_agree(other: str) -> None:
+    seen, epochs = Observations(2), Epochs()
+    seen.add(POOL[:20], values(list(range(20))))
+    small, large = (Nystrom.from_points(KERNEL, POOL[:m]) for m in (8, 9))
+    turned = Nystrom(KERNEL, small.S, small.W.flip(1))
+    models = []
+    for features in (small, {"larger": large, "turned": turned}[other]):
+        state = GaussianState.from_data(features(seen.X), seen.n, seen.s, NOISE)
+        model = Model(features, state.w, state.root, NOISE, V=state.V)
+        models.append(epochs.place(model, Counter(), seen))
+    assert models[0].epoch != models[1].epoch
 
 
 @pytest.mark.parametrize("name", ["bkb, small", "fourier"])
