@@ -25,6 +25,9 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["LoggedDesigner"]
 
+#: Most trials that one call asks for by itself.
+MOST_USEFUL = 1_000
+
 
 class LoggedDesigner:
     """A designer that suggests into a log and learns from it.
@@ -240,8 +243,8 @@ class LoggedDesigner:
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def ask(self, count: int, fixed: Point, *, beating: bool = False) -> list[Trial]:
-        """The next trials, queued ones first; fewer where nothing else is left to propose.
+    def ask(self, count: int | None, fixed: Point, *, beating: bool = False) -> list[Trial]:
+        """The next trials, queued ones first; fewer where nothing else is left to propose. None for a useful number.
 
         Processes ask one after the other, and tell while another one asks. With `beating` each trial is heard of from
         now on.
@@ -259,21 +262,25 @@ class LoggedDesigner:
     def _basis(self) -> tuple[int, list[int], int]:
         return len(self.log), self.log.waiting, len(self.spaces)
 
-    def _next(self, count: int, fixed: Point) -> list[Entry]:
-        entries = self._from_queue(count, fixed)
-        if len(entries) < count:
+    def _next(self, count: int | None, fixed: Point) -> list[Entry]:
+        entries = self._from_queue(len(self.log.waiting) if count is None else count, fixed)
+        if count is None or len(entries) < count:
             try:
-                entries += self._suggested(count - len(entries), fixed, entries)
+                entries += self._suggested(None if count is None else count - len(entries), fixed, entries)
             except SpaceExhaustedError:
                 if not entries:
                     raise
         return entries
 
-    def _suggested(self, count: int, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
+    def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
         start = time.perf_counter()
         running = {entry.trial.id: entry.point or {} for entry in queued}
-        suggestions = self.update().suggest(count, number=len(self.log), fixed=fixed, running=running)
-        seconds, now = (time.perf_counter() - start) / len(suggestions), utc_now()
+        designer, number = self.update(), len(self.log)
+        if count is None:
+            suggestions = designer.suggest_useful(MOST_USEFUL, number=number, fixed=fixed, running=running)
+        else:
+            suggestions = designer.suggest(count, number=number, fixed=fixed, running=running)
+        seconds, now = (time.perf_counter() - start) / max(len(suggestions), 1), utc_now()
         return [
             self._entry(s.number, s.point, s.index, now, diagnostics=replace(s.diagnostics, ask_seconds=seconds))
             for s in suggestions

@@ -228,16 +228,26 @@ class Optimizer:
     @overload
     def ask(self, *, fixed: Params | None = None, heartbeat: bool = False) -> Trial: ...
     @overload
-    def ask(self, n: int, *, fixed: Params | None = None, heartbeat: bool = False) -> list[Trial]: ...
+    def ask(
+        self, n: int | Literal["useful"], *, fixed: Params | None = None, heartbeat: bool = False
+    ) -> list[Trial]: ...
     @_locked
-    def ask(self, n: int | None = None, *, fixed: Params | None = None, heartbeat: bool = False) -> Trial | list[Trial]:
+    def ask(
+        self,
+        n: int | Literal["useful"] | None = None,
+        *,
+        fixed: Params | None = None,
+        heartbeat: bool = False,
+    ) -> Trial | list[Trial]:
         """The next trial, or a list of the next `n`; each counts as pending until told or failed.
 
         Queued trials come first (see `enqueue`). Pending points differ from each other while there are enough. The list
         is shorter than `n` where `duplicates="avoid"` leaves fewer.
 
         Args:
-            n: how many; None for one, not in a list.
+            n: how many; None for one, not in a list. "useful" for as many as `useful_workers` would have in flight,
+                less those that are, and all queued ones: a batch of the size that pays now. An empty list says that
+                values have to come first.
             fixed: values of some parameters that are held (a context, say); in a pool, of some columns. Queued trials
                 with other values of them stay in the queue.
             heartbeat: whether the trials get their first `heartbeat` with it, in the same write to a storage.
@@ -246,7 +256,7 @@ class Optimizer:
             SpaceExhaustedError: with `duplicates="avoid"`, every point was proposed.
             ArgumentError: no feasible point was found, or `fixed` does not belong to the space.
         """
-        count = 1 if n is None else check_count("n", n, 1)
+        count = None if n == "useful" else 1 if n is None else check_count("n", n, 1)
         held = self._core.vocabulary.fixed(fixed or {}, "fixed")
         trials = self._core.ask(count, held, beating=heartbeat)
         return trials[0] if n is None else trials

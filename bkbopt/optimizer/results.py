@@ -39,8 +39,6 @@ __all__ = [
 
 #: Trials that a notebook shows.
 SHOWN = 5
-#: Largest sum of leverages in flight, with one: BBKB's batch rule.
-BATCH_BUDGET = 2.0
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 #: A point and its row in the pool to parameters.
@@ -196,25 +194,14 @@ def _is_a_theorem_s(confidence: Confidence) -> bool:
     return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
 
 
-@torch.no_grad()
 def useful_workers(designer: Designer, limit: int) -> int:
     """See `Optimizer.useful_workers`."""
-    history, first = designer.history, max(designer.options.n_startup_trials, 1)
-    if not designer.has_models:
-        return min(limit, max(first - history.n_complete, 1))
-    surrogate = designer.models.objectives[0].surrogate
-    n = len(history.running)
-    points = [e.point for e in history.running.values()]
-    spent = float(surrogate.posterior(history.encode(points)).leverage.sum()) if n else 0.0
-    suggestions = designer.suggestions()
-    while n < limit and 1.0 + spent <= BATCH_BUDGET:
-        n += 1
-        try:
-            suggestion = next(suggestions)
-        except SpaceExhaustedError:
-            break
-        spent += float(surrogate.posterior(history.encode([suggestion.point])).leverage[0])
-    return max(n, 1)
+    n = len(designer.history.running)
+    try:
+        more = designer.suggest_useful(max(limit - n, 0)) if n < limit else []
+    except SpaceExhaustedError:
+        more = []
+    return max(min(n + len(more), limit), 1)
 
 
 def as_html(opt: "Optimizer") -> str:

@@ -33,7 +33,7 @@ from bkbopt.posterior.linalg import eigh, safe_cholesky
 
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
-#: What is added to I - lam V^-1 before it is factorised, for it has eigenvalues of zero where nothing was seen. It takes
+#: What is added to I - lam V^-1 before it is factorised: it has eigenvalues of zero where nothing was seen. It takes
 #: this part of |z|^2 from a variance: no more than its rounding error.
 ROUNDING = 1e-14
 

@@ -41,6 +41,8 @@ __all__ = ["Designer", "Options"]
 
 #: The uses of random numbers that a criterion is drawn with, and points that many suggestions share.
 DRAWN, SHARED = 1, 2
+#: Largest 1 + sum of leverages of a batch that pays: BBKB's constant C.
+BATCH_BUDGET = 2.0
 #: Running trials from which on suggestions share the points that their searches start from.
 CROWD = 10
 #: Candidate sets that are kept, with the bounds of their points.
@@ -69,6 +71,17 @@ class Options:
     avoid_duplicates: bool = False
     repeat_when_exhausted: bool = False
     perturbations: bool = True
+
+
+def _taken(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> list[Suggestion]:
+    """As many as there are; that there is none is an error, unless it may be."""
+    out: list[Suggestion] = []
+    try:
+        out.extend(suggestions)
+    except SpaceExhaustedError:
+        if not (out or may_be_empty):
+            raise
+    return out
 
 
 class Designer:
@@ -133,32 +146,58 @@ class Designer:
         Raises:
             SpaceExhaustedError: nothing is left to propose.
         """
-        if number is None:
-            number = self.next_number
-        points = {n: e.point for n, e in self.history.running.items()} | dict(running or {})
-        request = Request(
-            number,
-            self.problem.space if space is None else space,
-            fixed or {},
-            tuple(point for n, point in sorted(points.items()) if n != number),
-            (self.seed if seed is None else seed, attempt),
-        )
-        out: list[Suggestion] = []
-        try:
-            out.extend(itertools.islice(self._suggestions(request, quasi_random), count))
-        except SpaceExhaustedError:
-            if not out:
-                raise
-        return out
+        entropy = (self.seed if seed is None else seed, attempt)
+        request = self._request(number, fixed, running, self.problem.space if space is None else space, entropy)
+        return _taken(itertools.islice(self._suggestions(request, quasi_random), count))
 
-    def suggestions(self) -> Iterator[Suggestion]:
-        """One point after the other for the trials after all known ones, as `suggest` gives them for any count.
+    def suggest_useful(
+        self,
+        limit: int,
+        *,
+        number: int | None = None,
+        fixed: Point | None = None,
+        running: Mapping[int, Point] | None = None,
+    ) -> list[Suggestion]:
+        """As `suggest`, as many as it is useful to evaluate beside the running ones, at most `limit`; there may be none.
+
+        BBKB's rule for the size of a batch, with the posterior of the finished trials: points are added while 1 + the
+        sum of the leverages of those in flight is at most `BATCH_BUDGET`. Before there are models: the start-up trials
+        left. With nothing in flight it is one point at least.
 
         Raises:
-            SpaceExhaustedError: nothing is left to propose.
+            SpaceExhaustedError: nothing is in flight and nothing left to propose.
         """
-        running = tuple(e.point for _, e in sorted(self.history.running.items()))
-        return self._suggestions(Request(self.next_number, self.problem.space, {}, running, (self.seed, 0)), False)
+        request = self._request(number, fixed, running, self.problem.space, (self.seed, 0))
+        return _taken(itertools.islice(self._useful(request), limit), may_be_empty=len(request.running) > 0)
+
+    def _request(
+        self,
+        number: int | None,
+        fixed: Point | None,
+        running: Mapping[int, Point] | None,
+        space: Space | None,
+        entropy: tuple[int, int],
+    ) -> Request:
+        number = self.next_number if number is None else number
+        points = {n: e.point for n, e in self.history.running.items()} | dict(running or {})
+        others = tuple(point for n, point in sorted(points.items()) if n != number)
+        return Request(number, space, fixed or {}, others, entropy)
+
+    def _useful(self, request: Request) -> Iterator[Suggestion]:
+        first = max(self.options.n_startup_trials, 1)
+        in_flight = list(request.running)
+        suggestions = self._suggestions(request, False)
+        while True:
+            if self.has_models:
+                spent = self.models.objectives[0].in_flight(self.history.encode(in_flight))
+                pays = 1.0 + spent <= BATCH_BUDGET
+            else:
+                pays = self.history.n_complete + len(in_flight) < first
+            if in_flight and not pays:
+                return
+            suggestion = next(suggestions)
+            yield suggestion
+            in_flight.append(suggestion.point)
 
     @property
     def next_number(self) -> int:

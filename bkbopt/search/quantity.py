@@ -321,7 +321,6 @@ class Quantity:
     def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | None = None) -> ScheduleContext:
         """What confidence schedules look at, with `pending (p, d)` in flight and the `arms (A, d)` of a pool."""
         surrogate = self.surrogate
-        in_flight = float(self._variances(pending).sum())
         obs = surrogate.observations
         return ScheduleContext(
             t=obs.total,
@@ -333,8 +332,12 @@ class Quantity:
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
             leverage_sum=surrogate.leverage_sum(),
             batch=len(pending),
-            batch_leverage=in_flight / surrogate.noise,
+            batch_leverage=self.in_flight(pending),
         )
+
+    def in_flight(self, pending: Tensor) -> float:
+        """Sum of the leverages of the points `pending (p, d)`, given the rows alone."""
+        return float(self._variances(pending).sum()) / self.surrogate.noise
 
     def _variances(self, pending: Tensor) -> Tensor:
         """Posterior variances of the points `pending (p, d)` given the rows alone, (p,); each is computed once.

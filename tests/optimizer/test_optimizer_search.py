@@ -100,6 +100,38 @@ def test_useful_workers_grow_and_stay_within_the_limit() -> None:
     assert opt.useful_workers(limit=1) == 1
 
 
+def test_a_batch_of_useful_size_is_that_of_so_many_and_ends_where_the_leverages_add_up_to_one() -> None:
+    one, other = (optimizer(n_startup_trials=8) for _ in range(2))
+    assert len(one.ask("useful")) == 8  # the start-up trials
+    assert one.ask("useful") == []  # which have to come first
+    one = optimizer(n_startup_trials=8)
+    for opt in (one, other):
+        run(opt, 40, noise=0.3)
+    n = one.useful_workers(limit=1_000)
+    batch = one.ask("useful")
+    assert len(batch) == n > 1
+    assert [trial.params for trial in batch] == [trial.params for trial in other.ask(n)]
+    surrogate = other._core.designer.models.objectives[0].surrogate
+    leverages = surrogate.posterior(other.encode([trial.params for trial in batch])).leverage
+    assert float(leverages[:-1].sum()) <= 1.0 < float(leverages.sum())
+    assert one.ask("useful") == []
+    one.tell(batch[0], 0.0)
+    assert one.useful_workers(limit=1_000) >= n - 1
+
+
+def test_a_batch_of_useful_size_begins_with_what_is_queued() -> None:
+    opt = optimizer(n_startup_trials=3)
+    run(opt, 6)
+    space = opt.space
+    assert space is not None
+    queued = [
+        opt.enqueue(space.external([p])[0])
+        for p in space.internal(space.decode(space.sample(3, np.random.default_rng(1))))
+    ]
+    batch = opt.ask("useful")
+    assert [trial.id for trial in batch[:3]] == [trial.id for trial in queued]
+
+
 # -- duplicates and noise ------------------------------------------------------------------------------------------
 
 
