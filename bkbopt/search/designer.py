@@ -158,7 +158,7 @@ class Designer:
         fixed: Point | None = None,
         running: Mapping[int, Point] | None = None,
     ) -> list[Suggestion]:
-        """As `suggest`, as many as it is useful to evaluate beside the running ones, at most `limit`; there may be none.
+        """As `suggest`, as many as it is useful to evaluate beside the running ones, at most `limit`, or none.
 
         BBKB's rule for the size of a batch, with the posterior of the finished trials: points are added while 1 + the
         sum of the leverages of those in flight is at most `BATCH_BUDGET`. Before there are models: the start-up trials

@@ -48,8 +48,8 @@ TEST_UP_TO = 50
 N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
 #: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
 OWN_WEIGHTS = (1e-12, 1e10)
-#: Observed points whose prior variances are computed at once, and arms of a pool.
-PRIOR_BLOCK, ARMS_BLOCK = 64, 4096
+#: Points that are computed at once: observed ones and arms of a pool (prior variances), and pending ones.
+PRIOR_BLOCK, ARMS_BLOCK, PENDING_BLOCK = 64, 4096, 32
 
 
 @dataclass(frozen=True)
@@ -340,19 +340,20 @@ class Quantity:
         return float(self._variances(pending).sum()) / self.surrogate.noise
 
     def _variances(self, pending: Tensor) -> Tensor:
-        """Posterior variances of the points `pending (p, d)` given the rows alone, (p,); each is computed once.
+        """Posterior variances of the points `pending (p, d)` given the rows alone, (p,); those of full blocks are kept.
 
-        Each by itself, so that it does not depend on how many are pending: rounding differs from block to block.
+        In blocks from the first point on, so that they depend on the list alone: rounding differs from block to block.
         """
         if self._flying is None or self._flying[0] != self._now:
             self._flying = self._now, pending[:0], pending.new_zeros(0)
         _, X, variances = self._flying
         n = len(X) if torch.equal(X, pending[: len(X)]) else 0
-        if n < len(pending):
-            more = [self.surrogate.posterior(x[None]).variance for x in pending[n:]]
-            variances = torch.cat([variances[:n], *more])
-            self._flying = self._now, pending.clone(), variances
-        return variances[: len(pending)]
+        parts = [variances[:n]]
+        for block in pending[n:].split(PENDING_BLOCK) if n < len(pending) else ():
+            parts.append(self.surrogate.posterior(block).variance)
+        variances, full = torch.cat(parts), len(pending) - len(pending) % PENDING_BLOCK
+        self._flying = self._now, pending[:full].clone(), variances[:full]
+        return variances
 
     @property
     def is_found_noiseless(self) -> bool:
