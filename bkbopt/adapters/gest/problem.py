@@ -139,8 +139,8 @@ def _direction(name: str, objective: Any) -> str:
         if isinstance(objective, kind):
             return direction
     raise ArgumentError(
-        f'vocs: objective {name!r}: expected "MINIMIZE" or "MAXIMIZE", got a {type(objective).__name__}; an output that '
-        "is only to be carried is an observable."
+        f'vocs: objective {name!r}: expected "MINIMIZE" or "MAXIMIZE", got a {type(objective).__name__}; what is '
+        "only to be carried is an observable."
     )
 
 
