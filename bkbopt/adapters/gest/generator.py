@@ -132,7 +132,10 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
             ArgumentTypeError: anything else.
         """
         if isinstance(results, Mapping | str) or not isinstance(results, Sequence):
-            raise ArgumentTypeError(f"results: expected a list of dicts, got {type(results).__name__}.")
+            raise ArgumentTypeError(
+                'results: expected a list of dicts, one a point, as frame.to_dict("records") gives it, got a '
+                f"{type(results).__name__}."
+            )
         trials = self.optimizer.trials
         points = [evaluated_point(i, row, self._problem, trials) for i, row in enumerate(results)]
         if points:

@@ -40,7 +40,7 @@ def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequen
         ArgumentTypeError: no dict, or a value that is no number.
     """
     if not isinstance(row, Mapping):
-        raise ArgumentTypeError(f"results: expected a list of dicts, got {shown(row)} as point {i}.")
+        raise ArgumentTypeError(f"results: expected a list of dicts, got a {type(row).__name__} as point {i}.")
     trial = _trial(i, row, trials)
     target = _variables(i, row, problem) if trial is None else _agreeing(i, row, problem, trial)
     values = tuple(_number(i, row, name) for name in problem.directions)
@@ -74,7 +74,9 @@ def _variables(i: int, row: Mapping[str, Any], problem: TranslatedProblem) -> di
     params = {}
     for name, parameter in problem.space.items:
         if name not in row:
-            raise ArgumentError(f"results: expected the variable {name!r} in point {i}, which was not suggested.")
+            raise ArgumentError(
+                f"results: expected all variables in a point without {ID!r}, got point {i} without {name!r}."
+            )
         params[name] = _scalar(row[name])
         if parameter.locate(params[name]) is None:
             raise ArgumentError(

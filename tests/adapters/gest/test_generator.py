@@ -277,7 +277,7 @@ def test_a_refusal_says_why_and_changes_nothing(change: dict[str, Any], error: t
 
 def test_a_point_that_was_not_suggested_needs_all_variables() -> None:
     generator = BKBGenerator(VOCS(variables=MIXED, objectives={"f": "MINIMIZE"}), seed=0)
-    with pytest.raises(ArgumentError, match="expected the variable 'n' in point 0, which was not suggested"):
+    with pytest.raises(ArgumentError, match="expected all variables in a point without '_id', got point 0 without 'n'"):
         generator.ingest([{"x": 0.5, "f": 1.0}])
 
 
@@ -294,7 +294,7 @@ def test_ingesting_a_suggestion_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("results", [{"x": 0.5, "f": 1.0}, "x", 3, [3]])
 def test_what_is_no_list_of_dicts_is_refused(results: Any) -> None:
-    with pytest.raises(ArgumentTypeError, match="results: expected a list of dicts, got"):
+    with pytest.raises(ArgumentTypeError, match=r"results: expected a list of dicts, .*got a (dict|str|int)"):
         BKBGenerator(vocs(), seed=0).ingest(results)
 
 
