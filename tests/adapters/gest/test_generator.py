@@ -95,6 +95,7 @@ def test_suggestions_are_scalars_within_the_vocs_with_constants_and_ids(variable
                     assert type(point[name]) is (float if variable.dtype is None else int)
         generator.ingest([{**point, "f": float(i)} for i, point in enumerate(points)])
     assert ids == list(range(3 * n))
+    assert generator.returns_id  # frameworks carry ids where this says so
 
 
 def test_suggest_without_a_number_gives_a_batch() -> None:
@@ -196,7 +197,7 @@ def test_fewer_points_than_asked_for_are_an_error_that_loses_none() -> None:
 # -- results ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bad", [math.nan, None, math.inf, -math.inf, np.float64("nan"), "left out"])
+@pytest.mark.parametrize("bad", [math.nan, None, math.inf, -math.inf, np.float64("nan"), 10**400, "left out"])
 @pytest.mark.parametrize("name", ["f", "c"])
 def test_an_evaluation_without_a_finite_output_has_failed(name: str, bad: Any) -> None:
     generator = BKBGenerator(vocs(constraints={"c": ["LESS_THAN", 1.0]}), seed=0)
@@ -230,9 +231,15 @@ def test_points_without_an_id_are_past_data_or_complete_a_pending_suggestion() -
     assert trials[1].params == trials[2].params == {"x": 0.25, "n": 3, "q": 4, "k": "slow"}
 
 
-@pytest.mark.parametrize("as_given", [float, np.float64, np.float32, np.array, torch.tensor], ids=lambda f: f.__name__)
-def test_values_may_be_scalars_of_any_library_and_ids_floats(as_given: Any) -> None:
-    generator = BKBGenerator(vocs(), seed=0)
+def as_text(number: float) -> float:
+    return float(f"{number:.6g}")
+
+
+@pytest.mark.parametrize(
+    "as_given", [float, np.float64, np.float32, np.array, torch.tensor, as_text], ids=lambda f: f.__name__
+)
+def test_values_may_be_scalars_of_any_library_and_a_little_rounded(as_given: Any) -> None:
+    generator = BKBGenerator(vocs(variables={"x": [0.1, 0.7]}), seed=0)
     (point,) = generator.suggest(1)
     generator.ingest([{"x": as_given(point["x"]), "_id": as_given(float(point["_id"])), "f": as_given(0.5)}])
     assert generator.optimizer.trials[0].values == (0.5,)
