@@ -34,7 +34,7 @@ __all__ = [
 #: Optimisers whose results belong to one version of the package.
 OURS = ("bkbopt", "bkb", "bkb_spherical")
 #: Parts of the package that a search with the default surrogate does not load.
-NOT_SEARCH = ("plots", "adapters/shell", "adapters/botorch")
+NOT_SEARCH = ("plots", "adapters/shell", "adapters/botorch", "adapters/gest")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import bkbopt
 from bkbopt import learners, optimizer
 
 ROOT = Path(__file__).resolve().parent.parent
-OPTIONAL = ("botorch", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "sklearn")
+OPTIONAL = ("botorch", "gest_api", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "sklearn")
 # SciPy is a requirement, but its import takes long and most calls do without.
 NOT_AT_IMPORT = (*OPTIONAL, "scipy")
 # Modules of which commands are made that only keep a log, and what these have no time to import.
@@ -73,6 +73,7 @@ sys.modules.update(dict.fromkeys({OPTIONAL!r}))
 import bkbopt as bo
 tried = {{
     "botorch": lambda: __import__("bkbopt.adapters.botorch"),
+    "gest": lambda: __import__("bkbopt.adapters.gest"),
     "optuna": lambda: __import__("bkbopt.adapters.optuna"),
 }}
 errors = {{}}
@@ -173,9 +174,18 @@ def test_learners_import_no_compiler_before_they_learn(printed: list[str]) -> No
     assert sorted(set(json.loads(printed[-1])) & {"numba", *NOT_AT_IMPORT}) == []
 
 
-@pytest.mark.parametrize("name", ["botorch", "optuna"])
-def test_an_adapter_without_its_library_names_the_extra(name: str, refused: dict[str, str]) -> None:
+@pytest.mark.parametrize(("name", "package"), [("botorch", "botorch"), ("gest", "gest_api"), ("optuna", "optuna")])
+def test_an_adapter_without_its_library_names_the_extra(name: str, package: str, refused: dict[str, str]) -> None:
     assert refused[name] == (
-        f"MissingPackageError {name}: expected this package, which is not installed; "
+        f"MissingPackageError {package}: expected this package, which is not installed; "
         f'pip install "bkbopt[{name}]" brings it.'
     )
+
+
+def test_the_package_of_adapters_imports_none_of_them() -> None:
+    (line,) = run_python(f"""
+import sys, json
+import bkbopt, bkbopt.adapters
+print(json.dumps([name for name in {OPTIONAL!r} if name in sys.modules]))
+""")
+    assert json.loads(line) == []

@@ -186,16 +186,25 @@ def test_botorch_model_reports_every_round_and_the_answer_without_noise(run: Run
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["executor", "dask", "optuna"])
-def test_parallel_runs_report_time_and_cost(way: str, tmp_path: Path) -> None:
-    if way == "dask":
-        pytest.importorskip("distributed")
+@pytest.mark.parametrize(
+    ("way", "package", "n_runs"),
+    [
+        ("executor", "concurrent", 1),
+        ("dask", "distributed", 1),
+        ("optuna", "optuna", 1),
+        ("libensemble", "libensemble", 1),
+        ("ray", "ray", 2),
+    ],
+)
+def test_parallel_runs_report_time_and_cost(way: str, package: str, n_runs: int, tmp_path: Path) -> None:
+    pytest.importorskip(package)
     done = in_a_process(f"parallel_{way}", tmp_path)
     assert done.returncode == 0, done.stderr
-    # Workers on one storage may each be in the middle of a trial when the last one that was wanted ends.
-    assert re.search(r"^1[45] trials of 0.02 s each on 2 workers took \d+\.\d s$", done.stdout, re.MULTILINE)
-    found = re.search(r"^reorder at (\d+), order (\d+): (\d+\.\d\d) a day$", done.stdout, re.MULTILINE)
-    assert found is not None
-    assert 0 <= int(found[1]) <= 120
-    assert 10 <= int(found[2]) <= 250
-    assert 7.0 < float(found[3]) < 100.0  # the square-root rule for orders gives more than 7 without any chance
+    # Workers may each be in the middle of a trial when the last one that was wanted ends.
+    took = re.findall(r"^1[45] trials of 0.02 s each on 2 workers took \d+\.\d s$", done.stdout, re.MULTILINE)
+    found = re.findall(r"^reorder at (\d+), order (\d+): (\d+\.\d\d) a day$", done.stdout, re.MULTILINE)
+    assert len(took) == len(found) == n_runs
+    for reorder_at, order, cost in found:
+        assert 0 <= int(reorder_at) <= 120
+        assert 10 <= int(order) <= 250
+        assert 7.0 < float(cost) < 100.0  # the square-root rule for orders gives more than 7 without any chance

@@ -1,0 +1,8 @@
+"""`BKBGenerator`: the optimizer as a generator of gest-api, for libEnsemble, Xopt and Optimas."""
+
+from bkbopt.errors import extra
+
+with extra("gest"):
+    from bkbopt.adapters.gest.generator import BKBGenerator
+
+__all__ = ["BKBGenerator"]

@@ -1,0 +1,183 @@
+"""`BKBGenerator`: ask and tell in the words of gest-api, suggest and ingest."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gest_api.generator import Generator
+from gest_api.vocs import VOCS
+
+from bkbopt._support import forks
+from bkbopt._support.arrays import check_count
+from bkbopt.adapters.gest.problem import ID, problem_of
+from bkbopt.adapters.gest.reports import evaluated_point
+from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError
+from bkbopt.optimizer.optimizer import Optimizer
+from bkbopt.optimizer.trials import Trial
+
+__all__ = ["BKBGenerator"]
+
+#: Arguments of `Optimizer` that a VOCS gives.
+OF_VOCS = ("space_or_pool", "direction", "directions", "constraints")
+#: What a log does not hold, or need not: it is given again to a copy.
+BESIDE_LOG = ("surrogate", "acquisition", "feasible")
+
+
+class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type information
+    """An `Optimizer` behind the interface of gest-api, by which libEnsemble, Xopt and Optimas drive optimizers.
+
+    - Variables are floats, integers (a `ContinuousVariable` with an integer `dtype`) or sets of values; sets of numbers
+      are taken in ascending order, neighbours as alike, and other sets as categories. Contextual variables, arrays and
+      the objective "EXPLORE" are refused. Default values of variables are not used.
+    - Each constraint of VOCS is modelled, "BOUNDS" as two; a value on the bound counts as feasible.
+    - Constants are in every suggestion. Constants and observables may be in what is ingested, and are not looked at.
+    - Suggestions have an `_id`, the number of their trial, and count as pending until they are ingested.
+    - Points without `_id` are past data, or complete the pending suggestion with the same variables.
+    - An evaluation has failed where an objective is missing, None, NaN or infinite, or a constraint is one of the last
+      three. Where evaluations fail is learnt. Report what failed: a suggestion that never comes back stays pending
+      until `generator.optimizer.recover()`.
+
+    A copy or a pickle of a generator goes on where it was, with a log of its own; with `storage` it shares the file.
+    Xopt copies the generator that it is given: read results from `X.generator.optimizer`.
+
+    Args:
+        vocs: variables, objectives, constraints and constants; copied.
+        batch_size: number of points of `suggest(None)`.
+        options: further arguments of `Optimizer`: seed, n_startup_trials, surrogate, acquisition, beta, storage, ...
+
+    Attributes:
+        vocs: the VOCS.
+        batch_size: see above.
+        optimizer: the `Optimizer`, for `recommend`, `best_trials`, `predict` and what else it has.
+
+    Raises:
+        ArgumentError: VOCS states what the optimizer cannot do (a ValueError), or an option is out of range.
+        ArgumentTypeError: an argument has the wrong type, or is one that VOCS gives.
+        MissingPackageError: several objectives, and BoTorch is not installed.
+
+    Example:
+        >>> from gest_api.vocs import VOCS
+        >>> from bkbopt.adapters.gest import BKBGenerator
+        >>> vocs = VOCS(variables={"x": [-1.0, 2.0]}, objectives={"f": "MINIMIZE"}, constants={"shift": 0.5})
+        >>> generator = BKBGenerator(vocs, seed=0)
+        >>> for _ in range(12):
+        ...     points = generator.suggest(1)
+        ...     generator.ingest([{**point, "f": (point["x"] - point["shift"]) ** 2} for point in points])
+        >>> abs(generator.optimizer.recommend().params["x"] - 0.5) < 0.2
+        True
+    """
+
+    returns_id = True
+
+    def __init__(self, vocs: VOCS, *, batch_size: int = 1, **options: Any) -> None:
+        super().__init__(vocs)
+        for name in OF_VOCS:
+            if name in options:
+                raise ArgumentTypeError(f"{name}: expected none, since vocs has it.")
+        self.batch_size = check_count("batch_size", batch_size, 1)
+        self.vocs: VOCS = vocs.model_copy(deep=True)
+        self._problem = problem_of(vocs)
+        self._options = options
+        self._lock = forks.lock()
+        #: Trials that were asked in vain, as fewer were left than a call of `suggest` wanted; the next call has them.
+        self._left: list[Trial] = []
+        self.optimizer = Optimizer(
+            self._problem.space,
+            directions=list(self._problem.directions.values()),
+            constraints=list(self._problem.limits),
+            **options,
+        )
+
+    def _validate_vocs(self, vocs: VOCS) -> None:
+        problem_of(vocs)
+
+    # -- gest-api --------------------------------------------------------------------------------------------------
+
+    def suggest(self, num_points: int | None = None) -> list[dict[str, Any]]:
+        """The next points to evaluate: variables, constants and `_id`.
+
+        Args:
+            num_points: how many; None for `batch_size`, or those that are left where these are fewer.
+
+        Raises:
+            ArgumentError: fewer are left (with `duplicates="avoid"`); they come with the next call for so few.
+        """
+        count = self.batch_size if num_points is None else check_count("num_points", num_points, 0)
+        with self._lock:
+            if count > len(self._left):
+                with contextlib.suppress(SpaceExhaustedError):
+                    self._left += self.optimizer.ask(count - len(self._left))
+            if num_points is None and self._left:
+                count = min(count, len(self._left))
+            if count > len(self._left):
+                raise ArgumentError(
+                    f"num_points: expected at most {len(self._left)}, as every other point was suggested, got {count}."
+                )
+            trials, self._left = self._left[:count], self._left[count:]
+        return [{**trial.params, **self._problem.constants, ID: trial.id} for trial in trials]
+
+    def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Learn from evaluated points, suggested or not; all of them, or with an error none.
+
+        Args:
+            results: for each point its objectives and constraints by name, with the `_id` of its suggestion, or with
+                its variables where it was not suggested. What else it has is ignored.
+
+        Raises:
+            ArgumentError: an `_id` that was not suggested, or with other variables; a variable that is missing or
+                outside of the domain; objectives without a constraint.
+            TrialStateError: a suggestion that was ingested before.
+            ArgumentTypeError: anything else.
+        """
+        if isinstance(results, Mapping | str) or not isinstance(results, Sequence):
+            raise ArgumentTypeError(
+                'results: expected a list of dicts, one a point, as frame.to_dict("records") gives it, got a '
+                f"{type(results).__name__}."
+            )
+        trials = self.optimizer.trials
+        points = [evaluated_point(i, row, self._problem, trials) for i, row in enumerate(results)]
+        if points:
+            self.optimizer.tell(
+                [point.target for point in points],
+                [point.values for point in points],
+                constraints={name: [point.excesses[name] for point in points] for name in self._problem.limits},
+                invalid="fail",
+            )
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the log, or the path of its file, in the place of the optimizer."""
+        path = self.optimizer.storage
+        state = {name: value for name, value in vars(self).items() if name not in ("_lock", "_problem", "optimizer")}
+        return {**state, "_path": path, "_log": _log_of(self.optimizer) if path is None else b""}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The inverse, with an optimizer of its own."""
+        path, log = state.pop("_path"), state.pop("_log")
+        self.__dict__.update(state, _problem=problem_of(state["vocs"]), _lock=forks.lock())
+        given = {name: self._options[name] for name in BESIDE_LOG if _is_object(self._options.get(name))}
+        self.optimizer = _with_log(log, given) if path is None else Optimizer.open(path, **given)
+
+
+def _is_object(option: object) -> bool:
+    """Whether an option is a function or a surrogate of the user's; names and learners are in a log."""
+    return callable(option) or hasattr(type(option), "fantasy")
+
+
+def _log_of(optimizer: Optimizer) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "log.db")
+        optimizer.save(path)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def _with_log(log: bytes, given: Mapping[str, Any]) -> Optimizer:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "log.db")
+        with open(path, "wb") as file:
+            file.write(log)
+        return Optimizer.load(path, **given)

@@ -1,0 +1,175 @@
+"""A VOCS in the optimizer's terms: a space, directions, and constraints of the form g <= 0.
+
+| in VOCS | here |
+| --- | --- |
+| `ContinuousVariable`, `dtype` none or a float | `Float` |
+| `ContinuousVariable`, `dtype` an integer | `Int` |
+| `DiscreteVariable` of finite numbers | `Ordinal`, in ascending order |
+| another `DiscreteVariable` | `Categorical` |
+| "LESS_THAN", v | y - v <= 0 |
+| "GREATER_THAN", v | v - y <= 0 |
+| "BOUNDS", a, b | a - y <= 0 and y - b <= 0 |
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gest_api.vocs import (
+    VOCS,
+    BoundsConstraint,
+    ContextualVariable,
+    ContinuousVariable,
+    DiscreteVariable,
+    GreaterThanConstraint,
+    LessThanConstraint,
+    MaximizeObjective,
+    MinimizeObjective,
+)
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter, shown
+from bkbopt.spaces.space import Space
+from bkbopt.spaces.values import is_real
+
+__all__ = ["ID", "Limit", "TranslatedProblem", "problem_of"]
+
+#: The key of a suggestion's identifier.
+ID = "_id"
+
+_DIRECTIONS = {MinimizeObjective: "minimize", MaximizeObjective: "maximize"}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One side of a constraint of VOCS.
+
+    Attributes:
+        output: name of the constrained output.
+        sign: 1 where the bound is an upper one, -1 where it is a lower one.
+        bound: in the output's units.
+    """
+
+    output: str
+    sign: float
+    bound: float
+
+    def excess(self, value: float) -> float:
+        """By how much a value of the output is beyond the bound; feasible where <= 0, NaN for NaN."""
+        return self.sign * (value - self.bound)
+
+
+@dataclass(frozen=True)
+class TranslatedProblem:
+    """What an optimizer needs to know of a VOCS.
+
+    Attributes:
+        space: of the variables.
+        directions: "minimize" or "maximize" by name of the objective.
+        limits: by name of the optimizer's constraint: that of VOCS, or two of it for "BOUNDS".
+        constants: values by name.
+    """
+
+    space: Space
+    directions: Mapping[str, str]
+    limits: Mapping[str, Limit]
+    constants: Mapping[str, Any]
+
+
+def problem_of(vocs: Any) -> TranslatedProblem:
+    """The problem that a VOCS states.
+
+    Raises:
+        ArgumentTypeError: it is no VOCS.
+        ArgumentError: a variable, an objective or a constraint that the optimizer cannot have, no variable or no
+            objective, or a name with two meanings.
+    """
+    if not isinstance(vocs, VOCS):
+        raise ArgumentTypeError(f"vocs: expected a gest_api.vocs.VOCS, got {type(vocs).__name__}.")
+    for kind, named in (("variable", vocs.variables), ("objective", vocs.objectives)):
+        if not named:
+            raise ArgumentError(f"vocs: expected at least one {kind}, got none.")
+    meanings = Counter([*vocs.variables, *vocs.constants, *vocs.output_names, ID])
+    doubled = [name for name, times in meanings.items() if times > 1]
+    if doubled:
+        raise ArgumentError(
+            f"vocs: expected each name for a variable, a constant or an output, and {ID!r} for none of them, got "
+            f"{doubled[0]!r} twice."
+        )
+    return TranslatedProblem(
+        Space(tuple((name, _parameter(name, variable)) for name, variable in vocs.variables.items())),
+        {name: _direction(name, objective) for name, objective in vocs.objectives.items()},
+        _limits(vocs.constraints),
+        {name: constant.value for name, constant in vocs.constants.items()},
+    )
+
+
+def _parameter(name: str, variable: Any) -> Parameter:
+    where = f"vocs: variable {name!r}:"
+    try:
+        dtype = np.dtype(float if variable.dtype is None else variable.dtype)
+    except TypeError:
+        raise ArgumentError(f"{where} expected a dtype of NumPy, got {shown(variable.dtype)}.") from None
+    if dtype.shape:
+        raise ArgumentError(f"{where} expected a scalar, got a dtype of shape {dtype.shape}; name a variable for each.")
+    if isinstance(variable, DiscreteVariable):
+        return _listed(variable.values)
+    if isinstance(variable, ContextualVariable) or not isinstance(variable, ContinuousVariable):
+        raise ArgumentError(f"{where} expected a continuous or a discrete one, got a {type(variable).__name__}.")
+    if dtype.kind not in "fiu":
+        raise ArgumentError(f"{where} expected a dtype of floats or integers, got {dtype}.")
+    try:
+        return (Float if dtype.kind == "f" else Int)(*variable.domain)
+    except ArgumentError as error:
+        raise ArgumentError(f"{where} {error}.") from None
+
+
+def _listed(values: set[Any]) -> Parameter:
+    """A set of values; it has no order of its own, so that numbers are sorted, and others are by `Categorical`."""
+    if all(is_real(value) and math.isfinite(value) for value in values):
+        return Ordinal(sorted(values))
+    return Categorical(values)  # type: ignore[arg-type]  # a set is put in order
+
+
+def _direction(name: str, objective: Any) -> str:
+    for kind, direction in _DIRECTIONS.items():
+        if isinstance(objective, kind):
+            return direction
+    raise ArgumentError(
+        f'vocs: objective {name!r}: expected "MINIMIZE" or "MAXIMIZE", got a {type(objective).__name__}; what is '
+        "only to be carried is an observable."
+    )
+
+
+def _limits(constraints: Mapping[str, Any]) -> dict[str, Limit]:
+    limits: dict[str, Limit] = {}
+    for name, constraint in constraints.items():
+        for key, limit in _sides(name, constraint):
+            if key in limits:
+                raise ArgumentError(f"vocs: expected no constraint of the name {key!r} beside another's bound.")
+            limits[key] = limit
+    return limits
+
+
+def _sides(name: str, constraint: Any) -> Iterator[tuple[str, Limit]]:
+    """The bounds of a constraint, by name of the optimizer's constraint; infinite ones bound nothing."""
+    if isinstance(constraint, LessThanConstraint):
+        sides = [(name, 1.0, constraint.value)]
+    elif isinstance(constraint, GreaterThanConstraint):
+        sides = [(name, -1.0, constraint.value)]
+    elif isinstance(constraint, BoundsConstraint):
+        low, high = constraint.range
+        sides = [(f"{name} (low)", -1.0, low), (f"{name} (high)", 1.0, high)]
+    else:
+        raise ArgumentError(
+            f'vocs: constraint {name!r}: expected "LESS_THAN", "GREATER_THAN" or "BOUNDS", got a '
+            f"{type(constraint).__name__}."
+        )
+    for key, sign, bound in sides:
+        if math.isnan(bound) or bound == -sign * math.inf:
+            raise ArgumentError(f"vocs: constraint {name!r}: expected a bound that values can keep, got {bound!r}.")
+        if math.isfinite(bound):
+            yield key, Limit(name, sign, bound)

@@ -1,0 +1,117 @@
+"""Evaluated points of gest-api in `tell`'s terms."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bkbopt.adapters.gest.problem import ID, TranslatedProblem
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.trials import Trial
+from bkbopt.spaces.parameters import Parameter, shown
+from bkbopt.spaces.values import as_float, as_whole, is_missing, is_real
+
+__all__ = ["EvaluatedPoint", "evaluated_point"]
+
+#: Relative difference of a number that comes back from the one suggested: single precision and text round.
+ROUNDING = 1e-5
+
+
+@dataclass(frozen=True)
+class EvaluatedPoint:
+    """A point that was evaluated.
+
+    Attributes:
+        target: id of its trial, or its variables where it was not suggested.
+        values: of the objectives; NaN for what is missing.
+        excesses: by name of the optimizer's constraint, feasible where <= 0; NaN for what is missing.
+    """
+
+    target: int | dict[str, Any]
+    values: tuple[float, ...]
+    excesses: Mapping[str, float]
+
+
+def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequence[Trial]) -> EvaluatedPoint:
+    """The point in row `i` of what is ingested; `trials` are those of the optimizer.
+
+    Raises:
+        ArgumentError: see `BKBGenerator.ingest`.
+        ArgumentTypeError: no dict, or a value that is no number.
+    """
+    if not isinstance(row, Mapping):
+        raise ArgumentTypeError(f"results: expected a list of dicts, got a {type(row).__name__} as point {i}.")
+    trial = _trial(i, row, trials)
+    target = _variables(i, row, problem) if trial is None else _agreeing(i, row, problem, trial)
+    values = tuple(_number(i, row, name) for name in problem.directions)
+    outputs = {limit.output: _number(i, row, limit.output) for limit in problem.limits.values()}
+    absent = [name for name in outputs if name not in row]
+    if absent and all(map(math.isfinite, values)):
+        raise ArgumentError(
+            f"results: expected the constraint {absent[0]!r} in point {i}, which has objectives; where the evaluation "
+            "failed, leave the objectives out too, or make them NaN."
+        )
+    return EvaluatedPoint(
+        target, values, {name: limit.excess(outputs[limit.output]) for name, limit in problem.limits.items()}
+    )
+
+
+def _trial(i: int, row: Mapping[str, Any], trials: Sequence[Trial]) -> Trial | None:
+    """The trial that a point was suggested as; None for points from elsewhere."""
+    given = _scalar(row.get(ID))
+    if is_missing(given):  # tables have NaN where some rows have an id
+        return None
+    number = as_whole(given)
+    if number is None or not 0 <= number < len(trials):
+        raise ArgumentError(
+            f"results: expected as {ID!r} that of a suggestion, got {shown(given)} in point {i}; leave it out for "
+            "points from elsewhere."
+        )
+    return trials[number]
+
+
+def _variables(i: int, row: Mapping[str, Any], problem: TranslatedProblem) -> dict[str, Any]:
+    params = {}
+    for name, parameter in problem.space.items:
+        if name not in row:
+            raise ArgumentError(
+                f"results: expected all variables in a point without {ID!r}, got point {i} without {name!r}."
+            )
+        params[name] = _scalar(row[name])
+        if parameter.locate(params[name]) is None:
+            raise ArgumentError(
+                f"results: expected as {name!r} {parameter.expected}, got {shown(params[name])} in point {i}."
+            )
+    return params
+
+
+def _agreeing(i: int, row: Mapping[str, Any], problem: TranslatedProblem, trial: Trial) -> int:
+    """The id of a trial whose variables are those of the point, as far as the point has them."""
+    for name, parameter in problem.space.items:
+        if name in row and not _is_same(parameter, _scalar(row[name]), trial.params[name]):
+            raise ArgumentError(
+                f"results: expected {name!r} as suggested with {ID!r} {trial.id}, {shown(trial.params[name])}, got "
+                f"{shown(row[name])} in point {i}; leave {ID!r} out for a point of yours."
+            )
+    return trial.id
+
+
+def _is_same(parameter: Parameter, given: Any, suggested: Any) -> bool:
+    if parameter.kind == "float" and is_real(given):
+        return math.isclose(given, suggested, rel_tol=ROUNDING)
+    return parameter.locate(given) == parameter.locate(suggested)
+
+
+def _number(i: int, row: Mapping[str, Any], name: str) -> float:
+    """An output; NaN where it is missing."""
+    value = _scalar(row.get(name))
+    if is_missing(value):
+        return math.nan
+    if not is_real(value):
+        raise ArgumentTypeError(f"results: expected a number as {name!r}, got {shown(value)} in point {i}.")
+    return as_float(value)
+
+
+def _scalar(value: Any) -> Any:
+    """Scalars of NumPy and PyTorch as Python's; anything else stays what it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
