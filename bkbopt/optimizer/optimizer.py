@@ -241,8 +241,9 @@ class Optimizer:
     ) -> Trial | list[Trial]:
         """The next trial, or a list of the next `n`; each counts as pending until told or failed.
 
-        Queued trials come first (see `enqueue`). Pending points differ from each other while there are enough. The list
-        is shorter than `n` where `duplicates="avoid"` leaves fewer.
+        Queued trials come first (see `enqueue`). Without noise pending points differ from each other while there are
+        enough; with noise a row of a pool, or a point of a grid, may be pending twice where a second value pays. The
+        list is shorter than `n` where `duplicates="avoid"` leaves fewer.
 
         Args:
             n: how many; None for one, not in a list. "useful" for as many as `useful_workers` would have in flight,

@@ -402,7 +402,9 @@ class Designer:
         perturbs = options.perturbations and options.models.fit and len(good) > 0
         perturbs = perturbs and is_perturbation(request.number, fantasy, candidates, self.history)
         closed = self._closed(fantasy, candidates)
-        levels = [closed] if options.avoid_duplicates else [torch.cat([closed, fantasy.pending]), closed]
+        levels = [torch.cat([closed, fantasy.pending]), closed]
+        if options.avoid_duplicates or self._may_repeat_pending(models, fantasy, candidates):
+            levels = [closed]
         if options.repeat_when_exhausted:
             levels = [levels[0], fantasy.pending, closed[:0]]
         listed = candidates.n_arms is not None and options.models.fit
@@ -423,6 +425,12 @@ class Designer:
             if choice is not None:
                 return choice, False
         return None
+
+    def _may_repeat_pending(self, models: Models, fantasy: Fantasy, candidates: CandidateSet) -> bool:
+        """Whether a point may be proposed while it is pending: where values are noisy, a second one can pay."""
+        if not (candidates.is_discrete and len(fantasy.pending)):
+            return False
+        return not self.options.models.fit or any(quantity.is_noisy() for quantity in models.objectives)
 
     def _shared(self, models: Models, fantasy: Fantasy, criterion: Criterion) -> tuple[int, ...] | None:
         """What the random points of one of many suggestions follow from; None for a search of its own."""

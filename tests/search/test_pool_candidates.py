@@ -392,3 +392,20 @@ def test_an_arm_that_has_gone_is_not_recommended() -> None:
     assert opt.recommend().index is None
     # An arm that has gone is decoded from its encoded point, to rounding.
     assert opt.recommend().params == pytest.approx(best.params, rel=1e-14)
+
+
+@pytest.mark.parametrize(("noise", "repeats"), [(0.0, False), (0.5, True)])
+def test_a_row_is_pending_twice_only_where_values_are_noisy_and_nothing_else_comes_close(
+    noise: float, repeats: bool
+) -> None:
+    # One row is far better than the others: with noise a second value of it pays more than a first one elsewhere.
+    rng = np.random.default_rng(0)
+    arms = np.linspace(0.0, 1.0, 30)[:, None]
+    opt = optimizer(arms, direction="maximize")
+    for i in [*range(30), 12, 12]:
+        opt.tell({"index": i}, 10.0 * (i == 12) + noise * float(rng.standard_normal()))
+    rows = [trial.index for trial in opt.ask(6)]
+    assert (len(set(rows)) < len(rows)) == repeats
+    avoiding = optimizer(arms, direction="maximize", duplicates="avoid")
+    avoiding.tell({"index": 12}, 10.0)
+    assert len({trial.index for trial in avoiding.ask(20)}) == 20
