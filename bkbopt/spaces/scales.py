@@ -69,6 +69,8 @@ class Continuum:
         # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
         value = self._within(unit, value)
         error = (unit - self.encoded(value)) * self.width
+        if not error.any():
+            return value
         value = self._within(unit, value + (error * value if self.log else error))
         for _ in range(2):
             error = unit - self.encoded(value)
