@@ -1,14 +1,14 @@
 """What batches are compared on: noisy functions over boxes and over pools of real data, all to be minimised.
 
-| name                   | places                  | what it is                                                          |
-| ---------------------- | ----------------------- | ------------------------------------------------------------------- |
-| hartmann6              | box, 6-D                | smooth, six wells                                                   |
-| ackley10-off           | box, 10-D               | a cone under ripples, its minimum off the box's centre              |
-| rastrigin10-rotated    | box, 10-D               | a bowl under deep ripples that are no sum over columns              |
-| rosenbrock6            | box, 6-D                | a curved valley                                                     |
-| casp, cadata           | 10,000 rows, 9-D or 8-D | real targets as they are: much of them the columns do not explain   |
-| casp-smooth, cadata-.. | the same rows           | the mean target of the ten nearest rows                             |
-| gp-pool                | 10,000 rows, 6-D        | a function of an RBF kernel, lengthscale 0.8, unit sd, noise sd 0.3 |
+| name                | places           | what it is                                                             |
+| ------------------- | ---------------- | ---------------------------------------------------------------------- |
+| hartmann6           | box, 6-D         | smooth, six wells                                                      |
+| ackley10-off        | box, 10-D        | a cone under ripples, its minimum off the box's centre                 |
+| rastrigin10-rotated | box, 10-D        | a bowl under deep ripples that are no sum over columns                 |
+| rosenbrock6         | box, 6-D         | a curved valley                                                        |
+| casp, cadata        | 10,000 rows      | real targets as they are: much of them the columns do not explain      |
+| ...-smooth          | the same rows    | the mean target of the ten nearest rows                                |
+| gp-pool             | 10,000 rows, 6-D | a function of an RBF kernel, lengthscale 0.8, unit sd, noise sd 0.3    |
 
 The noise has a standard deviation of a tenth of the interquartile range (IQR) of the true values over the places, but
 in `gp-pool`, the problem on which Calandriello et al. (ICML 2020) compare batches. Rows are a random part of the data's

@@ -10,7 +10,8 @@ pool are left out there. The problem `gp-pool` has 1,094 evaluations and batches
 - average: noise-free regret of the evaluations so far, on average (cumulative regret divided by their number);
 - after 5: the same of those after the first five batches;
 - / q = 1: how many times that of the same optimiser without batches, over the same evaluations;
-- recommended: regret of the place recommended after the last batch that is complete.
+- recommended: regret of the place recommended after the last batch that is complete;
+- ms each: processor time of asks and tells on one thread, for each evaluation.
 
 Regret is in units of the interquartile range. Each run has one thread, and is kept as a file of `--out`: a comparison
 that was stopped is continued. Our own files carry a digest of the package's source. Of a folder with no data the pools
@@ -18,6 +19,7 @@ of real data are left out.
 """
 
 import argparse
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,6 +53,13 @@ ORDER = ("bkb", "random", "bkb_known", "bkb_thompson", "cmaes", "tpe_liar", "qlo
 PROBLEMS = ("hartmann6", "ackley10-off", "rastrigin10-rotated", "rosenbrock6", "casp-smooth", "cadata", PAPER)
 QUICK = ("bkb", "random", "cmaes")
 QUICK_PROBLEMS = ("hartmann6", "cadata")
+HEADER = (
+    "evaluations", "optimiser", "q", "seeds", "average", "/ q = 1", "after 5", "/ q = 1", "recommended", "ms each",
+)  # fmt: skip
+SUMMARY_HEADER = (
+    "evaluations", "q", "optimiser", "problems", "average / q = 1", "after 5 / q = 1", "average / bkb", "after 5 / bkb",
+    "recommended / bkb",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
 
     Returns a dict of `regret` (n numbers, the target's scale, in the order of evaluation), `checkpoints`, and for each
     of these `recommended`, the regret of the place recommended after the last batch that ends by then (None before
-    there is one), and `seconds` in asking and telling until there.
+    there is one), and `seconds` in asking and telling until there, of the processor.
     """
     looks = [*(c for c in CHECKPOINTS if c < n), n]
     values: list[float] = []
@@ -78,14 +87,14 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
     spent: dict[int, float] = dict.fromkeys(looks, 0.0)
     seconds, done = 0.0, 0
     while done < n:
-        start = time.perf_counter()
+        start = time.process_time()
         places = loop.ask(min(q, n - done))
-        seconds += time.perf_counter() - start
+        seconds += time.process_time() - start
         told = target.observe(places, seed, done)
         values += target.value(places).tolist()
-        start = time.perf_counter()
+        start = time.process_time()
         loop.tell(places, told)
-        seconds += time.perf_counter() - start
+        seconds += time.process_time() - start
         done += len(places)
         for look in looks:
             if done <= look < done + q or done == look:
@@ -127,6 +136,11 @@ class Cell:
     ms: float
 
     @property
+    def found(self) -> str | None:
+        """The regret of the recommended place, as text; None where no batch was complete."""
+        return _text(self.recommended)
+
+    @property
     def ratio(self) -> float | None:
         """Average regret in multiples of that without batches."""
         return _ratio(self.average, self.base)
@@ -137,8 +151,14 @@ class Cell:
         return _ratio(self.after, self.base_after)
 
 
+def _text(values: Sequence[float]) -> str | None:
+    return with_error(values) if values else None
+
+
 def _ratio(above: Sequence[float], below: Sequence[float]) -> float | None:
-    return float(np.mean(above) / max(float(np.mean(below)), FLOOR)) if above and below else None
+    if not (above and below):
+        return None
+    return max(float(np.mean(above)), FLOOR) / max(float(np.mean(below)), FLOOR)
 
 
 def cells_of(problem: str, records: Mapping[tuple[str, int], Sequence[Mapping[str, Any]]]) -> list[Cell]:
@@ -166,26 +186,32 @@ def _averages(records: Sequence[Mapping[str, Any]], first: int, n: int) -> list[
 def print_cells(target: Target, cells: Sequence[Cell]) -> None:
     """A table for a problem: a row a checkpoint, optimiser and q."""
     rows = [
-        (c.n, c.peer, c.q, len(c.average), _text(c.average), c.ratio, _text(c.after), c.ratio_after)
-        + (_text(c.recommended), c.ms)
+        (c.n, c.peer, c.q, len(c.average), _text(c.average), c.ratio, _text(c.after), c.ratio_after, c.found, c.ms)
         for c in cells
     ]
     where = "box" if target.rows is None else f"{len(target.rows):,} rows"
     print_table(
         f"{target.name} ({where}, d = {target.dim}, noise sd {target.noise_sd / target.scale:.2g}): regret / IQR",
-        ("evaluations", "optimiser", "q", "seeds", "average", "/ q = 1", "after 5", "/ q = 1", "recommended", "ms each"),
+        (
+            "evaluations",
+            "optimiser",
+            "q",
+            "seeds",
+            "average",
+            "/ q = 1",
+            "after 5",
+            "/ q = 1",
+            "recommended",
+            "ms each",
+        ),
         rows,
     )
-
-
-def _text(values: Sequence[float]) -> str | None:
-    return with_error(values) if values else None
 
 
 def print_summary(cells: Sequence[Cell]) -> None:
     """Geometric means over the problems of what batches cost each optimiser, and of what others cost beside ours."""
     rows = []
-    for n, q, peer in dict.fromkeys((c.n, c.q, c.peer) for c in sorted(cells, key=lambda c: (c.n, c.q))):
+    for n, q, peer in sorted({(c.n, c.q, c.peer) for c in cells}):
         mine = {c.problem: c for c in cells if (c.n, c.q, c.peer) == (n, q, peer)}
         ours = {c.problem: c for c in cells if (c.n, c.q, c.peer) == (n, q, "bkb")}
         common = [problem for problem in mine if problem in ours]
@@ -194,25 +220,20 @@ def print_summary(cells: Sequence[Cell]) -> None:
             [c.ratio_after for c in mine.values()],
             [_ratio(mine[p].average, ours[p].average) for p in common],
             [_ratio(mine[p].after, ours[p].after) for p in common],
-            [_ratio([max(np.mean(mine[p].recommended), FLOOR)], ours[p].recommended) for p in common if _known(mine[p])],
+            [_ratio(mine[p].recommended, ours[p].recommended) for p in common],
         )
         rows.append((n, q, peer, len(mine), *map(_geometric, columns)))
     print_table(
         "all problems: geometric means of ratios of regrets",
-        ("evaluations", "q", "optimiser", "problems", "average / q = 1", "after 5 / q = 1")
-        + ("average / bkb", "after 5 / bkb", "recommended / bkb"),
+        SUMMARY_HEADER,
         rows,
         "/ q = 1: what batches cost it; / bkb: how many times ours at the same q, above 1 ours is better",
     )
 
 
-def _known(cell: Cell) -> bool:
-    return bool(cell.recommended)
-
-
 def _geometric(ratios: Sequence[float | None]) -> float | None:
-    logs = [np.log(max(ratio, FLOOR)) for ratio in ratios if ratio is not None]
-    return float(np.exp(np.mean(logs))) if logs else None
+    logs = [math.log(ratio) for ratio in ratios if ratio is not None]
+    return math.exp(sum(logs) / len(logs)) if logs else None
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str, data: Path) -> None:
@@ -230,7 +251,9 @@ def print_results(jobs: Sequence[Job], out: Path, digest: str, data: Path) -> No
         print_summary(everything)
 
 
-def jobs_of(peers: Sequence[str], problems: Sequence[str], batches: Sequence[int], seeds: int, trials: int) -> list[Job]:
+def jobs_of(
+    peers: Sequence[str], problems: Sequence[str], batches: Sequence[int], seeds: int, trials: int
+) -> list[Job]:
     """All runs, those of one seed first; without those that an optimiser has no form for."""
     return [
         Job(peer, problem, min(PAPER_TRIALS if problem == PAPER else trials, trials, LIMITS.get(peer, trials)), seed, q)
