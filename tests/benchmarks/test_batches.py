@@ -126,6 +126,13 @@ def test_nothing_is_averaged_where_no_batches_are_left() -> None:
     assert (cells[0].ratio, cells[0].ratio_after, cells[0].found) == (None, None, None)
 
 
+def test_pools_have_a_floor_for_batches_of_different_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    target = replace(of_rows("line", np.zeros((30, 1)), np.arange(30.0)[::-1]), scale=2.0)
+    runs = {("bkb", q): [record([1.0] * 12, 0.0, 12)] for q in (1, 4)}
+    batches.print_cells(target, cells_of("line", runs))
+    assert capsys.readouterr().out.endswith("does not get below: 1: 0.0000, 4: 0.7500\n")
+
+
 def test_the_summary_has_geometric_means_of_ratios(capsys: pytest.CaptureFixture[str]) -> None:
     def cell(peer: str, problem: str, average: float) -> Cell:
         return Cell(peer, problem, 10, 100, [average], [average], [1.0], [0.5], [0.2 * average], 1.0)
