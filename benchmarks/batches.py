@@ -192,20 +192,19 @@ def print_cells(target: Target, cells: Sequence[Cell]) -> None:
     where = "box" if target.rows is None else f"{len(target.rows):,} rows"
     print_table(
         f"{target.name} ({where}, d = {target.dim}, noise sd {target.noise_sd / target.scale:.2g}): regret / IQR",
-        (
-            "evaluations",
-            "optimiser",
-            "q",
-            "seeds",
-            "average",
-            "/ q = 1",
-            "after 5",
-            "/ q = 1",
-            "recommended",
-            "ms each",
-        ),
+        HEADER,
         rows,
+        _floors(target, sorted({c.q for c in cells})),
     )
+
+
+def _floors(target: Target, batches: Sequence[int]) -> str:
+    """What batches of different rows cost at least; nothing in a box."""
+    if target.rows is None:
+        return ""
+    regret = (np.sort(target.value(np.arange(len(target.rows)))) - target.minimum) / target.scale
+    best = ", ".join(f"{q}: {regret[:q].mean():.4f}" for q in batches)
+    return f"average of the best q rows, which a batch of different rows does not get below: {best}"
 
 
 def print_summary(cells: Sequence[Cell]) -> None:

@@ -11,7 +11,8 @@ that what else the machine does falls on both.
 - sampler: `study.ask()` with `BKBSampler` while 100 and 1,000 trials run;
 - pending: asks beside 10,000 pending points and 50 values, with the memory.
 
-Every measurement is a process of its own with one thread (`benchmarks/crowd_parts.py`); medians over the repeats.
+Every measurement is a process of its own with one thread (`benchmarks/crowd_parts.py`). Times are those of the
+processor, medians over the repeats.
 """
 
 import argparse
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 rows.append((f"{title}, {name}", *numbers, *(n / numbers[0] for n in numbers[1:])))
                 print(f"  {rows[-1][0]} {' '.join(f'{n:.4g}' for n in numbers)}", file=sys.stderr, flush=True)
     header = ("measure", "this version", *(("other", "other / this") if len(versions) > 1 else ()))
-    print_table("What suggestions cost, one thread, medians", header, rows)
+    print_table("What suggestions cost: processor time of one thread, medians", header, rows)
     print(conditions(1))
 
 
