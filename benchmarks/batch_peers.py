@@ -178,7 +178,7 @@ def _fit(U: Array, values: Array) -> "SingleTaskGP":
 
 
 def _qlognei(target: Target, q: int, seed: int) -> BatchLoop:
-    """As in `benchmarks.peers`; a batch by `sequential=True` in a box, over the whole pool otherwise."""
+    """As in `benchmarks.peers`; a batch by `sequential=True` in a box, over the whole pool otherwise, with repeats."""
     from botorch.acquisition.logei import qLogNoisyExpectedImprovement
     from botorch.exceptions.warnings import BotorchWarning
     from botorch.optim.optimize import optimize_acqf, optimize_acqf_discrete

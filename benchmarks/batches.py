@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from benchmarks import comparison
 from benchmarks.batch_peers import BATCHERS, BatchLoop, can_run
@@ -41,7 +42,7 @@ __all__ = ["CHECKPOINTS", "Cell", "Job", "cells_of", "jobs_of", "main", "run_bat
 
 DATA = Path("../shared/data")
 #: Numbers of evaluations at which there are tables.
-CHECKPOINTS = (300, 1_000, 3_000)
+CHECKPOINTS = (100, 300, 1_000, 3_000)
 BATCHES = (1, 10, 100, 384)
 #: Batches and evaluations of the problem of the paper on batches.
 PAPER, PAPER_BATCHES, PAPER_TRIALS = "gp-pool", (1, 20), 1_094
@@ -112,7 +113,7 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
 def run_job(data: Path, job: Job, path: Path) -> None:
     """Run it and keep what came out."""
     target = TARGETS[job.problem](data)
-    with quiet_optuna(), limited_threads(1):
+    with quiet_optuna(), limited_threads(1), torch.random.fork_rng():  # BoTorch draws from torch's generator
         keep(run_batches(target, BATCHERS[job.peer](target, job.q, job.seed), job.n_trials, job.q, job.seed), path)
 
 

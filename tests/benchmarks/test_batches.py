@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks import batches
 from benchmarks.batch_peers import BATCHERS, BatchLoop, can_run
@@ -32,7 +33,7 @@ def test_every_optimiser_gives_places_of_its_target(name: str, where: str) -> No
     if not can_run(name, 4, is_box=where == "box", has_kernel=where == "pool"):
         pytest.skip(f"{name} has no form for a {where}")
     target = BRANIN if where == "box" else small_pool()
-    with quiet_optuna():
+    with quiet_optuna(), torch.random.fork_rng():
         loop = BATCHERS[name](target, 4, 0)
         for first in (0, 4, 8, 12):
             places = loop.ask(4)
