@@ -9,6 +9,7 @@ values is told.
 | bkb               | `bo.Optimizer` with its defaults, `ask(q)`                                                     |
 | bkb_beta1, ...    | the same with beta = 1 or 3 standard deviations                                                |
 | bkb_thompson      | the same with `acquisition="thompson"`                                                         |
+| bkb_useful        | the same in batches of `useful_workers()`, q at most                                           |
 | bkb_known         | ours with the kernel and the noise that the function was made with, nothing fitted             |
 | qlognei           | BoTorch's noisy expected improvement, the points of a batch one after the other                |
 | tpe_liar          | Optuna's multivariate TPE that takes running trials for poor ones                              |
@@ -44,8 +45,8 @@ __all__ = ["BATCHERS", "BatchLoop", "can_run"]
 class BatchLoop:
     """An optimiser that minimises by batches, of places (n, d) in a box or (n,) in a pool.
 
-    `ask(n)` gives n places, `tell(places, values)` takes their values (n,), and `recommend()` names one place, as an
-    array of length 1.
+    `ask(n)` gives n places, or fewer where it chooses the size of its batches, `tell(places, values)`
+    takes their values (n,), and `recommend()` names one place, as an array of length 1.
     """
 
     ask: Callable[[int], Array]
@@ -107,6 +108,13 @@ def _ours(**options: Any) -> Batcher:
         return _optimizer(target, bo.Optimizer(where, seed=seed, n_startup_trials=N_STARTUP, **options))
 
     return make
+
+
+def _useful(target: Target, q: int, seed: int) -> BatchLoop:
+    where = list(target.bounds) if target.bounds is not None else bo.Pool(target.pool)
+    opt = bo.Optimizer(where, seed=seed, n_startup_trials=N_STARTUP)
+    loop = _optimizer(target, opt)
+    return BatchLoop(lambda n: loop.ask(opt.useful_workers(limit=n)), loop.tell, loop.recommend)
 
 
 def _known(target: Target, q: int, seed: int) -> BatchLoop:
@@ -245,6 +253,7 @@ BATCHERS: dict[str, Batcher] = {
     "bkb_beta1": _ours(beta=1.0),
     "bkb_beta3": _ours(beta=3.0),
     "bkb_thompson": _ours(acquisition="thompson"),
+    "bkb_useful": _useful,
     "bkb_known": _known,
     "qlognei": _qlognei,
     "tpe_liar": _tpe_liar,

@@ -6,6 +6,7 @@ pools, and `benchmarks/batch_peers.py` by what. The q points of a batch are aske
 and the next batch after all of them are; evaluation i of a seed has the same noise for all. Optimisers that are slow
 are given fewer evaluations and smaller batches (LIMITS, and LARGEST in `batch_peers`), and those that cannot search a
 pool are left out there. The problem `gp-pool` has 1,094 evaluations and batches of 1 and 20, as in the paper.
+`bkb_useful` chooses the size of its batches, up to the largest q.
 
 - average: noise-free regret of the evaluations so far, on average (cumulative regret divided by their number);
 - after 5: the same of those after the first five batches;
@@ -50,12 +51,15 @@ PAPER, PAPER_BATCHES, PAPER_TRIALS = "gp-pool", (1, 20), 1_094
 LIMITS = {"qlognei": 300}
 #: Evaluations are counted after so many batches: the first ones of a large batch know nothing.
 SKIPPED = 5
-ORDER = ("bkb", "random", "bkb_known", "bkb_thompson", "cmaes", "tpe_liar", "qlognei")
+#: Whose runs with q = 1 those of another one are compared with.
+ALONE = {"bkb_useful": "bkb"}
+ORDER = ("bkb", "random", "bkb_known", "bkb_useful", "bkb_thompson", "cmaes", "tpe_liar", "qlognei")
 PROBLEMS = ("hartmann6", "ackley10-off", "rastrigin10-rotated", "rosenbrock6", "casp-smooth", "cadata", PAPER)
 QUICK = ("bkb", "random", "cmaes")
 QUICK_PROBLEMS = ("hartmann6", "cadata")
 HEADER = (
-    "evaluations", "optimiser", "q", "seeds", "average", "/ q = 1", "after 5", "/ q = 1", "recommended", "ms each",
+    "evaluations", "optimiser", "q", "batches", "seeds", "average", "/ q = 1", "after 5", "/ q = 1", "recommended",
+    "ms each",
 )  # fmt: skip
 SUMMARY_HEADER = (
     "evaluations", "q", "optimiser", "problems", "average / q = 1", "after 5 / q = 1", "average / bkb", "after 5 / bkb",
@@ -78,12 +82,14 @@ class Job(comparison.Job):
 def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> dict[str, Any]:
     """Drive `loop` for n evaluations in batches of q; the last one may be smaller.
 
-    Returns a dict of `regret` (n numbers, the target's scale, in the order of evaluation), `checkpoints`, and for each
-    of these `recommended`, the regret of the place recommended after the last batch that ends by then (None before
-    there is one), and `seconds` in asking and telling until there, of the processor.
+    Returns a dict of `regret` (n numbers, the target's scale, in the order of evaluation), `batches` (their sizes, in
+    order), `checkpoints`, and for each of these `recommended`, the regret of the place recommended after the last
+    batch that ends by then (None before there is one), and `seconds` of the processor in asking and telling until
+    there.
     """
     looks = [*(c for c in CHECKPOINTS if c < n), n]
     values: list[float] = []
+    sizes: list[int] = []
     found: dict[int, float | None] = dict.fromkeys(looks)
     spent: dict[int, float] = dict.fromkeys(looks, 0.0)
     seconds, done = 0.0, 0
@@ -96,6 +102,7 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
         start = time.process_time()
         loop.tell(places, told)
         seconds += time.process_time() - start
+        sizes.append(len(places))
         done += len(places)
         for look in looks:
             if done <= look < done + q or done == look:
@@ -104,6 +111,7 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
     regret = ((np.array(values) - target.minimum) / target.scale).tolist()
     return {
         "regret": regret,
+        "batches": sizes,
         "checkpoints": looks,
         "recommended": list(found.values()),
         "seconds": list(spent.values()),
@@ -122,7 +130,8 @@ class Cell:
     """An optimiser on a problem by batches of q after n evaluations: what its runs, one a seed, came to.
 
     `average` and `after` are regrets of the seeds, the latter without the first batches; `base` and `base_after` are
-    those of runs without batches over the same evaluations. Lists are empty where there is nothing to count.
+    those of runs without batches over the same evaluations, and `batches` is how many there were by median. Lists are
+    empty where there is nothing to count.
     """
 
     peer: str
@@ -135,6 +144,7 @@ class Cell:
     base_after: list[float]
     recommended: list[float]
     ms: float
+    batches: int
 
     @property
     def found(self) -> str | None:
@@ -170,12 +180,15 @@ def cells_of(problem: str, records: Mapping[tuple[str, int], Sequence[Mapping[st
         for (peer, q), kept in reached.items():
             if not kept:
                 continue
-            alone, at = reached.get((peer, 1), []), [r["checkpoints"].index(n) for r in kept]
+            alone, at = reached.get((ALONE.get(peer, peer), 1), []), [r["checkpoints"].index(n) for r in kept]
             found = [r["recommended"][k] for r, k in zip(kept, at, strict=True)]
             ms = 1e3 * float(np.median([r["seconds"][k] for r, k in zip(kept, at, strict=True)])) / n
-            averages = (_averages(kept, 0, n), _averages(kept, SKIPPED * q, n))
-            bases = (_averages(alone, 0, n), _averages(alone, SKIPPED * q, n))
-            cells.append(Cell(peer, problem, q, n, *averages, *bases, [f for f in found if f is not None], ms))
+            skipped = max(sum(r["batches"][:SKIPPED]) for r in kept)
+            averages = (_averages(kept, 0, n), _averages(kept, skipped, n))
+            bases = (_averages(alone, 0, n), _averages(alone, skipped, n))
+            found = [f for f in found if f is not None]
+            count = int(np.median([np.searchsorted(np.cumsum(r["batches"]), n) + 1 for r in kept]))
+            cells.append(Cell(peer, problem, q, n, *averages, *bases, found, ms, count))
     return cells
 
 
@@ -187,7 +200,19 @@ def _averages(records: Sequence[Mapping[str, Any]], first: int, n: int) -> list[
 def print_cells(target: Target, cells: Sequence[Cell]) -> None:
     """A table for a problem: a row a checkpoint, optimiser and q."""
     rows = [
-        (c.n, c.peer, c.q, len(c.average), _text(c.average), c.ratio, _text(c.after), c.ratio_after, c.found, c.ms)
+        (
+            c.n,
+            c.peer,
+            c.q,
+            c.batches,
+            len(c.average),
+            _text(c.average),
+            c.ratio,
+            _text(c.after),
+            c.ratio_after,
+            c.found,
+            c.ms,
+        )
         for c in cells
     ]
     where = "box" if target.rows is None else f"{len(target.rows):,} rows"
@@ -251,6 +276,13 @@ def print_results(jobs: Sequence[Job], out: Path, digest: str, data: Path) -> No
         print_summary(everything)
 
 
+def batches_of(peer: str, problem: str, batches: Sequence[int]) -> Sequence[int]:
+    """The sizes of an optimiser's batches; the largest only, where it chooses them."""
+    if peer == "bkb_useful":
+        return (max(batches),)
+    return PAPER_BATCHES if problem == PAPER else batches
+
+
 def jobs_of(
     peers: Sequence[str], problems: Sequence[str], batches: Sequence[int], seeds: int, trials: int
 ) -> list[Job]:
@@ -260,7 +292,7 @@ def jobs_of(
         for seed in range(seeds)
         for peer in peers
         for problem in problems
-        for q in (PAPER_BATCHES if problem == PAPER else batches)
+        for q in batches_of(peer, problem, batches)
         if can_run(peer, q, is_box=problem in BOXES, has_kernel=problem == PAPER)
     ]
 

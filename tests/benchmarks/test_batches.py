@@ -37,7 +37,7 @@ def test_every_optimiser_gives_places_of_its_target(name: str, where: str) -> No
         loop = BATCHERS[name](target, 4, 0)
         for first in (0, 4, 8, 12):
             places = loop.ask(4)
-            assert len(places) == 4
+            assert len(places) == 4 or name == "bkb_useful"
             loop.tell(places, target.observe(places, 0, first))
         best = loop.recommend()
     assert len(best) == 1
@@ -87,6 +87,7 @@ def test_a_batch_is_asked_whole_and_the_last_one_may_be_smaller(monkeypatch: pyt
     calls: list[tuple[str, int]] = []
     record = run_batches(target, told_by(calls), 11, 4, seed=0)
     assert calls == [("ask", 4), ("tell", 4), ("ask", 4), ("tell", 4), ("ask", 3), ("tell", 3)]
+    assert record["batches"] == [4, 4, 3]
     assert record["regret"] == [i / 2.0 for i in range(11)]
     assert record["checkpoints"] == [2, 6, 10, 11]
     # No batch ends by 2, the first one ends by 6 and the second one by 10.
@@ -105,38 +106,45 @@ def test_all_optimisers_meet_the_same_noise() -> None:
     assert together[0] == pytest.approx(expected, rel=1e-9)  # rounding of the value that was added
 
 
-def record(regret: list[float], found: float | None, n: int) -> dict[str, object]:
-    return {"regret": regret, "checkpoints": [n], "recommended": [found], "seconds": [0.5]}
+def record(regret: list[float], found: float | None, n: int, q: int) -> dict[str, object]:
+    sizes = [q] * (n // q)
+    return {"regret": regret, "batches": sizes, "checkpoints": [n], "recommended": [found], "seconds": [0.5]}
 
 
 def test_batches_are_compared_over_the_same_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "SKIPPED", 2)
     alone, by_twos = [4.0, 2.0, 2.0, 1.0, 1.0, 0.0], [4.0, 4.0, 3.0, 3.0, 2.0, 1.0]
-    cells = cells_of("line", {("bkb", 1): [record(alone, 0.1, 6)], ("bkb", 2): [record(by_twos, 0.2, 6)] * 2})
+    cells = cells_of("line", {("bkb", 1): [record(alone, 0.1, 6, 1)], ("bkb", 2): [record(by_twos, 0.2, 6, 2)] * 2})
     assert [(c.q, len(c.average)) for c in cells] == [(1, 1), (2, 2)]
     twos = cells[1]
     assert twos.ratio == pytest.approx(17.0 / 10.0)
     assert twos.ratio_after == pytest.approx(3.0 / 1.0)  # the last two of six: the first four are two batches
     assert cells[0].ratio_after == 1.0
+    assert (cells[0].batches, twos.batches) == (6, 3)
     assert twos.ms == pytest.approx(500.0 / 6)
 
 
+def test_batches_of_our_own_size_are_compared_with_ours_one_by_one() -> None:
+    runs = {("bkb", 1): [record([1.0] * 12, 0.1, 12, 1)], ("bkb_useful", 6): [record([3.0] * 12, 0.1, 12, 2)]}
+    assert [(c.ratio, c.ratio_after, c.batches) for c in cells_of("line", runs)] == [(1.0, 1.0, 12), (3.0, 3.0, 6)]
+
+
 def test_nothing_is_averaged_where_no_batches_are_left() -> None:
-    cells = cells_of("line", {("bkb", 10): [record([1.0] * 30, None, 30)]})
+    cells = cells_of("line", {("bkb", 10): [record([1.0] * 30, None, 30, 10)]})
     assert (cells[0].after, cells[0].recommended) == ([], [])
     assert (cells[0].ratio, cells[0].ratio_after, cells[0].found) == (None, None, None)
 
 
 def test_pools_have_a_floor_for_batches_of_different_rows(capsys: pytest.CaptureFixture[str]) -> None:
     target = replace(of_rows("line", np.zeros((30, 1)), np.arange(30.0)[::-1]), scale=2.0)
-    runs = {("bkb", q): [record([1.0] * 12, 0.0, 12)] for q in (1, 4)}
+    runs = {("bkb", q): [record([1.0] * 12, 0.0, 12, q)] for q in (1, 4)}
     batches.print_cells(target, cells_of("line", runs))
     assert capsys.readouterr().out.endswith("does not get below: 1: 0.0000, 4: 0.7500\n")
 
 
 def test_the_summary_has_geometric_means_of_ratios(capsys: pytest.CaptureFixture[str]) -> None:
     def cell(peer: str, problem: str, average: float) -> Cell:
-        return Cell(peer, problem, 10, 100, [average], [average], [1.0], [0.5], [0.2 * average], 1.0)
+        return Cell(peer, problem, 10, 100, [average], [average], [1.0], [0.5], [0.2 * average], 1.0, 10)
 
     batches.print_summary([cell("bkb", "a", 1.0), cell("bkb", "b", 4.0), cell("tpe", "a", 3.0), cell("tpe", "b", 3.0)])
     ours, theirs = (line.split() for line in capsys.readouterr().out.splitlines()[3:5])
@@ -169,6 +177,7 @@ def test_optimisers_have_no_runs_that_they_cannot_make() -> None:
         (1_094, 20),
     }
     assert {(job.n_trials, job.q) for job in jobs if job.peer == "qlognei"} == {(300, 1), (300, 10)}
+    assert {job.q for job in jobs if job.peer == "bkb_useful"} == {100}
     assert {job.seed for job in jobs} == {0, 1}
     assert set(batches.PROBLEMS) <= set(TARGETS)
     assert set(BOXES) <= set(TARGETS)
