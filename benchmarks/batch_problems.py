@@ -55,6 +55,7 @@ class Target:
         minimum: the smallest of them.
         scale: the unit of regret.
         noise_sd: standard deviation of the noise.
+        unit: what `scale` is: the interquartile range of the values, or their standard deviation.
         lengthscale: of the RBF kernel that the function is made of; None where it is made of none.
     """
 
@@ -65,6 +66,7 @@ class Target:
     minimum: float
     scale: float
     noise_sd: float
+    unit: str = "IQR"
     lengthscale: float | None = None
 
     @property
@@ -125,7 +127,7 @@ def _gp_pool() -> Target:
     problem = make_pool_problem(N_ROWS)
     values = -problem.f
     at = float(values.min())
-    return Target("gp-pool", None, problem.X, lambda p: values[p], at, 1.0, problem.noise_sd, problem.lengthscale)
+    return Target("gp-pool", None, problem.X, lambda p: values[p], at, 1.0, problem.noise_sd, "sd", problem.lengthscale)
 
 
 BOXES: dict[str, Callable[[], Problem]] = {

@@ -14,9 +14,9 @@ pool are left out there. The problem `gp-pool` has 1,094 evaluations and batches
 - recommended: regret of the place recommended after the last batch that is complete;
 - ms each: processor time of asks and tells on one thread, for each evaluation.
 
-Regret is in units of the interquartile range. Each run has one thread, and is kept as a file of `--out`: a comparison
-that was stopped is continued. Our own files carry a digest of the package's source. Of a folder with no data the pools
-of real data are left out.
+Regret is in units of the interquartile range, in `gp-pool` of the standard deviation. Each run has one thread, and is
+kept as a file of `--out`: a comparison that was stopped is continued. Our own files carry a digest of the package's
+source. With a folder that lacks the data the pools of real data are left out.
 """
 
 import argparse
@@ -216,8 +216,9 @@ def print_cells(target: Target, cells: Sequence[Cell]) -> None:
         for c in cells
     ]
     where = "box" if target.rows is None else f"{len(target.rows):,} rows"
+    noise = target.noise_sd / target.scale
     print_table(
-        f"{target.name} ({where}, d = {target.dim}, noise sd {target.noise_sd / target.scale:.2g}): regret / IQR",
+        f"{target.name} ({where}, d = {target.dim}, noise sd {noise:.2g}): regret / {target.unit}",
         HEADER,
         rows,
         _floors(target, sorted({c.q for c in cells})),
