@@ -1,8 +1,8 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
-The full comparisons `quality`, `optuna-quality`, `high-dimensions` and `pareto` take hours, most of them in the other
-optimisers, and `papers` a quarter of an hour; their results are kept in folders of out/, so that they can be stopped
-and continued.
+The full comparisons `quality`, `optuna-quality`, `high-dimensions`, `pareto` and `batches` take hours, most of them in
+the other optimisers, `workers` an hour and `papers` a quarter of one; their results are kept in folders of out/, so
+that they can be stopped and continued.
 `optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes.
 """
 
@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import (
     argmax_gap,
+    batches,
     botorch_speed,
     box_speed,
     calibration,
+    crowds,
     dtc_variance,
     high_dimensions,
     import_time,
@@ -27,6 +29,7 @@ from benchmarks import (
     pool_speed,
     sample_efficiency,
     storage_speed,
+    workers,
 )
 from benchmarks.paper_tables import program as paper_tables
 
@@ -50,6 +53,9 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "botorch-speed": lambda quick: botorch_speed.main(["--quick"] if quick else []),
     "optuna-quality": lambda quick: optuna_quality.main(["--quick"] if quick else []),
     "high-dimensions": lambda quick: high_dimensions.main(["--quick"] if quick else []),
+    "crowds": lambda quick: crowds.main(["--quick"] if quick else []),
+    "batches": lambda quick: batches.main(["--quick"] if quick else []),
+    "workers": lambda quick: workers.main(["--quick"] if quick else []),
     "pareto": lambda quick: pareto.main(["--quick"] if quick else []),
 }
 

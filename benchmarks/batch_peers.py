@@ -1,0 +1,272 @@
+"""Optimisers that are asked for batches: ours, and those that we compare with, in one form.
+
+`BATCHERS` maps a name to a callable (target, q, seed) -> BatchLoop. All points of a batch are asked before any of their
+values is told.
+
+| name              | what it is                                                                                     |
+| ----------------- | ---------------------------------------------------------------------------------------------- |
+| random            | uniform places, of a pool without repeats                                                      |
+| bkb               | `bo.Optimizer` with its defaults, `ask(q)`                                                     |
+| bkb_beta1, ...    | the same with beta = 1 or 3 standard deviations                                                |
+| bkb_thompson      | the same with `acquisition="thompson"`                                                         |
+| bkb_useful        | the same in batches of `useful_workers()`, q at most                                           |
+| bkb_known         | ours with the kernel and the noise that the function was made with, nothing fitted             |
+| qlognei           | BoTorch's noisy expected improvement, the points of a batch one after the other                |
+| tpe_liar          | Optuna's multivariate TPE that takes running trials for poor ones                              |
+| cmaes             | CMA-ES, its population the batch, or the default of 4 + 3 log d where that is larger           |
+
+Random search and TPE recommend the best value observed, CMA-ES the mean of its distribution, as is advised under noise,
+the others the evaluated place with the best posterior mean.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import optuna
+import torch
+
+import bkbopt as bo
+from benchmarks.batch_problems import Target
+from benchmarks.functions import Array
+from benchmarks.samplers import N_STARTUP, SAMPLERS
+from bkbopt.kernels import rbf
+
+if TYPE_CHECKING:
+    from botorch.models import SingleTaskGP
+
+__all__ = ["BATCHERS", "BatchLoop", "can_run"]
+
+
+@dataclass(frozen=True)
+class BatchLoop:
+    """An optimiser that minimises by batches, of places (n, d) in a box or (n,) in a pool.
+
+    `ask(n)` gives n places, or fewer where it chooses the size of its batches, `tell(places, values)`
+    takes their values (n,), and `recommend()` names one place, as an array of length 1.
+    """
+
+    ask: Callable[[int], Array]
+    tell: Callable[[Array, Array], None]
+    recommend: Callable[[], Array]
+
+
+Batcher = Callable[[Target, int, int], BatchLoop]
+
+
+class _Seen:
+    """Places and values told so far."""
+
+    def __init__(self) -> None:
+        self.places: list[Array] = []
+        self.values: list[float] = []
+
+    def tell(self, places: Array, values: Array) -> None:
+        self.places.extend(places)
+        self.values.extend(values.tolist())
+
+    def best(self) -> Array:
+        return np.array([self.places[int(np.argmin(self.values))]])
+
+
+def _random(target: Target, q: int, seed: int) -> BatchLoop:
+    rng, seen = np.random.default_rng(seed), _Seen()
+    order = None if target.rows is None else rng.permutation(len(target.rows))
+
+    def ask(n: int) -> Array:
+        if order is None:
+            return target.from_unit(rng.random((n, target.dim)))
+        return np.asarray(order[np.arange(len(seen.places), len(seen.places) + n) % len(order)])
+
+    return BatchLoop(ask, seen.tell, seen.best)
+
+
+def _optimizer(target: Target, opt: bo.Optimizer) -> BatchLoop:
+    """A loop over an optimizer of ours, whose parameters are called x0, x1, ..."""
+    names = [f"x{j}" for j in range(target.dim)]
+    asked: list[bo.Trial] = []
+
+    def place(of: Any) -> Any:
+        return [of.params[name] for name in names] if target.rows is None else of.index
+
+    def ask(n: int) -> Array:
+        asked[:] = opt.ask(n)
+        return np.array([place(trial) for trial in asked])
+
+    def tell(places: Array, values: Array) -> None:
+        opt.tell(asked, values.tolist())
+
+    return BatchLoop(ask, tell, lambda: np.array([place(opt.recommend())]))
+
+
+def _ours(**options: Any) -> Batcher:
+    def make(target: Target, q: int, seed: int) -> BatchLoop:
+        where = list(target.bounds) if target.bounds is not None else bo.Pool(target.pool)
+        return _optimizer(target, bo.Optimizer(where, seed=seed, n_startup_trials=N_STARTUP, **options))
+
+    return make
+
+
+def _useful(target: Target, q: int, seed: int) -> BatchLoop:
+    where = list(target.bounds) if target.bounds is not None else bo.Pool(target.pool)
+    opt = bo.Optimizer(where, seed=seed, n_startup_trials=N_STARTUP)
+    loop = _optimizer(target, opt)
+    return BatchLoop(lambda n: loop.ask(opt.useful_workers(limit=n)), loop.tell, loop.recommend)
+
+
+def _known(target: Target, q: int, seed: int) -> BatchLoop:
+    assert target.lengthscale is not None
+    surrogate = bo.BKB(rbf(target.dim, target.lengthscale), target.noise_sd**2, qbar=2.0, max_inducing=None)
+    # The prior mean is zero and the arms are as they are: with fit=False values and columns are not scaled.
+    where = bo.Pool(target.pool)
+    return _optimizer(target, bo.Optimizer(where, seed=seed, n_startup_trials=1, surrogate=surrogate, fit=False))
+
+
+def _tpe_liar(target: Target, q: int, seed: int) -> BatchLoop:
+    assert target.bounds is not None
+    space: dict[str, optuna.distributions.BaseDistribution] = {
+        f"x{j}": optuna.distributions.FloatDistribution(low, high) for j, (low, high) in enumerate(target.bounds)
+    }
+    study = optuna.create_study(sampler=SAMPLERS["tpe_liar"](seed))
+    asked: list[optuna.Trial] = []
+
+    def points(trials: Any) -> Array:
+        return np.array([[trial.params[name] for name in space] for trial in trials])
+
+    def ask(n: int) -> Array:
+        asked[:] = [study.ask(space) for _ in range(n)]
+        return points(asked)
+
+    def tell(places: Array, values: Array) -> None:
+        for trial, value in zip(asked, values.tolist(), strict=True):
+            study.tell(trial, value)
+
+    return BatchLoop(ask, tell, lambda: points([study.best_trial]))
+
+
+def _cmaes(target: Target, q: int, seed: int) -> BatchLoop:
+    """In the unit cube, from its centre with steps of a sixth, as Optuna starts it."""
+    from cmaes import CMA
+
+    d = target.dim
+    n_population = max(q, 4 + math.floor(3 * math.log(d)))
+    corners = np.column_stack([np.zeros(d), np.ones(d)])
+    cma = CMA(mean=np.full(d, 0.5), sigma=1 / 6, bounds=corners, seed=seed, population_size=n_population)
+    asked: list[Array] = []
+    generation: list[tuple[Array, float]] = []
+
+    def ask(n: int) -> Array:
+        asked[:] = [cma.ask() for _ in range(n)]
+        return target.from_unit(np.array(asked))
+
+    def tell(places: Array, values: Array) -> None:
+        # Where batches are no whole part of a generation, the later points of one are from before its beginning.
+        generation.extend(zip(asked, values.tolist(), strict=True))
+        while len(generation) >= n_population:
+            cma.tell(generation[:n_population])
+            del generation[:n_population]
+
+    return BatchLoop(ask, tell, lambda: target.from_unit(np.clip(cma.mean, 0.0, 1.0)[None]))
+
+
+def _fit(U: Array, values: Array) -> "SingleTaskGP":
+    """BoTorch's default Gaussian process, its noise unknown, of minus the values (n,) at U (n, d) in the unit cube."""
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.models.transforms import Standardize
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    Y = -torch.as_tensor(values)[:, None]
+    model = SingleTaskGP(torch.as_tensor(U), Y, outcome_transform=Standardize(m=1))
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return model
+
+
+def _qlognei(target: Target, q: int, seed: int) -> BatchLoop:
+    """As in `benchmarks.peers`; a batch by `sequential=True` in a box, over the whole pool otherwise, with repeats."""
+    from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+    from botorch.exceptions.warnings import BotorchWarning
+    from botorch.optim.optimize import optimize_acqf, optimize_acqf_discrete
+    from botorch.sampling.normal import SobolQMCNormalSampler
+
+    rng, seen, models = np.random.default_rng(seed), _Seen(), []  # type: ignore[var-annotated]
+    cube = torch.tensor([[0.0] * target.dim, [1.0] * target.dim], dtype=torch.float64)
+    torch.manual_seed(seed)
+
+    def unit(places: Array) -> Array:
+        if target.rows is not None:
+            return target.pool[places]
+        low, high = np.array(target.bounds).T
+        return np.asarray((places - low) / (high - low))
+
+    def ask(n: int) -> Array:
+        if not models:
+            is_pool = target.rows is not None
+            return rng.permutation(len(target.pool))[:n] if is_pool else target.from_unit(rng.random((n, target.dim)))
+        acquisition = qLogNoisyExpectedImprovement(
+            models[0],
+            X_baseline=torch.as_tensor(unit(np.array(seen.places))),
+            sampler=SobolQMCNormalSampler(torch.Size([256]), seed=seed + len(seen.places)),
+            prune_baseline=True,
+        )
+        with warnings.catch_warnings():
+            _ignore(BotorchWarning)
+            if target.rows is not None:
+                choices = torch.as_tensor(target.pool)
+                found, _ = optimize_acqf_discrete(acquisition, q=n, choices=choices, max_batch_size=512, unique=False)
+                return np.array([int((choices == x).all(dim=1).nonzero()[0, 0]) for x in found])
+            options = {"batch_limit": 5, "maxiter": 200}
+            found, _ = optimize_acqf(
+                acquisition, cube, q=n, num_restarts=10, raw_samples=512, options=options, sequential=True
+            )
+        return target.from_unit(found.detach().numpy())
+
+    def tell(places: Array, values: Array) -> None:
+        seen.tell(places, values)
+        if len(seen.values) >= N_STARTUP:
+            with warnings.catch_warnings():
+                _ignore(BotorchWarning)
+                models[:] = [_fit(unit(np.array(seen.places)), np.array(seen.values))]
+
+    def recommend() -> Array:
+        if not models:
+            return seen.best()
+        with torch.no_grad():
+            mean = models[0].posterior(torch.as_tensor(unit(np.array(seen.places)))).mean
+        return np.array([seen.places[int(mean.argmax())]])
+
+    return BatchLoop(ask, tell, recommend)
+
+
+def _ignore(botorch: type[Warning]) -> None:
+    # Retried fits and restarts that stop early are BoTorch's everyday noise on such problems.
+    warnings.simplefilter("ignore", botorch)
+    warnings.simplefilter("ignore", RuntimeWarning)
+
+
+BATCHERS: dict[str, Batcher] = {
+    "random": _random,
+    "bkb": _ours(),
+    "bkb_beta1": _ours(beta=1.0),
+    "bkb_beta3": _ours(beta=3.0),
+    "bkb_thompson": _ours(acquisition="thompson"),
+    "bkb_useful": _useful,
+    "bkb_known": _known,
+    "qlognei": _qlognei,
+    "tpe_liar": _tpe_liar,
+    "cmaes": _cmaes,
+}
+#: Those that search boxes only.
+BOXES_ONLY = ("tpe_liar", "cmaes")
+#: The largest batch that slow optimisers are asked for.
+LARGEST = {"qlognei": 10}
+
+
+def can_run(name: str, q: int, *, is_box: bool, has_kernel: bool) -> bool:
+    """Whether an optimiser has a form for such a target and batch."""
+    if q > LARGEST.get(name, q):
+        return False
+    return has_kernel if name == "bkb_known" else is_box or name not in BOXES_ONLY

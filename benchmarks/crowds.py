@@ -1,0 +1,97 @@
+"""What suggestions cost where many are asked for at once, or beside many that run; also next to another version.
+
+Run it as `python -m benchmarks.crowds [--quick] [--against CHECKOUT] [--repeats 3] [--parts ...]`. With `--against` a
+checkout of another version of bkbopt is measured in the same run: the processes of both follow each other in turns, so
+that what else the machine does falls on both.
+
+- pool, start_up: picks of a plate of 384 from a pool of 100,000 rows and ten columns, and of a million, after 768
+  values and before the first one;
+- tell: learning the values of a plate, beside one pass over its features;
+- box: asks for 100 points in a box of six floats after 300 values;
+- sampler: `study.ask()` with `BKBSampler` while 100 and 1,000 trials run;
+- pending: asks beside 10,000 pending points and 50 values, with the memory.
+
+Every measurement is a process of its own with one thread (`benchmarks/crowd_parts.py`). Times are those of the
+processor, medians over the repeats.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import bkbopt
+from benchmarks import crowd_parts
+from benchmarks.report import conditions, print_table
+
+__all__ = ["SIZES", "main", "measure"]
+
+#: Sizes of each part: arms, picks, trials that run, pending points.
+SIZES: dict[str, tuple[int, ...]] = {
+    "pool": (100_000, 1_000_000),
+    "start_up": (100_000, 1_000_000),
+    "tell": (100_000,),
+    "box": (100,),
+    "sampler": (100, 1_000),
+    "pending": (10_000,),
+}
+QUICK = {"pool": (100_000,), "start_up": (100_000,), "sampler": (100,), "pending": (1_000,)}
+TITLES = {"pool": "pool of {:,}", "start_up": "pool of {:,}", "tell": "pool of {:,}", "box": "box", "sampler": "Optuna"}
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def measure(part: str, size: int, checkout: Path) -> dict[str, float]:
+    """The numbers of a part, in a process that imports bkbopt from the checkout.
+
+    Raises:
+        SystemExit: the process failed, or had another package.
+    """
+    environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": str(checkout)}
+    # -P: the folder of the file is no place to import from.
+    line = [sys.executable, "-P", str(Path(crowd_parts.__file__).resolve()), part, str(size)]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{part} of {checkout} failed:\n{done.stderr}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    if not Path(found["package"]).is_relative_to(checkout):
+        raise SystemExit(f"--against: expected a checkout with a folder bkbopt, got {checkout}")
+    return dict(found["numbers"])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure everything, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one repeat, small sizes")
+    parser.add_argument("--against", type=Path, help="another checkout of bkbopt, measured in turns with this one")
+    parser.add_argument("--repeats", type=int, help="processes a measurement (default 3)")
+    parser.add_argument("--parts", nargs="+", choices=list(SIZES), default=list(SIZES))
+    parser.add_argument("--size", type=int, help="one size for all parts")
+    options = parser.parse_args(arguments)
+    sizes = {**SIZES, **QUICK} if options.quick else SIZES
+    versions = [Path(bkbopt.__file__).resolve().parents[1]]
+    if options.against is not None:
+        versions.append(options.against.resolve())
+    print(conditions(1))
+    rows = []
+    for part in options.parts:
+        for size in (options.size,) if options.size else sizes[part]:
+            runs: list[list[dict[str, float]]] = [[] for _ in versions]
+            for _ in range(options.repeats or (1 if options.quick else 3)):
+                for version, kept in zip(versions, runs, strict=True):
+                    kept.append(measure(part, size, version))
+            title = TITLES.get(part, "box").format(size)
+            for name in runs[0][0]:
+                numbers = [statistics.median(run[name] for run in kept) for kept in runs]
+                rows.append((f"{title}, {name}", *numbers, *(n / numbers[0] for n in numbers[1:])))
+                print(f"  {rows[-1][0]} {' '.join(f'{n:.4g}' for n in numbers)}", file=sys.stderr, flush=True)
+    header = ("measure", "this version", *(("other", "other / this") if len(versions) > 1 else ()))
+    print_table("What suggestions cost: processor time of one thread, medians", header, rows)
+    print(conditions(1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""Crowds of workers that come and go: how busy one optimizer keeps them, and what it finds.
+
+Run it as `python -m benchmarks.workers [--quick] [--workers 4 30 100 500 1000 2000] [--trials 5000] [--seeds 1]`. It is
+a simulation with a virtual clock of W workers on Hartmann-6 with noise. A job takes a log-normal time with a median of
+10 s and a sigma of 0.5. Of the jobs 2 % are stragglers, which take ten times as long, 2 % crash at their end, and
+0.1 % never return. After a deadline of 300 s a trial is failed, and its worker is replaced. What a job does is decided
+by the seed and the trial's number alone.
+
+The optimizer is real, and is a single server: the processor time that its calls take on one thread, which is their
+wall time on a machine without other users, moves the virtual clock, and workers wait until they are served. Whenever it
+is free it is told all that has come in, and asked once for all workers that wait then, AT_ONCE at most. A run ends with
+the value of the last evaluation.
+
+- busy: share of the workers' time that they spend on jobs, waiting for a deadline not included;
+- ms a trial: the optimizer's time divided by the number of evaluations;
+- recommended, last fifth: noise-free regret of the recommended point, and of the last fifth of the evaluations in the
+  order of their return, in units of the interquartile range.
+
+Random search is the floor of the regret, and takes no time: what it lacks in "busy" is due to jobs that never return.
+"""
+
+import argparse
+import heapq
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bkbopt as bo
+from benchmarks import comparison
+from benchmarks.batch_problems import Target, of_box
+from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
+from benchmarks.functions import PROBLEMS, Array
+from benchmarks.report import conditions, limited_threads, print_table
+
+__all__ = ["CROWDS", "Crowd", "Driver", "Fate", "Job", "fate_of", "main", "run_job", "simulate"]
+
+WORKERS = (4, 30, 100, 500, 1_000, 2_000)
+MEDIAN_S, SIGMA = 10.0, 0.5
+STRAGGLERS, SLOWER = 0.02, 10.0
+CRASHES = 0.02
+VANISHING, DEADLINE_S = 0.001, 300.0
+#: Workers that are served by one ask.
+AT_ONCE = 100
+PROBLEM = "hartmann6"
+# A tag keeps the jobs apart from other uses of the same small seeds.
+STREAM = 7_012
+HEADER = (
+    "workers", "optimizer", "seeds", "busy %", "minutes", "ms a trial", "failed", "recommended", "last fifth",
+    "average",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of a job: the seconds until the optimizer hears of it, and whether that is of a value."""
+
+    seconds: float
+    has_value: bool
+    vanishes: bool = False
+
+
+def fate_of(number: int, seed: int) -> Fate:
+    """The fate of the job of trial `number`."""
+    rng = np.random.default_rng([STREAM, seed, number])
+    slow, crashes, vanishes = rng.random(3) < (STRAGGLERS, CRASHES, VANISHING)
+    seconds = MEDIAN_S * float(np.exp(SIGMA * rng.standard_normal())) * (SLOWER if slow else 1.0)
+    if vanishes or seconds > DEADLINE_S:
+        return Fate(DEADLINE_S, has_value=False, vanishes=bool(vanishes))
+    return Fate(seconds, has_value=not crashes)
+
+
+@dataclass(frozen=True)
+class Driver:
+    """An optimizer as a crowd meets it: trials have numbers, and places are points (d,) of a box.
+
+    `ask(n)` gives n numbers and their places (n, d); `tell(numbers, values)` and `fail(numbers)` finish trials, and
+    `recommend()` names a place, (d,).
+    """
+
+    ask: Callable[[int], tuple[list[int], Array]]
+    tell: Callable[[list[int], list[float]], object]
+    fail: Callable[[list[int]], object]
+    recommend: Callable[[], Array]
+
+
+def ours(target: Target, seed: int, **options: Any) -> Driver:
+    """`bo.Optimizer` with its defaults."""
+    assert target.bounds is not None
+    opt = bo.Optimizer(list(target.bounds), seed=seed, **options)
+    names = [f"x{j}" for j in range(target.dim)]
+
+    def ask(n: int) -> tuple[list[int], Array]:
+        trials = opt.ask(n)
+        return [t.id for t in trials], np.array([[t.params[name] for name in names] for t in trials])
+
+    def recommend() -> Array:
+        params = opt.recommend().params
+        return np.array([params[name] for name in names])
+
+    return Driver(ask, opt.tell, opt.fail, recommend)
+
+
+def at_random(target: Target, seed: int) -> Driver:
+    """Uniform points; it recommends that of the best value."""
+    rng, places = np.random.default_rng(seed), []  # type: ignore[var-annotated]
+    best: list[tuple[float, int]] = []
+
+    def ask(n: int) -> tuple[list[int], Array]:
+        new = target.from_unit(rng.random((n, target.dim)))
+        places.extend(new)
+        return list(range(len(places) - n, len(places))), new
+
+    def tell(numbers: list[int], values: list[float]) -> None:
+        best[:] = [min(best + list(zip(values, numbers, strict=True)))]
+
+    return Driver(ask, tell, lambda numbers: None, lambda: np.asarray(places[best[0][1]]))
+
+
+CROWDS: dict[str, Callable[[Target, int], Driver]] = {"bkb": ours, "random": at_random}
+
+
+@dataclass
+class Crowd:
+    """W workers and their jobs under a virtual clock.
+
+    Attributes:
+        now: seconds of the virtual clock.
+        idle: workers that wait.
+        jobs: what runs, as a heap: (time at which it is heard of, trial's number, its place, its fate).
+        worked: seconds that were spent on jobs that have come back.
+    """
+
+    idle: int
+    seed: int
+    now: float = 0.0
+    jobs: list[tuple[float, int, Array, Fate]] = field(default_factory=list)
+    worked: float = 0.0
+
+    def begin(self, numbers: Sequence[int], places: Array) -> None:
+        """Hand trials to idle workers."""
+        self.idle -= len(numbers)
+        for number, place in zip(numbers, places, strict=True):
+            fate = fate_of(number, self.seed)
+            heapq.heappush(self.jobs, (self.now + fate.seconds, number, place, fate))
+
+    def heard(self) -> list[tuple[int, Array, Fate]]:
+        """What has come in by now, in the order of time; while nobody waits, the clock goes on to what comes next."""
+        if not self.idle and self.jobs:
+            self.now = max(self.now, self.jobs[0][0])
+        came = []
+        while self.jobs and self.jobs[0][0] <= self.now:
+            _, number, place, fate = heapq.heappop(self.jobs)
+            came.append((number, place, fate))
+            self.worked += 0.0 if fate.vanishes else fate.seconds
+        self.idle += len(came)
+        return came
+
+    def working(self) -> float:
+        """Seconds spent so far on jobs, those that still run included."""
+        running = [max(fate.seconds - (at - self.now), 0.0) for at, _, _, fate in self.jobs if not fate.vanishes]
+        return self.worked + sum(running)
+
+
+def simulate(target: Target, driver: Driver, n_workers: int, n: int, seed: int) -> dict[str, float]:
+    """Run a crowd until n values have come back, and return what came of it; see the module."""
+    crowd, truth, n_failed, spent = Crowd(n_workers, seed), [], 0, 0.0  # type: ignore[var-annotated]
+    while len(truth) < n:
+        came = crowd.heard()
+        done = [(number, place) for number, place, fate in came if fate.has_value][: n - len(truth)]
+        lost = [number for number, _, fate in came if not fate.has_value]
+        values = [float(target.observe(place[None], seed, number)[0]) for number, place in done]
+        truth += [float(target.value(place[None])[0]) for _, place in done]
+        n_failed += len(lost)
+        start = time.process_time()
+        if done:
+            driver.tell([number for number, _ in done], values)
+        if lost:
+            driver.fail(lost)
+        asked = driver.ask(min(crowd.idle, AT_ONCE)) if len(truth) < n and crowd.idle else ([], np.empty(0))
+        seconds = time.process_time() - start
+        spent, crowd.now = spent + seconds, crowd.now + seconds
+        crowd.begin(*asked)
+    regret = (np.array(truth) - target.minimum) / target.scale
+    found = float(target.value(driver.recommend()[None])[0])
+    return {
+        "busy": crowd.working() / (n_workers * crowd.now),
+        "ms": 1e3 * spent / n,
+        "minutes": crowd.now / 60.0,
+        "failed": float(n_failed),
+        "recommended": (found - target.minimum) / target.scale,
+        "last_fifth": float(regret[-max(n // 5, 1) :].mean()),
+        "average": float(regret.mean()),
+    }
+
+
+@dataclass(frozen=True)
+class Job(comparison.Job):
+    """One run: an optimizer with a number of workers and a seed."""
+
+    workers: int = 1
+
+    @property
+    def title(self) -> str:
+        """The problem and the workers, in file names."""
+        return f"{self.problem}-w{self.workers}"
+
+
+def run_job(job: Job, path: Path) -> None:
+    """Run it and keep what came out."""
+    target = of_box(PROBLEMS[job.problem])
+    with limited_threads(1):
+        driver = CROWDS[job.peer](target, job.seed)
+        keep(simulate(target, driver, job.workers, job.n_trials, job.seed), path)
+
+
+def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+    """Print what the files say that there are."""
+    rows = []
+    for workers, peer in dict.fromkeys((job.workers, job.peer) for job in jobs):
+        records = records_of([job for job in jobs if (job.workers, job.peer) == (workers, peer)], out, digest)
+        if records:
+            mean = partial(_mean, records)
+            numbers = (100 * mean("busy"), mean("minutes"), mean("ms"), mean("failed"))
+            regrets = [with_error([r[key] for r in records]) for key in ("recommended", "last_fifth", "average")]
+            rows.append((f"{workers:,}", peer, len(records), *numbers, *regrets))
+    print_table(
+        f"{PROBLEM}, noise sd 0.1 IQR, {jobs[0].n_trials:,} evaluations: a crowd of workers; regret / IQR",
+        HEADER,
+        rows,
+        f"jobs of {MEDIAN_S:g} s by median; minutes are virtual; ms a trial is processor time",
+    )
+
+
+def _mean(records: Sequence[dict[str, float]], key: str) -> float:
+    return float(np.mean([record[key] for record in records]))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="300 evaluations, 4, 30 and 100 workers")
+    parser.add_argument("--peers", nargs="+", choices=list(CROWDS), default=list(CROWDS))
+    parser.add_argument("--workers", type=int, nargs="+")
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time, of one thread each")
+    parser.add_argument("--out", type=Path, default=Path("out/workers"))
+    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    options = parser.parse_args(arguments)
+    trials = options.trials or (300 if options.quick else 5_000)
+    jobs = [
+        Job(peer, PROBLEM, trials, seed, workers)
+        for workers in options.workers or (WORKERS[:3] if options.quick else WORKERS)
+        for peer in options.peers
+        for seed in range(options.seeds)
+    ]
+    print(f"{conditions(1)}; {options.jobs} process(es)")
+    digest = source_digest(NOT_SEARCH)
+    if not options.tables_only:
+        run_all(jobs, run_job, options.out, digest, options.jobs)
+    print_results(jobs, options.out, digest)
+
+
+if __name__ == "__main__":
+    main()
