@@ -4,6 +4,7 @@ from benchmarks.mutants.botorch import BOTORCH
 from benchmarks.mutants.doors import OPTIMIZER, OPTUNA, SHELL
 from benchmarks.mutants.fault import Fault
 from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, POSTERIOR, SUPPORT
+from benchmarks.mutants.gest import GEST
 from benchmarks.mutants.learners import LEARNERS
 from benchmarks.mutants.plots import PLOTS
 from benchmarks.mutants.search import SEARCH
@@ -24,6 +25,7 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "optimizer": OPTIMIZER,
     "learners": LEARNERS,
     "adapters/botorch": BOTORCH,
+    "adapters/gest": GEST,
     "adapters/optuna": OPTUNA,
     "adapters/shell": SHELL,
     "plots": PLOTS,

@@ -87,8 +87,8 @@ OPTIMIZER = (
     Fault(
         "a queued trial of the same ask does not count as running",
         "optimizer/logged_designer.py",
-        "fixed=fixed, running=running)",
-        "fixed=fixed)",
+        "designer.suggest(count, number=number, fixed=fixed, running=running)",
+        "designer.suggest(count, number=number, fixed=fixed)",
         SPACES,
     ),
     Fault(

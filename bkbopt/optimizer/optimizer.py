@@ -497,8 +497,8 @@ class Optimizer:
             params: points.
             averaged: whether to average over the hyper-parameters that the data leave open, in place of taking the
                 fitted ones for certain, as the search does. The fitted ones make the deviations too small: one and two
-                of them covered fresh points of searches of 25 to 300 values in 58 and 88 % of the cases, averaged ones
-                in 66 and 93 %, on functions of the kernel's kind; on Branin in 42 and 70, and 48 and 76 %
+                of them covered fresh points of searches of 25 to 300 values in 57 and 87 % of the cases, averaged ones
+                in 66 and 93 %, on functions of the kernel's kind; on Branin in 45 and 74, and 51 and 79 %
                 (`python -m benchmarks.calibration`). Takes some tenths of a second after new values.
 
         Raises:

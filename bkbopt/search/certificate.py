@@ -10,8 +10,8 @@ A confidence band of the search's width says little of the gap: it is 1.2 standa
 parameters that are taken for certain. Draws of the posterior give the distribution of the gap. The posterior is still a
 little too narrow, since no function is a draw of its prior, so half of the probability that a bound may fail is kept
 for that: at a confidence of 95 % it is the quantile of 97.5 %, and no less than a band of 95 % at single points leaves
-open. How often it held (`python -m benchmarks.calibration`): on functions of a prior in 215 of 220 readings, on Branin
-in 120 of 120. Where the posterior is narrow and wrong it does not hold: on Hartmann-6 in a box it did in 55 of 60, over
+open. How often it held (`python -m benchmarks.calibration`): on functions of a prior in 218 of 220 readings, on Branin
+in 120 of 120. Where the posterior is narrow and wrong it does not hold: on Hartmann-6 in a box it did in 50 of 60, over
 pools of random points, whose best arms stand alone, in 48 of 60, and on Shekel-4, whose minima are narrow wells, in 12
 of 60.
 

@@ -25,7 +25,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidates import GRID_LIMIT, CandidateSet, Choice, PoolCandidates, candidates_of, exhausted
-from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion, UpperBound
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
@@ -411,7 +411,7 @@ class Designer:
         if listed and all(quantity.is_found_noiseless for quantity in models.objectives):
             # The argmax over the rest is that of the second look below, so one look is enough.
             levels = [torch.cat([levels[0], fantasy.known]), *levels]
-        shared = self._shared(models, fantasy, criterion)
+        shared = self._shared(models, fantasy)
         for taken in levels:
             if perturbs:
                 choice = perturbed(request.number, fantasy, candidates, good, rng, taken, shared)
@@ -432,10 +432,10 @@ class Designer:
             return False
         return not self.options.models.fit or any(quantity.is_noisy() for quantity in models.objectives)
 
-    def _shared(self, models: Models, fantasy: Fantasy, criterion: Criterion) -> tuple[int, ...] | None:
+    def _shared(self, models: Models, fantasy: Fantasy) -> tuple[int, ...] | None:
         """What the random points of one of many suggestions follow from; None for a search of its own."""
-        if len(fantasy.pending) < CROWD or not isinstance(criterion, UpperBound):
-            return None
+        if len(fantasy.pending) < CROWD or self.options.rule.name == "thompson":
+            return None  # a joint draw over the shared points would not be the path that is climbed
         return self.seed, models.objectives[0].mark, SHARED
 
     def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:

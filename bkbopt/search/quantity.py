@@ -155,9 +155,8 @@ class Quantity:
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
         weight = self._weights(rows.std[new], surrogate.noise)
-        for i in range(len(v)):
-            surrogate.observe(rows.X[new][i : i + 1], v[i : i + 1], None if weight is None else weight[i : i + 1])
-            self._n += 1
+        surrogate.observe(rows.X[new], v, weight, in_turn=True)
+        self._n = len(rows.y)
 
     def _start(self, rows: Rows, y: Tensor, mark: int) -> None:
         """A new surrogate on the first `mark` rows, whose usable values are `y (mark,)`."""

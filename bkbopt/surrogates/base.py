@@ -48,8 +48,11 @@ class Surrogate(Protocol):
         """Whether the kernel is known."""
         ...
 
-    def observe(self, X: object, y: object, weight: object = None) -> None:
-        """Learn the values `y (n,)` of the points `X (n, d)`, with noise of variance `noise` / `weight (n,)`."""
+    def observe(self, X: object, y: object, weight: object = None, *, in_turn: bool = False) -> None:
+        """Learn the values `y (n,)` of the points `X (n, d)`, with noise of variance `noise` / `weight (n,)`.
+
+        With `in_turn` the posterior is that of a call for each value, to the last bit.
+        """
         ...
 
     def posterior(self, X: object) -> Posterior:
@@ -169,11 +172,12 @@ class SurrogateBase(ABC, Generic[T]):
         noise = self.noise if self.fixed_noise else None
         return {"noise": noise, "needs_kernel": not own, **{name: getattr(self, name) for name in self._OPTIONS}}
 
-    def observe(self, X: object, y: object, weight: object = None) -> None:
+    def observe(self, X: object, y: object, weight: object = None, *, in_turn: bool = False) -> None:
         """Learn the values `y (n,)`, units of y, of the points `X (n, d)`.
 
         The noise of a value has the variance `noise` / `weight`, with `weight (n,)` positive and ones by default: a
-        value of weight 3 is the mean of three values.
+        value of weight 3 is the mean of three values. With `in_turn` the posterior is that of a call for each value, to
+        the last bit; otherwise many values may be learnt together, which is faster and differs by rounding.
 
         Raises:
             ArgumentError: shapes that do not fit, values that are not finite, or a weight that is not positive.
@@ -199,8 +203,11 @@ class SurrogateBase(ABC, Generic[T]):
                 self._kernel = matern52(T.shape[1]).to(T.device)
             if not self.observations.dim:
                 self.observations = Observations(T.shape[1], self.device)
-            with torch.no_grad(), contextlib.nullcontext() if len(T) > 64 else small_work():
-                self._learn(T, v, a)
+            together = len(T) > 64 and not in_turn
+            with torch.no_grad(), contextlib.nullcontext() if together else small_work():
+                for i in range(0, len(T), 1 if in_turn else len(T)):
+                    rows = slice(i, i + 1) if in_turn else slice(None)
+                    self._learn(T[rows], v[rows], a[rows])
             undo.pop_all()
         self._kept = ()
         self._epochs.observed(T[a >= 1.0])
