@@ -48,8 +48,13 @@ class NoisyCma(CmaEsSampler):
         return super().sample_relative(study, trial, search_space)
 
     def recommend(self, study: optuna.Study) -> Any:
-        """The mean after the last whole generation; parameters that have none are those of the best trial."""
+        """The mean after the last whole generation; parameters that have none are those of the best trial.
+
+        Where trials have different parameters it is the best trial: the mean may lie in another branch.
+        """
         best = study.best_trial.params
+        if any(trial.params.keys() != best.keys() for trial in study.get_trials(deepcopy=False)):
+            return SimpleNamespace(params=best)
         optimizer = self._restore_optimizer(self._get_trials(study))
         transform = _SearchSpaceTransform(self._columns, transform_0_1=True) if self._columns else None
         if optimizer is None or transform is None or optimizer.dim != len(transform.bounds):
