@@ -15,10 +15,13 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["UCB", "Acquisition", "ClosedFormAcquisition", "LogEI"]
+__all__ = ["CONSTRAINT_FLOOR", "UCB", "Acquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
 
 #: Keeps the gradient of the square root finite where the variance is rounding error, relative to y standardised.
 VARIANCE_FLOOR = 1e-16
+#: Smallest standard deviation of a constraint, on values with a standard deviation of one: below it a probability has
+#: no slope to follow. Twice as much is kept as a distance from an edge, or half of the trials there would be outside.
+CONSTRAINT_FLOOR = 1e-3
 
 
 class Acquisition(Protocol):
@@ -86,6 +89,38 @@ class LogEI:
         by_mean = torch.exp(torch.special.log_ndtr(e) - _log_h(e)) / sd
         by_variance = (1.0 / sd - e * by_mean) / (2.0 * sd)
         return by_mean, torch.where(variance > VARIANCE_FLOOR, by_variance, 0.0)
+
+
+@dataclass(frozen=True)
+class LogFeasibility:
+    """Logarithm of the probability that a constraint holds, that is, that its value exceeds `bound`.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.search.acquisition import LogFeasibility
+        >>> LogFeasibility(bound=0.0)(torch.tensor([-1.0, 1.0]), torch.tensor([1.0, 1.0]))
+        tensor([-1.8441, -0.1733])
+    """
+
+    bound: float
+
+    def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Scores `(n,)`, <= 0."""
+        return torch.special.log_ndtr(self._margin(mean, self._sd(variance)))
+
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ClosedFormAcquisition`. With t the margin, d log cdf(t) / dt = pdf(t) / cdf(t), far below zero -t."""
+        sd = self._sd(variance)
+        t = self._margin(mean, sd)
+        ratio = torch.exp(-0.5 * t * t - torch.special.log_ndtr(t)) / math.sqrt(2.0 * math.pi)
+        by_mean = torch.where(t < -1e4, -t, ratio) / sd
+        return by_mean, torch.where(variance > CONSTRAINT_FLOOR**2, -0.5 * t * by_mean / sd, 0.0)
+
+    def _sd(self, variance: Tensor) -> Tensor:
+        return variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()
+
+    def _margin(self, mean: Tensor, sd: Tensor) -> Tensor:
+        return (mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd
 
 
 def _log_h(e: Tensor) -> Tensor:

@@ -26,16 +26,13 @@ from torch import Tensor
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.model import Collapsed, Model, Predictor
 from bkbopt.posterior.paths import Paths, draw_paths
-from bkbopt.search.acquisition import UCB, Acquisition, ClosedFormAcquisition, LogEI
+from bkbopt.search.acquisition import UCB, Acquisition, ClosedFormAcquisition, LogEI, LogFeasibility
 from bkbopt.search.ascent import differentiated
 from bkbopt.search.pareto import Improvement
 from bkbopt.search.pool_maximizer import PoolMaximizer
 
 __all__ = ["ACQUISITIONS", "AcquisitionRule", "Combined", "Constraint", "Crashes", "Criterion", "UpperBound", "rule_of"]
 
-#: Smallest standard deviation of a constraint, on values with a standard deviation of one: below it a probability has
-#: no slope to follow. Twice as much is kept as a distance from an edge, or half of the trials there would be outside.
-CONSTRAINT_FLOOR = 1e-3
 #: What a score loses where a trial is expected to fail: more than any logarithm of an improvement differs by.
 CRASH_PENALTY = 1e6
 #: Correlations that differ by this part are the same: an edge is approached to a ten-thousandth of a lengthscale.
@@ -188,14 +185,9 @@ class Constraint:
     bound: float
 
     @cached_property
-    def _predict(self) -> Predictor:
-        return self.model.collapse()
-
-    def log_probability(self, X: Tensor) -> Tensor:
-        """Logarithm of the probability that the constraint holds at the points `X (n, d)`, (n,), <= 0."""
-        mean, variance = self._predict(X)
-        sd = variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()
-        return torch.special.log_ndtr((mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd)
+    def log_probability(self) -> _Scored:
+        """Logarithm of the probability that the constraint holds, a score of points, <= 0."""
+        return _Scored(self.model, LogFeasibility(self.bound))
 
 
 @dataclass(frozen=True)
@@ -252,23 +244,42 @@ class Combined:
     crashes: Crashes | None = None
 
     @cached_property
-    def _predictors(self) -> list[Predictor]:
-        return [model.collapse() for model, _ in self.objectives]
+    def _bounds(self) -> list[UpperBound]:
+        return [UpperBound.over(model, beta) for model, beta in self.objectives]
+
+    @cached_property
+    def _terms(self) -> list[tuple[float, _Scored]]:
+        """The scores with their weights whose sum it is, but for several objectives and what failed."""
+        terms = [(1.0, constraint.log_probability) for constraint in self.constraints]
+        if self.improvement is not None:
+            return terms
+        if self.incumbent is None:
+            return [(FEASIBILITY_FIRST, self._bounds[0]), *terms]
+        return [(1.0, _Scored(self.objectives[0][0], LogEI(self.incumbent))), *terms]
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `Criterion`."""
-        posteriors = [predict(X) for predict in self._predictors]
-        feasible = X.new_zeros(len(X))
-        for constraint in self.constraints:
-            feasible = feasible + constraint.log_probability(X)
-        if self.crashes is not None:
-            feasible = feasible - CRASH_PENALTY * self.crashes(X)
-        if self.improvement is None and self.incumbent is not None:
-            return LogEI(self.incumbent)(*posteriors[0]) + feasible
-        bounds = [UCB(beta)(*posterior) for posterior, (_, beta) in zip(posteriors, self.objectives, strict=True)]
+        scores = self._penalties(X)
+        for weight, term in self._terms:
+            scores = scores + weight * term(X)
         if self.improvement is not None:
-            return self.improvement(torch.stack(bounds, 1)) + feasible
-        return FEASIBILITY_FIRST * bounds[0] + feasible
+            scores = scores + self.improvement(torch.stack([bound(X) for bound in self._bounds], 1))
+        return scores
+
+    def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        if self.improvement is not None:
+            return differentiated(self, X)
+        scores, slopes = self._penalties(X), torch.zeros_like(X)
+        for weight, term in self._terms:
+            score, slope = term.with_slopes(X)
+            scores, slopes = scores + weight * score, slopes + weight * slope
+        return scores, slopes
+
+    def _penalties(self, X: Tensor) -> Tensor:
+        """What the points lose that are expected to fail, (n,): zero or minus `CRASH_PENALTY`, without slopes."""
+        none = X.new_zeros(len(X))
+        return none if self.crashes is None else none - CRASH_PENALTY * self.crashes(X)
 
     def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
         """See `Criterion`."""

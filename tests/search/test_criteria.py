@@ -10,9 +10,9 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
-from bkbopt.search.acquisition import UCB, LogEI
+from bkbopt.search.acquisition import CONSTRAINT_FLOOR, UCB, LogEI, LogFeasibility
 from bkbopt.search.ascent import SlopedScore, differentiated
-from bkbopt.search.criteria import ACQUISITIONS, CONSTRAINT_FLOOR, CRASH_PENALTY, Combined, Constraint, Crashes, rule_of
+from bkbopt.search.criteria import ACQUISITIONS, CRASH_PENALTY, Combined, Constraint, Crashes, rule_of
 
 KERNEL = bo.kernels.rbf(2, 0.3)
 
@@ -60,6 +60,34 @@ def test_slopes_of_a_criterion_are_those_of_automatic_differentiation(name: str)
     # Of the model itself, by autograd all the way; the collapsed predictor's rounding is relative to k(x, x) = 1.
     expected = differentiated(lambda X: acquisition(*m(X)), X)
     torch.testing.assert_close(criterion.with_slopes(X), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("incumbent", [0.4, None])
+def test_slopes_under_constraints_are_those_of_automatic_differentiation(incumbent: float | None) -> None:
+    (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
+    limits = (Constraint(first, 0.0), Constraint(second, 40.0))  # the second one all but fails everywhere
+    crashes = Crashes(objective.features.kernel, X[:3], X[3:9])  # type: ignore[attr-defined]
+    combined = Combined([(objective, 2.0)], limits, None, incumbent, crashes)
+    scores, slopes = combined.with_slopes(X)
+    torch.testing.assert_close(scores, combined(X))
+
+    def whole(X: torch.Tensor) -> torch.Tensor:
+        score = LogEI(0.4)(*objective(X)) if incumbent is not None else 0.01 * UCB(2.0)(*objective(X))
+        for m, bound in ((first, 0.0), (second, 40.0)):
+            score = score + LogFeasibility(bound)(*m(X))
+        return score
+
+    # The collapsed predictor rounds relative to k(x, x) = 1, and slopes of the second limit are of the order 1e4.
+    torch.testing.assert_close(slopes, differentiated(whole, X)[1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("margin", [-1e8, -1e5, -30.0, 0.0, 5.0])
+def test_slopes_of_a_feasibility_are_right_however_far_below_the_bound(margin: float) -> None:
+    mean, variance = torch.tensor([margin], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64)
+    by_mean, by_variance = LogFeasibility(-2.0 * CONSTRAINT_FLOOR).slopes(mean, variance)
+    expected = math.exp(norm.logpdf(margin) - norm.logcdf(margin)) if margin > -1e4 else -margin
+    assert float(by_mean) == pytest.approx(expected, rel=1e-7)
+    assert float(by_variance) == pytest.approx(-0.5 * margin * expected, rel=1e-7)
 
 
 def test_a_user_s_acquisition_is_used_as_it_is() -> None:
