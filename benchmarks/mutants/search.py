@@ -159,7 +159,7 @@ SEARCH = (
     Fault(
         "a list of other points is taken for the one closed before",
         "search/candidates.py",
-        "        if not torch.equal(self._taken, taken[:n]):",
+        "        if not torch.equal(last, taken[:n]):",
         "        if False:",
         ("search/test_pool_maximizer.py",),
     ),

@@ -121,7 +121,7 @@ class _Listed(ABC):
         self._infeasible = torch.zeros(len(X), dtype=torch.bool)
         self._checked = torch.zeros(len(X), dtype=torch.bool)
         #: The points asked about last, and which rows they are.
-        self._taken, self._taken_rows = X[:0], torch.zeros(len(X), dtype=torch.bool)
+        self._taken = X[:0], torch.zeros(len(X), dtype=torch.bool)
 
     @property
     def n_arms(self) -> int | None:
@@ -137,14 +137,15 @@ class _Listed(ABC):
 
     def closed(self, taken: Tensor) -> Tensor:
         """Rows that may not be chosen, (A,)."""
-        n = len(self._taken)
-        if not torch.equal(self._taken, taken[:n]):
-            n, self._taken_rows = 0, torch.zeros_like(self._infeasible)
-        elif n < len(taken):
-            self._taken_rows = self._taken_rows.clone()
-        self._taken_rows[self.rows_of(taken[n:])] = True
-        self._taken = taken
-        return self._infeasible | self._taken_rows
+        last, rows = self._taken
+        n = len(last)
+        if not torch.equal(last, taken[:n]):
+            n, rows = 0, torch.zeros_like(rows)
+        if n < len(taken):
+            rows = rows.clone()
+            rows[self.rows_of(taken[n:])] = True
+        self._taken = taken, rows
+        return self._infeasible | rows
 
     def _usable(self, row: int) -> bool:
         if self._feasible is not None and not self._checked[row]:
