@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-__all__ = ["CONSTRAINT_FLOOR", "UCB", "Acquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
+__all__ = ["UCB", "Acquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
 
 #: Keeps the gradient of the square root finite where the variance is rounding error, relative to y standardised.
 VARIANCE_FLOOR = 1e-16
