@@ -97,7 +97,7 @@ class BoxMaximizer:
     ) -> Tensor:
         """As `ranked`, from the points `start (n, d)` and some around the good ones, without looks along columns.
 
-        It costs a fifth of a whole search: for one of many suggestions that are made together.
+        It costs less than half of a whole search: for one of many suggestions that are made together.
         """
         with small_work(), torch.no_grad():
             X = torch.cat([good, self._around(good, rng, self.settings.n_local_of_batch)])

@@ -91,7 +91,7 @@ class CandidateSet(Protocol):
         """The point with the largest score, none of `taken (t, d)`; searches start from `good (g, d)` too.
 
         With `shared`, a search of points that are not listed starts from the best of random points that follow from
-        these numbers alone: suggestions that have them in common compute them once, and each costs a fifth.
+        these numbers alone: suggestions that have them in common compute them once, and a search costs less than half.
         """
         ...
 
