@@ -257,7 +257,8 @@ class Optimizer:
             SpaceExhaustedError: with `duplicates="avoid"`, every point was proposed.
             ArgumentError: no feasible point was found, or `fixed` does not belong to the space.
         """
-        count = None if n == "useful" else 1 if n is None else check_count("n", n, 1)
+        useful = isinstance(n, str) and n == "useful"
+        count = None if useful else 1 if n is None else check_count("n", n, 1, 'a whole number >= 1, "useful" or None')
         held = self._core.vocabulary.fixed(fixed or {}, "fixed")
         trials = self._core.ask(count, held, beating=heartbeat)
         return trials[0] if n is None else trials

@@ -242,15 +242,14 @@ class History:
         return self.encoding.categorical if self.problem.pool is None else self.problem.pool.categorical
 
     def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
-        """Encoded points `(n, d)`; those with which the list of the last call began are not encoded again."""
+        """Encoded points `(n, d)`; those that the longest of the last lists begins with too are not encoded again."""
         encoder = self.encoding if self.problem.pool is None else self.problem.pool
         last, X = self._encoded_last
-        if self._encoder is not encoder:
+        if self._encoder is not encoder or not all(map(operator.is_, last, points)):
             last, X = (), torch.zeros(0, self.dim, dtype=torch.float64)
-        n = len(last) if len(last) <= len(points) and all(map(operator.is_, last, points)) else 0
-        if n < len(points):
-            X = torch.cat([X[:n], encoder.encode(points[n:])])
-        self._encoder, self._encoded_last = encoder, (tuple(points), X)
+        if len(points) > len(last):
+            last, X = tuple(points), torch.cat([X, encoder.encode(points[len(last) :])])
+            self._encoder, self._encoded_last = encoder, (last, X)
         return X[: len(points)]
 
     @property
