@@ -130,7 +130,7 @@ SEARCH = (
     ),
     Fault(
         "a point counts as checked before it is",
-        "search/candidates.py",
+        "search/listed_candidates.py",
         "self._infeasible[row] = not self._feasible(",
         "self._checked[row] = True\n            self._infeasible[row] = not self._feasible(",
         LAW,
@@ -158,14 +158,14 @@ SEARCH = (
     ),
     Fault(
         "a list of other points is taken for the one closed before",
-        "search/candidates.py",
+        "search/listed_candidates.py",
         "        if not torch.equal(last, taken[:n]):",
         "        if False:",
         ("search/test_pool_maximizer.py",),
     ),
     Fault(
         "shared starts are those of before the last fit",
-        "search/candidates.py",
+        "search/box_candidates.py",
         "if self._shared is None or self._shared.numbers != numbers:",
         "if self._shared is None:",
         ("search/test_box_candidates.py",),
@@ -256,7 +256,7 @@ SEARCH = (
     ),
     Fault(
         "kappa^2 is that of the first points",
-        "search/quantity.py",
+        "search/schedule_inputs.py",
         "self._of(X[self._n :]))",
         "0.0) or self._of(X[:PRIOR_BLOCK])",
         QUANTITY,

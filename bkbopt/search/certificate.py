@@ -29,7 +29,7 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work
 from bkbopt.posterior.paths import Paths, draw_paths
-from bkbopt.search.candidates import BoxCandidates, candidates_of
+from bkbopt.search.box_candidates import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Fantasy
 from bkbopt.search.quantity import Quantity

@@ -15,23 +15,24 @@ Three kinds of suggestion:
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt._support.threads import small_work
-from bkbopt.confidence import Confidence, Practical
 from bkbopt.errors import SpaceExhaustedError
-from bkbopt.search.candidates import GRID_LIMIT, CandidateSet, Choice, PoolCandidates, candidates_of, exhausted
-from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, Criterion
+from bkbopt.search.box_candidates import candidates_of
+from bkbopt.search.candidates import CandidateSet, Choice, exhausted
+from bkbopt.search.choosing import Chooser
+from bkbopt.search.criteria import Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
+from bkbopt.search.listed_candidates import GRID_LIMIT, PoolCandidates
 from bkbopt.search.models import Fantasy, Models
-from bkbopt.search.perturbations import is_perturbation, perturbed
-from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.options import Options
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.startup import startup_point
@@ -39,38 +40,12 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["Designer", "Options"]
 
-#: The uses of random numbers that a criterion is drawn with, and points that many suggestions share.
-DRAWN, SHARED = 1, 2
+#: The use of random numbers that a criterion is drawn with.
+DRAWN = 1
 #: Largest 1 + sum of leverages of a batch that pays: BBKB's constant C.
 BATCH_BUDGET = 2.0
-#: Running trials from which on suggestions share the points that their searches start from.
-CROWD = 10
 #: Candidate sets that are kept, with the bounds of their points.
 KEPT = 8
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a designer works.
-
-    Attributes:
-        models: of all quantities.
-        n_startup_trials: values before the models take over.
-        rule: the acquisition function.
-        confidence: schedule of beta.
-        avoid_duplicates: whether no point of a discrete set is proposed twice.
-        repeat_when_exhausted: whether points of a discrete set are proposed again once all have been proposed or have
-            failed; if not, that is an error.
-        perturbations: whether some suggestions are perturbations.
-    """
-
-    models: ModelOptions
-    n_startup_trials: int = 10
-    rule: AcquisitionRule = ACQUISITIONS["ucb"]
-    confidence: Confidence = field(default_factory=Practical)
-    avoid_duplicates: bool = False
-    repeat_when_exhausted: bool = False
-    perturbations: bool = True
 
 
 def _taken(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> list[Suggestion]:
@@ -338,8 +313,9 @@ class Designer:
         pending = self.history.encode(list(request.running))
         fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
         criterion = fantasy.criterion(options.rule, request.rng(DRAWN))
+        chooser = Chooser(options, self.history, models, fantasy, criterion, request)
         for candidates, good in self._places(fantasy, criterion, request):
-            found = self._choose(models, fantasy, criterion, candidates, good, request)
+            found = chooser.choose(candidates, good)
             if found is not None:
                 break
         else:
@@ -386,72 +362,3 @@ class Designer:
         if self._pool is None:
             self._pool = PoolCandidates(pool, self.problem.feasible)
         return self._pool.restricted(pool.matching(fixed)) if fixed else self._pool
-
-    def _choose(
-        self,
-        models: Models,
-        fantasy: Fantasy,
-        criterion: Criterion,
-        candidates: CandidateSet,
-        good: Tensor,
-        request: Request,
-    ) -> tuple[Choice, bool] | None:
-        """The choice, and whether it is a perturbation; None where nothing is left to propose."""
-        rng = request.rng()
-        options = self.options
-        perturbs = options.perturbations and options.models.fit and len(good) > 0
-        perturbs = perturbs and is_perturbation(request.number, fantasy, candidates, self.history)
-        closed = self._closed(fantasy, candidates)
-        levels = [torch.cat([closed, fantasy.pending]), closed]
-        if options.avoid_duplicates or self._may_repeat_pending(models, fantasy, candidates):
-            levels = [closed]
-        if options.repeat_when_exhausted:
-            levels = [levels[0], fantasy.pending, closed[:0]]
-        listed = candidates.n_arms is not None and options.models.fit
-        if listed and all(quantity.is_found_noiseless for quantity in models.objectives):
-            # The argmax over the rest is that of the second look below, so one look is enough.
-            levels = [torch.cat([levels[0], fantasy.known]), *levels]
-        shared = self._shared(models, fantasy)
-        for taken in levels:
-            if perturbs:
-                choice = perturbed(request.number, fantasy, candidates, good, rng, taken, shared)
-                if choice is not None and not self._repeats_in_vain(models, fantasy, candidates, choice):
-                    return choice, True
-            choice = candidates.best(criterion, good, rng, taken, shared)
-            if choice is not None and self._repeats_in_vain(models, fantasy, candidates, choice):
-                untried = torch.cat([taken, fantasy.known])
-                choice = candidates.best(criterion, good, rng, untried) or candidates.random(rng, untried) or choice
-            choice = choice or candidates.random(rng, taken)
-            if choice is not None:
-                return choice, False
-        return None
-
-    def _may_repeat_pending(self, models: Models, fantasy: Fantasy, candidates: CandidateSet) -> bool:
-        """Whether a point may be proposed while it is pending: where values are noisy, a second one can pay."""
-        if not (candidates.is_discrete and len(fantasy.pending)):
-            return False
-        return not self.options.models.fit or any(quantity.is_noisy() for quantity in models.objectives)
-
-    def _shared(self, models: Models, fantasy: Fantasy) -> tuple[int, ...] | None:
-        """What the random points of one of many suggestions follow from; None for a search of its own."""
-        if len(fantasy.pending) < CROWD or self.options.rule.name == "thompson":
-            return None  # a joint draw over the shared points would not be the path that is climbed
-        return self.seed, models.objectives[0].mark, SHARED
-
-    def _closed(self, fantasy: Fantasy, candidates: CandidateSet) -> Tensor:
-        """Encoded points of a discrete set that are not to be proposed again, (c, d)."""
-        X = self.history.X
-        if not candidates.is_discrete:
-            return X[:0]
-        if self.options.avoid_duplicates:
-            running = self.history.encode([e.point for e in self.history.running.values()])
-            return torch.cat([X, running, fantasy.pending])
-        return self.history.failures()
-
-    def _repeats_in_vain(self, models: Models, fantasy: Fantasy, candidates: CandidateSet, choice: Choice) -> bool:
-        """Whether the choice was evaluated before, and a second value would be the same."""
-        if not (candidates.is_discrete and self.options.models.fit):
-            return False
-        if not bool((fantasy.known == choice.x).all(1).any()):
-            return False
-        return not any(quantity.is_noisy() for quantity in models.objectives)

@@ -31,11 +31,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.candidates import CandidateSet, Choice
+from bkbopt.search.candidates import CandidateSet, Choice, Scope
 from bkbopt.search.criteria import UpperBound
 from bkbopt.search.history import History
 from bkbopt.search.models import Fantasy
@@ -118,30 +117,19 @@ def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, his
     return schedule.is_affordable(number, [e.number for e in latest], losses)
 
 
-def perturbed(
-    number: int,
-    fantasy: Fantasy,
-    candidates: CandidateSet,
-    good: Tensor,
-    rng: np.random.Generator,
-    taken: Tensor,
-    shared: Sequence[int] | None = None,
-) -> Choice | None:
-    """The perturbation that trial `number` is; None where there is none but points `taken (t, d)`.
+def perturbed(number: int, fantasy: Fantasy, candidates: CandidateSet, scope: Scope) -> Choice | None:
+    """The perturbation that trial `number` is; None where there is none but points that are taken.
 
     Args:
         number: of the trial.
         fantasy: the posteriors.
         candidates: the set to choose from.
-        good: the best known points, best first, (g, d).
-        rng: of the points that are compared.
-        taken: points that may not be chosen.
-        shared: of a wide step, as in `CandidateSet.best`.
+        scope: where to look; the best known point is its first one.
     """
     if _schedule(fantasy, candidates).is_wide(number):
         beta = max(WIDE_BETA, fantasy.betas[0])
-        return candidates.best(UpperBound.over(fantasy.models[0], beta), good, rng, taken, shared)
-    return candidates.perturbed(fantasy.perturbation_criterion(), good[0], rng, taken)
+        return candidates.best(UpperBound.over(fantasy.models[0], beta), scope)
+    return candidates.perturbed(fantasy.perturbation_criterion(), scope.good[0], scope)
 
 
 def _schedule(fantasy: Fantasy, candidates: CandidateSet) -> Perturbations:

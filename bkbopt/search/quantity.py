@@ -29,6 +29,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.bending import FEWEST, is_better_bent
 from bkbopt.search.scaling import Scaler, usable
+from bkbopt.search.schedule_inputs import HighestPrior, PendingVariances
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
@@ -48,8 +49,6 @@ TEST_UP_TO = 50
 N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
 #: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
 OWN_WEIGHTS = (1e-12, 1e10)
-#: Points that are computed at once: observed ones and arms of a pool (prior variances), and pending ones.
-PRIOR_BLOCK, ARMS_BLOCK, PENDING_BLOCK = 64, 4096, 32
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,14 @@ class Quantity:
     _surrogate: Surrogate | None = field(init=False, default=None)
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
-    _highest_prior: "HighestPrior" = field(init=False)
+    _highest_prior: HighestPrior = field(init=False)
     _categorical: tuple[int, ...] = field(init=False, default=())
     _noisy: bool | None = field(init=False, default=None)
     _known_noise: bool | None = field(init=False, default=None)
     _noise_is_fitted: bool = field(init=False, default=False)
     _ensemble: tuple[tuple[int, int, int], list[tuple[Model, float]]] | None = field(init=False, default=None)
     _fitted: tuple[tuple[int, int, int], Tensor] | None = field(init=False, default=None)
-    _flying: tuple[tuple[int, int, int], Tensor, Tensor] | None = field(init=False, default=None)
+    _flying: tuple[tuple[int, int, int], PendingVariances] | None = field(init=False, default=None)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -336,23 +335,9 @@ class Quantity:
 
     def in_flight(self, pending: Tensor) -> float:
         """Sum of the leverages of the points `pending (p, d)`, given the rows alone."""
-        return float(self._variances(pending).sum()) / self.surrogate.noise
-
-    def _variances(self, pending: Tensor) -> Tensor:
-        """Posterior variances of the points `pending (p, d)` given the rows alone, (p,); those of full blocks are kept.
-
-        In blocks from the first point on, so that they depend on the list alone: rounding differs from block to block.
-        """
         if self._flying is None or self._flying[0] != self._now:
-            self._flying = self._now, pending[:0], pending.new_zeros(0)
-        _, X, variances = self._flying
-        n = len(X) if torch.equal(X, pending[: len(X)]) else 0
-        parts = [variances[:n]]
-        for block in pending[n:].split(PENDING_BLOCK) if n < len(pending) else ():
-            parts.append(self.surrogate.posterior(block).variance)
-        variances, full = torch.cat(parts), len(pending) - len(pending) % PENDING_BLOCK
-        self._flying = self._now, pending[:full].clone(), variances[:full]
-        return variances
+            self._flying = self._now, PendingVariances(self.surrogate)
+        return float(self._flying[1](pending).sum()) / self.surrogate.noise
 
     @property
     def is_found_noiseless(self) -> bool:
@@ -388,39 +373,6 @@ class Quantity:
             free, _ = self._fitted_to(fitted, start, DETERMINISTIC, False, np.random.default_rng(0))
             self._noisy = _evidence(fitted, kernel, noise) > _evidence(fitted, free, DETERMINISTIC) + EVIDENCE
         return self._noisy
-
-
-class HighestPrior:
-    """kappa^2: the largest prior variance k(x, x) of an observed point or an arm, y squared.
-
-    Each point is computed once, in blocks from the first on, so that the number does not depend on when points came: a
-    kernel of the user's may round as the size of a block is. Where points are not listed, in a box, the supremum is
-    that over the observed ones, which is all that the bounds of logdet(I + K / lam) need.
-    """
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self._n, self._highest = 0, 0.0
-        self._arms: Tensor | None = None
-        self._highest_arm = 0.0
-
-    def __call__(self, X: Tensor, arms: Tensor | None) -> float:
-        """The largest prior variance among `X (u, d)`, which has more rows at each call, and the `arms (A, d)`."""
-        if isinstance(self.kernel, ARDKernel):
-            return float(self.kernel.outputscale)  # stationary
-        while len(X) - self._n > PRIOR_BLOCK:
-            self._highest = max(self._highest, self._of(X[self._n : self._n + PRIOR_BLOCK]))
-            self._n += PRIOR_BLOCK
-        highest = max(self._highest, self._of(X[self._n :]))
-        if arms is None:
-            return highest
-        if arms is not self._arms:
-            self._highest_arm = max(map(self._of, arms.split(ARMS_BLOCK)))
-            self._arms = arms
-        return max(highest, self._highest_arm)
-
-    def _of(self, X: Tensor) -> float:
-        return float(self.kernel.diag(X).max())
 
 
 def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:

@@ -14,11 +14,13 @@ import bkbopt as bo
 from bkbopt import search
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.search.acquisition import UCB
-from bkbopt.search.candidates import BoxCandidates, GridCandidates, candidates_of
+from bkbopt.search.box_candidates import BoxCandidates, candidates_of
+from bkbopt.search.candidates import Scope
 from bkbopt.search.criteria import UpperBound
 from bkbopt.search.designer import Designer, Options
 from bkbopt.search.evaluations import Problem
 from bkbopt.search.keyed import keyed
+from bkbopt.search.listed_candidates import GridCandidates
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.encoding import Encoding
 
@@ -110,7 +112,7 @@ def test_discrete_space_is_searched_exactly() -> None:
     gp = bo.ExactGP(bo.kernels.matern52(3, categorical=(2,)), noise=1e-2)
     rows = rng.integers(len(X), size=12)
     gp.observe(X[rows], rng.standard_normal(12))
-    chosen = grid.best(UpperBound.over(gp.model, 1.5), gp.observations.X[:1], rng, X[:0])
+    chosen = grid.best(UpperBound.over(gp.model, 1.5), Scope(gp.observations.X[:1], rng, X[:0]))
     assert chosen is not None
     scores = UCB(1.5)(*gp.model(X))
     # The same formula on rows in another batch: rounding only.
@@ -200,7 +202,7 @@ def test_narrow_constraint_is_met_by_random_search() -> None:
 
 @pytest.mark.parametrize("spec", [{"x": (0.0, 1.0)}, {"n": bo.Int(0, 9)}, {f"n{i}": bo.Int(0, 99) for i in range(4)}])
 def test_impossible_constraint_is_a_clear_error(spec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (search.candidates, search.startup):  # as with 10,000 tries, sooner
+    for module in (search.box_candidates, search.candidates, search.startup):  # as with 10,000 tries, sooner
         monkeypatch.setattr(module, "TRIES", 640)
     opt = bo.Optimizer(spec, seed=0, n_startup_trials=1, feasible=lambda p: False)
     with pytest.raises((ArgumentError, SpaceExhaustedError), match="feasible"):

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
-from bkbopt.search import designer as designer_module
+from bkbopt.search import choosing
 from bkbopt.search.acquisition import UCB
+from bkbopt.search.choosing import CROWD
 from bkbopt.search.criteria import rule_of
-from bkbopt.search.designer import CROWD, Designer, Options
+from bkbopt.search.designer import Designer, Options
 from bkbopt.search.evaluations import RUNNING, Evaluation, Problem
 from bkbopt.search.history import History
 from bkbopt.search.pool_maximizer import PoolMaximizer
@@ -100,7 +101,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @pytest.mark.parametrize("name", ["floats", "mixed", "conditional"])
 def test_the_law_holds_where_many_trials_are_running(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(designer_module, "CROWD", 2)
+    monkeypatch.setattr(choosing, "CROWD", 2)
     follow(Case(name), 24, seed=3, late=True)
 
 

@@ -1,0 +1,181 @@
+"""Candidates of a space that cannot be listed: points that a search finds.
+
+| symbol | shape  | units   | meaning                                                                  |
+| ------ | ------ | ------- | ------------------------------------------------------------------------ |
+| X      | (n, d) | encoded | points, in the columns of the whole encoding                             |
+| U      | (n, k) | encoded | points of the space inside the encoding that a suggestion is chosen from |
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.ascent import slopes_of
+from bkbopt.search.box_maximizer import BoxMaximizer
+from bkbopt.search.candidates import TRIES, Choice, Feasible, Scope
+from bkbopt.search.criteria import Criterion, UpperBound
+from bkbopt.search.listed_candidates import GRID_LIMIT, GridCandidates
+from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.spaces.encoding import Embedding
+
+__all__ = ["BoxCandidates", "candidates_of"]
+
+#: Random points that compete to be a coordinate perturbation.
+N_PERTURBATIONS = 8
+
+
+@dataclass(frozen=True)
+class _Within:
+    """A criterion as a score of the points `U (n, k)` of an embedded space."""
+
+    criterion: Criterion
+    embedding: Embedding
+
+    def __call__(self, U: Tensor) -> Tensor:
+        return self.criterion(self.embedding(U))
+
+    def with_slopes(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        scores, slopes = self._sloped(self.embedding(U))
+        return scores, self.embedding.pullback(slopes)
+
+    @cached_property
+    def _sloped(self) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        return slopes_of(self.criterion)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Points that several suggestions start from.
+
+    Attributes:
+        numbers: what their random numbers follow from.
+        U: the points, (n, k).
+        search: of the best one, with bounds that it keeps.
+        unusable: which of them are infeasible, as far as that is known, (n,).
+    """
+
+    numbers: tuple[int, ...]
+    U: Tensor
+    search: PoolMaximizer
+    unusable: Tensor
+
+
+class BoxCandidates:
+    """The points of a space that cannot be listed."""
+
+    n_arms = None
+
+    def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:
+        assert embedding.space is not None
+        self.embedding, self.space = embedding, embedding.space
+        self.maximizer = BoxMaximizer(embedding.space)
+        self._feasible = feasible
+        self._known: dict[bytes, bool] = {}
+        self._shared: _Shared | None = None
+
+    @property
+    def is_discrete(self) -> bool:
+        """See `CandidateSet`."""
+        return self.space.is_discrete
+
+    @property
+    def has_choices(self) -> bool:
+        """See `CandidateSet`."""
+        return self.maximizer.has_choices
+
+    @property
+    def is_perturbed(self) -> bool:
+        """See `CandidateSet`. A search sees a line whole, and a perturbation would be a random point of it."""
+        return self.space.dim > 1
+
+    def _usable(self, u: Tensor) -> bool:
+        if self._feasible is None:
+            return True
+        key = row_keys(u[None])[0]
+        if key not in self._known:
+            self._known[key] = self._feasible(self.embedding.point(u))
+        return self._known[key]
+
+    def _keys(self, taken: Tensor) -> set[bytes]:
+        if not len(taken):
+            return set()
+        return set(row_keys(self.embedding.project(taken[self.embedding.holds(taken)])))
+
+    def _canonical(self, U: Tensor) -> Tensor:
+        """The points `(n, k)` as they come back through their parameters, so that one point has one key."""
+        return self.space.encode(self.space.decode(U))
+
+    def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
+        for i in range(len(U)):  # over a tensor, a loop would take all of it apart first
+            u = self._canonical(U[i : i + 1])[0]
+            if row_keys(u[None])[0] not in taken and self._usable(u):
+                return Choice(self.embedding(u[None])[0], self.embedding.point(u))
+        return None
+
+    def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        score, good = _Within(criterion, self.embedding), self.embedding.project(scope.good)
+        start = self._best_of_shared(criterion, scope.shared) if scope.shared is not None and len(good) else None
+        if start is not None:
+            ranked = self.maximizer.ranked_from(start, score, good, scope.rng, self._usable)
+        else:
+            ranked = self.maximizer.ranked(score, good, scope.rng, self._usable)
+        return self._first_open(ranked, self._keys(scope.taken))
+
+    def _best_of_shared(self, criterion: Criterion, numbers: tuple[int, ...]) -> Tensor | None:
+        """The best usable one of the random points that follow from `numbers`, (1, k); None where none is usable."""
+        if self._shared is None or self._shared.numbers != numbers:
+            U = self.maximizer.everywhere(np.random.default_rng(numbers))
+            search = PoolMaximizer(self.embedding(U))
+            self._shared = _Shared(numbers, U, search, torch.zeros(len(U), dtype=torch.bool))
+        U, unusable = self._shared.U, self._shared.unusable
+        while not bool(unusable.all()):
+            row = criterion.best_row(self._shared.search, unusable)
+            if self._usable(U[row]):
+                return U[row : row + 1]
+            unusable[row] = True
+        return None
+
+    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """See `CandidateSet`.
+
+        They are few on purpose: of many, an acquisition function takes one that hardly differs from the centre.
+        """
+        u = self.embedding.project(center[None])[0]
+        U = self._canonical(self.maximizer.perturbations(u, N_PERTURBATIONS, scope.rng))
+        order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
+        return self._first_open(U[order], self._keys(torch.cat([scope.taken, center[None]])))
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        keys = self._keys(taken)
+        if len(keys) >= self.space.cardinality:
+            return None
+        for _ in range(TRIES // 100):
+            if (choice := self._first_open(self.space.sample(100, rng), keys)) is not None:
+                return choice
+        return None
+
+    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+        """See `CandidateSet`."""
+        criterion = UpperBound.over(model, beta)
+        rng = np.random.default_rng(0)  # a report has random numbers of its own
+        ranked = self.maximizer.ranked(
+            _Within(criterion, self.embedding), self.embedding.project(good), rng, lambda _: True
+        )
+        return float(criterion.acquisition(*model(self.embedding(ranked[:1])))[0])
+
+
+def candidates_of(embedding: Embedding, feasible: Feasible | None) -> BoxCandidates | GridCandidates:
+    """The points of an embedding, listed where they are few."""
+    space = embedding.space
+    if space is None or (space.is_discrete and space.cardinality <= GRID_LIMIT):
+        return GridCandidates(embedding, feasible)
+    return BoxCandidates(embedding, feasible)

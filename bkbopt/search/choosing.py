@@ -1,0 +1,117 @@
+"""The point that a suggestion takes of a set: what is closed to it, and whether it is a perturbation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from bkbopt.search.candidates import CandidateSet, Choice, Scope
+from bkbopt.search.criteria import Criterion
+from bkbopt.search.evaluations import Request
+from bkbopt.search.history import History
+from bkbopt.search.models import Fantasy, Models
+from bkbopt.search.options import Options
+from bkbopt.search.perturbations import is_perturbation, perturbed
+
+__all__ = ["CROWD", "Chooser"]
+
+#: The use of random numbers for points that many suggestions share; criteria are drawn with another one.
+SHARED = 2
+#: Running trials from which on suggestions share the points that their searches start from.
+CROWD = 10
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Chooses a point of a set of candidates.
+
+    Attributes:
+        options: how.
+        history: of the log.
+        models: of all data.
+        fantasy: their posteriors with pending points counted.
+        criterion: what is maximised.
+        request: for which trial.
+    """
+
+    options: Options
+    history: History
+    models: Models
+    fantasy: Fantasy
+    criterion: Criterion
+    request: Request
+
+    def choose(self, candidates: CandidateSet, good: Tensor) -> tuple[Choice, bool] | None:
+        """The choice, and whether it is a perturbation; None where nothing is left to propose.
+
+        Args:
+            candidates: the set.
+            good: the best known points in it, best first, (g, d).
+        """
+        perturbs = self.options.perturbations and self.options.models.fit and len(good) > 0
+        perturbs = perturbs and is_perturbation(self.request.number, self.fantasy, candidates, self.history)
+        first = Scope(good, self.request.rng(), good[:0], self._shared())
+        for taken in self._levels(candidates):
+            scope = replace(first, taken=taken)
+            if perturbs:
+                choice = perturbed(self.request.number, self.fantasy, candidates, scope)
+                if choice is not None and not self._repeats_in_vain(candidates, choice):
+                    return choice, True
+            choice = self._best(candidates, scope)
+            if choice is not None:
+                return choice, False
+        return None
+
+    def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
+        choice = candidates.best(self.criterion, scope)
+        if choice is not None and self._repeats_in_vain(candidates, choice):
+            untried = replace(scope, taken=torch.cat([scope.taken, self.fantasy.known]))
+            other = candidates.best(self.criterion, untried) or candidates.random(untried.rng, untried.taken)
+            choice = other or choice
+        return choice or candidates.random(scope.rng, scope.taken)
+
+    def _levels(self, candidates: CandidateSet) -> Iterator[Tensor]:
+        """Points that may not be chosen, (t, d): fewer each time, for when nothing else is left."""
+        options, fantasy, closed = self.options, self.fantasy, self._closed(candidates)
+        levels = [torch.cat([closed, fantasy.pending]), closed]
+        if options.avoid_duplicates or self._may_repeat_pending(candidates):
+            levels = [closed]
+        if options.repeat_when_exhausted:
+            levels = [levels[0], fantasy.pending, closed[:0]]
+        listed = candidates.n_arms is not None and options.models.fit
+        if listed and all(quantity.is_found_noiseless for quantity in self.models.objectives):
+            # The argmax over the rest is that of the second look of `_best`, so one look is enough.
+            yield torch.cat([levels[0], fantasy.known])
+        yield from levels
+
+    def _closed(self, candidates: CandidateSet) -> Tensor:
+        """Encoded points of a discrete set that are not to be proposed again, (c, d)."""
+        X = self.history.X
+        if not candidates.is_discrete:
+            return X[:0]
+        if self.options.avoid_duplicates:
+            running = self.history.encode([e.point for e in self.history.running.values()])
+            return torch.cat([X, running, self.fantasy.pending])
+        return self.history.failures()
+
+    def _may_repeat_pending(self, candidates: CandidateSet) -> bool:
+        """Whether a point may be proposed while it is pending: where values are noisy, a second one can pay."""
+        if not (candidates.is_discrete and len(self.fantasy.pending)):
+            return False
+        return not self.options.models.fit or self._is_noisy()
+
+    def _repeats_in_vain(self, candidates: CandidateSet, choice: Choice) -> bool:
+        """Whether the choice was evaluated before, and a second value would be the same."""
+        if not (candidates.is_discrete and self.options.models.fit):
+            return False
+        return bool((self.fantasy.known == choice.x).all(1).any()) and not self._is_noisy()
+
+    def _is_noisy(self) -> bool:
+        return any(quantity.is_noisy() for quantity in self.models.objectives)
+
+    def _shared(self) -> tuple[int, ...] | None:
+        """What the random points of one of many suggestions follow from; None for a search of its own."""
+        if len(self.fantasy.pending) < CROWD or self.options.rule.name == "thompson":
+            return None  # a joint draw over the shared points would not be the path that is climbed
+        return self.request.entropy[0], self.models.objectives[0].mark, SHARED

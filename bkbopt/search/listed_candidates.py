@@ -1,0 +1,152 @@
+"""Candidates that are listed: the arms of a pool, and the points of a grid, whose best one is found exactly."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.candidates import Choice, Feasible, Scope
+from bkbopt.search.criteria import Criterion, UpperBound
+from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.spaces.encoding import Embedding
+from bkbopt.spaces.pool import EncodedPool
+
+__all__ = ["GRID_LIMIT", "GridCandidates", "PoolCandidates"]
+
+#: Discrete spaces up to this many points are searched exactly, as a pool.
+GRID_LIMIT = 20_000
+
+
+class _Listed(ABC):
+    """What pools and grids share: rows that are closed, and the exact argmax over the others."""
+
+    is_discrete = True
+    has_choices = True
+    is_perturbed = False
+
+    def __init__(self, X: Tensor, feasible: Feasible | None) -> None:
+        self.search = PoolMaximizer(X)
+        self._feasible = feasible
+        self._infeasible = torch.zeros(len(X), dtype=torch.bool)
+        self._checked = torch.zeros(len(X), dtype=torch.bool)
+        #: The points asked about last, and which rows they are.
+        self._taken = X[:0], torch.zeros(len(X), dtype=torch.bool)
+
+    @property
+    def n_arms(self) -> int | None:
+        return len(self.search.X)
+
+    @abstractmethod
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+
+    @abstractmethod
+    def choice(self, row: int) -> Choice:
+        """The point in a row."""
+
+    def closed(self, taken: Tensor) -> Tensor:
+        """Rows that may not be chosen, (A,)."""
+        last, rows = self._taken
+        n = len(last)
+        if not torch.equal(last, taken[:n]):
+            n, rows = 0, torch.zeros_like(rows)
+        if n < len(taken):
+            rows = rows.clone()
+            rows[self.rows_of(taken[n:])] = True
+        self._taken = taken, rows
+        return self._infeasible | rows
+
+    def _usable(self, row: int) -> bool:
+        if self._feasible is not None and not self._checked[row]:
+            self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: checked only after it
+            self._checked[row] = True
+        return not self._infeasible[row]
+
+    def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self.closed(scope.taken)
+        while not bool(closed.all()):
+            row = criterion.best_row(self.search, closed)
+            if self._usable(row):
+                return self.choice(row)
+            closed[row] = True
+        return None
+
+    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        return None
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self.closed(taken)
+        for _ in range(100):
+            row = int(rng.integers(len(closed)))
+            if not closed[row] and self._usable(row):
+                return self.choice(row)
+        for row in rng.permutation(len(closed)).tolist():
+            if not closed[row] and self._usable(row):
+                return self.choice(row)
+        return None
+
+    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+        """See `CandidateSet`."""
+        return float(UpperBound.over(model, beta).acquisition(*self.search.scan(model)).max())
+
+
+class PoolCandidates(_Listed):
+    """The arms of a pool, or those whose fixed columns have the values asked for.
+
+    Args:
+        pool: the arms.
+        feasible: the user's constraint on points.
+        open_rows: (A,) which arms may be chosen; None for all.
+    """
+
+    def __init__(self, pool: EncodedPool, feasible: Feasible | None, open_rows: Tensor | None = None) -> None:
+        super().__init__(pool.X, feasible)
+        self.pool, self._open = pool, open_rows
+
+    def restricted(self, open_rows: Tensor) -> "PoolCandidates":
+        """The same arms and bounds, with only some of them open."""
+        out = PoolCandidates(self.pool, self._feasible, open_rows)
+        out.search, out._infeasible, out._checked = self.search, self._infeasible, self._checked
+        return out
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        return self.pool.rows_of(X)
+
+    def choice(self, row: int) -> Choice:
+        """An arm."""
+        return Choice(self.pool.X[row], self.pool.point(row), row)
+
+    def closed(self, taken: Tensor) -> Tensor:
+        """Rows that may not be chosen, (A,)."""
+        closed = super().closed(taken)
+        return closed if self._open is None else closed | ~self._open
+
+
+class GridCandidates(_Listed):
+    """All points of a discrete space."""
+
+    def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:
+        self.embedding = embedding
+        U = torch.zeros(1, 1, dtype=torch.float64)
+        if embedding.space is not None and embedding.space.dim:
+            U = embedding.space.all_points(GRID_LIMIT)
+        super().__init__(embedding(U), feasible)
+        self._U = U
+        self._rows = {key: i for i, key in enumerate(row_keys(U))}
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        keys = row_keys(self.embedding.project(X[self.embedding.holds(X)]))
+        return np.array([self._rows[key] for key in keys if key in self._rows], dtype=np.int64)
+
+    def choice(self, row: int) -> Choice:
+        """A point of the grid."""
+        return Choice(self.search.X[row], self.embedding.point(self._U[row]))

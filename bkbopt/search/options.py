@@ -1,0 +1,33 @@
+"""How a designer works."""
+
+from dataclasses import dataclass, field
+
+from bkbopt.confidence import Confidence, Practical
+from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule
+from bkbopt.search.quantity import ModelOptions
+
+__all__ = ["Options"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a designer works.
+
+    Attributes:
+        models: of all quantities.
+        n_startup_trials: values before the models take over.
+        rule: the acquisition function.
+        confidence: schedule of beta.
+        avoid_duplicates: whether no point of a discrete set is proposed twice.
+        repeat_when_exhausted: whether points of a discrete set are proposed again once all have been proposed or have
+            failed; if not, that is an error.
+        perturbations: whether some suggestions are perturbations.
+    """
+
+    models: ModelOptions
+    n_startup_trials: int = 10
+    rule: AcquisitionRule = ACQUISITIONS["ucb"]
+    confidence: Confidence = field(default_factory=Practical)
+    avoid_duplicates: bool = False
+    repeat_when_exhausted: bool = False
+    perturbations: bool = True
