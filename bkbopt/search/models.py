@@ -100,7 +100,7 @@ class Models:
         for quantity, constraint in zip(limits, constraints, strict=True):
             lost += _missing(quantity, constraint.bound, known)
         crashes = None
-        if self.failing is not None and self.failing.ready:
+        if self.failing is not None and self.failing.ready and not self._fails_at_random(history):
             constraints.append(Constraint(self.failing.model(pending), self.failing.zero))
             failures = history.failures()
             if len(failures):
@@ -118,6 +118,13 @@ class Models:
             lost,
             crashes,
         )
+
+    def _fails_at_random(self, history: History) -> bool:
+        """Whether failing has nothing to do with the point: its chance is then the same everywhere.
+
+        A single failure does not tell: the next trial would be at the same place.
+        """
+        return self.failing is not None and self.failing.is_constant and history.n_failed > 1
 
 
 def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:

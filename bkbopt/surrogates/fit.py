@@ -45,10 +45,14 @@ __all__ = [
     "fit_data",
     "fit_from",
     "fit_hyperparameters",
+    "gain_over_constant",
     "log_marginal_likelihood",
 ]
 
 log = logging.getLogger(__name__)
+
+#: Variance of values that are all the same, y squared.
+SMALLEST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -281,6 +285,26 @@ def constant_mean(
     with torch.no_grad(), small_work():
         P, _ = _products(data, kernel, lam)
     return float(P[0, 1] / (P[1, 1] + settings.mean_precision))
+
+
+def gain_over_constant(observations: Observations, kernel: Kernel, noise: float) -> float:
+    """By how much the log marginal likelihood exceeds that of independent values around one constant.
+
+    Both have the best constant mean, the latter also the best variance. A gain below zero says that the points do not
+    explain the values.
+
+    Args:
+        observations: the data, standardised.
+        kernel: the kernel that was fitted to them.
+        noise: noise variance that was fitted, y squared.
+    """
+    data = fit_data(observations)
+    n = float(data.n.sum())
+    with torch.no_grad(), small_work():
+        value = float(log_marginal_likelihood(data, kernel, data.U.new_tensor(noise), FitSettings().mean_precision))
+        mean = float(data.n @ data.ybar) / n
+        variance = (float(data.within) + float(data.n @ (data.ybar - mean).square())) / n
+    return value + 0.5 * n * (math.log(2.0 * math.pi * max(variance, SMALLEST)) + 1.0)
 
 
 def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_precision: float | None = None) -> Tensor:

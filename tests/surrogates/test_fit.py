@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from torch import Tensor
@@ -16,6 +17,7 @@ from bkbopt.surrogates.fit import (
     FitSettings,
     constant_mean,
     fit_hyperparameters,
+    gain_over_constant,
     log_marginal_likelihood,
 )
 
@@ -64,6 +66,16 @@ def test_weighted_values_have_the_likelihood_of_their_noise() -> None:
     expected = -0.5 * (y @ np.linalg.solve(C, y) + np.linalg.slogdet(C)[1] + 20 * math.log(2.0 * math.pi))
     expected -= 0.5 * np.log(weight).sum()  # a constant that no hyper-parameter changes
     assert float(likelihood(obs, KERNEL, torch.tensor(NOISE))) == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_gain_over_a_constant_is_the_difference_of_two_normal_densities() -> None:
+    X, y = data_with_repeats(30, 20)
+    C = KERNEL(torch.as_tensor(X), torch.as_tensor(X)).numpy() + NOISE * np.eye(30)
+    # The best constant mean under its standard normal prior, whose log density at zero is left out.
+    explained = max(multivariate_normal.logpdf(y, np.full(30, c), C) - 0.5 * c * c for c in np.linspace(-3, 3, 6001))
+    constant = norm.logpdf(y, y.mean(), y.std()).sum()
+    # The grid of means is 1e-3 wide, which costs less than 1e-6 / 2 times the precision of the mean, here below 10.
+    assert gain_over_constant(observed(X, y), KERNEL, NOISE) == pytest.approx(explained - constant, abs=5e-6)
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
