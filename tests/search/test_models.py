@@ -55,10 +55,10 @@ def test_a_pending_point_of_several_objectives_leaves_nothing_to_gain_at_its_mea
 
 
 @pytest.mark.parametrize("at_random", [True, False])
-def test_failing_limits_the_search_only_where_it_depends_on_the_point(at_random: bool) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.random((60, 2))
-    failed = rng.random(60) < 0.2 if at_random else X.sum(1) > 1.4
+def test_failing_limits_the_search_unless_a_constant_explains_it_better(at_random: bool) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((300, 2))
+    failed = rng.random(300) < 0.2 if at_random else X[:, 0] > 0.8
     opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
     values = [None if f else float(x[0]) for x, f in zip(X, failed, strict=True)]
     opt.tell([{"x": float(x), "y": float(y)} for x, y in X], values, invalid="fail")
