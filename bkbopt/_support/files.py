@@ -31,12 +31,12 @@ import tokenize
 import zipfile
 from collections.abc import Mapping
 from datetime import datetime
-from importlib import metadata
 from typing import IO, Any, TypeVar
 
 import numpy as np
 import torch
 
+from bkbopt import __version__
 from bkbopt._support.replacing import replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 
@@ -101,7 +101,7 @@ def save(path: str | os.PathLike[str], state: Mapping[str, object], *, kind: str
         "format": _FORMAT_NAME,
         "kind": kind,
         "format_version": FORMAT_VERSION,
-        "bkbopt_version": _package_version(),
+        "bkbopt_version": __version__,
         "state": _encode(state, (), arrays),
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
@@ -314,7 +314,7 @@ def _check_header(name: str, document: object, kind: str) -> None:
     version = _expect(int, document["format_version"])
     if version > FORMAT_VERSION:
         raise StateFileError(
-            f"{name}: expected a file of format {FORMAT_VERSION} or older (bkbopt {_package_version()}), got format "
+            f"{name}: expected a file of format {FORMAT_VERSION} or older (bkbopt {__version__}), got format "
             f"{version} (bkbopt {document.get('bkbopt_version')}); upgrade bkbopt to read it."
         )
     if document["kind"] != kind:
@@ -328,13 +328,6 @@ def _foreign(name: str) -> StateFileError:
     return StateFileError(
         f"{name}: expected a state file of bkbopt, but it was not written by bkbopt; check that the path is right."
     )
-
-
-def _package_version() -> str:
-    try:
-        return metadata.version("bkbopt")
-    except metadata.PackageNotFoundError:  # run from a source folder that was never installed
-        return "unknown"
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
