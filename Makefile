@@ -23,11 +23,12 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
-check: $(STAMP) ## ruff, mypy --strict and the import layers
+check: $(STAMP) ## ruff, mypy --strict, the import layers, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
 
 # From scratch, since pages that are up to date would keep their warnings to themselves.
 docs: $(STAMP) ## build the reference and the guides to out/docs; a warning is an error
