@@ -38,6 +38,8 @@ class SearchSettings:
         n_scans: most such looks at all columns.
         n_local_of_batch: as `n_local`, for one of many suggestions.
         n_starts_of_batch: as `n_starts`, for one of many suggestions, beside the one that they share.
+        max_iterations_of_batch: as `max_iterations`, for one of many suggestions. 15 in place of 40 leave 0.0001 to
+            0.002 standard deviations of the values, and take two thirds to a half of the time.
     """
 
     n_raw: int = 1024
@@ -48,6 +50,7 @@ class SearchSettings:
     n_scans: int = 3
     n_local_of_batch: int = 12
     n_starts_of_batch: int = 2
+    max_iterations_of_batch: int = 15
 
 
 class BoxMaximizer:
@@ -103,7 +106,8 @@ class BoxMaximizer:
             X = torch.cat([good, self._around(good, rng, self.settings.n_local_of_batch)])
             X = _sorted(X, score)
             starts = torch.cat([start, _spread(X, usable, self.settings.n_starts_of_batch)])
-            return torch.cat([_sorted(self._refine(starts, score), score), start, X])
+            refined = self._refine(starts, score, self.settings.max_iterations_of_batch)
+            return torch.cat([_sorted(refined, score), start, X])
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
         """At most `n` copies of `x (d,)`, each with one column drawn anew, on a continuum `FAR` or further."""
@@ -118,12 +122,13 @@ class BoxMaximizer:
         """The refined best of `X`, then all of `X`, each in the order of their scores."""
         X = X[torch.argsort(score(X), descending=True, stable=True)]
         starts = _spread(X, usable, self.settings.n_starts)
-        refined = _sorted(self._refine(starts, score), score) if len(starts) else starts
+        most = self.settings.max_iterations
+        refined = _sorted(self._refine(starts, score, most), score) if len(starts) else starts
         for _ in range(self.settings.n_scans if self._relaxed and len(refined) else 0):
             moved = self._scanned(refined[:1], score)
             if not len(moved):
                 break
-            refined = _sorted(torch.cat([self._refine(moved, score), refined]), score)
+            refined = _sorted(torch.cat([self._refine(moved, score, most), refined]), score)
         return torch.cat([refined, X])
 
     def _scanned(self, x: Tensor, score: Score) -> Tensor:
@@ -183,12 +188,12 @@ class BoxMaximizer:
                 jump[:, j] = torch.as_tensor(rng.random(n) < 0.5)
         return self.space.snap(torch.where(moved, torch.where(jump, elsewhere, X + steps), X).clamp_(min=0.0))
 
-    def _refine(self, X: Tensor, score: Score) -> Tensor:
+    def _refine(self, X: Tensor, score: Score, most: int) -> Tensor:
         """Gradient ascent on the relaxed columns and best-improvement moves on the discrete ones, in turn."""
         discrete = any(c.n_values is not None for c in self.space.columns)
         for _ in range(3 if discrete else 1):
             if self._relaxed:
-                X = self._ascend(X, score, self.settings.max_iterations)
+                X = self._ascend(X, score, most)
             if not discrete:
                 break
             moved = self._move(X, score)
