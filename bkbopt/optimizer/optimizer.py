@@ -18,6 +18,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.arguments import (
     as_directions,
+    as_feasible,
     as_names,
     as_problem,
     as_rule,
@@ -149,8 +150,6 @@ class Optimizer:
         self.directions = as_directions(direction, directions)
         self.constraints = as_names("constraints", constraints)
         self.duplicates = check_choice("duplicates", duplicates, ("allow", "avoid"))
-        if feasible is not None and not callable(feasible):
-            raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
         for name, flag in (("deterministic", deterministic), ("perturbations", perturbations), ("fit", fit)):
             if not isinstance(flag, bool):
                 raise ArgumentTypeError(f"{name}: expected True or False, got {flag!r}.")
@@ -171,7 +170,8 @@ class Optimizer:
             perturbations=perturbations,
         )
         signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
-        self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, feasible)
+        constraint = as_feasible(feasible, problem)
+        self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, constraint)
         check_kernel(prototype, self._core.designer.history)
         self._lock = forks.lock()
         if storage is not None:
@@ -291,7 +291,10 @@ class Optimizer:
         old = self.pool
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        self._core.set_candidates(old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
+        new = old.replaced(pool if isinstance(pool, Pool) else Pool(pool))
+        if new.feasible is not None and new.feasible is not old.feasible:
+            raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
+        self._core.set_candidates(new)
 
     @_locked
     def set_space(self, space: Any) -> None:
@@ -512,7 +515,7 @@ class Optimizer:
     @_locked
     def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """As `predict`, of encoded points `X (n, d)`; see `encode`."""
-        return results.prediction(self._core.followed(), X, averaged)
+        return results.prediction(self._core.followed(), X[:], averaged)  # of a product the rows are made here
 
     @_locked
     def encode(self, params: Sequence[Params]) -> Tensor:

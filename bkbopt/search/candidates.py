@@ -20,7 +20,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.search.criteria import Criterion
 from bkbopt.spaces.pool import EncodedPool
 
-__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Scope", "exhausted"]
+__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "exhausted"]
 
 #: Random points tried before a feasible set is called empty.
 TRIES = 10_000
@@ -104,12 +104,12 @@ class CandidateSet(Protocol):
 
 def exhausted(pool: EncodedPool | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
     """The error where nothing is left to propose."""
-    if pool is not None:
+    if pool is not None and pool.is_listed:
         return SpaceExhaustedError(
-            f"pool: all {len(pool.X)} arms have been proposed, have failed or are infeasible; "
+            f"pool: all {len(pool)} arms have been proposed, have failed or are infeasible; "
             'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
         )
-    if is_discrete:
+    if is_discrete and pool is None:
         return SpaceExhaustedError(
             "space: all points have been proposed, have failed or are infeasible; "
             'stop here, or allow repeats with duplicates="allow".'
