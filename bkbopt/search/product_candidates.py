@@ -64,7 +64,7 @@ class _Sub:
         entries = self.pool.X.entries(torch.from_numpy(self.pool.rows_of(X)))
         own, inside = [], torch.ones(len(entries), dtype=torch.bool)
         for e, chosen in zip(entries.unbind(1), self.chosen, strict=True):
-            place = torch.searchsorted(chosen, e).clamp_max(len(chosen) - 1)
+            place = torch.searchsorted(chosen, e.contiguous()).clamp_max(len(chosen) - 1)
             inside &= chosen[place] == e
             own.append(place)
         return self.X.numbers(torch.stack(own, 1)[inside]).numpy()

@@ -8,9 +8,10 @@
 | line   | (n_p,) | -     | the rows that differ from e in part p alone; all of them are scored           |
 | cross  | -      | -     | the rows made of the best `CROSS` entries of the lines through e, part by part |
 
-From several rows the search goes along lines, each time to the best row of one, until e is the best row of every line
-through it; then it looks at the cross, where several parts change at once, and goes on from there if that has a better
-one. A sweep over all lines takes n_1 + ... + n_P scores where there are n_1 ... n_P rows.
+From each of several rows the search goes along lines, each time to the best row of one, until e is the best row of
+every line through it. The best of these rows has its cross looked at, where several parts change at once, and where that
+has a better row the search goes on from there. A sweep over all lines takes n_1 + ... + n_P scores where there are
+n_1 ... n_P rows.
 
 Bounds over sub-products were tried in place of it; see `docs/guides/product-pools.md` for why they prune too little.
 """
@@ -29,9 +30,9 @@ __all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer"]
 #: Random rows that are scored; the best of them are starts.
 N_RANDOM = 2048
 #: Starts that are climbed from, beside the best known row.
-N_CLIMBS = 3
+N_CLIMBS = 2
 #: Rows of a cross: the same number of entries of each part, as many as that leaves.
-CROSS = 2048
+CROSS = 8192
 #: Rows scored at once: kernel matrices of them stay in the cache.
 BLOCK = 512
 
@@ -43,15 +44,17 @@ Usable = Callable[[int], bool]
 
 @dataclass(frozen=True)
 class Climb:
-    """A row that no line through it has a better one than.
+    """A row that is the best one of every line through it.
 
     Attributes:
         row: its number.
         score: its score.
+        tops: of each line the rows with the best scores, best first, usable or not.
     """
 
     row: int
     score: float
+    tops: tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
@@ -69,64 +72,56 @@ class ProductMaximizer:
         """Random rows `(n,)`."""
         return torch.from_numpy(rng.integers(len(self.X), size=n))
 
+    @torch.no_grad()
     def best(self, score: Score, starts: Tensor, usable: Usable) -> Climb | None:
         """The best row that is reached from the rows `starts (s,)`; None where no usable one is met."""
-        climbs = [self.climbed(score, int(row), usable) for row in starts]
+        reached = [self._climbed(score, int(row), -torch.inf, usable) for row in starts]
         # Of equal ones the lowest row, as in a list.
-        return max((c for c in climbs if c is not None), key=lambda c: (c.score, -c.row), default=None)
+        best = max((c for c in reached if c is not None), key=lambda c: (c.score, -c.row), default=None)
+        while best is not None:
+            found = self._better(score, self._cross(best), best.score, usable)[0]
+            if found is None:
+                break
+            best = self._climbed(score, found[0], found[1], usable)
+        return best
 
-    @torch.no_grad()
-    def climbed(self, score: Score, start: int, usable: Usable) -> Climb | None:
-        """Where lines and crosses lead from a row, which itself need not be usable."""
-        at, best = start, -torch.inf
-        if usable(start):
-            best = float(self.scores(score, torch.tensor([start]))[0])
-        tops: list[Tensor] = [torch.zeros(0, dtype=torch.int64)] * len(self.X.sizes)
-        stale = dict.fromkeys(range(len(self.X.sizes)))  # parts whose line has not been seen from here, in their order
+    def _climbed(self, score: Score, at: int, value: float, usable: Usable) -> Climb | None:
+        """Where lines lead from a row with this value, or with one to be computed: -inf; it need not be usable."""
+        if value == -torch.inf and usable(at):
+            value = float(self.scores(score, torch.tensor([at]))[0])
+        tops = [torch.zeros(0, dtype=torch.int64) for _ in self.X.sizes]
+        stale = dict.fromkeys(range(len(tops)))  # parts whose line has not been seen from here, in their order
         while stale:
             p = next(iter(stale))
-            line = self.line(at, p)
-            found = self._better(score, line, best, usable)
-            tops[p], moved = found.top, found.climb
+            found, tops[p] = self._better(score, self.line(at, p), value, usable)
             del stale[p]
-            if moved is None and not stale and best > -torch.inf:
-                moved = self._better(score, self._cross(at, tops), best, usable).climb
-                p = -1
-            if moved is not None:
-                at, best = moved.row, moved.score
+            if found is not None:
+                at, value = found
                 stale = dict.fromkeys(q for q in range(len(tops)) if q != p)
-        return Climb(at, best) if best > -torch.inf else None
+        return Climb(at, value, tuple(tops)) if value > -torch.inf else None
 
     def line(self, row: int, p: int) -> Tensor:
         """The rows that differ from a row in part p alone, that one among them, in the order of the part."""
         stride, n = self.X.strides[p], self.X.sizes[p]
         return row - row // stride % n * stride + stride * torch.arange(n)
 
-    def _cross(self, row: int, tops: list[Tensor]) -> Tensor:
-        """The rows made of the best entries of each line, given as the rows of these lines."""
-        k = max(2, int(CROSS ** (1.0 / len(tops))))
-        rows = torch.tensor([row])
-        for top, stride, n in zip(tops, self.X.strides, self.X.sizes, strict=True):
-            steps = (top[:k] // stride % n - row // stride % n) * stride
+    def _cross(self, climb: Climb) -> Tensor:
+        """The rows made of the best entries of each line through a row."""
+        k = max(2, int(CROSS ** (1.0 / len(climb.tops))))
+        rows = torch.tensor([climb.row])
+        for top, stride, n in zip(climb.tops, self.X.strides, self.X.sizes, strict=True):
+            steps = (top[:k] // stride % n - climb.row // stride % n) * stride
             rows = (rows[:, None] + steps).reshape(-1)
         return rows
 
-    def _better(self, score: Score, rows: Tensor, best: float, usable: Usable) -> "_Found":
-        """The best usable one of the rows that are better than `best`, and the best ones whether usable or not."""
+    def _better(
+        self, score: Score, rows: Tensor, value: float, usable: Usable
+    ) -> tuple[tuple[int, float] | None, Tensor]:
+        """The best usable row with its score, where that exceeds `value`; and the best rows, usable or not."""
         scores = self.scores(score, rows)
         order = torch.argsort(scores, descending=True, stable=True)
-        for i in order.tolist():
-            value = float(scores[i])
-            if not value > best:
-                break
+        top = rows[order[:CROSS]]
+        for i in order[: int((scores > value).sum())].tolist():
             if usable(int(rows[i])):
-                return _Found(rows[order[:CROSS]], Climb(int(rows[i]), value))
-        return _Found(rows[order[:CROSS]], None)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What a set of rows has: the best ones, and the usable one to go to."""
-
-    top: Tensor
-    climb: Climb | None
+                return (int(rows[i]), float(scores[i])), top
+        return None, top
