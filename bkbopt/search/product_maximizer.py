@@ -9,9 +9,8 @@
 | cross  | -      | -     | the rows made of the best `CROSS` entries of the lines through e, part by part |
 
 From each of several rows the search goes along lines, each time to the best row of one, until e is the best row of
-every line through it. The best of these rows has its cross looked at, where several parts change at once, and where that
-has a better row the search goes on from there. A sweep over all lines takes n_1 + ... + n_P scores where there are
-n_1 ... n_P rows.
+every line through it. Of the best of these rows the cross is scored, where several parts change at once, and from a
+better row of it the search goes on. A sweep over all lines takes n_1 + ... + n_P scores, of n_1 ... n_P rows.
 
 Bounds over sub-products were tried in place of it; see `docs/guides/product-pools.md` for why they prune too little.
 """

@@ -188,7 +188,7 @@ def _read_list(name: str, values: list[Any]) -> tuple[Columns, Tensor]:
     for value in values:
         if is_missing(value) or not is_hashable(value):
             raise ArgumentError(f"expected numbers or text, got {shown(value)}; pass rows of descriptors as an array.")
-    if len(set(map(label_key, values))) < len(values):
+    if len(set(values)) < len(values):
         twice = next(value for value in values if values.count(value) > 1)
         raise ArgumentError(f"expected distinct values, got {shown(twice)} twice.")
     choices: dict[int, tuple[Any, ...]] = {}
