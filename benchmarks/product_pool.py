@@ -1,6 +1,6 @@
 """Combinatorial libraries that are never listed: beside the listed rows at 10^6, beside other searches at 10^9.
 
-Run it as `python -m benchmarks.product_pool [--quick] [--steps 60] [--trials 200] [--seeds 2]`. The black box is a sum
+Run it as `python -m benchmarks.product_pool [--quick] [--steps 60] [--trials 200] [--seeds 3]`. The black box is a sum
 of smooth functions of the descriptors of each part and of products of such functions of each two parts, with noise, in
 interquartile ranges of its values at random rows. Its least value is found by computing all rows.
 
@@ -13,7 +13,8 @@ rows, searched as a list that is made as it is read, and by its parts as if it w
 - MB: what the process holds more after the pool has been made and asked.
 
 At 10^9 rows, three lists of 1,000 entries: the regret of what each search recommends, and of its last 50 trials, beside
-random rows, and Optuna's genetic algorithm (NSGA-II) and TPE with one categorical parameter a part.
+random rows, and Optuna's genetic algorithm (NSGA-II) and TPE with one categorical parameter a part. Then what an ask
+takes, and how often a search from many more starts finds a row with a larger score.
 """
 
 import argparse
@@ -28,8 +29,10 @@ from numpy.typing import NDArray
 
 import bkbopt as bo
 from benchmarks.report import conditions, limited_threads, print_table, rss_mb
+from bkbopt.search.candidates import Scope
 from bkbopt.search.designer import Designer
 from bkbopt.search.product_candidates import ProductCandidates
+from bkbopt.search.product_maximizer import N_CLIMBS, N_RANDOM, ProductMaximizer
 from bkbopt.spaces.product_pool import ProductPool
 
 __all__ = ["Library", "compare_with_listed", "main", "regrets"]
@@ -40,6 +43,7 @@ NAMES, COLUMNS = ("acid", "amine", "solvent"), (3, 4, 3)
 NOISE = 0.1
 RANK = 2
 LAST = 50
+THOROUGH = 20
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ def compare_with_listed(n: int, steps: int, seed: int) -> list[list[object]]:
         opt._core.designer._pool = ProductCandidates(opt.pool, None)
         return opt
 
-    _ours(Library.make(4, seed), 14, seed)  # what is loaded at the first model counts for none of them
+    _ours()(Library.make(4, seed), 14, seed)  # what is loaded at the first model counts for none of them
     ways = []
     for name, make in (("product, by its parts", by_parts), ("product, as a list", product), ("listed rows", listed)):
         before = rss_mb()
@@ -221,17 +225,20 @@ def _step(ways: Sequence[_Way]) -> None:
 Search = Callable[[Library, int, int], tuple[list[int], int]]
 
 
-def _ours(library: Library, n_trials: int, seed: int) -> tuple[list[int], int]:
-    rng, rows = np.random.default_rng([seed, 13]), []
-    opt = bo.Optimizer(bo.Pool.product(library.parts), seed=seed)
-    for _ in range(n_trials):
-        trial = opt.ask()
-        assert trial.index is not None
-        rows.append(trial.index)
-        opt.tell(trial, library.noisy(trial.index, rng))
-    index = opt.recommend().index
-    assert index is not None
-    return rows, index
+def _ours(**options: Any) -> Search:
+    def search(library: Library, n_trials: int, seed: int) -> tuple[list[int], int]:
+        rng, rows = np.random.default_rng([seed, 13]), []
+        opt = bo.Optimizer(bo.Pool.product(library.parts), seed=seed, **options)
+        for _ in range(n_trials):
+            trial = opt.ask()
+            assert trial.index is not None
+            rows.append(trial.index)
+            opt.tell(trial, library.noisy(trial.index, rng))
+        index = opt.recommend().index
+        assert index is not None
+        return rows, index
+
+    return search
 
 
 def _random(library: Library, n_trials: int, seed: int) -> tuple[list[int], int]:
@@ -259,7 +266,8 @@ def _optuna(make: Callable[[Any, int], Any]) -> Search:
 
 
 SEARCHES: dict[str, Search] = {
-    "bkbopt": _ours,
+    "bkbopt": _ours(),
+    "bkbopt, no row twice": _ours(duplicates="avoid"),
     "random rows": _random,
     "genetic (NSGA-II)": _optuna(lambda samplers, seed: samplers.NSGAIISampler(population_size=20, seed=seed)),
     "TPE": _optuna(lambda samplers, seed: samplers.TPESampler(seed=seed)),
@@ -285,19 +293,41 @@ def regrets(n: int, n_trials: int, seeds: int) -> list[list[object]]:
     return table
 
 
+@torch.no_grad()
+def is_found(opt: bo.Optimizer, seed: int) -> bool:
+    """Whether a search from `THOROUGH` times as many random rows, and the best of these, finds no better row."""
+    designer, pool = opt._core.update(), opt.pool
+    assert isinstance(pool, ProductPool)
+    nothing = designer.history.X[:0]
+    fantasy = designer.models.fantasy(designer.history, nothing, designer.options.confidence, len(pool))
+    criterion = fantasy.criterion(designer.options.rule, np.random.default_rng(seed))
+    good = fantasy.incumbents(torch.arange(len(fantasy.known)))
+    usual = ProductCandidates(pool, None).best(criterion, Scope(good, np.random.default_rng(seed), nothing))
+    assert usual is not None
+    search = ProductMaximizer(pool.X)
+    rows = search.sample(np.random.default_rng([seed, 1]), THOROUGH * N_RANDOM)
+    starts = rows[search.scores(criterion, rows).topk(THOROUGH * N_CLIMBS).indices]
+    thorough = search.best(criterion, starts, lambda _: True)
+    assert thorough is not None
+    return thorough.score <= float(criterion(usual.x[None])[0]) + 1e-9
+
+
 def times(n: int, n_trials: int, batch: int) -> list[list[object]]:
-    """What asks of one optimizer take at different numbers of trials, and its memory."""
+    """What asks of one optimizer take at different numbers of trials, how good they are, and its memory."""
     before = rss_mb()
     library = Library.make(n, 0)
     rng = np.random.default_rng(0)
-    opt = bo.Optimizer(bo.Pool.product(library.parts), seed=0)
-    seconds = []
-    for _ in range(n_trials):
+    opt = bo.Optimizer(bo.Pool.product(library.parts), seed=0, duplicates="avoid")
+    seconds, found = [], []
+    for t in range(n_trials):
         begin = time.perf_counter()
         trial = opt.ask()
         seconds.append(time.perf_counter() - begin)
         assert trial.index is not None
         opt.tell(trial, library.noisy(trial.index, rng))
+        if t % 10 == 0 and t > n_trials // 4:
+            found.append(is_found(opt, t))
+    held = rss_mb() - before
     begin = time.perf_counter()
     picks = opt.ask(batch)
     a_pick = (time.perf_counter() - begin) / batch
@@ -306,8 +336,9 @@ def times(n: int, n_trials: int, batch: int) -> list[list[object]]:
         [f"ask, trials {n_trials // 2} to {n_trials}, ms, median", float(np.median(half))],
         ["the longest of these, ms", float(half.max())],
         [f"ask({batch}), ms a pick", 1e3 * a_pick],
-        [f"different rows among these {batch}", len({trial.index for trial in picks})],
-        ["MB that the process holds more than before", round(rss_mb() - before)],
+        [f"different rows among these {len(picks)}", len({trial.index for trial in picks})],
+        [f"asks at which {THOROUGH} times the starts find no better row", f"{sum(found)}/{len(found)}"],
+        ["MB that the process holds more than before", round(held)],
     ]
 
 
@@ -317,7 +348,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="small lists, a few steps, and one seed")
     parser.add_argument("--steps", type=int, default=60, help="steps beside the listed rows")
     parser.add_argument("--trials", type=int, default=200, help="trials at 10^9 rows")
-    parser.add_argument("--seeds", type=int, default=2, help="libraries at 10^9 rows")
+    parser.add_argument("--seeds", type=int, default=3, help="libraries at 10^9 rows")
     args = parser.parse_args(argv)
     n_small, n_large, steps, trials, seeds, batch = 100, 1000, args.steps, args.trials, args.seeds, 384
     if args.quick:

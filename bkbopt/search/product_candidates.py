@@ -97,7 +97,7 @@ class ProductCandidates:
 
     is_discrete = True
     has_choices = True
-    #: As of listed pools: a search sees much of the set at every step.
+    #: As of listed pools.
     is_perturbed = False
 
     def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:

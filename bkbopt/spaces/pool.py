@@ -75,7 +75,7 @@ class Pool:
             >>> pool = bo.Pool.product({"solvent": ["water", "oil"], "dose": [0.1, 0.2, 0.5], "x": range(1000)})
             >>> trial = bo.Optimizer(pool, seed=0).ask()
             >>> trial.index, trial.params
-            (5103, {'solvent': 'oil', 'dose': 0.5, 'x': 103})
+            (4282, {'solvent': 'oil', 'dose': 0.2, 'x': 282})
         """
         from bkbopt.spaces.parts import Product
 
