@@ -80,7 +80,8 @@ class Optimizer:
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
-            anything the surrogate's kernel understands, or a `Pool`). A list of (low, high) tuples is a space.
+            anything the surrogate's kernel understands, or a `Pool`, as `Pool.product` makes one). A list of (low,
+            high) tuples is a space.
         direction: "minimize" or "maximize".
         directions: one of these for each of several objectives, in place of `direction`. Needs BoTorch.
         constraints: names of outcome constraints; `tell` takes their values, and a point is feasible where all are
@@ -594,7 +595,8 @@ class Optimizer:
 
         The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
         follow from the trials. Not in it either: `feasible`, kernels and acquisition functions that are not ours, data
-        frames, arrays of more than 64 MiB, and pools of objects; they are given again.
+        frames, arrays of more than 64 MiB, and pools of objects; they are given again. The parts of a product are in
+        it, as long as they are below 64 MiB.
 
         Raises:
             ArgumentError: the file is that of the log itself, or something cannot be in a log.

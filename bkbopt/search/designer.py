@@ -288,16 +288,16 @@ class Designer:
             levels = [closed]
         if self.options.repeat_when_exhausted:
             levels = [*levels[:2], running, []]
-        space, rng = request.space, request.rng()
+        space, rng, arms = request.space, request.rng(), self._arms_asked(request)
         for points in levels:
-            if self.problem.pool is not None:
-                choice = self._arms_with(request.fixed).random(rng, self.history.encode(list(points)))
+            if arms is not None:
+                choice = arms.random(rng, self.history.encode(list(points)))
             else:
                 assert space is not None
                 choice = startup_point(space, request, points, self.problem.feasible)
             if choice is not None:
                 return choice
-        raise exhausted(self.problem.pool, space is None or space.is_discrete)
+        raise exhausted(arms, space is not None and space.is_discrete)
 
     def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:
         """Points that may not be proposed again, and others that were tried."""
@@ -320,7 +320,7 @@ class Designer:
             if found is not None:
                 break
         else:
-            raise exhausted(self.problem.pool, candidates.is_discrete)
+            raise exhausted(self._arms_asked(request), candidates.is_discrete)
         choice, perturbed = found
         first = models.objectives[0]
         diagnostics = replace(
@@ -343,9 +343,9 @@ class Designer:
         self, fantasy: Fantasy, criterion: Criterion, request: Request
     ) -> Iterator[tuple[CandidateSet, Tensor]]:
         """Sets to search, each with known points to start from: the best first, others in case it is exhausted."""
-        if self.problem.pool is not None:
-            every = torch.arange(len(fantasy.known))
-            yield self._arms_with(request.fixed), fantasy.incumbents(every)
+        arms = self._arms_asked(request)
+        if arms is not None:
+            yield arms, fantasy.incumbents(torch.arange(len(fantasy.known)))
             return
         exhausted: list[object] = []
         while (region := region_of(self.history, request, fantasy, criterion, exhausted)) is not None:
@@ -365,5 +365,8 @@ class Designer:
             self._pool = candidates_of_pool(self.problem.pool, self.problem.feasible)
         return self._pool
 
-    def _arms_with(self, fixed: Point) -> CandidateSet:
-        return self.pool_candidates.restricted(fixed) if fixed else self.pool_candidates
+    def _arms_asked(self, request: Request) -> CandidateSet | None:
+        """The arms that a suggestion is chosen from; None in a space."""
+        if self.problem.pool is None:
+            return None
+        return self.pool_candidates.restricted(request.fixed) if request.fixed else self.pool_candidates

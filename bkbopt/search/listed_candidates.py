@@ -25,7 +25,7 @@ GRID_LIMIT = 20_000
 class Listed(ABC):
     """What pools and grids share: rows that are closed, and the exact argmax over the others."""
 
-    is_discrete = True
+    is_discrete = is_listed = True
     has_choices = True
     is_perturbed = False
 

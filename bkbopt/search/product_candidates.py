@@ -96,6 +96,7 @@ class ProductCandidates:
     """
 
     is_discrete = True
+    is_listed = False
     has_choices = True
     #: As of listed pools.
     is_perturbed = False
