@@ -9,12 +9,12 @@ rows, searched as a list that is made as it is read, and by its parts as if it w
 
 - same: how often the row is that of the listed pool;
 - gap: by how much the score of the row falls short of the largest, in standard deviations there, on average;
-- ms: an ask, median and most; the first scan of a model's epoch is among them;
+- ms: processor time of an ask, median and most; scans of all rows are among them;
 - MB: what the process holds more after the pool has been made and asked.
 
 At 10^9 rows, three lists of 1,000 entries: the regret of what each search recommends, and of its last 50 trials, beside
 random rows, and Optuna's genetic algorithm (NSGA-II) and TPE with one categorical parameter a part. Then what an ask
-takes, and how often a search from many more starts finds a row with a larger score.
+takes of processor time, and how often a search from many more starts finds a row with a larger score.
 """
 
 import argparse
@@ -202,9 +202,9 @@ def _step(ways: Sequence[_Way]) -> None:
     """Ask all ways with the same log; the last one is exact."""
     for way in ways:
         designer = way.designer
-        begin = time.perf_counter()
+        begin = time.process_time()
         suggestion = designer.suggest()[0]
-        way.seconds.append(time.perf_counter() - begin)
+        way.seconds.append(time.process_time() - begin)
         assert suggestion.index is not None
         way.rows.append(suggestion.index)
     designer, pool = ways[-1].designer, ways[-1].opt.pool
@@ -280,9 +280,9 @@ def regrets(n: int, n_trials: int, seeds: int) -> list[list[object]]:
     for seed in range(seeds):
         library = Library.make(n, seed)
         for name, search in SEARCHES.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             rows, recommended = search(library, n_trials, seed)
-            seconds = (time.perf_counter() - begin) / n_trials
+            seconds = (time.process_time() - begin) / n_trials
             last = library.values(library.entries(rows[-LAST:])).mean()
             found[name].append((float(library.values(library.entries([recommended]))[0]), float(last), seconds))
     table = []
@@ -313,24 +313,22 @@ def is_found(opt: bo.Optimizer, seed: int) -> bool:
 
 
 def times(n: int, n_trials: int, batch: int) -> list[list[object]]:
-    """What asks of one optimizer take at different numbers of trials, how good they are, and its memory."""
-    before = rss_mb()
+    """What asks of one optimizer take, and how good they are."""
     library = Library.make(n, 0)
     rng = np.random.default_rng(0)
     opt = bo.Optimizer(bo.Pool.product(library.parts), seed=0, duplicates="avoid")
     seconds, found = [], []
     for t in range(n_trials):
-        begin = time.perf_counter()
+        begin = time.process_time()
         trial = opt.ask()
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
         assert trial.index is not None
         opt.tell(trial, library.noisy(trial.index, rng))
         if t % 10 == 0 and t > n_trials // 4:
             found.append(is_found(opt, t))
-    held = rss_mb() - before
-    begin = time.perf_counter()
+    begin = time.process_time()
     picks = opt.ask(batch)
-    a_pick = (time.perf_counter() - begin) / batch
+    a_pick = (time.process_time() - begin) / batch
     half = 1e3 * np.array(seconds[n_trials // 2 :])
     return [
         [f"ask, trials {n_trials // 2} to {n_trials}, ms, median", float(np.median(half))],
@@ -338,7 +336,6 @@ def times(n: int, n_trials: int, batch: int) -> list[list[object]]:
         [f"ask({batch}), ms a pick", 1e3 * a_pick],
         [f"different rows among these {len(picks)}", len({trial.index for trial in picks})],
         [f"asks at which {THOROUGH} times the starts find no better row", f"{sum(found)}/{len(found)}"],
-        ["MB that the process holds more than before", round(held)],
     ]
 
 
@@ -360,13 +357,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             ["way", "same", "gap, sd", "ms, median", "ms, most", "MB"],
             compare_with_listed(n_small, steps, 0),
         )
+        print_table(f"{n_large**3:,} rows", ["what", "value"], times(n_large, trials, batch))
         print_table(
             f"{n_large**3:,} rows, {trials} trials, {seeds} libraries: regret in interquartile ranges",
             ["search", "recommended", f"last {min(LAST, trials)}", "ms a trial"],
             regrets(n_large, trials, seeds),
             note="mean ± standard error",
         )
-        print_table(f"{n_large**3:,} rows", ["what", "value"], times(n_large, trials, batch))
 
 
 if __name__ == "__main__":

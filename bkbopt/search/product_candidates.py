@@ -11,6 +11,7 @@ small it is searched as a list.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -54,10 +55,17 @@ class _Sub:
 
     def choice(self, row: int) -> Choice:
         """The point in a row of the sub-product, with its row in the pool."""
-        own = self.X.entries(torch.tensor([row]))[0].tolist()
-        entries = torch.stack([entries[e] for entries, e in zip(self.chosen, own, strict=True)])[None]
-        whole = int(self.pool.X.numbers(entries)[0])
+        whole = self.whole(row)
         return Choice(self.X[row], self.pool.point(whole), whole)
+
+    def whole(self, row: int) -> int:
+        """The row of the pool."""
+        own = zip(self._lists, self.X.entries_of(row), self.pool.X.strides, strict=True)
+        return sum(entries[e] * stride for entries, e, stride in own)
+
+    @cached_property
+    def _lists(self) -> list[list[int]]:
+        return [entries.tolist() for entries in self.chosen]
 
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
         """Rows of the sub-product that are one of the points `X (n, d)`."""
@@ -132,7 +140,7 @@ class ProductCandidates:
         if self._feasible is None:
             return True
         if row not in self._known:
-            self._known[row] = self._feasible(self._sub.choice(row).point)
+            self._known[row] = self._feasible(self._sub.pool.point(self._sub.whole(row)))
         return self._known[row]
 
     def _rows(self, taken: Tensor) -> frozenset[int]:

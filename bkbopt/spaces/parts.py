@@ -76,6 +76,12 @@ class Part:
         return self.columns.names
 
     @cached_property
+    def rows(self) -> list[list[float]]:
+        """The table as lists."""
+        rows: list[list[float]] = self.table.tolist()
+        return rows
+
+    @cached_property
     def _entries_of_labels(self) -> dict[tuple[bool, Hashable], list[int]]:
         entries: dict[tuple[bool, Hashable], list[int]] = {}
         for entry, label in enumerate(self.labels or ()):
@@ -85,7 +91,7 @@ class Part:
     @cached_property
     def _entries_of_values(self) -> dict[tuple[float, ...], list[int]]:
         entries: dict[tuple[float, ...], list[int]] = {}
-        for entry, values in enumerate(self.table.tolist()):
+        for entry, values in enumerate(self.rows):
             entries.setdefault(tuple(values), []).append(entry)
         return entries
 

@@ -96,6 +96,13 @@ class ProductPool(EncodedPool):
 
     # -- points and parameters ---------------------------------------------------------------------------------------
 
+    def point(self, row: int) -> dict[str, float]:
+        """See `EncodedPool`."""
+        point: dict[str, float] = {}
+        for part, entry in zip(self.parts, self.table.entries_of(row), strict=True):
+            point.update(zip(part.names, part.rows[entry], strict=True))
+        return point
+
     def internal(self, params: Params, i: int = 0) -> dict[str, float]:
         """The point of {"index": row}, of a label or all columns for each part, or of both; see `EncodedPool`."""
         if not isinstance(params, Mapping):
@@ -118,7 +125,7 @@ class ProductPool(EncodedPool):
         for part in self._named(params, argument):
             if part.labels is not None and part.name in params:
                 entry = part.labelled(params[part.name], f"{argument}: {part.name!r}")
-                point |= dict(zip(part.names, part.table[entry].tolist(), strict=True))
+                point |= dict(zip(part.names, part.rows[entry], strict=True))
         for name in params:
             if name in self.names:
                 value = self._internal(name, params[name], argument)
@@ -142,8 +149,7 @@ class ProductPool(EncodedPool):
 
     def decode(self, row: int) -> dict[str, Any]:
         """The parameters in a row of the pool: labels and descriptors."""
-        entries = self.table.entries(torch.tensor([row]))[0].tolist()
-        return self._with_labels(self.values_of(self.point(row)), entries)
+        return self._with_labels(self.values_of(self.point(row)), self.table.entries_of(row))
 
     def params_of(self, point: Point) -> dict[str, Any]:
         """See `EncodedPool`; labels are those of the first entries with these values, where there are such."""

@@ -124,6 +124,10 @@ class ProductRows:
             key = torch.arange(rows.start, rows.stop, rows.step)
         return self.at(self.entries(key))
 
+    def entries_of(self, row: int) -> list[int]:
+        """Entries of one row, P of them."""
+        return [row // stride % n for stride, n in zip(self.strides, self.sizes, strict=True)]
+
     def entries(self, rows: Tensor) -> Tensor:
         """Entries `(n, P)` of the rows `(n,)`."""
         return torch.stack([rows // stride % n for stride, n in zip(self.strides, self.sizes, strict=True)], 1)

@@ -126,8 +126,10 @@ def test_a_large_product_holds_what_is_fixed_and_what_is_feasible() -> None:
     trials = run(opt, 12) + opt.ask(12)
     assert all(is_cool(trial.params) for trial in trials)
     assert len({trial.index for trial in trials}) == 24
-    held = opt.ask(4, fixed={"solvent": "b", "most": 7})
+    held = opt.ask(4, fixed={"solvent": "b", "most": 7})  # 8,100 rows, all of which are compared
     assert {(t.params["solvent"], t.params["most"]) for t in held} == {("b", 7)}
+    held = opt.ask(2, fixed={"solvent.class": "x"})  # half of the rows, still too many
+    assert {t.params["solvent.class"] for t in held} == {"x"}
     with pytest.raises(ArgumentError, match="fixed: expected values that an arm of the pool has"):
         opt.ask(fixed={"most": 7.5})
 
