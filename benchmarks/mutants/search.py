@@ -11,6 +11,7 @@ FAILURES = ("optimizer/test_failures.py",)
 HISTORY = ("search/test_history.py",)
 LAW = ("search/test_law.py",)
 POOL = ("search/test_pool_maximizer.py",)
+PRODUCT = ("search/test_product_candidates.py",)
 QUANTITY = ("search/test_quantity.py",)
 SCALING = ("search/test_scaling.py",)
 SEVERAL = ("optimizer/test_several_objectives.py",)
@@ -155,6 +156,27 @@ SEARCH = (
         "        self.mu.addcmul_(self.sd, self._drifts().index_select(0, self.version))\n",
         "",
         POOL,
+    ),
+    Fault(
+        "lines through a better row are taken for those seen before",
+        "search/product_maximizer.py",
+        "stale = dict.fromkeys(q for q in range(len(tops)) if q != p)",
+        "stale.pop(p, None)",
+        PRODUCT,
+    ),
+    Fault(
+        "a search over parts ends before its cross",
+        "search/product_maximizer.py",
+        "            if found is None:\n                break\n",
+        "            break\n",
+        PRODUCT,
+    ),
+    Fault(
+        "rows of a product that are taken are proposed",
+        "search/product_candidates.py",
+        "return row not in closed and self._usable(row)",
+        "return self._usable(row)",
+        PRODUCT,
     ),
     Fault(
         "a list of other points is taken for the one closed before",

@@ -7,6 +7,7 @@ __all__ = ["SPACES"]
 CONDITIONS = ("spaces/test_conditions.py",)
 ENCODING = ("spaces/test_encoding.py",)
 POOL = ("spaces/test_pool.py",)
+PRODUCT = ("spaces/test_product_pool.py",)
 SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
 
 SPACES = (
@@ -62,8 +63,8 @@ SPACES = (
     Fault(
         "the last of several values decides over the rows that match",
         "spaces/pool.py",
-        "out &= self.table[:, self.names.index(name)] == number",
-        "out = self.table[:, self.names.index(name)] == number",
+        "out &= self.table[:][:, self.names.index(name)] == number",
+        "out = self.table[:][:, self.names.index(name)] == number",
         POOL,
     ),
     Fault(
@@ -79,5 +80,26 @@ SPACES = (
         "if not abs(number - low) <= FARTHEST * width:",
         "if False:",
         ("faults/test_crafted_logs.py",),
+    ),
+    Fault(
+        "the first part of a product changes fastest",
+        "spaces/rows.py",
+        "math.prod(self.sizes[p + 1 :])",
+        "math.prod(self.sizes[:p])",
+        PRODUCT,
+    ),
+    Fault(
+        "a point of a product is one of its rows only",
+        "spaces/product_pool.py",
+        "self.X.combined([np.array(entries) for entries in choices])",
+        "self.X.combined([np.array(entries[:1]) for entries in choices])",
+        PRODUCT,
+    ),
+    Fault(
+        "a column that a label contradicts is taken",
+        "spaces/product_pool.py",
+        "if point.setdefault(name, value) != value:",
+        "if point.setdefault(name, value) is None:",
+        PRODUCT,
     ),
 )

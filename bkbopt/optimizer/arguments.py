@@ -1,8 +1,8 @@
 """The optimizer's arguments, checked: what people pass, as the objects that the optimizer works with."""
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from torch import Tensor
@@ -12,11 +12,13 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.kernels import ARDKernel, matern52
 from bkbopt.learners.recipes import RECIPES, is_learner
 from bkbopt.learners.surrogate import LearnerSurrogate
+from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.acquisition import Acquisition
 from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, rule_of
 from bkbopt.search.evaluations import Problem
 from bkbopt.search.history import History
-from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.product_pool import encoded_pool
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SURROGATES",
     "as_directions",
+    "as_feasible",
     "as_names",
     "as_problem",
     "as_rule",
@@ -41,18 +44,28 @@ SURROGATES: dict[str, Any] = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP
 def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     """The space or pool that the user means; a list of (low, high) tuples is a space, an array is a pool."""
     if isinstance(given, Pool):
-        return Problem(pool=EncodedPool(given, scale=fit, has_kernel=has_kernel))
+        return Problem(pool=encoded_pool(given, scale=fit, has_kernel=has_kernel))
     pairs = (
         isinstance(given, list | tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given) and len(given) > 0
     )
     if isinstance(given, Space | Mapping) or pairs:
         return Problem(space=Space.parse(list(given) if pairs else given))
     if hasattr(given, "iloc") or isinstance(given, np.ndarray | Tensor | list | tuple):
-        return Problem(pool=EncodedPool(Pool(given), scale=fit, has_kernel=has_kernel))
+        return Problem(pool=encoded_pool(Pool(given), scale=fit, has_kernel=has_kernel))
     raise ArgumentTypeError(
         "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame or a list "
         f"of arms, got {type(given).__name__}."
     )
+
+
+def as_feasible(given: Any, problem: Problem) -> Callable[[Params], bool] | None:
+    """The constraint on parameters: the optimizer's argument, that of a product pool, or both."""
+    if given is not None and not callable(given):
+        raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(given).__name__}.")
+    own = None if problem.pool is None else problem.pool.feasible
+    if given is None or own is None:
+        return own if given is None else cast(Callable[[Params], bool], given)
+    return lambda params: bool(given(params)) and bool(own(params))
 
 
 def as_surrogate(given: "str | Surrogate | OnlineLearner | None", fit: bool) -> Surrogate:

@@ -18,7 +18,9 @@ from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer.log_file import Described
 from bkbopt.optimizer.log_schema import to_json
+from bkbopt.optimizer.product_description import describe_product, read_product
 from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.tables import Columns
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
@@ -67,19 +69,27 @@ def describe_pool(pool: EncodedPool) -> Described:
         ArgumentError: choices that JSON cannot say.
     """
     if pool.columns is None:
-        rows = [int(number) for number in pool.table[:, 0].tolist()]
+        rows = [int(number) for number in pool.table[:][:, 0].tolist()]
         return Described({"objects": len(pool.objects or ()), "rows": rows})
-    columns, table = pool.columns, np.ascontiguousarray(pool.table.numpy(), dtype="<f8")
+    columns = pool.columns
     for values in columns.choices.values():
         bad = next((v for v in values if v is not None and not isinstance(v, bool | int | float | str)), None)
         if bad is not None:
             raise ArgumentError(f"pool: expected columns of numbers and text in a log, got {bad!r}; turn it into text.")
-    text = {
+    of_columns = {
         "names": list(columns.names),
         "kinds": list(columns.kinds),
         "low": columns.low.tolist(),
         "width": columns.width.tolist(),
         "choices": [[j, list(values)] for j, values in columns.choices.items()],
+    }
+    if isinstance(pool, ProductPool):
+        described = describe_product(pool, of_columns, LARGEST)
+        _check_text(to_json(described.text))
+        return described
+    table = np.ascontiguousarray(pool.table[:].numpy(), dtype="<f8")
+    text = {
+        **of_columns,
         "id_column": pool.pool.id_column,
         "n_rows": len(table),
         "fingerprint": hashlib.blake2b(table.tobytes(), digest_size=16).hexdigest(),
@@ -114,6 +124,8 @@ def read_pool(described: Described, given: Any, scale: bool) -> EncodedPool:
     text = described.text
     if "objects" in text:
         return _read_objects(text, given, scale)
+    if "parts" in text:
+        return read_product(described, _columns(Described(text)), given, scale)
     if given is None and described.rows is None:
         raise ArgumentError(
             f"pool: expected the {text['n_rows']} rows with the columns {', '.join(text['names'][:8])}, since the log "

@@ -18,6 +18,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.arguments import (
     as_directions,
+    as_feasible,
     as_names,
     as_problem,
     as_rule,
@@ -79,7 +80,8 @@ class Optimizer:
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
-            anything the surrogate's kernel understands, or a `Pool`). A list of (low, high) tuples is a space.
+            anything the surrogate's kernel understands, or a `Pool`, as `Pool.product` makes one). A list of (low,
+            high) tuples is a space.
         direction: "minimize" or "maximize".
         directions: one of these for each of several objectives, in place of `direction`. Needs BoTorch.
         constraints: names of outcome constraints; `tell` takes their values, and a point is feasible where all are
@@ -149,8 +151,6 @@ class Optimizer:
         self.directions = as_directions(direction, directions)
         self.constraints = as_names("constraints", constraints)
         self.duplicates = check_choice("duplicates", duplicates, ("allow", "avoid"))
-        if feasible is not None and not callable(feasible):
-            raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
         for name, flag in (("deterministic", deterministic), ("perturbations", perturbations), ("fit", fit)):
             if not isinstance(flag, bool):
                 raise ArgumentTypeError(f"{name}: expected True or False, got {flag!r}.")
@@ -171,7 +171,8 @@ class Optimizer:
             perturbations=perturbations,
         )
         signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
-        self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, feasible)
+        constraint = as_feasible(feasible, problem)
+        self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, constraint)
         check_kernel(prototype, self._core.designer.history)
         self._lock = forks.lock()
         if storage is not None:
@@ -291,7 +292,10 @@ class Optimizer:
         old = self.pool
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        self._core.set_candidates(old.replaced(pool if isinstance(pool, Pool) else Pool(pool)))
+        new = old.replaced(pool if isinstance(pool, Pool) else Pool(pool))
+        if new.feasible is not None and new.feasible is not old.feasible:
+            raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
+        self._core.set_candidates(new)
 
     @_locked
     def set_space(self, space: Any) -> None:
@@ -512,7 +516,7 @@ class Optimizer:
     @_locked
     def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """As `predict`, of encoded points `X (n, d)`; see `encode`."""
-        return results.prediction(self._core.followed(), X, averaged)
+        return results.prediction(self._core.followed(), X[:], averaged)  # of a product the rows are made here
 
     @_locked
     def encode(self, params: Sequence[Params]) -> Tensor:
@@ -591,7 +595,8 @@ class Optimizer:
 
         The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
         follow from the trials. Not in it either: `feasible`, kernels and acquisition functions that are not ours, data
-        frames, arrays of more than 64 MiB, and pools of objects; they are given again.
+        frames, arrays of more than 64 MiB, and pools of objects; they are given again. The parts of a product are in
+        it, as long as they are below 64 MiB.
 
         Raises:
             ArgumentError: the file is that of the log itself, or something cannot be in a log.

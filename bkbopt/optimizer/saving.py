@@ -102,13 +102,15 @@ def arguments_of(
     with file.fits():
         if options["acquisition"] is None and acquisition is None:
             raise ArgumentError("acquisition: expected the function of yours that the log was made with, got none.")
-        if options["feasible"] and not has_feasible:
+        current = read_candidates(file.spaces[-1], pool, options["fit"])
+        own = None if isinstance(current, Space) else current.feasible
+        if options["feasible"] and not has_feasible and own is None:
             raise ArgumentError("feasible: expected the constraint of yours that the log was made with, got none.")
         arguments = {name: options[name] for name in ARGUMENTS}
         arguments["acquisition"] = options["acquisition"] if acquisition is None else acquisition
         arguments["surrogate"] = read_surrogate(options["surrogate"], surrogate)
         arguments["beta"] = read_schedule(options["beta"])
-        return read_candidates(file.spaces[-1], pool, options["fit"]), arguments
+        return current, arguments
 
 
 def kept(file: LogFile, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:

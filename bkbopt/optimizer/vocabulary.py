@@ -125,7 +125,7 @@ class PoolVocabulary:
 
     def holds(self, point: Point) -> bool:
         """See `Vocabulary`."""
-        return bool(self.pool.matching(point).any())
+        return bool(self.pool.rows_like(point))
 
     def without_gaps(self, row: Params) -> Params:
         """See `Vocabulary`."""
@@ -134,14 +134,14 @@ class PoolVocabulary:
     def index(self, point: Point, row: Params) -> int | None:
         """See `Vocabulary`."""
         rows = self.pool.rows_at(self.pool.encode([point])[0])
-        given = row.get("index") if set(row) == {"index"} else None
-        if given is not None and int(given) in rows:
-            return int(given)
+        given = self.pool.row_named(row)
+        if given is not None and given in rows:
+            return given
         return int(rows[0]) if len(rows) else None
 
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Vocabulary`; text stands for itself, other objects by their numbers."""
-        params = self.params(point, None)
+        params = self.pool.values_of(point)
         if self.pool.objects is None or not params or isinstance(params["arm"], str):
             return params
         return {"arm": {"object": int(point["arm"])}}

@@ -60,7 +60,7 @@ def pool_ucb(
     (across, x_name), (up, y_name) = _coordinates(pool, "x", x), _coordinates(pool, "y", y)
     beta = opt.beta if beta is None else beta
     sign = 1.0 if opt.direction == "maximize" else -1.0
-    mean, std = predicted(opt, pool.X)
+    mean, std = predicted(opt, pool.X[:])
     bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
     ax = axes_of(ax)
     _draw_bounds(ax, sign, across, up, bound, f"confidence bound of {value_name}", beta)
@@ -121,7 +121,7 @@ def _coordinates(pool: EncodedPool, argument: str, given: Any) -> tuple[np.ndarr
         numeric = [] if pool.columns is None else [n for j, n in enumerate(pool.names) if j not in pool.categorical]
         if given not in numeric:
             raise ArgumentError(f"{argument}: expected coordinates or a numeric column of {numeric}, got {given!r}.")
-        return pool.table[:, pool.names.index(given)].numpy(), given
+        return pool.table[:][:, pool.names.index(given)].numpy(), given
     try:
         values = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

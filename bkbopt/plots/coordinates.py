@@ -177,7 +177,7 @@ class _OfPool:
                 listed = Categorical(self.columns.choices[j])
                 found.append(Dimension(name, j, listed.listed, low, width, listed, is_continuum=False))
             else:
-                raw = np.unique(self.pool.table[:, j].numpy())
+                raw = self.pool.values_in(j)
                 few = len(raw) <= FEW
                 values = raw if few else np.linspace(raw[0], raw[-1], n)
                 found.append(Dimension(name, j, tuple(values.tolist()), low, width, is_continuum=not few))
@@ -202,18 +202,16 @@ class _OfPool:
 
     def sampled(self, n: int, seed: int = 0) -> Tensor:
         """See `Coordinates`."""
-        rows = np.random.default_rng(seed).permutation(len(self.pool))[:n]
-        return self.pool.X[torch.from_numpy(np.sort(rows))]
+        return self.pool.X[torch.from_numpy(np.sort(self.pool.some_rows(n, np.random.default_rng(seed))))]
 
     def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
         """See `Coordinates`."""
         rng = np.random.default_rng(seed)
-        A, B = (
-            torch.stack(
-                [column[torch.from_numpy(rng.integers(len(column), size=n))] for column in self.pool.X.T], dim=1
-            )
-            for _ in range(2)
-        )
+
+        def column(j: int) -> Tensor:
+            return self.pool.X[torch.from_numpy(rng.integers(len(self.pool), size=n))][:, j]
+
+        A, B = (torch.stack([column(j) for j in range(self.pool.dim)], dim=1) for _ in range(2))
         return A, B
 
 

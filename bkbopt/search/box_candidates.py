@@ -71,6 +71,7 @@ class BoxCandidates:
     """The points of a space that cannot be listed."""
 
     n_arms = None
+    is_listed = False
 
     def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:
         assert embedding.space is not None

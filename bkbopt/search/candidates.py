@@ -18,9 +18,8 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria import Criterion
-from bkbopt.spaces.pool import EncodedPool
 
-__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Scope", "exhausted"]
+__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "exhausted"]
 
 #: Random points tried before a feasible set is called empty.
 TRIES = 10_000
@@ -67,7 +66,12 @@ class CandidateSet(Protocol):
 
     @property
     def n_arms(self) -> int | None:
-        """Number of points where they are listed."""
+        """Number of points of a list, or of a product."""
+        ...
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a search sees every point, so that its choice is exact, and knows when none is left."""
         ...
 
     @property
@@ -102,14 +106,14 @@ class CandidateSet(Protocol):
         ...
 
 
-def exhausted(pool: EncodedPool | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
-    """The error where nothing is left to propose."""
-    if pool is not None:
+def exhausted(arms: CandidateSet | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
+    """The error where nothing is left to propose: of the `arms` of a pool, or of a space."""
+    if arms is not None and arms.is_listed:
         return SpaceExhaustedError(
-            f"pool: all {len(pool.X)} arms have been proposed, have failed or are infeasible; "
+            f"pool: all {arms.n_arms} arms have been proposed, have failed or are infeasible; "
             'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
         )
-    if is_discrete:
+    if arms is None and is_discrete:
         return SpaceExhaustedError(
             "space: all points have been proposed, have failed or are infeasible; "
             'stop here, or allow repeats with duplicates="allow".'

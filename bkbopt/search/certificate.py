@@ -104,7 +104,7 @@ def _candidates(
     good = fantasy.incumbents(torch.arange(len(fantasy.known)))
     boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
-        parts = [designer.problem.pool.X]
+        parts = [designer.pool_candidates.spread(good, rng)]
     else:
         assert designer.problem.space is not None
         boxes, parts = [], []
@@ -115,7 +115,7 @@ def _candidates(
                 parts.append(found.embedding(found.maximizer.candidates(found.embedding.project(good), rng)))
             else:
                 boxes.append(None)
-                parts.append(found.search.X)
+                parts.append(found.search.X[:])
     X = torch.cat(parts)
     number = torch.repeat_interleave(torch.arange(len(parts)), torch.tensor([len(part) for part in parts]))
     if len(X) <= N_CANDIDATES:

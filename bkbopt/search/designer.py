@@ -33,6 +33,7 @@ from bkbopt.search.keyed import keyed
 from bkbopt.search.listed_candidates import GRID_LIMIT, PoolCandidates
 from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
+from bkbopt.search.product_candidates import ProductCandidates, candidates_of_pool
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.startup import startup_point
@@ -73,7 +74,7 @@ class Designer:
         self.history = History(problem)
         #: By the number of values that their first fit waits for.
         self._models: dict[int, Models] = {}
-        self._pool: PoolCandidates | None = None
+        self._pool: PoolCandidates | ProductCandidates | None = None
         self._candidates: dict[object, CandidateSet] = {}
 
     @property
@@ -201,8 +202,8 @@ class Designer:
         """The only point with these values and its row in the pool; None where others have them too."""
         pool, space = self.problem.pool, self.problem.space
         if pool is not None:
-            rows = torch.nonzero(pool.matching(point))[:, 0]
-            return (pool.point(int(rows[0])), int(rows[0])) if len(rows) == 1 else None
+            rows = pool.rows_like(point)
+            return (pool.point(rows[0]), rows[0]) if len(rows) == 1 else None
         assert space is not None
         at = keyed(space)
         single = {key: p.internal_values[0] for key, p in at.parameters.items() if p.n_values == 1}
@@ -259,7 +260,7 @@ class Designer:
     def n_arms(self, space: Space | None = None) -> int | None:
         """Number of points where they are listed."""
         if self.problem.pool is not None:
-            return len(self.problem.pool.X)
+            return len(self.problem.pool)
         space = self.problem.space if space is None else space
         if space is None or space.is_conditional or not space.is_discrete or space.cardinality > GRID_LIMIT:
             return None
@@ -270,7 +271,7 @@ class Designer:
         model, beta = fantasy.models[0], fantasy.betas[0]
         good = fantasy.incumbents(torch.arange(len(fantasy.known)))
         if self.problem.pool is not None:
-            return self._pool_candidates({}).upper_bound(model, beta, good)
+            return self.pool_candidates.upper_bound(model, beta, good)
         assert self.problem.space is not None
         rng = np.random.default_rng(0)  # a report has random numbers of its own
         regions = regions_of(self.history, self.problem.space, {}, rng)
@@ -287,16 +288,16 @@ class Designer:
             levels = [closed]
         if self.options.repeat_when_exhausted:
             levels = [*levels[:2], running, []]
-        space, rng = request.space, request.rng()
+        space, rng, arms = request.space, request.rng(), self._arms_asked(request)
         for points in levels:
-            if self.problem.pool is not None:
-                choice = self._pool_candidates(request.fixed).random(rng, self.history.encode(list(points)))
+            if arms is not None:
+                choice = arms.random(rng, self.history.encode(list(points)))
             else:
                 assert space is not None
                 choice = startup_point(space, request, points, self.problem.feasible)
             if choice is not None:
                 return choice
-        raise exhausted(self.problem.pool, space is None or space.is_discrete)
+        raise exhausted(arms, space is not None and space.is_discrete)
 
     def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:
         """Points that may not be proposed again, and others that were tried."""
@@ -319,7 +320,7 @@ class Designer:
             if found is not None:
                 break
         else:
-            raise exhausted(self.problem.pool, candidates.is_discrete)
+            raise exhausted(self._arms_asked(request), candidates.is_discrete)
         choice, perturbed = found
         first = models.objectives[0]
         diagnostics = replace(
@@ -342,9 +343,9 @@ class Designer:
         self, fantasy: Fantasy, criterion: Criterion, request: Request
     ) -> Iterator[tuple[CandidateSet, Tensor]]:
         """Sets to search, each with known points to start from: the best first, others in case it is exhausted."""
-        if self.problem.pool is not None:
-            every = torch.arange(len(fantasy.known))
-            yield self._pool_candidates(request.fixed), fantasy.incumbents(every)
+        arms = self._arms_asked(request)
+        if arms is not None:
+            yield arms, fantasy.incumbents(torch.arange(len(fantasy.known)))
             return
         exhausted: list[object] = []
         while (region := region_of(self.history, request, fantasy, criterion, exhausted)) is not None:
@@ -356,9 +357,16 @@ class Designer:
             yield self._candidates[key], fantasy.incumbents(region.members(self.history.encoding, fantasy.known))
             exhausted.append(region.key)
 
-    def _pool_candidates(self, fixed: Point) -> PoolCandidates:
-        pool = self.problem.pool
-        assert pool is not None
+    @property
+    def pool_candidates(self) -> PoolCandidates | ProductCandidates:
+        """The arms of the pool."""
         if self._pool is None:
-            self._pool = PoolCandidates(pool, self.problem.feasible)
-        return self._pool.restricted(pool.matching(fixed)) if fixed else self._pool
+            assert self.problem.pool is not None
+            self._pool = candidates_of_pool(self.problem.pool, self.problem.feasible)
+        return self._pool
+
+    def _arms_asked(self, request: Request) -> CandidateSet | None:
+        """The arms that a suggestion is chosen from; None in a space."""
+        if self.problem.pool is None:
+            return None
+        return self.pool_candidates.restricted(request.fixed) if request.fixed else self.pool_candidates

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from torch import Tensor
 
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.space import Space
 
 __all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
@@ -69,9 +69,9 @@ class Problem:
         return candidates
 
     @property
-    def arms(self) -> Tensor | None:
-        """The encoded arms of the pool, (A, d)."""
-        return None if self.pool is None else self.pool.X
+    def arms(self) -> RowSource | None:
+        """The encoded arms of the pool, (A, d), where they are listed."""
+        return None if self.pool is None or not self.pool.is_listed else self.pool.X
 
 
 @dataclass(frozen=True)

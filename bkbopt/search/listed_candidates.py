@@ -9,26 +9,27 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates import Choice, Feasible, Scope
+from bkbopt.search.candidates import Choice, Feasible, Point, Scope
 from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.spaces.encoding import Embedding
 from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.rows import RowSource
 
-__all__ = ["GRID_LIMIT", "GridCandidates", "PoolCandidates"]
+__all__ = ["GRID_LIMIT", "GridCandidates", "Listed", "PoolCandidates"]
 
 #: Discrete spaces up to this many points are searched exactly, as a pool.
 GRID_LIMIT = 20_000
 
 
-class _Listed(ABC):
+class Listed(ABC):
     """What pools and grids share: rows that are closed, and the exact argmax over the others."""
 
-    is_discrete = True
+    is_discrete = is_listed = True
     has_choices = True
     is_perturbed = False
 
-    def __init__(self, X: Tensor, feasible: Feasible | None) -> None:
+    def __init__(self, X: RowSource, feasible: Feasible | None) -> None:
         self.search = PoolMaximizer(X)
         self._feasible = feasible
         self._infeasible = torch.zeros(len(X), dtype=torch.bool)
@@ -38,6 +39,7 @@ class _Listed(ABC):
 
     @property
     def n_arms(self) -> int | None:
+        """See `CandidateSet`."""
         return len(self.search.X)
 
     @abstractmethod
@@ -97,7 +99,7 @@ class _Listed(ABC):
         return float(UpperBound.over(model, beta).acquisition(*self.search.scan(model)).max())
 
 
-class PoolCandidates(_Listed):
+class PoolCandidates(Listed):
     """The arms of a pool, or those whose fixed columns have the values asked for.
 
     Args:
@@ -110,9 +112,9 @@ class PoolCandidates(_Listed):
         super().__init__(pool.X, feasible)
         self.pool, self._open = pool, open_rows
 
-    def restricted(self, open_rows: Tensor) -> "PoolCandidates":
-        """The same arms and bounds, with only some of them open."""
-        out = PoolCandidates(self.pool, self._feasible, open_rows)
+    def restricted(self, fixed: Point) -> "PoolCandidates":
+        """The same arms and bounds, with only those open that have the given values of some columns."""
+        out = PoolCandidates(self.pool, self._feasible, self.pool.matching(fixed))
         out.search, out._infeasible, out._checked = self.search, self._infeasible, self._checked
         return out
 
@@ -124,13 +126,17 @@ class PoolCandidates(_Listed):
         """An arm."""
         return Choice(self.pool.X[row], self.pool.point(row), row)
 
+    def spread(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+        """Points that stand for all of them, `(n, d)`: all of them."""
+        return self.pool.X[:]
+
     def closed(self, taken: Tensor) -> Tensor:
         """Rows that may not be chosen, (A,)."""
         closed = super().closed(taken)
         return closed if self._open is None else closed | ~self._open
 
 
-class GridCandidates(_Listed):
+class GridCandidates(Listed):
     """All points of a discrete space."""
 
     def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:

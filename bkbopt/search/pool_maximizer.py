@@ -34,6 +34,7 @@ from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.paths import draw_paths
+from bkbopt.spaces.rows import RowSource
 
 __all__ = ["Argmax", "PoolMaximizer"]
 
@@ -141,7 +142,7 @@ class PoolMaximizer:
         n_refreshed: arms computed exactly outside of scans so far.
     """
 
-    def __init__(self, X: Tensor) -> None:
+    def __init__(self, X: RowSource) -> None:
         self.X = X
         self.n_scans = 0
         self.n_refreshed = 0
@@ -202,8 +203,8 @@ class PoolMaximizer:
         if len(self.X) <= JOINT:
             with threads_for(len(self.X) ** 3 / 3.0):
                 eps = torch.as_tensor(rng.standard_normal(len(self.X)), device=self.X.device)
-                return model(self.X)[0] + model.covariance_root(self.X) @ eps
-        path = draw_paths(model, self.X, rng)
+                return model(self.X[:])[0] + model.covariance_root(self.X[:]) @ eps
+        path = draw_paths(model, self.X[:], rng)
         with threads_for(2.0 * len(self.X) * (path.prior.size + model.features.size)):
             return self.scores(lambda X: path(X)[:, 0], path.prior.size)
 

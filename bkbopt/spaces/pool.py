@@ -11,7 +11,7 @@ objects up. Equal objects (by ==, where hashable) are the same arm wherever they
 """
 
 import copy
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import set_fields
+from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.tables import FARTHEST, Columns, as_objects, is_numeric_table, labels_of, read_table
 from bkbopt.spaces.values import as_python, is_hashable
 
@@ -50,6 +51,36 @@ class Pool:
     _: KW_ONLY
     id_column: str | None = None
 
+    @classmethod
+    def product(cls, parts: Mapping[str, Any], *, feasible: Callable[[Params], bool] | None = None) -> "Pool":
+        """A combinatorial library: all combinations of one entry of each part, which are never listed.
+
+        The parameters of a row are the labels of its entries under the parts' names, and their descriptors as
+        "part.column"; those of a list are its values. Rows are numbered with the last part changing fastest. Products
+        of up to 1,000,000 rows are searched exactly, as the same rows in a list; of larger ones a suggestion is the
+        best row that a search over the parts finds.
+
+        Args:
+            parts: by name, each a data frame of descriptors, `Pool(frame, id_column=...)` where a column names its
+                entries, an array (n, d), or a list of numbers or of choices.
+            feasible: a constraint on the parameters of a row; rows are checked before they are proposed. It belongs to
+                the optimizer from then on, and a log does not hold it: pass it again at opening.
+
+        Raises:
+            ArgumentError: no parts, names that clash, 2^63 rows or more, or a part that is no pool.
+            ArgumentTypeError: anything else.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> pool = bo.Pool.product({"solvent": ["water", "oil"], "dose": [0.1, 0.2, 0.5], "x": range(1000)})
+            >>> trial = bo.Optimizer(pool, seed=0).ask()
+            >>> trial.index, trial.params
+            (4282, {'solvent': 'oil', 'dose': 0.2, 'x': 282})
+        """
+        from bkbopt.spaces.parts import Product
+
+        return cls(Product.of(parts, feasible))
+
 
 @dataclass(frozen=True, eq=False)
 class EncodedPool:
@@ -62,7 +93,7 @@ class EncodedPool:
         like: an earlier pool whose encoding and numbers of objects are kept.
 
     Attributes:
-        X: (A, d) the arms, encoded.
+        X: (A, d) the arms, encoded; a tensor, but for products.
         table: (A, d) their raw values: of columns that are not numeric the codes, of objects the numbers.
         columns: how the one becomes the other; None for objects.
         objects: all that were ever in the pool, in order of appearance; None for arrays and data frames.
@@ -77,8 +108,8 @@ class EncodedPool:
     scale: bool
     has_kernel: bool
     like: InitVar["EncodedPool | None"] = None
-    X: Tensor = field(init=False, repr=False)
-    table: Tensor = field(init=False, repr=False)
+    X: RowSource = field(init=False, repr=False)
+    table: RowSource = field(init=False, repr=False)
     columns: Columns | None = field(init=False, repr=False, default=None)
     objects: list[object] | None = field(init=False, repr=False, default=None)
     _numbers: dict[object, int] = field(init=False, repr=False, default_factory=dict)
@@ -155,6 +186,16 @@ class EncodedPool:
         return () if self.columns is None else tuple(self.columns.choices)
 
     @property
+    def feasible(self) -> Callable[[Params], bool] | None:
+        """The constraint on parameters that came with the pool, as with a product."""
+        return None
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a search sees every arm, so that its choice is exact: all pools but large products."""
+        return True
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return ("arm",) if self.columns is None else self.columns.names
@@ -193,7 +234,7 @@ class EncodedPool:
         if set(params) == {"index"}:
             return self.point(self._checked_row(params["index"]))
         point = self.part(params, argument)
-        if not bool(self.matching(point).any()):
+        if not self.rows_like(point):
             raise ArgumentError(f"{argument}: expected values that an arm of the pool has, got {dict(params)!r}.")
         return point
 
@@ -225,6 +266,10 @@ class EncodedPool:
 
     def params_of(self, point: Point) -> dict[str, Any]:
         """The parameters of a point, whether it is in the pool or not; of part of a point, those that it has."""
+        return self.values_of(point)
+
+    def values_of(self, point: Point) -> dict[str, Any]:
+        """The columns' values at a point, or at part of one, from which `internal` makes it in any pool with them."""
         if self.columns is None:
             assert self.objects is not None
             return {"arm": self.objects[int(point["arm"])]} if point else {}
@@ -245,13 +290,29 @@ class EncodedPool:
         # The i-th of n[j] rows of point j is at low[j] + i.
         point = np.repeat(np.arange(len(n)), n)
         found = rows[np.arange(len(point)) - np.repeat(np.cumsum(n) - n, n) + low[point]]
-        return found[(self.X.numpy()[found] == X.numpy()[point]).all(1)]
+        return found[(self.X[:].numpy()[found] == X.numpy()[point]).all(1)]
+
+    def values_in(self, j: int) -> NDArray[np.float64]:
+        """The raw values of column j, each once and in order."""
+        return np.unique(self.table[:][:, j].numpy())
+
+    def some_rows(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Random rows, at most `n`, each once."""
+        return rng.permutation(len(self))[:n]
+
+    def rows_like(self, point: Point) -> list[int]:
+        """Rows of the pool that have the given values of some columns, in internal form: the first two at most."""
+        return torch.nonzero(self.matching(point))[:2, 0].tolist()
+
+    def row_named(self, params: Params) -> int | None:
+        """The row that parameters name by its number; None where they describe it."""
+        return int(params["index"]) if set(params) == {"index"} else None
 
     def matching(self, point: Point) -> Tensor:
         """Which arms have the given values of some columns, `(A,)`; in internal form."""
         out = torch.ones(len(self), dtype=torch.bool)
         for name, number in point.items():
-            out &= self.table[:, self.names.index(name)] == number
+            out &= self.table[:][:, self.names.index(name)] == number
         return out
 
     def label(self, row: int) -> Hashable:
@@ -281,7 +342,7 @@ class EncodedPool:
     @cached_property
     def _index(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """The hashes of all encoded rows, sorted, and the rows that have them."""
-        hashes = _hashes(self.X)
+        hashes = _hashes(self.X[:])
         rows = np.argsort(hashes, kind="stable")
         return hashes[rows], rows
 

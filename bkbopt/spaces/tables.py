@@ -7,7 +7,7 @@
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.values import as_python, is_hashable, shown
 
-__all__ = ["FARTHEST", "Columns", "as_objects", "is_numeric_table", "labels_of", "read_table"]
+__all__ = ["FARTHEST", "Columns", "as_objects", "is_numeric_table", "labels_of", "ranges_of", "read_table"]
 
 #: The largest encoded number: sums of squares of such ones are finite.
 FARTHEST = 1e100
@@ -123,6 +123,15 @@ def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale
                 f"pool: expected the columns of the first pool, {known.names}, of the same types, got {kinds_of}."
             )
         return replace(known, choices=choices), table
+    return Columns(names, kinds, *ranges_of(table, choices, scale=scale), choices), table
+
+
+def ranges_of(table: Tensor, choices: Iterable[int], *, scale: bool) -> tuple[Tensor, Tensor]:
+    """What is taken from each column of a table `(n, d)`, and what it is divided by then; `choices` stay as they are.
+
+    Raises:
+        ArgumentError: a range that overflows.
+    """
     low, width = table.new_zeros(table.shape[1]), table.new_ones(table.shape[1])
     if scale:
         low, high = table.min(0).values, table.max(0).values
@@ -131,7 +140,7 @@ def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale
             raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
         for j in choices:
             low[j], width[j] = 0.0, 1.0
-    return Columns(names, kinds, low, width, choices), table
+    return low, width
 
 
 def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:

@@ -15,6 +15,7 @@ from bkbopt.search.evaluations import COMPLETE, FAIL, PRUNED, RUNNING, Evaluatio
 from bkbopt.search.keyed import keyed
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.product_pool import encoded_pool
 from bkbopt.spaces.space import Space
 
 __all__ = ["PROBLEMS", "Case", "arrivals", "points", "random_log", "read"]
@@ -45,9 +46,13 @@ CHANGING = (
 ARMS = np.random.default_rng(7).random((150, 3)) * [1.0, 10.0, 1e-3]
 TABLE = pd.DataFrame({"dose": ARMS[:60, 0], "steps": np.arange(60) % 7, "solvent": ["water", "oil", "acid"] * 20})
 
+#: Products that are searched as a list, and by their parts.
+PRODUCT = Pool.product({"dose": ARMS[:7, 0], "site": ARMS[10:16], "solvent": ["water", "oil", "acid"]})
+LIBRARY = Pool.product({"acid": ARMS[:110], "base": ARMS[50:], "solvent": TABLE, "step": range(2)})
+
 
 def pool_of(arms: Any) -> EncodedPool:
-    return EncodedPool(Pool(arms), scale=True, has_kernel=False)
+    return encoded_pool(arms if isinstance(arms, Pool) else Pool(arms), scale=True, has_kernel=False)
 
 
 #: What is searched, and the spaces that trials come from (none over a pool).
@@ -59,6 +64,8 @@ PROBLEMS: dict[str, tuple[Problem, tuple[Space, ...]]] = {
     "changing": (Problem(), tuple(Space.parse(spec) for spec in CHANGING)),
     "arms": (Problem(pool=pool_of(ARMS)), ()),
     "table": (Problem(pool=pool_of(TABLE)), ()),
+    "product": (Problem(pool=pool_of(PRODUCT)), ()),
+    "library": (Problem(pool=pool_of(LIBRARY)), ()),
 }
 
 

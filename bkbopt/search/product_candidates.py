@@ -1,0 +1,219 @@
+"""Candidates of a product that is too large to be listed: rows that a search over its parts finds.
+
+| symbol | shape  | units   | meaning                                        |
+| ------ | ------ | ------- | ---------------------------------------------- |
+| X      | (n, d) | encoded | points                                         |
+| chosen | (n_p,) | -       | of each part the entries that may be chosen    |
+
+Values that are held leave some entries of each part, so the rows that have them are a product again, and where that is
+small it is searched as a list.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.search.candidates import TRIES, CandidateSet, Choice, Feasible, Scope
+from bkbopt.search.criteria import Criterion, UpperBound
+from bkbopt.search.listed_candidates import Listed, PoolCandidates
+from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.search.product_maximizer import N_CLIMBS, N_RANDOM, ProductMaximizer
+from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.product_pool import ProductPool
+from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
+
+__all__ = ["ProductCandidates", "candidates_of_pool"]
+
+#: Sets for values that are held, which are kept with what is known of them.
+KEPT = 8
+#: Random rows that stand for all of them where a report asks for points of the whole pool.
+SPREAD = 20_000
+
+Point = Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sub:
+    """Some entries of each part of a pool, whose combinations are a product with row numbers of its own."""
+
+    pool: ProductPool
+    chosen: tuple[Tensor, ...]
+    X: ProductRows
+
+    @classmethod
+    def of(cls, pool: ProductPool, fixed: Point) -> "_Sub":
+        """The rows with the given values of some columns."""
+        chosen = pool.entries_like(fixed)
+        tables = tuple(table[entries] for table, entries in zip(pool.X.tables, chosen, strict=True))
+        return cls(pool, chosen, ProductRows(tables))
+
+    def choice(self, row: int) -> Choice:
+        """The point in a row of the sub-product, with its row in the pool."""
+        whole = self.whole(row)
+        return Choice(self.X[row], self.pool.point(whole), whole)
+
+    def whole(self, row: int) -> int:
+        """The row of the pool."""
+        own = zip(self._lists, self.X.entries_of(row), self.pool.X.strides, strict=True)
+        return sum(entries[e] * stride for entries, e, stride in own)
+
+    @cached_property
+    def _lists(self) -> list[list[int]]:
+        return [entries.tolist() for entries in self.chosen]
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows of the sub-product that are one of the points `X (n, d)`."""
+        entries = self.pool.X.entries(torch.from_numpy(self.pool.rows_of(X)))
+        own, inside = [], torch.ones(len(entries), dtype=torch.bool)
+        for e, chosen in zip(entries.unbind(1), self.chosen, strict=True):
+            place = torch.searchsorted(chosen, e.contiguous()).clamp_max(len(chosen) - 1)
+            inside &= chosen[place] == e
+            own.append(place)
+        return self.X.numbers(torch.stack(own, 1)[inside]).numpy()
+
+
+class _ListedSub(Listed):
+    """The rows of a small sub-product, all of which are compared."""
+
+    def __init__(self, sub: _Sub, feasible: Feasible | None) -> None:
+        super().__init__(sub.X, feasible)
+        self._sub = sub
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        return self._sub.rows_of(X)
+
+    def choice(self, row: int) -> Choice:
+        """A row of the pool."""
+        return self._sub.choice(row)
+
+
+class ProductCandidates:
+    """The rows of a product that cannot be listed, or those with fixed values.
+
+    Args:
+        pool: the product.
+        feasible: the user's constraint on points.
+        fixed: values that are held.
+    """
+
+    is_discrete = True
+    is_listed = False
+    has_choices = True
+    #: As of listed pools.
+    is_perturbed = False
+
+    def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:
+        self._sub = _Sub.of(pool, fixed or {})
+        self._search = ProductMaximizer(self._sub.X)
+        self._feasible = feasible
+        self._known: dict[int, bool] = {}
+        self._kept: dict[tuple[tuple[str, float], ...], CandidateSet] = {}
+        self._shared: tuple[tuple[int, ...], Tensor, PoolMaximizer] | None = None
+        self._taken: tuple[Tensor, frozenset[int]] | None = None
+
+    @property
+    def n_arms(self) -> int | None:
+        """See `CandidateSet`."""
+        return len(self._sub.X)
+
+    def restricted(self, fixed: Point) -> CandidateSet:
+        """The rows with the given values of some columns."""
+        key = tuple(sorted(fixed.items()))
+        if key not in self._kept:
+            if len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            sub = _Sub.of(self._sub.pool, fixed)
+            small = len(sub.X) <= LISTED_LIMIT
+            self._kept[key] = (
+                _ListedSub(sub, self._feasible) if small else ProductCandidates(sub.pool, self._feasible, fixed)
+            )
+        return self._kept[key]
+
+    def _usable(self, row: int) -> bool:
+        if self._feasible is None:
+            return True
+        if row not in self._known:
+            self._known[row] = self._feasible(self._sub.pool.point(self._sub.whole(row)))
+        return self._known[row]
+
+    def _rows(self, taken: Tensor) -> frozenset[int]:
+        """Rows that are closed; those of the points asked about last are known."""
+        last, rows = self._taken or (taken[:0], frozenset())
+        n = len(last)
+        if not torch.equal(last, taken[:n]):
+            n, rows = 0, frozenset()
+        if n < len(taken):
+            rows |= frozenset(self._sub.rows_of(taken[n:]).tolist())
+        self._taken = taken, rows
+        return rows
+
+    def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
+        """See `CandidateSet`; the best row that is found."""
+        closed = self._rows(scope.taken)
+
+        def usable(row: int) -> bool:
+            return row not in closed and self._usable(row)
+
+        found = self._search.best(criterion, self._starts(criterion, scope), usable)
+        return None if found is None else self._sub.choice(found.row)
+
+    def _starts(self, criterion: Criterion, scope: Scope) -> Tensor:
+        """Rows to climb from: the best known ones, and the best of random ones."""
+        good = torch.from_numpy(self._sub.rows_of(scope.good))
+        if len(good):
+            good = good[self._search.scores(criterion, good).argmax()][None]
+        if scope.shared is not None:
+            return torch.cat([good, self._best_of_shared(criterion, scope.shared)])
+        rows = self._search.sample(scope.rng, N_RANDOM)
+        top = self._search.scores(criterion, rows).topk(N_CLIMBS).indices
+        return torch.cat([good, rows[top]])
+
+    def _best_of_shared(self, criterion: Criterion, numbers: tuple[int, ...]) -> Tensor:
+        """The best of the random rows that follow from `numbers`, (1,)."""
+        if self._shared is None or self._shared[0] != numbers:
+            rows = self._search.sample(np.random.default_rng(numbers), N_RANDOM)
+            self._shared = numbers, rows, PoolMaximizer(self._sub.X[rows])
+        _, rows, search = self._shared
+        return rows[criterion.best_row(search, torch.zeros(len(rows), dtype=torch.bool))][None]
+
+    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        return None
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self._rows(taken)
+        for _ in range(TRIES):
+            row = int(rng.integers(len(self._sub.X)))
+            if row not in closed and self._usable(row):
+                return self._sub.choice(row)
+        return None
+
+    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+        """See `CandidateSet`."""
+        scope = Scope(good, np.random.default_rng(0), good[:0])  # a report has random numbers of its own
+        criterion = UpperBound.over(model, beta)
+        found = self._search.best(criterion, self._starts(criterion, scope), lambda _: True)
+        assert found is not None
+        return found.score
+
+    def spread(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+        """Points that stand for all of them, `(n, d)`: random ones, and those that differ from `good` in one part."""
+        rows = [self._search.sample(rng, SPREAD)]
+        for row in self._sub.rows_of(good).tolist():
+            rows += [self._search.line(row, p) for p in range(len(self._sub.X.sizes))]
+        return self._sub.X[torch.cat(rows)]
+
+
+def candidates_of_pool(pool: EncodedPool, feasible: Feasible | None) -> PoolCandidates | ProductCandidates:
+    """The arms of a pool, all of them where they are listed."""
+    if isinstance(pool, ProductPool) and not pool.is_listed:
+        return ProductCandidates(pool, feasible)
+    return PoolCandidates(pool, feasible)

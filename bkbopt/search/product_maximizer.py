@@ -1,0 +1,126 @@
+"""The best row that a search over the parts of a product finds: no list of rows, and no proof that it is the best.
+
+| symbol | shape  | units | meaning                                                                       |
+| ------ | ------ | ----- | ----------------------------------------------------------------------------- |
+| P      | -      | -     | number of parts                                                               |
+| n_p    | -      | -     | entries of part p                                                             |
+| e      | (P,)   | -     | entries of a row, one a part                                                  |
+| line   | (n_p,) | -     | the rows that differ from e in part p alone; all of them are scored           |
+| cross  | -      | -     | the rows made of the best `CROSS` entries of the lines through e, part by part |
+
+From each of several rows the search goes along lines, each time to the best row of one, until e is the best row of
+every line through it. Of the best of these rows the cross is scored, where several parts change at once, and from a
+better row of it the search goes on. A sweep over all lines takes n_1 + ... + n_P scores, of n_1 ... n_P rows.
+
+Bounds over sub-products were tried in place of it; see `docs/guides/product-pools.md` for why they prune too little.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.spaces.rows import ProductRows
+
+__all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer"]
+
+#: Random rows that are scored; the best of them are starts.
+N_RANDOM = 2048
+#: Starts that are climbed from, beside the best known row.
+N_CLIMBS = 2
+#: Rows of a cross: the same number of entries of each part, as many as that leaves.
+CROSS = 8192
+#: Rows scored at once: kernel matrices of them stay in the cache.
+BLOCK = 512
+
+#: Scores `(n,)` of encoded points `(n, d)`.
+Score = Callable[[Tensor], Tensor]
+#: Whether a row of the product, by its number, may be chosen.
+Usable = Callable[[int], bool]
+
+
+@dataclass(frozen=True)
+class Climb:
+    """A row that is the best one of every line through it.
+
+    Attributes:
+        row: its number.
+        score: its score.
+        tops: of each line the rows with the best scores, best first, usable or not.
+    """
+
+    row: int
+    score: float
+    tops: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class ProductMaximizer:
+    """Searches the rows `X` of a product; see the module's text."""
+
+    X: ProductRows
+
+    @torch.no_grad()
+    def scores(self, score: Score, rows: Tensor) -> Tensor:
+        """Scores `(n,)` of the rows `(n,)`, in blocks."""
+        return torch.cat([score(self.X[block]) for block in rows.split(BLOCK)])
+
+    def sample(self, rng: np.random.Generator, n: int) -> Tensor:
+        """Random rows `(n,)`."""
+        return torch.from_numpy(rng.integers(len(self.X), size=n))
+
+    @torch.no_grad()
+    def best(self, score: Score, starts: Tensor, usable: Usable) -> Climb | None:
+        """The best row that is reached from the rows `starts (s,)`; None where no usable one is met."""
+        reached = [self._climbed(score, int(row), -torch.inf, usable) for row in starts]
+        # Of equal ones the lowest row, as in a list.
+        best = max((c for c in reached if c is not None), key=lambda c: (c.score, -c.row), default=None)
+        while best is not None:
+            found = self._better(score, self._cross(best), best.score, usable)[0]
+            if found is None:
+                break
+            best = self._climbed(score, found[0], found[1], usable)
+        return best
+
+    def _climbed(self, score: Score, at: int, value: float, usable: Usable) -> Climb | None:
+        """Where lines lead from a row with this value, or with one to be computed: -inf; it need not be usable."""
+        if value == -torch.inf and usable(at):
+            value = float(self.scores(score, torch.tensor([at]))[0])
+        tops = [torch.zeros(0, dtype=torch.int64) for _ in self.X.sizes]
+        stale = dict.fromkeys(range(len(tops)))  # parts whose line has not been seen from here, in their order
+        while stale:
+            p = next(iter(stale))
+            found, tops[p] = self._better(score, self.line(at, p), value, usable)
+            del stale[p]
+            if found is not None:
+                at, value = found
+                stale = dict.fromkeys(q for q in range(len(tops)) if q != p)
+        return Climb(at, value, tuple(tops)) if value > -torch.inf else None
+
+    def line(self, row: int, p: int) -> Tensor:
+        """The rows that differ from a row in part p alone, that one among them, in the order of the part."""
+        stride, n = self.X.strides[p], self.X.sizes[p]
+        return row - row // stride % n * stride + stride * torch.arange(n)
+
+    def _cross(self, climb: Climb) -> Tensor:
+        """The rows made of the best entries of each line through a row."""
+        k = max(2, int(CROSS ** (1.0 / len(climb.tops))))
+        rows = torch.tensor([climb.row])
+        for top, stride, n in zip(climb.tops, self.X.strides, self.X.sizes, strict=True):
+            steps = (top[:k] // stride % n - climb.row // stride % n) * stride
+            rows = (rows[:, None] + steps).reshape(-1)
+        return rows
+
+    def _better(
+        self, score: Score, rows: Tensor, value: float, usable: Usable
+    ) -> tuple[tuple[int, float] | None, Tensor]:
+        """The best usable row with its score, where that exceeds `value`; and the best rows, usable or not."""
+        scores = self.scores(score, rows)
+        order = torch.argsort(scores, descending=True, stable=True)
+        top = rows[order[:CROSS]]
+        for i in order[: int((scores > value).sum())].tolist():
+            if usable(int(rows[i])):
+                return (int(rows[i]), float(scores[i])), top
+        return None, top

@@ -1,0 +1,212 @@
+"""The parts of a product pool: lists, arrays and data frames, read and named.
+
+| symbol | shape    | units  | meaning                                                         |
+| ------ | -------- | ------ | --------------------------------------------------------------- |
+| table  | (n_p, .) | user's | raw values of a part; of columns that are not numeric the codes |
+
+The columns of an array or a data frame are named "part.column", the single one of a list "part". An entry's *label* is
+what people call it: the value in a list, the name in `id_column` or in the index of a data frame, its number in an
+array.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.tables import FARTHEST, Columns, is_numeric_table, labels_of, read_table
+from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, shown
+
+__all__ = ["ROWS_LIMIT", "Part", "Product", "label_key"]
+
+#: Row numbers have to fit into the 64 bits of tensors and log files.
+ROWS_LIMIT = 2**63 - 1
+
+
+def label_key(label: Hashable) -> tuple[bool, Hashable]:
+    """What equal labels share; True and 1 are two labels."""
+    return isinstance(label, bool), label
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One list of a product.
+
+    Attributes:
+        name: of the part.
+        columns: of its table, without scales.
+        table: see the module's table.
+        labels: of its entries; None for a list, whose values say it themselves.
+    """
+
+    name: str
+    columns: Columns
+    table: Tensor
+    labels: tuple[Hashable, ...] | None
+
+    @classmethod
+    def read(cls, name: str, given: Any, id_column: str | None = None) -> "Part":
+        """A part from a list, an array or a data frame; errors name it."""
+        try:
+            values = _as_list(given)
+            if values is not None:
+                if id_column is not None:
+                    raise ArgumentError("id_column: expected a data frame that has it, got a list; leave it out.")
+                return cls(name, *_read_list(name, values), None)
+            labels = labels_of(given, id_column)
+            columns, table = read_table(given, None, id_column, scale=False)
+        except (ArgumentError, ArgumentTypeError) as error:
+            raise type(error)(f"part {name!r}: {str(error).removeprefix('pool: ')}") from error
+        columns = replace(columns, names=tuple(f"{name}.{column}" for column in columns.names))
+        return cls(name, columns, table, tuple(range(len(table)) if labels is None else labels))
+
+    def __len__(self) -> int:
+        """Number of entries n_p."""
+        return len(self.table)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.columns.names
+
+    @cached_property
+    def rows(self) -> list[list[float]]:
+        """The table as lists."""
+        rows: list[list[float]] = self.table.tolist()
+        return rows
+
+    @cached_property
+    def _entries_of_labels(self) -> dict[tuple[bool, Hashable], list[int]]:
+        entries: dict[tuple[bool, Hashable], list[int]] = {}
+        for entry, label in enumerate(self.labels or ()):
+            entries.setdefault(label_key(label), []).append(entry)
+        return entries
+
+    @cached_property
+    def _entries_of_values(self) -> dict[tuple[float, ...], list[int]]:
+        entries: dict[tuple[float, ...], list[int]] = {}
+        for entry, values in enumerate(self.rows):
+            entries.setdefault(tuple(values), []).append(entry)
+        return entries
+
+    def labelled(self, label: Any, where: str) -> int:
+        """The entry that a label names; `where` is for the message.
+
+        Raises:
+            ArgumentError: no entry, or several.
+        """
+        label = as_python(label)
+        entries = self._entries_of_labels.get(label_key(label), []) if is_hashable(label) else []
+        if len(entries) != 1:
+            few = ", ".join(map(shown, (self.labels or ())[:5]))
+            found = f", which names the entries {entries}" if entries else ""
+            raise ArgumentError(f"{where}: expected a label of part {self.name!r} ({few}, ...), got {label!r}{found}.")
+        return entries[0]
+
+    def valued(self, values: Sequence[float]) -> list[int]:
+        """The entries with these raw values of all columns."""
+        return self._entries_of_values.get(tuple(values), [])
+
+    def matching(self, point: Mapping[str, float]) -> Tensor:
+        """The entries that have the values of some columns, in internal form; other parts' columns are passed over."""
+        open_entries = torch.ones(len(self), dtype=torch.bool)
+        for j, name in enumerate(self.names):
+            if name in point:
+                open_entries &= self.table[:, j] == point[name]
+        return torch.nonzero(open_entries)[:, 0]
+
+    def recoded(self, choices: Mapping[int, Sequence[Any]]) -> "Part":
+        """The same part with `choices` of an earlier one in front of its own."""
+        table, every = self.table.clone(), dict(self.columns.choices)
+        for j, own in self.columns.choices.items():
+            every[j] = tuple(dict.fromkeys([*choices[j], *own]))
+            code = {value: float(i) for i, value in enumerate(every[j])}
+            table[:, j] = torch.tensor([code[value] for value in own], dtype=torch.float64)[self.table[:, j].long()]
+        return replace(self, table=table, columns=replace(self.columns, choices=every))
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """The arms of a product pool.
+
+    Attributes:
+        parts: in order; the last one changes fastest from row to row.
+        feasible: a constraint on the parameters of a row, or None.
+    """
+
+    parts: tuple[Part, ...]
+    feasible: Callable[[Mapping[str, Any]], bool] | None = None
+
+    def __post_init__(self) -> None:
+        """Check names and size."""
+        names = [name for part in self.parts for name in dict.fromkeys([part.name, *part.names])]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ArgumentError(f"parts: expected parts and columns with distinct names, got {twice!r} twice.")
+        n_rows = math.prod(map(len, self.parts))
+        if n_rows > ROWS_LIMIT:
+            raise ArgumentError(f"parts: expected a product of less than 2^63 rows, got {n_rows:.3g}.")
+
+    @classmethod
+    def of(cls, parts: Any, feasible: Any) -> "Product":
+        """The product of a dict of parts; see `Pool.product`."""
+        if not isinstance(parts, Mapping):
+            raise ArgumentTypeError(f"parts: expected a dict from names to lists, got {type(parts).__name__}.")
+        if not parts:
+            raise ArgumentError("parts: expected at least one part, got an empty dict.")
+        if feasible is not None and not callable(feasible):
+            raise ArgumentTypeError(f"feasible: expected a callable (params) -> bool, got {type(feasible).__name__}.")
+        for name in parts:
+            if not isinstance(name, str):
+                raise ArgumentTypeError(f"parts: expected names of parts, got {shown(name)}.")
+            if name == "index":
+                raise ArgumentError('parts: expected another name than "index", which stands for the row number.')
+        from bkbopt.spaces.pool import Pool
+
+        read = [
+            Part.read(name, given.arms, given.id_column) if isinstance(given, Pool) else Part.read(name, given)
+            for name, given in parts.items()
+        ]
+        return cls(tuple(read), feasible)
+
+
+def _as_list(given: Any) -> list[Any] | None:
+    """The values of a plain list; None for tables and for what is no list."""
+    if hasattr(given, "iloc"):
+        return None if hasattr(given, "columns") else list(map(as_python, given.tolist()))
+    if isinstance(given, np.ndarray | Tensor):
+        return list(map(as_python, given.tolist())) if given.ndim == 1 else None
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        raise ArgumentTypeError(f"expected a list, an array or a data frame, got {type(given).__name__}.")
+    return None if len(given) and is_numeric_table(given) else list(map(as_python, given))
+
+
+def _read_list(name: str, values: list[Any]) -> tuple[Columns, Tensor]:
+    """The single column of a list: numbers where all values are, else choices."""
+    if not values:
+        raise ArgumentError("expected at least one value, got an empty list.")
+    for value in values:
+        if is_missing(value) or not is_hashable(value):
+            raise ArgumentError(f"expected numbers or text, got {shown(value)}; pass rows of descriptors as an array.")
+    if len(set(values)) < len(values):
+        twice = next(value for value in values if values.count(value) > 1)
+        raise ArgumentError(f"expected distinct values, got {shown(twice)} twice.")
+    choices: dict[int, tuple[Any, ...]] = {}
+    if all(isinstance(value, bool) for value in values):
+        kind, numbers = "b", list(map(float, values))
+    elif all(map(is_real, values)):
+        kind = "i" if all(isinstance(value, int) for value in values) else "f"
+        numbers = list(map(as_float, values))
+        far = next((value for value, number in zip(values, numbers, strict=True) if not abs(number) <= FARTHEST), None)
+        if far is not None:
+            raise ArgumentError(f"expected finite numbers below {FARTHEST:g}, got {shown(far)}.")
+    else:
+        kind, numbers, choices = "O", list(map(float, range(len(values)))), {0: tuple(values)}
+    table = torch.tensor(numbers, dtype=torch.float64)[:, None]
+    return Columns((name,), (kind,), torch.zeros(1).double(), torch.ones(1).double(), choices), table

@@ -1,0 +1,313 @@
+"""A product pool, encoded: rows are combinations of entries of several lists, and are made as they are needed.
+
+A point has the columns of all parts, as in a pool that lists the rows. So what was learnt stays when parts change, and
+points that are no row can be told. Lookups go by parts: a row is found by finding each part of it.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.base import set_fields
+from bkbopt.spaces.parts import Part, Product
+from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
+from bkbopt.spaces.tables import FARTHEST, Columns, ranges_of
+
+__all__ = ["ProductPool", "encoded_pool"]
+
+Point = Mapping[str, float]
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class ProductPool(EncodedPool):
+    """A product pool as encoded points; see `EncodedPool`, whose arguments and attributes it has.
+
+    Attributes:
+        X: (A, d) the encoded rows, which `X[rows]` makes.
+        table: (A, d) their raw values.
+
+    Example:
+        >>> import bkbopt as bo
+        >>> opt = bo.Optimizer(bo.Pool.product({"acid": ["HCl", "HF"], "dose": [1.0, 2.0, 3.0]}))
+        >>> opt.pool.decode(4), opt.pool.row_of(("HF", 2.0)), opt.pool.X[4]
+        ({'acid': 'HF', 'dose': 2.0}, 4, tensor([1.0000, 0.5000], dtype=torch.float64))
+    """
+
+    X: ProductRows = field(init=False, repr=False)
+    table: ProductRows = field(init=False, repr=False)
+
+    def __post_init__(self, like: EncodedPool | None) -> None:
+        """Encode the parts."""
+        parts: tuple[Part, ...] = self.pool.arms.parts
+        if like is None:
+            columns = _joined(parts, scale=self.scale)
+        else:
+            assert like.columns is not None
+            parts, columns = _after(parts, like)
+        X = []
+        for part, first in zip(parts, _firsts(parts), strict=True):
+            span = slice(first, first + len(part.names))
+            X.append((part.table - columns.low[span]) / columns.width[span])
+            if not bool((X[-1].abs() <= FARTHEST).all()):
+                raise ArgumentError(
+                    f"part {part.name!r}: expected columns whose numbers are below {FARTHEST:g} ranges of the first "
+                    "pool, got larger ones; divide them."
+                )
+        set_fields(self, pool=Pool(Product(parts, self.pool.arms.feasible)), columns=columns, X=ProductRows(tuple(X)))
+        set_fields(self, table=ProductRows(tuple(part.table for part in parts)))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The lists."""
+        product: Product = self.pool.arms
+        return product.parts
+
+    @property
+    def feasible(self) -> Callable[[Params], bool] | None:
+        """See `EncodedPool`."""
+        product: Product = self.pool.arms
+        return product.feasible
+
+    @property
+    def is_listed(self) -> bool:
+        """See `EncodedPool`."""
+        return len(self) <= LISTED_LIMIT
+
+    def replaced(self, pool: Pool) -> "ProductPool":
+        """Other parts in the same encoding; raises as the class does."""
+        if not isinstance(pool.arms, Product):
+            raise ArgumentTypeError(f"pool: expected a product as before, got {type(pool.arms).__name__}.")
+        return ProductPool(pool, scale=self.scale, has_kernel=self.has_kernel, like=self)
+
+    def with_columns(self, columns: Columns) -> "ProductPool":
+        """The same rows in another encoding of their columns; raises as the class does."""
+        earlier = ProductPool(self.pool, scale=self.scale, has_kernel=self.has_kernel)
+        set_fields(earlier, columns=columns)
+        return earlier.replaced(self.pool)
+
+    # -- points and parameters ---------------------------------------------------------------------------------------
+
+    def point(self, row: int) -> dict[str, float]:
+        """See `EncodedPool`."""
+        point: dict[str, float] = {}
+        for part, entry in zip(self.parts, self.table.entries_of(row), strict=True):
+            point.update(zip(part.names, part.rows[entry], strict=True))
+        return point
+
+    def internal(self, params: Params, i: int = 0) -> dict[str, float]:
+        """The point of {"index": row}, of a label or all columns for each part, or of both; see `EncodedPool`."""
+        if not isinstance(params, Mapping):
+            raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
+        if set(params) == {"index"}:
+            return self.point(self._checked_row(params["index"]))
+        point = self.part(params, f"params: row {i}")
+        for part in self.parts:
+            missing = [name for name in part.names if name not in point]
+            if missing:
+                raise ArgumentError(
+                    f"params: expected each part's label, or all of its columns, got no {part.name!r} and no "
+                    f"{missing[0]!r} in row {i}."
+                )
+        return {name: point[name] for name in self.names}
+
+    def part(self, params: Params, argument: str = "fixed") -> dict[str, float]:
+        """Values of some columns in internal form; a part's label stands for all of its columns."""
+        point: dict[str, float] = {}
+        for part in self._named(params, argument):
+            if part.labels is not None and part.name in params:
+                entry = part.labelled(params[part.name], f"{argument}: {part.name!r}")
+                point |= dict(zip(part.names, part.rows[entry], strict=True))
+        for name in params:
+            if name in self.names:
+                value = self._internal(name, params[name], argument)
+                if point.setdefault(name, value) != value:
+                    raise ArgumentError(
+                        f"{argument}: expected the {name!r} that its part's label stands for, got {params[name]!r}; "
+                        "leave one of the two out."
+                    )
+        return point
+
+    def _named(self, params: Params, argument: str) -> tuple[Part, ...]:
+        """The parts, after a look for names that are none of theirs."""
+        known = {*self.names, *(part.name for part in self.parts)}
+        unknown = [name for name in params if name not in known]
+        if unknown:
+            names = ", ".join(repr(part.name) for part in self.parts)
+            raise ArgumentError(
+                f"{argument}: expected parts among {names}, or columns among {self.names}, got {unknown[0]!r}."
+            )
+        return self.parts
+
+    def decode(self, row: int) -> dict[str, Any]:
+        """The parameters in a row of the pool: labels and descriptors."""
+        return self._with_labels(self.values_of(self.point(row)), self.table.entries_of(row))
+
+    def params_of(self, point: Point) -> dict[str, Any]:
+        """See `EncodedPool`; labels are those of the first entries with these values, where there are such."""
+        entries = [
+            next(iter(part.valued([point[name] for name in part.names])), None)
+            if all(name in point for name in part.names)
+            else None
+            for part in self.parts
+        ]
+        return self._with_labels(self.values_of(point), entries)
+
+    def _with_labels(self, values: Mapping[str, Any], entries: Sequence[int | None]) -> dict[str, Any]:
+        """Values of columns, each part's behind its label, where there is one."""
+        params: dict[str, Any] = {}
+        for part, entry in zip(self.parts, entries, strict=True):
+            if part.labels is not None and entry is not None:
+                params[part.name] = part.labels[entry]
+            params |= {name: values[name] for name in part.names if name in values}
+        return params
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """See `EncodedPool`."""
+        found = [np.zeros(0, dtype=np.int64)]
+        for row in _bytes_of(X, self.X.firsts):
+            choices = [entries.get(key, ()) for entries, key in zip(self._entries, row, strict=True)]
+            if all(choices):
+                found.append(self.X.combined([np.array(entries) for entries in choices]))
+        return np.concatenate(found)
+
+    @cached_property
+    def _entries(self) -> list[dict[bytes, list[int]]]:
+        """For each part, its entries by the bytes of their encoded columns."""
+        out: list[dict[bytes, list[int]]] = []
+        for table in self.X.tables:
+            entries: dict[bytes, list[int]] = {}
+            for entry, (key,) in enumerate(_bytes_of(table, (0,))):
+                entries.setdefault(key, []).append(entry)
+            out.append(entries)
+        return out
+
+    def values_in(self, j: int) -> NDArray[np.float64]:
+        """See `EncodedPool`."""
+        p = int(np.searchsorted(self.table.firsts, j, "right")) - 1
+        return np.unique(self.table.tables[p][:, j - self.table.firsts[p]].numpy())
+
+    def some_rows(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """See `EncodedPool`."""
+        return super().some_rows(n, rng) if self.is_listed else np.unique(rng.integers(len(self), size=n))
+
+    def entries_like(self, point: Point) -> tuple[Tensor, ...]:
+        """Of each part the entries that have the given values of some columns, in internal form."""
+        return tuple(part.matching(point) for part in self.parts)
+
+    def rows_like(self, point: Point) -> list[int]:
+        """See `EncodedPool`."""
+        return sorted(self.X.combined([entries[:2].numpy() for entries in self.entries_like(point)]).tolist())[:2]
+
+    def matching(self, point: Point) -> Tensor:
+        """See `EncodedPool`; of products that are listed."""
+        out = torch.zeros(len(self), dtype=torch.bool)
+        out[torch.from_numpy(self.X.combined([entries.numpy() for entries in self.entries_like(point)]))] = True
+        return out
+
+    def row_named(self, params: Params) -> int | None:
+        """The row that parameters name, by its number or by the labels of all parts; None where they do not."""
+        if all(part.name in params for part in self.parts):
+            return self._row_labelled([params[part.name] for part in self.parts])
+        return super().row_named(params)
+
+    def label(self, row: int) -> Hashable:
+        """What names a row: the labels of its entries, one a part."""
+        params = self.decode(row)
+        return tuple(params[part.name] for part in self.parts)
+
+    def row_of(self, label: Any) -> int:
+        """The row that the labels of its entries name, a tuple in the order of the parts; a row number will do.
+
+        Raises:
+            ArgumentError: no such row, or several.
+        """
+        if not isinstance(label, tuple | list):
+            return self._checked_row(label)
+        row = self._row_labelled(label) if len(label) == len(self.parts) else None
+        if row is None:
+            names = ", ".join(part.name for part in self.parts)
+            raise ArgumentError(
+                f"rows: expected row numbers, or labels ({names}) of the parts' entries, got {label!r}."
+            )
+        return row
+
+    def _row_labelled(self, labels: Sequence[Any]) -> int | None:
+        """The row with these labels, one a part; None where a list has no such value."""
+        entries = []
+        for part, label in zip(self.parts, labels, strict=True):
+            if part.labels is not None:
+                found = [part.labelled(label, "rows")]
+            else:
+                found = part.valued([part.columns.internal(0, label, "rows")])
+            if not found:
+                return None
+            entries.append(found[0])
+        return int(self.X.numbers(torch.tensor([entries]))[0])
+
+
+def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool) -> EncodedPool:
+    """A pool of the kind that its arms are; raises as `EncodedPool` does."""
+    kind = ProductPool if isinstance(pool.arms, Product) else EncodedPool
+    return kind(pool, scale=scale, has_kernel=has_kernel)
+
+
+def _firsts(parts: Sequence[Part]) -> list[int]:
+    """The first column of each part."""
+    return [0, *np.cumsum([len(part.names) for part in parts])[:-1].tolist()]
+
+
+def _joined(parts: Sequence[Part], *, scale: bool) -> Columns:
+    """The columns of all parts, scaled."""
+    ranges = []
+    for part in parts:
+        try:
+            ranges.append(ranges_of(part.table, part.columns.choices, scale=scale))
+        except ArgumentError as error:
+            raise ArgumentError(f"part {part.name!r}: {str(error).removeprefix('pool: ')}") from error
+    return Columns(
+        tuple(name for part in parts for name in part.names),
+        tuple(kind for part in parts for kind in part.columns.kinds),
+        torch.cat([low for low, _ in ranges]),
+        torch.cat([width for _, width in ranges]),
+        _choices(parts),
+    )
+
+
+def _choices(parts: Sequence[Part]) -> dict[int, tuple[Any, ...]]:
+    firsts = _firsts(parts)
+    return {
+        first + j: values
+        for part, first in zip(parts, firsts, strict=True)
+        for j, values in part.columns.choices.items()
+    }
+
+
+def _after(parts: Sequence[Part], like: EncodedPool) -> tuple[tuple[Part, ...], Columns]:
+    """Parts in the encoding of an earlier pool, with new choices behind the old ones."""
+    known = like.columns
+    assert known is not None
+    own = _joined(parts, scale=False)
+    if own.names != known.names or set(own.choices) != set(known.choices):
+        raise ArgumentError(f"pool: expected parts with the columns of the first pool, {known.names}, got {own.names}.")
+    recoded = []
+    for part, first in zip(parts, _firsts(parts), strict=True):
+        recoded.append(part.recoded({j: known.choices[first + j] for j in part.columns.choices}))
+    columns = Columns(known.names, known.kinds, known.low, known.width, _choices(recoded))
+    return tuple(recoded), columns
+
+
+def _bytes_of(X: Tensor, firsts: Sequence[int]) -> list[tuple[bytes, ...]]:
+    """For each row of `X (n, d)` the bytes of each part's columns; 0.0 and -0.0 are alike."""
+    parts = np.split(np.ascontiguousarray((X + 0.0).numpy()), list(firsts[1:]), axis=1)
+    return list(zip(*([row.tobytes() for row in part] for part in parts), strict=True))

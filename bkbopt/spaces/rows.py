@@ -1,0 +1,148 @@
+"""Matrices of rows that need not lie in memory, and the rows of a product of tables.
+
+| symbol  | shape    | units | meaning                                                                 |
+| ------- | -------- | ----- | ----------------------------------------------------------------------- |
+| P       | -        | -     | number of parts                                                         |
+| n_p     | -        | -     | entries of part p                                                       |
+| T_p     | (n_p, .) | -     | the table of part p                                                     |
+| A       | -        | -     | number of rows, the product of all n_p                                  |
+| e       | (n, P)   | -     | entries of rows, one a part                                             |
+| stride  | (P,)     | -     | rows from one entry of a part to the next: the product of all n_q, q > p |
+
+Row e_1 stride_1 + ... + e_P stride_P is T_1[e_1], ..., T_P[e_P], side by side: the last part changes fastest.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError
+
+__all__ = ["LISTED_LIMIT", "ProductRows", "RowSource"]
+
+#: Products of up to this many rows are searched exactly: their bounds take 24 bytes a row, a pass over a million rows
+#: some seconds. A longer slice of rows is refused.
+LISTED_LIMIT = 1_000_000
+
+
+class RowSource(Protocol):
+    """A matrix whose rows are read as they are needed; a tensor is one."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        ...
+
+    def __getitem__(self, key: int | slice | Tensor, /) -> Tensor:
+        """One row, or some."""
+        ...
+
+    @property
+    def shape(self) -> Sequence[int]:
+        """Rows and columns."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where rows come to lie."""
+        ...
+
+    def new_empty(self, size: int, /) -> Tensor:
+        """A vector on that device."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ProductRows:
+    """The rows of a product of `tables`, T_p; see the module's table. They are made when they are read.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.spaces.rows import ProductRows
+        >>> rows = ProductRows((torch.tensor([[1.0], [2.0]]), torch.tensor([[5.0, 6.0], [7.0, 8.0], [9.0, 0.0]])))
+        >>> len(rows), rows[4]
+        (6, tensor([2., 7., 8.]))
+        >>> rows.entries(torch.tensor([4])), rows.numbers(torch.tensor([[1, 1]]))
+        (tensor([[1, 1]]), tensor([4]))
+    """
+
+    tables: tuple[Tensor, ...]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Entries of each part, n_p."""
+        return tuple(len(table) for table in self.tables)
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """See the module's table."""
+        return tuple(math.prod(self.sizes[p + 1 :]) for p in range(len(self.sizes)))
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """The first column of each part."""
+        return tuple(int(first) for first in np.cumsum([0, *(table.shape[1] for table in self.tables[:-1])]))
+
+    def __len__(self) -> int:
+        return math.prod(self.sizes)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """See `RowSource`."""
+        return len(self), sum(table.shape[1] for table in self.tables)
+
+    @property
+    def device(self) -> torch.device:
+        """See `RowSource`."""
+        return self.tables[0].device
+
+    def new_empty(self, size: int, /) -> Tensor:
+        """See `RowSource`."""
+        return self.tables[0].new_empty(size)
+
+    def __getitem__(self, key: int | slice | Tensor, /) -> Tensor:
+        """See `RowSource`.
+
+        Raises:
+            ArgumentError: a slice of more than `LISTED_LIMIT` rows.
+        """
+        if isinstance(key, int):
+            return self.at(self.entries(torch.tensor([key])))[0]
+        if isinstance(key, slice):
+            rows = range(len(self))[key]
+            if len(rows) > LISTED_LIMIT:
+                raise ArgumentError(
+                    f"pool: expected at most {LISTED_LIMIT:,} rows to be listed, got a product of {len(self):,}; "
+                    "take some of them, as pool.X[rows] with a tensor of row numbers."
+                )
+            key = torch.arange(rows.start, rows.stop, rows.step)
+        return self.at(self.entries(key))
+
+    def entries_of(self, row: int) -> list[int]:
+        """Entries of one row, P of them."""
+        return [row // stride % n for stride, n in zip(self.strides, self.sizes, strict=True)]
+
+    def entries(self, rows: Tensor) -> Tensor:
+        """Entries `(n, P)` of the rows `(n,)`."""
+        return torch.stack([rows // stride % n for stride, n in zip(self.strides, self.sizes, strict=True)], 1)
+
+    def numbers(self, entries: Tensor) -> Tensor:
+        """The rows `(n,)` of entries `(n, P)`."""
+        return (entries * torch.tensor(self.strides)).sum(1)
+
+    def at(self, entries: Tensor) -> Tensor:
+        """The rows of entries `(n, P)`."""
+        return torch.cat([table[e] for table, e in zip(self.tables, entries.unbind(1), strict=True)], 1)
+
+    def combined(self, choices: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """The rows whose entry of each part is one of the given ones, in the order of these."""
+        rows = np.zeros(1, dtype=np.int64)
+        for stride, entries in zip(self.strides, choices, strict=True):
+            rows = (rows[:, None] + np.asarray(entries, dtype=np.int64) * stride).ravel()
+        return rows
