@@ -1,0 +1,202 @@
+"""What pools have in common, whether their rows are in memory or not: points and parameters of arms, and their rows.
+
+A point is a dict from names of columns to internal values: raw numbers, and the codes of choices.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.stored_rows import EncodedRows
+from bkbopt.spaces.tables import Columns
+
+if TYPE_CHECKING:
+    from bkbopt.spaces.pool import Pool
+
+__all__ = ["Arms", "Params", "Point", "hashes_of"]
+
+Point = Mapping[str, float]
+Params = Mapping[str, Any]
+
+
+class Arms(ABC):
+    """A pool as encoded points; it never changes.
+
+    Attributes:
+        pool: what it was made of.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        X: the encoded arms (A, d): a tensor, or what answers as one does, row by row or block by block.
+        columns: how raw values become encoded ones; None for objects.
+        objects: all that were ever in the pool, in order of appearance; None for arrays and tables.
+    """
+
+    pool: "Pool"
+    scale: bool
+    X: "Tensor | EncodedRows"
+    columns: Columns | None
+    objects: list[object] | None
+
+    @abstractmethod
+    def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
+        """The raw values of all rows in blocks `(n, d)`, in order: of choices the codes, of objects the numbers."""
+
+    @abstractmethod
+    def point(self, row: int) -> dict[str, float]:
+        """The point in a row of the pool."""
+
+    @abstractmethod
+    def decode(self, row: int) -> dict[str, Any]:
+        """The parameters in a row of the pool, as they were given."""
+
+    @abstractmethod
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows of the pool that are one of the encoded points `X (n, d)`, in any order."""
+
+    @abstractmethod
+    def matching(self, point: Point) -> Tensor:
+        """Which arms have the given values of some columns, `(A,)`; in internal form."""
+
+    @abstractmethod
+    def label(self, row: int) -> Hashable:
+        """What names a row: its value in `id_column`, its label in the data frame, or its number."""
+
+    @abstractmethod
+    def rows_named(self, labels: Sequence[Any]) -> list[int]:
+        """The row that each label names; a row number will do where labels are not whole numbers themselves.
+
+        Raises:
+            ArgumentError: no such row, or several.
+        """
+
+    def __len__(self) -> int:
+        """Number of arms A."""
+        return len(self.X)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Arms":
+        """The pool itself: it never changes."""
+        return self
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return self.X.shape[1]
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """Columns that hold the codes of choices."""
+        return () if self.columns is None else tuple(self.columns.choices)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return ("arm",) if self.columns is None else self.columns.names
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What two pools have in common exactly if their raw values are the same."""
+        digest = hashlib.blake2b(digest_size=16)
+        for block in self.raw_blocks():
+            digest.update(np.ascontiguousarray(block, dtype="<f8").data)
+        return digest.hexdigest()
+
+    # -- points and parameters ---------------------------------------------------------------------------------------
+
+    def internal(self, params: Params, i: int = 0) -> dict[str, float]:
+        """The point of an arm's parameters: all columns of a row, of the pool or not, or {"index": row of the pool}.
+
+        Args:
+            params: the parameters.
+            i: their place among others, for messages.
+
+        Raises:
+            ArgumentTypeError: no dict.
+            ArgumentError: other keys than the columns, no such row, choice or object, or no finite number.
+        """
+        if not isinstance(params, Mapping):
+            raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
+        if set(params) == {"index"}:
+            return self.point(self._checked_row(params["index"]))
+        if set(params) != set(self.names):
+            expected = f"the columns {self.names}" if self.columns is not None else '{"arm": object} or {"index": row}'
+            raise ArgumentError(f"params: expected {expected}, got {tuple(params)} in row {i}.")
+        return {name: self._internal(name, params[name], f"params: row {i}") for name in self.names}
+
+    def fixed(self, params: Params, argument: str = "fixed") -> dict[str, float]:
+        """Values of some columns, in internal form, that arms of the pool have; messages name the `argument`.
+
+        Raises:
+            ArgumentTypeError: no dict.
+            ArgumentError: an unknown column, or no arm of the pool has these values.
+        """
+        if not isinstance(params, Mapping):
+            raise ArgumentTypeError(f"{argument}: expected a dict, got {type(params).__name__}.")
+        if set(params) == {"index"}:
+            return self.point(self._checked_row(params["index"]))
+        point = self.part(params, argument)
+        if not bool(self.matching(point).any()):
+            raise ArgumentError(f"{argument}: expected values that an arm of the pool has, got {dict(params)!r}.")
+        return point
+
+    def part(self, params: Params, argument: str = "fixed") -> dict[str, float]:
+        """Values of some columns in internal form, which need not be those of an arm; raises as `fixed` does."""
+        unknown = [name for name in params if name not in self.names]
+        if unknown:
+            raise ArgumentError(f"{argument}: expected columns among {self.names}, got {unknown[0]!r}.")
+        return {name: self._internal(name, params[name], argument) for name in self.names if name in params}
+
+    def encode(self, points: Sequence[Point]) -> Tensor:
+        """Encoded points `(n, d)`."""
+        names = self.names
+        rows = np.array([[point[name] for name in names] for point in points], dtype=np.float64)
+        table = torch.from_numpy(rows.reshape(len(points), self.dim))
+        return table if self.columns is None else self.columns.scaled(table)
+
+    def params_of(self, point: Point) -> dict[str, Any]:
+        """The parameters of a point, whether it is in the pool or not; of part of a point, those that it has."""
+        if self.columns is None:
+            assert self.objects is not None
+            return {"arm": self.objects[int(point["arm"])]} if point else {}
+        return {name: self.columns.external(j, point[name]) for j, name in enumerate(self.names) if name in point}
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def rows_at(self, x: Tensor) -> list[int]:
+        """Rows of the pool that are the encoded point `x (d,)`, in order."""
+        return sorted(self.rows_of(x[None]).tolist())
+
+    def row_of(self, label: Any) -> int:
+        """The row that a label names; see `rows_named`."""
+        return self.rows_named([label])[0]
+
+    def _internal(self, name: str, value: Any, where: str) -> float:
+        """One value in internal form."""
+        if self.columns is None:
+            return self._number(value, where)
+        return self.columns.internal(self.names.index(name), value, where)
+
+    def _number(self, value: Any, where: str) -> float:
+        """The number of an object; only pools of objects have them."""
+        raise NotImplementedError
+
+    def _checked_row(self, row: Any) -> int:
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):
+            raise ArgumentError(f"index: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
+        return int(row)
+
+
+def hashes_of(X: Tensor) -> NDArray[np.uint64]:
+    """A number for each row of `X (n, d)` that is the same for equal rows, 0.0 and -0.0 alike."""
+    words = np.ascontiguousarray((X + 0.0).numpy()).view(np.uint64)
+    out = np.zeros(len(words), dtype=np.uint64)
+    for column in words.T:
+        out = (out ^ column) * np.uint64(0x9E3779B97F4A7C15)  # odd: a product modulo 2^64 loses nothing
+        out ^= out >> np.uint64(29)
+    return out
