@@ -21,7 +21,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import FEW, Dimension
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Categorical, Ordinal, Space
 from bkbopt.spaces.tables import Columns
 
@@ -165,7 +165,7 @@ class _OfPool:
     """See `Coordinates`."""
 
     opt: Optimizer
-    pool: EncodedPool
+    pool: Arms
     columns: Columns
 
     def dimensions(self, n: int) -> list[Dimension]:
@@ -177,7 +177,7 @@ class _OfPool:
                 listed = Categorical(self.columns.choices[j])
                 found.append(Dimension(name, j, listed.listed, low, width, listed, is_continuum=False))
             else:
-                raw = np.unique(self.pool.table[:, j].numpy())
+                raw = np.unique(self.pool.column(j))
                 few = len(raw) <= FEW
                 values = raw if few else np.linspace(raw[0], raw[-1], n)
                 found.append(Dimension(name, j, tuple(values.tolist()), low, width, is_continuum=not few))
@@ -209,10 +209,8 @@ class _OfPool:
         """See `Coordinates`."""
         rng = np.random.default_rng(seed)
         A, B = (
-            torch.stack(
-                [column[torch.from_numpy(rng.integers(len(column), size=n))] for column in self.pool.X.T], dim=1
-            )
-            for _ in range(2)
+            torch.stack([self.pool.X[torch.from_numpy(rng.integers(len(self.pool), size=n))][:, j] for j in columns], 1)
+            for columns in 2 * [range(self.pool.dim)]
         )
         return A, B
 

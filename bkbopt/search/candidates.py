@@ -18,7 +18,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria import Criterion
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 
 __all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Scope", "exhausted"]
 
@@ -102,11 +102,11 @@ class CandidateSet(Protocol):
         ...
 
 
-def exhausted(pool: EncodedPool | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
+def exhausted(pool: Arms | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
     """The error where nothing is left to propose."""
     if pool is not None:
         return SpaceExhaustedError(
-            f"pool: all {len(pool.X)} arms have been proposed, have failed or are infeasible; "
+            f"pool: all {len(pool)} arms have been proposed, have failed or are infeasible; "
             'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
         )
     if is_discrete:

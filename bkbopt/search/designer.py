@@ -259,7 +259,7 @@ class Designer:
     def n_arms(self, space: Space | None = None) -> int | None:
         """Number of points where they are listed."""
         if self.problem.pool is not None:
-            return len(self.problem.pool.X)
+            return len(self.problem.pool)
         space = self.problem.space if space is None else space
         if space is None or space.is_conditional or not space.is_discrete or space.cardinality > GRID_LIMIT:
             return None

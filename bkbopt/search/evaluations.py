@@ -9,8 +9,9 @@ from torch import Tensor
 
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.stored_rows import EncodedRows
 
 __all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
 
@@ -58,18 +59,18 @@ class Problem:
 
     signs: tuple[float, ...] = (-1.0,)
     space: Space | None = None
-    pool: EncodedPool | None = None
+    pool: Arms | None = None
     feasible: Callable[[Point], bool] | None = None
 
     @property
-    def candidates(self) -> Space | EncodedPool:
+    def candidates(self) -> Space | Arms:
         """The pool or else the space, one of which there is."""
         candidates = self.space if self.pool is None else self.pool
         assert candidates is not None
         return candidates
 
     @property
-    def arms(self) -> Tensor | None:
+    def arms(self) -> Tensor | EncodedRows | None:
         """The encoded arms of the pool, (A, d)."""
         return None if self.pool is None else self.pool.X
 

@@ -10,10 +10,14 @@ from torch import Tensor
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import Choice, Feasible, Scope
-from bkbopt.search.criteria import Criterion, UpperBound
+from bkbopt.search.criteria import Criterion, Search, UpperBound
+from bkbopt.search.parted_maximizer import PartedMaximizer
+from bkbopt.search.parts import LocalPart
 from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Embedding
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.stored import StoredPool
+from bkbopt.spaces.stored_rows import EncodedRows
 
 __all__ = ["GRID_LIMIT", "GridCandidates", "PoolCandidates"]
 
@@ -28,13 +32,14 @@ class _Listed(ABC):
     has_choices = True
     is_perturbed = False
 
-    def __init__(self, X: Tensor, feasible: Feasible | None) -> None:
-        self.search = PoolMaximizer(X)
+    def __init__(self, search: Search, feasible: Feasible | None) -> None:
+        n, d = search.X.shape
+        self.search = search
         self._feasible = feasible
-        self._infeasible = torch.zeros(len(X), dtype=torch.bool)
-        self._checked = torch.zeros(len(X), dtype=torch.bool)
+        self._infeasible = torch.zeros(n if feasible is not None else 0, dtype=torch.bool)
+        self._checked = torch.zeros_like(self._infeasible)
         #: The points asked about last, and which rows they are.
-        self._taken = X[:0], torch.zeros(len(X), dtype=torch.bool)
+        self._taken = torch.zeros(0, d, dtype=torch.float64), torch.zeros(n, dtype=torch.bool)
 
     @property
     def n_arms(self) -> int | None:
@@ -58,10 +63,12 @@ class _Listed(ABC):
             rows = rows.clone()
             rows[self.rows_of(taken[n:])] = True
         self._taken = taken, rows
-        return self._infeasible | rows
+        return rows | self._infeasible if self._feasible is not None else rows.clone()
 
     def _usable(self, row: int) -> bool:
-        if self._feasible is not None and not self._checked[row]:
+        if self._feasible is None:
+            return True
+        if not self._checked[row]:
             self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: checked only after it
             self._checked[row] = True
         return not self._infeasible[row]
@@ -87,8 +94,9 @@ class _Listed(ABC):
             row = int(rng.integers(len(closed)))
             if not closed[row] and self._usable(row):
                 return self.choice(row)
-        for row in rng.permutation(len(closed)).tolist():
-            if not closed[row] and self._usable(row):
+        rows = rng.permutation(len(closed))
+        for row in rows[~closed.numpy()[rows]].tolist():
+            if self._usable(row):
                 return self.choice(row)
         return None
 
@@ -104,16 +112,23 @@ class PoolCandidates(_Listed):
         pool: the arms.
         feasible: the user's constraint on points.
         open_rows: (A,) which arms may be chosen; None for all.
+        search: with bounds of the arms; None for a new one.
     """
 
-    def __init__(self, pool: EncodedPool, feasible: Feasible | None, open_rows: Tensor | None = None) -> None:
-        super().__init__(pool.X, feasible)
+    def __init__(
+        self,
+        pool: Arms,
+        feasible: Feasible | None,
+        open_rows: Tensor | None = None,
+        search: Search | None = None,
+    ) -> None:
+        super().__init__(_search_of(pool) if search is None else search, feasible)
         self.pool, self._open = pool, open_rows
 
     def restricted(self, open_rows: Tensor) -> "PoolCandidates":
         """The same arms and bounds, with only some of them open."""
-        out = PoolCandidates(self.pool, self._feasible, open_rows)
-        out.search, out._infeasible, out._checked = self.search, self._infeasible, self._checked
+        out = PoolCandidates(self.pool, self._feasible, open_rows, self.search)
+        out._infeasible, out._checked = self._infeasible, self._checked
         return out
 
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
@@ -130,6 +145,15 @@ class PoolCandidates(_Listed):
         return closed if self._open is None else closed | ~self._open
 
 
+def _search_of(pool: Arms) -> Search:
+    """What finds the best arm of a pool."""
+    if not isinstance(pool, StoredPool):
+        assert isinstance(pool.X, Tensor)
+        return PoolMaximizer(pool.X)
+    parts = [LocalPart(EncodedRows(pool.rows.only(i), pool.columns)) for i in range(len(pool.rows.parts))]
+    return PartedMaximizer(pool.X, parts, shows_bar=pool.pool.show_progress_bar)
+
+
 class GridCandidates(_Listed):
     """All points of a discrete space."""
 
@@ -138,7 +162,7 @@ class GridCandidates(_Listed):
         U = torch.zeros(1, 1, dtype=torch.float64)
         if embedding.space is not None and embedding.space.dim:
             U = embedding.space.all_points(GRID_LIMIT)
-        super().__init__(embedding(U), feasible)
+        super().__init__(PoolMaximizer(embedding(U)), feasible)
         self._U = U
         self._rows = {key: i for i, key in enumerate(row_keys(U))}
 

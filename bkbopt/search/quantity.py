@@ -30,6 +30,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.search.bending import FEWEST, is_better_bent
 from bkbopt.search.scaling import Scaler, usable
 from bkbopt.search.schedule_inputs import HighestPrior, PendingVariances
+from bkbopt.spaces.stored_rows import EncodedRows
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, log_marginal_likelihood
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
@@ -316,7 +317,7 @@ class Quantity:
         best = self.fitted.max()[None]
         return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
 
-    def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | None = None) -> ScheduleContext:
+    def context(self, n_arms: int | None, pending: Tensor, arms: Tensor | EncodedRows | None = None) -> ScheduleContext:
         """What confidence schedules look at, with `pending (p, d)` in flight and the `arms (A, d)` of a pool."""
         surrogate = self.surrogate
         obs = surrogate.observations

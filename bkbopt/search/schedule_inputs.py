@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, Kernel
+from bkbopt.spaces.stored_rows import EncodedRows
 from bkbopt.surrogates import Surrogate
 
 __all__ = ["HighestPrior", "PendingVariances"]
@@ -49,10 +50,10 @@ class HighestPrior:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self._n, self._highest = 0, 0.0
-        self._arms: Tensor | None = None
+        self._arms: Tensor | EncodedRows | None = None
         self._highest_arm = 0.0
 
-    def __call__(self, X: Tensor, arms: Tensor | None) -> float:
+    def __call__(self, X: Tensor, arms: Tensor | EncodedRows | None) -> float:
         """The largest prior variance among `X (u, d)`, which has more rows at each call, and the `arms (A, d)`."""
         if isinstance(self.kernel, ARDKernel):
             return float(self.kernel.outputscale)  # stationary

@@ -48,6 +48,18 @@ class Arms(ABC):
     def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
         """The raw values of all rows in blocks `(n, d)`, in order: of choices the codes, of objects the numbers."""
 
+    def column(self, j: int) -> NDArray[np.float64]:
+        """The raw values of a column, (A,)."""
+        return np.concatenate([block[:, j] for block in self.raw_blocks()])
+
+    @abstractmethod
+    def replaced(self, pool: "Pool") -> "Arms":
+        """Other arms of the same kind in the same encoding; raises as the class does."""
+
+    @abstractmethod
+    def with_columns(self, columns: Columns) -> "Arms":
+        """The same arms in another encoding of their columns; raises as the class does."""
+
     @abstractmethod
     def point(self, row: int) -> dict[str, float]:
         """The point in a row of the pool."""

@@ -52,11 +52,12 @@ def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None
     of_objects = like is not None and like.columns is None
     if of_objects or not is_stored(pool.arms):
         return EncodedPool(pool, scale=scale, has_kernel=has_kernel, like=like)
-    if like is not None and pool.id_column is None:
+    if like is not None and pool.id_column is None and not isinstance(pool.arms, np.ndarray):
         pool = replace(pool, id_column=like.pool.id_column)
-    known = like.pool.arms if isinstance(like, StoredPool) else ()
     with bars(pool.show_progress_bar):
-        return StoredPool.of(parts_of(pool, known), pool, scale, None if like is None else like.columns)
+        if isinstance(like, StoredPool):
+            return like.replaced(pool)
+        return StoredPool.of(parts_of(pool), pool, scale, None if like is None else like.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,12 @@ class StoredPool(Arms):
         pool = replace(given, arms=parts)
         return cls(pool, scale, rows=rows, columns=columns, X=EncodedRows(rows, columns))
 
+    def replaced(self, pool: Pool) -> "StoredPool":
+        """See `Arms`."""
+        return StoredPool.of(parts_of(pool, self.pool.arms), pool, self.scale, self.columns)
+
     def with_columns(self, columns: Columns) -> "StoredPool":
-        """The same arms in another encoding of their columns; raises as `of` does."""
+        """See `Arms`."""
         return StoredPool.of(self.pool.arms, self.pool, self.scale, columns)
 
     # -- points and parameters ---------------------------------------------------------------------------------------

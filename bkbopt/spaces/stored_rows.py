@@ -13,7 +13,7 @@ rows are those of such a pool to the last bit.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -189,6 +189,7 @@ class EncodedRows:
 
     rows: TableRows
     columns: Columns
+    device: ClassVar[torch.device] = torch.device("cpu")
 
     def __len__(self) -> int:
         return len(self.rows)
