@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Parts", "is_stored", "parts_of"]
 
 
+#: Of the files of a folder that are read.
+SUFFIXES = (".parquet", ".npy")
+
+
 class Parts(tuple[StoredPart, ...]):
     """The parts of a pool, read already."""
 
@@ -29,7 +33,9 @@ def is_stored(arms: Any) -> bool:
     if isinstance(arms, list | tuple) and not isinstance(arms, Parts):
         # A list of texts is one of objects.
         return len(arms) > 0 and all(is_stored(part) and not isinstance(part, str) for part in arms)
-    return isinstance(arms, Parts | np.memmap | os.PathLike | str) or _is_arrow(arms) or _is_dask(arms)
+    if isinstance(arms, str):
+        return Path(arms).suffix in SUFFIXES or Path(arms).exists()
+    return isinstance(arms, Parts | np.memmap | os.PathLike) or _is_arrow(arms) or _is_dask(arms)
 
 
 def parts_of(pool: "Pool", known: Sequence[StoredPart] = ()) -> Parts:
@@ -63,7 +69,7 @@ def _files(path: str | os.PathLike[str]) -> list[Path]:
     path = Path(path)
     if not path.is_dir():
         return [path]
-    files = sorted(each for each in path.rglob("*") if each.suffix in (".parquet", ".npy"))
+    files = sorted(each for each in path.rglob("*") if each.suffix in SUFFIXES)
     if not files:
         raise ArgumentError(f"pool: expected Parquet or .npy files in {path}, found none.")
     return files
