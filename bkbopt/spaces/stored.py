@@ -28,7 +28,7 @@ from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.sources import Parts, is_stored, parts_of
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows
 from bkbopt.spaces.tables import Columns, columns_of
-from bkbopt.spaces.values import as_python
+from bkbopt.spaces.values import as_python, is_hashable
 
 __all__ = ["StoredPool", "encoded_pool"]
 
@@ -195,11 +195,12 @@ class StoredPool(Arms):
         names = list(map(as_python, labels))
         parts = zip(self.rows.parts, self.rows.starts.tolist(), strict=False)
         labelled = [(part.labels, start) for part, start in parts if part.labels is not None]
-        rows: dict[Hashable, list[int]] = {}
+        rows: dict[tuple[bool, Hashable], list[int]] = {}  # True is equal to 1, and another name
         for own, start in labelled:
-            for name, row in own.rows_of(names):
-                rows.setdefault(name, []).append(start + row)
-        return [self._only_row(name, rows.get(name, []), bool(labelled)) for name in names]
+            for name, row in own.rows_of([name for name in names if is_hashable(name)]):
+                rows.setdefault((isinstance(name, bool), name), []).append(start + row)
+        found = [rows.get((isinstance(name, bool), name), []) if is_hashable(name) else [] for name in names]
+        return [self._only_row(name, mine, bool(labelled)) for name, mine in zip(names, found, strict=True)]
 
     def _only_row(self, label: Any, rows: list[int], has_labels: bool) -> int:
         if len(rows) > 1:

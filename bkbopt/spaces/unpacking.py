@@ -121,20 +121,26 @@ def _unpacked(
     if first is None:
         return None
     coders = [_coder(name, first.schema.field(name).type) for name in features]
-    labels = None if wanted.id_column is None else _LabelsWriter(first.schema.field(wanted.id_column), wanted.folder)
+    writers = [
+        _LabelsWriter(first.schema.field(name), wanted.folder) for name in [wanted.id_column] if name is not None
+    ]
 
     def blocks() -> Iterator[NDArray[np.float64]]:
         start = 0
         with bar(n_rows, "rows unpacked") as done:
             for table in itertools.chain([first], filled):
                 yield np.column_stack([coder(table[coder.name], start) for coder in coders])
-                if labels is not None:
-                    labels.write(table, start)
+                for writer in writers:
+                    writer.write(table, start)
                 start += len(table)
                 done(len(table))
 
     dtype = np.float32 if all(coder.is_narrow for coder in coders) else np.float64
-    array = unpacked_array(blocks(), dtype, len(coders), wanted.folder)
+    with contextlib.ExitStack() as files:
+        for writer in writers:
+            files.enter_context(writer.file)
+        array = unpacked_array(blocks(), dtype, len(coders), wanted.folder)
+        labels = [writer.finished() for writer in writers]
     assert array is not None
     for coder in coders:
         if isinstance(coder, _Choices) and not coder.is_declared and 2 < len(coder.places) == len(array):
@@ -145,7 +151,7 @@ def _unpacked(
         tuple(coder.kind for coder in coders),
         None,
         {j: tuple(coder.places) for j, coder in enumerate(coders) if isinstance(coder, _Choices)},
-        None if labels is None else labels.finished(),
+        labels[0] if labels else None,
         source,
     )
 
@@ -231,8 +237,8 @@ class _LabelsWriter:
 
         self._name = of.name
         self._schema = pa.schema([(of.name, of.type.value_type if pa.types.is_dictionary(of.type) else of.type)])
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `finished`
-        self._writer = pa.ipc.new_file(self._file, self._schema)
+        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by whom it is written for
+        self._writer = pa.ipc.new_file(self.file, self._schema)
 
     def write(self, table: Any, start: int) -> None:
         column = table[self._name]
@@ -246,8 +252,8 @@ class _LabelsWriter:
         import pyarrow as pa
 
         self._writer.close()
-        self._file.flush()
-        with self._file as file, pa.ipc.open_file(pa.py_buffer(np.memmap(file, mode="r"))) as reader:
+        self.file.flush()
+        with pa.ipc.open_file(pa.py_buffer(np.memmap(self.file, mode="r"))) as reader:  # which keeps the file open
             return ArrowLabels(reader.read_all()[self._name])
 
 
