@@ -3,7 +3,7 @@
 The full comparisons `quality`, `optuna-quality`, `high-dimensions`, `pareto` and `batches` take hours, most of them in
 the other optimisers, `workers` an hour and `papers` a quarter of one; their results are kept in folders of out/, so
 that they can be stopped and continued.
-`optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes.
+`optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes, `large_pool` ten.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from benchmarks import (
     high_dimensions,
     import_time,
     kernel_overhead,
+    large_pool,
     learners_speed,
     linear_bandits,
     online_surrogates,
@@ -39,6 +40,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "import": lambda quick: import_time.main(3 if quick else 11),
     "kernel": lambda quick: kernel_overhead.main(["--repeats", "50"] if quick else []),
     "pool": lambda quick: pool_speed.main(["--quick"] if quick else []),
+    "large_pool": lambda quick: large_pool.main(["--quick"] if quick else []),
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
     "argmax": lambda quick: argmax_gap.main(["--quick"] if quick else []),
     "calibration": lambda quick: calibration.main(["--quick"] if quick else []),

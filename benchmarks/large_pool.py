@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, help="for the rows; default: the system's folder for temporary files")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    options.steps = options.steps or (20 if options.quick else 100)
+    options.steps = options.steps or (20 if options.quick else 120)
     options.batch = options.batch or (32 if options.quick else 384)
     sizes = options.rows or ([100_000] if options.quick else [1_000_000, 10_000_000])
     if options.child is not None:

@@ -114,6 +114,8 @@ class PartedMaximizer:
         self._starts = np.cumsum([0, *map(len, self._parts)])
         self._versions: Versions | None = None
         self._front = np.zeros(0, dtype=np.int64)
+        #: Rows computed since the last scan.
+        self._n_since_scan = 0
 
     def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Argmax:
         """The arm with the largest upper confidence bound; ties go to the lowest index.
@@ -138,6 +140,7 @@ class PartedMaximizer:
                     computed = self._refine(versions, model, beta, closed, may_give_up=not is_new)
         self._versions, self._front = versions, computed.front()
         self.n_refreshed += computed.n
+        self._n_since_scan += computed.n
         return computed.argmax()
 
     @torch.no_grad()
@@ -169,6 +172,7 @@ class PartedMaximizer:
         if versions is None or not versions.holds(model):
             self._versions = None
             self.n_scans += 1
+            self._n_since_scan = 0
             m = model.features.size
             with (
                 bars(self._shows_bar),
@@ -203,7 +207,7 @@ class PartedMaximizer:
         while True:
             above = computed.best - computed.slack
             found = self._bounds(width, above, most, closed, current)
-            if may_give_up and found.n_above > SCAN_SHARE * len(self.X) and math.isfinite(above):
+            if may_give_up and math.isfinite(above) and self._is_dear(found.n_above):
                 return None
             start, chunk = 0, CHUNK
             while start < len(found.rows) and found.bounds[start] > computed.best - computed.slack:
@@ -212,6 +216,14 @@ class PartedMaximizer:
             if found.rest <= computed.best - computed.slack:
                 return computed
             may_give_up, most = may_give_up and math.isinf(above), 4 * most
+
+    def _is_dear(self, n: int) -> bool:
+        """Whether a scan costs less than computing `n` rows: now, or with those computed since the last one.
+
+        A scan makes all bounds tight. Once the rows computed one by one have cost as much it is due, as nobody knows
+        what the next steps need: so both together cost at most twice what they have to.
+        """
+        return n > MOST and n + self._n_since_scan > SCAN_SHARE * len(self.X)
 
     def _bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
         """What all parts answer, best bound first."""

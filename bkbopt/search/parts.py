@@ -126,7 +126,8 @@ class LocalPart:
 
     def refine(self, rows: Ints, model: Model, version: int) -> tuple[Floats, Floats]:
         """See `Part`."""
-        mean, variance = model(self.X[torch.from_numpy(rows)])
+        blocks = self.X[torch.from_numpy(rows)].split(block_rows(model.features.size))
+        mean, variance = (torch.cat(parts) for parts in zip(*map(model, blocks), strict=True))
         self._mu[rows], self._sd[rows], self._version[rows] = _up(mean), _up(variance.sqrt()), version
         return mean.numpy(), variance.numpy()
 

@@ -57,11 +57,14 @@ class Pool:
         >>> import bkbopt as bo
         >>> bo.Optimizer(bo.Pool([(0.1, 2.0), (0.7, 1.5), (0.4, 0.9)]), seed=0).ask().params
         {'x0': 0.4, 'x1': 0.9}
+        >>> import tempfile
         >>> import numpy as np
-        >>> np.save("library.npy", np.random.default_rng(0).random((1000, 3), dtype=np.float32))
-        >>> opt = bo.Optimizer(bo.Pool("library.npy", columns=["x0", "x2"]), seed=0)
+        >>> with tempfile.TemporaryFile() as file:
+        ...     rows = np.memmap(file, np.float32, "w+", shape=(1000, 3))
+        >>> rows[:] = np.random.default_rng(0).random((1000, 3))
+        >>> opt = bo.Optimizer(bo.Pool(rows, columns=["x0", "x2"]), seed=0)
         >>> len(opt.pool), opt.ask().index
-        (1000, 850)
+        (1000, 713)
     """
 
     arms: Any

@@ -112,7 +112,7 @@ def test_refined_rows_have_the_posterior_of_the_model(part: Part) -> None:
     gp = surrogate()
     scanned(part, gp.model)
     gp.observe(X[20:30], torch.cos(X[20:30, 1]))
-    rows = np.array([4, 5, 1700, 2999])
+    rows = np.array([4, 5, 1700, 2999])  # fewer than a block
     mean, variance = part.refine(rows, gp.model, 1)
     exact = gp.model(X[torch.from_numpy(rows)])
     assert np.array_equal(mean, exact[0].numpy())
