@@ -10,12 +10,14 @@ from torch import Tensor
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import Choice, Feasible, Scope
+from bkbopt.search.cluster_parts import ClusterPart, at_once
 from bkbopt.search.criteria import Criterion, Search, UpperBound
 from bkbopt.search.parted_maximizer import PartedMaximizer
-from bkbopt.search.parts import LocalPart
+from bkbopt.search.parts import LocalPart, Part
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Embedding
+from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored import StoredPool
 from bkbopt.spaces.stored_rows import EncodedRows
 
@@ -150,8 +152,14 @@ def _search_of(pool: Arms) -> Search:
     if not isinstance(pool, StoredPool):
         assert isinstance(pool.X, Tensor)
         return PoolMaximizer(pool.X)
-    parts = [LocalPart(EncodedRows(pool.rows.only(i), pool.columns)) for i in range(len(pool.rows.parts))]
-    return PartedMaximizer(pool.X, parts, shows_bar=pool.pool.show_progress_bar)
+    parts: list[Part] = []
+    for number, (part, codes) in enumerate(zip(pool.rows.parts, pool.rows.codes, strict=True)):
+        if isinstance(part, RemotePart):
+            parts.append(ClusterPart(part, pool.columns, codes))
+        else:
+            parts.append(LocalPart(EncodedRows(pool.rows.only(number), pool.columns)))
+    each = map if pool.pool.client is None else at_once
+    return PartedMaximizer(pool.X, parts, shows_bar=pool.pool.show_progress_bar, each=each)
 
 
 class GridCandidates(_Listed):

@@ -6,6 +6,7 @@ bound first, until no bound that is left is above the best score. So it costs on
 posterior of some hundred rows.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from bkbopt.posterior.paths import draw_paths
 from bkbopt.search.parts import Bounds, Part
 from bkbopt.search.pool_maximizer import JOINT, SCAN_SHARE, SLACK, Argmax
 from bkbopt.search.versions import MAX_VERSIONS, Versions
+from bkbopt.spaces.remote import LostPartError
 from bkbopt.spaces.stored_rows import EncodedRows
 
 __all__ = ["PartedMaximizer"]
@@ -134,10 +136,11 @@ class PartedMaximizer:
         computed = None
         with torch.no_grad():
             while computed is None:
-                versions, is_new = self._up_to_date(model)
-                self._versions = None  # bounds that an interrupt leaves half-way do not hold
-                with small_work():
-                    computed = self._refine(versions, model, beta, closed, may_give_up=not is_new)
+                with contextlib.suppress(LostPartError):  # bounds are gone: begin anew
+                    versions, is_new = self._up_to_date(model)
+                    self._versions = None  # bounds that an interrupt leaves half-way do not hold
+                    with small_work():
+                        computed = self._refine(versions, model, beta, closed, may_give_up=not is_new)
         self._versions, self._front = versions, computed.front()
         self.n_refreshed += computed.n
         self._n_since_scan += computed.n

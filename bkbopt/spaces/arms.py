@@ -21,7 +21,7 @@ from bkbopt.spaces.tables import Columns
 if TYPE_CHECKING:
     from bkbopt.spaces.pool import Pool
 
-__all__ = ["Arms", "Params", "Point", "hashes_of"]
+__all__ = ["Arms", "Params", "Point"]
 
 Point = Mapping[str, float]
 Params = Mapping[str, Any]
@@ -202,13 +202,3 @@ class Arms(ABC):
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):
             raise ArgumentError(f"index: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
         return int(row)
-
-
-def hashes_of(X: Tensor) -> NDArray[np.uint64]:
-    """A number for each row of `X (n, d)` that is the same for equal rows, 0.0 and -0.0 alike."""
-    words = np.ascontiguousarray((X + 0.0).numpy()).view(np.uint64)
-    out = np.zeros(len(words), dtype=np.uint64)
-    for column in words.T:
-        out = (out ^ column) * np.uint64(0x9E3779B97F4A7C15)  # odd: a product modulo 2^64 loses nothing
-        out ^= out >> np.uint64(29)
-    return out

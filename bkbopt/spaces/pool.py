@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.arms import Arms, Point, hashes_of
+from bkbopt.spaces.arms import Arms, Point
 from bkbopt.spaces.base import set_fields
+from bkbopt.spaces.stored_rows import hashes_of
 from bkbopt.spaces.tables import Columns, as_objects, is_numeric_table, labels_of, read_table
 from bkbopt.spaces.values import as_python, is_hashable
 
@@ -49,6 +50,8 @@ class Pool:
         columns: names of the columns that are features, in their order; None for all.
         folder: where rows are unpacked; None for the system's folder for temporary files.
         show_progress_bar: whether passes over the rows that take more than two seconds show a bar on standard error.
+        client: a `distributed.Client`: files and Dask collections are then read on the workers of its cluster, and
+            searched there.
 
     Raises:
         ArgumentTypeError: `columns` is no list of names.
@@ -73,6 +76,7 @@ class Pool:
     columns: Sequence[str] | None = None
     folder: str | os.PathLike[str] | None = None
     show_progress_bar: bool = False
+    client: Any = None
 
     def __post_init__(self) -> None:
         """Check the names of columns."""

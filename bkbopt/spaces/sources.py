@@ -1,5 +1,6 @@
 """What may be a pool without being read into memory: arrays in files, Parquet, Arrow tables, Dask collections."""
 
+import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
+from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored_rows import StoredPart
 from bkbopt.spaces.tables import empty_pool
 from bkbopt.spaces.unpacking import Wanted, of_dask_frame, of_parquet, of_table, unpacked_array
@@ -22,7 +24,7 @@ __all__ = ["Parts", "is_stored", "parts_of"]
 SUFFIXES = (".parquet", ".npy")
 
 
-class Parts(tuple[StoredPart, ...]):
+class Parts(tuple[StoredPart | RemotePart, ...]):
     """The parts of a pool, read already."""
 
     __slots__ = ()
@@ -38,7 +40,7 @@ def is_stored(arms: Any) -> bool:
     return isinstance(arms, Parts | np.memmap | os.PathLike) or _is_arrow(arms) or _is_dask(arms)
 
 
-def parts_of(pool: "Pool", known: Sequence[StoredPart] = ()) -> Parts:
+def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = ()) -> Parts:
     """The parts of a pool that `is_stored`; those that are among the `known` ones are not read again.
 
     Raises:
@@ -50,15 +52,17 @@ def parts_of(pool: "Pool", known: Sequence[StoredPart] = ()) -> Parts:
         return pool.arms
     given = pool.arms if isinstance(pool.arms, list | tuple) else [pool.arms]
     columns = None if pool.columns is None else tuple(pool.columns)
+    read = _read if pool.client is None else functools.partial(_remote, pool.client)
     wanted = Wanted(columns, pool.id_column, None if pool.folder is None else os.fspath(pool.folder))
     by_source = {part.source: part for part in known}
-    parts = []
+    parts: list[StoredPart | RemotePart] = []
     for one in given:
         for each in _files(one) if isinstance(one, str | os.PathLike) else [one]:
-            source = (*_identity(each), wanted.columns, wanted.id_column)
-            part = by_source[source] if source in by_source else _read(each, source, wanted)
-            if part is not None and len(part):
-                parts.append(part)
+            for number, piece in enumerate([each] if pool.client is None else _pieces(each)):
+                source = (*_identity(each), number, wanted.columns, wanted.id_column)
+                part = by_source[source] if source in by_source else read(piece, source, wanted)
+                if part is not None and len(part):
+                    parts.append(part)
     if not parts:
         raise empty_pool()
     return Parts(parts)
@@ -105,9 +109,37 @@ def _read(source: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | Non
         return _of_array(source, key, wanted)
     if _is_arrow(source):
         return of_table(source, key, wanted)
-    if hasattr(source, "npartitions") and hasattr(source, "partitions") and hasattr(source, "columns"):
+    if _is_frame(source):
         return of_dask_frame(source, key, wanted)
     return _of_dask_array(source, key, wanted)
+
+
+def _pieces(source: Any) -> list[Any]:
+    """What each worker reads of a source: files are read whole, and collections by their partitions or blocks."""
+    if isinstance(source, Path):
+        return [source]
+    if not _is_dask(source):
+        raise ArgumentError(
+            f"client: expected files or Dask collections, which workers can read, got {type(source).__name__}; pass "
+            "the path of a file that they see."
+        )
+    if _is_frame(source):
+        return [source.partitions[i] for i in range(source.npartitions)]
+    rows = _checked(source).rechunk({1: -1})
+    return [rows.blocks[i] for i in range(rows.numblocks[0])]
+
+
+def _remote(client: Any, piece: Any, source: tuple[Any, ...], wanted: Wanted) -> RemotePart:
+    """A piece of a source on a worker."""
+    read = _read if isinstance(piece, Path) else _of_frame if _is_frame(piece) else _of_array
+    return RemotePart(client, source, read, piece, (), wanted)
+
+
+def _of_frame(frame: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | None:
+    """A data frame that was computed on this worker."""
+    with extra("parquet"):
+        import pyarrow as pa
+    return of_table(pa.Table.from_pandas(frame, preserve_index=False), key, wanted)
 
 
 def _of_array(array: np.ndarray[Any, Any], key: tuple[Any, ...], wanted: Wanted) -> StoredPart:
@@ -126,13 +158,21 @@ def _of_array(array: np.ndarray[Any, Any], key: tuple[Any, ...], wanted: Wanted)
 
 def _of_dask_array(array: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | None:
     """A Dask array, computed block by block."""
-    if getattr(array, "ndim", None) != 2:
-        raise ArgumentError(f"pool: expected a Dask array (n, d) or data frame, got {type(array).__name__}.")
-    rows = array.rechunk({1: -1})
+    rows = _checked(array).rechunk({1: -1})
     dtype = np.float32 if rows.dtype.itemsize <= (4 if rows.dtype.kind == "f" else 2) else np.float64
     blocks = (np.asarray(rows.blocks[i].compute()) for i in range(rows.numblocks[0]))
     unpacked = unpacked_array(blocks, dtype, rows.shape[1], wanted.folder)
     return None if unpacked is None else _of_array(unpacked, key, wanted)
+
+
+def _checked(array: Any) -> Any:
+    if getattr(array, "ndim", None) != 2:
+        raise ArgumentError(f"pool: expected a Dask array (n, d) or data frame, got {type(array).__name__}.")
+    return array
+
+
+def _is_frame(collection: Any) -> bool:
+    return hasattr(collection, "partitions") and hasattr(collection, "columns")
 
 
 def _is_arrow(arms: Any) -> bool:

@@ -20,13 +20,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bkbopt._support.progress import bar, bars
+from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError
-from bkbopt.spaces.arms import Arms, Point, hashes_of
+from bkbopt.spaces.arms import Arms, Point
 from bkbopt.spaces.base import set_fields
 from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.sources import Parts, is_stored, parts_of
-from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows
+from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows, hashes_of
 from bkbopt.spaces.tables import Columns, columns_of
 from bkbopt.spaces.values import as_python, is_hashable
 
@@ -53,7 +54,7 @@ def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None
     if of_objects or not is_stored(pool.arms):
         return EncodedPool(pool, scale=scale, has_kernel=has_kernel, like=like)
     if like is not None and pool.id_column is None and not isinstance(pool.arms, np.ndarray):
-        pool = replace(pool, id_column=like.pool.id_column)
+        pool = replace(pool, id_column=like.pool.id_column, client=pool.client or like.pool.client)
     with bars(pool.show_progress_bar):
         if isinstance(like, StoredPool):
             return like.replaced(pool)
@@ -150,14 +151,9 @@ class StoredPool(Arms):
 
     @cached_property
     def _hashes(self) -> NDArray[np.uint32]:
-        out = np.empty(len(self), dtype=np.uint32)
-        with bars(self.pool.show_progress_bar), bar(len(self), "rows indexed") as done:
-            start = 0
-            for X in self.X.split(BLOCK_ROWS):
-                out[start : start + len(X)] = _short(hashes_of(X))
-                start += len(X)
-                done(len(X))
-        return out
+        with bars(self.pool.show_progress_bar):
+            parts = zip(self.rows.parts, self.rows.codes, strict=True)
+            return np.concatenate([_short(part.hashes(self.columns, codes)) for part, codes in parts])
 
     def matching(self, point: Point) -> Tensor:
         """See `Arms`."""
@@ -186,7 +182,7 @@ class StoredPool(Arms):
         number, part = self._owner(row)
         return row if part.labels is None else part.labels[number]
 
-    def _owner(self, row: int) -> tuple[int, StoredPart]:
+    def _owner(self, row: int) -> tuple[int, StoredPart | RemotePart]:
         at = int(np.searchsorted(self.rows.starts, row, "right")) - 1
         return row - int(self.rows.starts[at]), self.rows.parts[at]
 
@@ -228,7 +224,7 @@ def _choices(parts: Parts, known: Columns | None) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def _codes(part: StoredPart, choices: dict[int, tuple[Any, ...]]) -> dict[int, NDArray[np.float64]]:
+def _codes(part: StoredPart | RemotePart, choices: dict[int, tuple[Any, ...]]) -> dict[int, NDArray[np.float64]]:
     """For each column of choices whose codes are others in this part: the pool's codes in the order of its own."""
     out = {}
     for j, values in choices.items():

@@ -13,7 +13,7 @@ rows are those of such a pool to the last bit.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -24,7 +24,10 @@ from bkbopt._support.progress import bar
 from bkbopt.errors import ArgumentError
 from bkbopt.spaces.tables import Columns
 
-__all__ = ["BLOCK_ROWS", "EncodedRows", "Labels", "StoredPart", "StoredRows", "TableRows"]
+if TYPE_CHECKING:
+    from bkbopt.spaces.remote import RemotePart
+
+__all__ = ["BLOCK_ROWS", "EncodedRows", "Labels", "StoredPart", "StoredRows", "TableRows", "hashes_of"]
 
 #: Rows that are read at once: with ten columns five megabytes of float64.
 BLOCK_ROWS = 1 << 16
@@ -98,6 +101,16 @@ class StoredPart:
         values = values if self.selected is None else values[:, list(self.selected)]
         return values.astype(np.float64)
 
+    def hashes(self, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint64]:
+        """A number for each encoded row that is the same for equal rows, (n,)."""
+        out, start = np.empty(len(self), dtype=np.uint64), 0
+        with bar(len(self), "rows indexed") as done:
+            for X in EncodedRows(StoredRows((self,), (codes,)), columns).split(BLOCK_ROWS):
+                out[start : start + len(X)] = hashes_of(X)
+                start += len(X)
+                done(len(X))
+        return out
+
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
         """The least and the largest value of each column, (d,) both, by one pass.
@@ -130,7 +143,7 @@ class StoredRows:
         codes: for each part the codes that stand for its own, (n_choices,) each, by column.
     """
 
-    parts: tuple[StoredPart, ...]
+    parts: "tuple[StoredPart | RemotePart, ...]"
     codes: tuple[Mapping[int, Floats], ...]
 
     @cached_property
@@ -213,3 +226,13 @@ class EncodedRows:
         many = size * max(BLOCK_ROWS // size, 1)
         for start in range(0, len(self), many):
             yield from self[start : start + many].split(size)
+
+
+def hashes_of(X: Tensor) -> NDArray[np.uint64]:
+    """A number for each row of `X (n, d)` that is the same for equal rows, 0.0 and -0.0 alike."""
+    words = np.ascontiguousarray((X + 0.0).numpy()).view(np.uint64)
+    out = np.zeros(len(words), dtype=np.uint64)
+    for column in words.T:
+        out = (out ^ column) * np.uint64(0x9E3779B97F4A7C15)  # odd: a product modulo 2^64 loses nothing
+        out ^= out >> np.uint64(29)
+    return out
