@@ -1,6 +1,8 @@
 """What a search asks of a part of a pool, wherever its rows are."""
 
-from collections.abc import Callable
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
+from bkbopt.search.cluster_parts import ClusterPart
 from bkbopt.search.parts import LocalPart, Part
 from bkbopt.search.versions import Versions
 from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored import StoredPool, encoded_pool
 from tests.spaces.stored_sources import mapped
 
@@ -34,9 +38,29 @@ def of_disk(folder: Path) -> Part:
 PARTS: dict[str, Callable[[Path], Part]] = {"memory": of_memory, "disk": of_disk}
 
 
-@pytest.fixture(params=PARTS)
-def part(request: pytest.FixtureRequest, tmp_path: Path) -> Part:
-    return PARTS[request.param](tmp_path)
+@contextlib.contextmanager
+def of_cluster(folder: Path) -> Iterator[Part]:
+    distributed = pytest.importorskip("distributed")
+    np.save(folder / "rows.npy", X.numpy())
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pool = encoded_pool(Pool(folder, client=client), scale=False, has_kernel=False)
+        assert isinstance(pool, StoredPool)
+        (remote,) = pool.rows.parts
+        assert isinstance(remote, RemotePart)
+        yield ClusterPart(remote, pool.columns, {})
+
+
+@pytest.fixture(params=[*PARTS, pytest.param("cluster", marks=pytest.mark.slow)])
+def part(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Part]:
+    if request.param != "cluster":
+        yield PARTS[request.param](tmp_path)
+        return
+    with warnings.catch_warnings(), of_cluster(tmp_path) as part:
+        warnings.simplefilter("ignore")  # of event loops that the cluster is done with
+        yield part
 
 
 def surrogate(n: int = 8) -> bo.BKB:
