@@ -32,8 +32,9 @@ __all__ = ["PartedMaximizer"]
 
 #: Rows that a part is asked for at first, and those whose scores the next step begins with.
 MOST, FRONT = 4096, 64
-#: Rows that are computed at first; each later time twice as many.
-CHUNK = 256
+#: Rows that are computed at first; each later time twice as many. The most that are asked for or computed at once, which
+#: limits the memory that they take.
+CHUNK, MOST_AT_ONCE = 256, 1 << 16
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -215,10 +216,10 @@ class PartedMaximizer:
             start, chunk = 0, CHUNK
             while start < len(found.rows) and found.bounds[start] > computed.best - computed.slack:
                 self._compute(computed, found.rows[start : start + chunk], model, current)
-                start, chunk = start + chunk, 2 * chunk
+                start, chunk = start + chunk, min(2 * chunk, MOST_AT_ONCE)
             if found.rest <= computed.best - computed.slack:
                 return computed
-            may_give_up, most = may_give_up and math.isinf(above), 4 * most
+            may_give_up, most = may_give_up and math.isinf(above), min(4 * most, MOST_AT_ONCE)
 
     def _is_dear(self, n: int) -> bool:
         """Whether a scan costs less than computing `n` rows: now, or with those computed since the last one.

@@ -126,8 +126,8 @@ class LocalPart:
 
     def refine(self, rows: Ints, model: Model, version: int) -> tuple[Floats, Floats]:
         """See `Part`."""
-        blocks = self.X[torch.from_numpy(rows)].split(block_rows(model.features.size))
-        mean, variance = (torch.cat(parts) for parts in zip(*map(model, blocks), strict=True))
+        blocks = torch.from_numpy(rows).split(block_rows(model.features.size))
+        mean, variance = (torch.cat(parts) for parts in zip(*(model(self.X[some]) for some in blocks), strict=True))
         self._mu[rows], self._sd[rows], self._version[rows] = _up(mean), _up(variance.sqrt()), version
         return mean.numpy(), variance.numpy()
 

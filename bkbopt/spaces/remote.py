@@ -123,7 +123,7 @@ class RemotePart:
         """See `StoredPart`."""
         return self.apply(_read, rows)
 
-    def hashes(self, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint64]:
+    def hashes(self, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint32]:
         """See `StoredPart`."""
         return self.apply(_hashes, columns, codes)
 
@@ -158,7 +158,7 @@ def _read(here: Beside, rows: slice | Ints) -> Floats:
     return here.rows.read(rows)
 
 
-def _hashes(here: Beside, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint64]:
+def _hashes(here: Beside, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint32]:
     return here.rows.hashes(columns, codes)
 
 

@@ -27,7 +27,7 @@ from bkbopt.spaces.base import set_fields
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.sources import Parts, is_stored, parts_of
-from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows, hashes_of
+from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows, short_hashes_of
 from bkbopt.spaces.tables import Columns, columns_of
 from bkbopt.spaces.values import as_python, is_hashable
 
@@ -141,7 +141,7 @@ class StoredPool(Arms):
         """The rows of each of the points `X (n, d)`, by their keys."""
         from bkbopt.spaces._loops import rows_with
 
-        found = rows_with(self._hashes, np.unique(_short(hashes_of(X))))
+        found = rows_with(self._hashes, np.unique(short_hashes_of(X)))
         rows: dict[bytes, list[int]] = {key: [] for key in keys}
         for some in np.split(found, range(BLOCK_ROWS, len(found), BLOCK_ROWS)):
             for row, key in zip(some.tolist(), _keys(self.X[some]), strict=True):
@@ -153,7 +153,7 @@ class StoredPool(Arms):
     def _hashes(self) -> NDArray[np.uint32]:
         with bars(self.pool.show_progress_bar):
             parts = zip(self.rows.parts, self.rows.codes, strict=True)
-            return np.concatenate([_short(part.hashes(self.columns, codes)) for part, codes in parts])
+            return np.concatenate([part.hashes(self.columns, codes) for part, codes in parts])
 
     def matching(self, point: Point) -> Tensor:
         """See `Arms`."""
@@ -237,7 +237,3 @@ def _codes(part: StoredPart | RemotePart, choices: dict[int, tuple[Any, ...]]) -
 def _keys(X: Tensor) -> list[bytes]:
     """The bytes of each row of `X (n, d)`, 0.0 and -0.0 alike."""
     return [row.tobytes() for row in (X + 0.0).numpy()]
-
-
-def _short(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    return (hashes >> np.uint64(32)).astype(np.uint32)

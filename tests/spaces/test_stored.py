@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, MissingPackageError
+from bkbopt.spaces import stored, stored_rows
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.sources import is_stored
@@ -207,7 +208,11 @@ def test_labels_name_one_row_or_are_refused(tmp_path: Path) -> None:
 
 
 def test_rows_are_found_whatever_their_hashes_have_in_common(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bkbopt.spaces.stored._short", lambda hashes: (hashes >> np.uint64(62)).astype(np.uint32))
+    def two_bits(X: torch.Tensor) -> np.ndarray:
+        return (stored_rows.hashes_of(X) >> np.uint64(62)).astype(np.uint32)
+
+    for module in (stored_rows, stored):
+        monkeypatch.setattr(module, "short_hashes_of", two_bits)
     rows = np.concatenate([ROWS, ROWS[:3], [[-0.0, 1.0, 1.0]], [[0.0, 1.0, 1.0]]]).astype(np.float32)
     pool = encoded_pool(Pool(mapped(tmp_path / "rows", rows)), scale=False, has_kernel=False)
     whole = EncodedPool(Pool(rows), scale=False, has_kernel=False)
