@@ -3,7 +3,7 @@
 The full comparisons `quality`, `optuna-quality`, `high-dimensions`, `pareto` and `batches` take hours, most of them in
 the other optimisers, `workers` an hour and `papers` a quarter of one; their results are kept in folders of out/, so
 that they can be stopped and continued.
-`optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes.
+`optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty minutes, `large_pool` ten.
 """
 
 import argparse
@@ -15,11 +15,13 @@ from benchmarks import (
     botorch_speed,
     box_speed,
     calibration,
+    cluster_pool,
     crowds,
     dtc_variance,
     high_dimensions,
     import_time,
     kernel_overhead,
+    large_pool,
     learners_speed,
     linear_bandits,
     online_surrogates,
@@ -41,6 +43,8 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "kernel": lambda quick: kernel_overhead.main(["--repeats", "50"] if quick else []),
     "pool": lambda quick: pool_speed.main(["--quick"] if quick else []),
     "product_pool": lambda quick: product_pool.main(["--quick"] if quick else []),
+    "large_pool": lambda quick: large_pool.main(["--quick"] if quick else []),
+    "cluster_pool": lambda quick: cluster_pool.main(["--quick"] if quick else []),
     "box": lambda quick: box_speed.main(["--quick"] if quick else []),
     "argmax": lambda quick: argmax_gap.main(["--quick"] if quick else []),
     "calibration": lambda quick: calibration.main(["--quick"] if quick else []),

@@ -18,8 +18,9 @@ from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, rule_of
 from bkbopt.search.evaluations import Problem
 from bkbopt.search.history import History
 from bkbopt.spaces.pool import Pool
-from bkbopt.spaces.product_pool import encoded_pool
+from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.stored import encoded_pool
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ SURROGATES: dict[str, Any] = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP
 
 def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     """The space or pool that the user means; a list of (low, high) tuples is a space, an array is a pool."""
-    if isinstance(given, Pool):
-        return Problem(pool=encoded_pool(given, scale=fit, has_kernel=has_kernel))
+    if isinstance(given, Pool) or is_stored(given):
+        pool = given if isinstance(given, Pool) else Pool(given)
+        return Problem(pool=encoded_pool(pool, scale=fit, has_kernel=has_kernel))
     pairs = (
         isinstance(given, list | tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given) and len(given) > 0
     )
@@ -53,8 +55,8 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     if hasattr(given, "iloc") or isinstance(given, np.ndarray | Tensor | list | tuple):
         return Problem(pool=encoded_pool(Pool(given), scale=fit, has_kernel=has_kernel))
     raise ArgumentTypeError(
-        "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame or a list "
-        f"of arms, got {type(given).__name__}."
+        "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame, a list of "
+        f"arms, or a path, an Arrow table or a Dask collection, got {type(given).__name__}."
     )
 
 

@@ -4,9 +4,8 @@ Not in a log is what is code, or may be too large to copy, and is given again at
 kernels and acquisition functions of the user's, data frames, large arrays, and pools of objects.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,11 @@ from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer.log_file import Described
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.product_description import describe_product, read_product
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.stored import StoredPool, encoded_pool
 from bkbopt.spaces.tables import Columns
 from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
 
@@ -62,16 +63,16 @@ def describe_space(space: Space) -> Described:
     return described
 
 
-def describe_pool(pool: EncodedPool) -> Described:
+def describe_pool(pool: Arms) -> Described:
     """A pool for a log: an array with its rows, if they are not too many.
 
     Raises:
         ArgumentError: choices that JSON cannot say.
     """
-    if pool.columns is None:
-        rows = [int(number) for number in pool.table[:][:, 0].tolist()]
-        return Described({"objects": len(pool.objects or ()), "rows": rows})
     columns = pool.columns
+    if columns is None:
+        rows = [int(number) for block in pool.raw_blocks() for number in block[:, 0].tolist()]
+        return Described({"objects": len(pool.objects or ()), "rows": rows})
     for values in columns.choices.values():
         bad = next((v for v in values if v is not None and not isinstance(v, bool | int | float | str)), None)
         if bad is not None:
@@ -87,24 +88,24 @@ def describe_pool(pool: EncodedPool) -> Described:
         described = describe_product(pool, of_columns, LARGEST)
         _check_text(to_json(described.text))
         return described
-    table = np.ascontiguousarray(pool.table[:].numpy(), dtype="<f8")
     text = {
         **of_columns,
         "id_column": pool.pool.id_column,
-        "n_rows": len(table),
-        "fingerprint": hashlib.blake2b(table.tobytes(), digest_size=16).hexdigest(),
+        "n_rows": len(pool),
+        "fingerprint": pool.fingerprint,
     }
     _check_text(to_json(text))
-    travels = not hasattr(pool.pool.arms, "iloc") and table.nbytes <= LARGEST
-    return Described(text, table.tobytes() if travels else None)
+    if isinstance(pool, StoredPool) or hasattr(pool.pool.arms, "iloc") or 8 * len(pool) * pool.dim > LARGEST:
+        return Described(text, None)
+    return Described(text, b"".join(block.astype("<f8").tobytes() for block in pool.raw_blocks()))
 
 
-def describe(candidates: Space | EncodedPool) -> Described:
+def describe(candidates: Space | Arms) -> Described:
     """A space or pool for a log; raises as `describe_space` and `describe_pool`."""
     return describe_space(candidates) if isinstance(candidates, Space) else describe_pool(candidates)
 
 
-def read_candidates(described: Described, given: Any, scale: bool) -> Space | EncodedPool:
+def read_candidates(described: Described, given: Any, scale: bool) -> Space | Arms:
     """The space or pool of a log; `given` are the arms of a pool that does not travel, see `read_pool`."""
     if not described.is_space:
         return read_pool(described, given, scale)
@@ -115,7 +116,7 @@ def read_candidates(described: Described, given: Any, scale: bool) -> Space | En
         raise ValueError(f"no description of a space ({error})") from error
 
 
-def read_pool(described: Described, given: Any, scale: bool) -> EncodedPool:
+def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     """The pool of a log; `given` is what is passed at opening, None or the arms.
 
     Raises:
@@ -129,13 +130,13 @@ def read_pool(described: Described, given: Any, scale: bool) -> EncodedPool:
     if given is None and described.rows is None:
         raise ArgumentError(
             f"pool: expected the {text['n_rows']} rows with the columns {', '.join(text['names'][:8])}, since the log "
-            "holds no data frames and no large arrays; pass pool= with them."
+            "holds no data frames, files and large arrays; pass pool= with them."
         )
     known = _columns(described)
     pool = given if isinstance(given, Pool) else Pool(_rows(described) if given is None else given)
     if pool.id_column is None and text["id_column"] is not None:
-        pool = Pool(pool.arms, id_column=text["id_column"])
-    encoded = EncodedPool(pool, scale=scale, has_kernel=True)
+        pool = replace(pool, id_column=text["id_column"])
+    encoded = encoded_pool(pool, scale=scale, has_kernel=True)
     if encoded.names != known.names:
         raise ArgumentError(f"pool: expected the columns {known.names} of the log, got {encoded.names}.")
     encoded = encoded.with_columns(known)
@@ -173,7 +174,7 @@ def _rows(described: Described) -> np.ndarray[Any, np.dtype[np.float64]]:
     return rows.reshape(n, d).astype(np.float64)
 
 
-def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> EncodedPool:
+def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> Arms:
     objects = list(given.arms if isinstance(given, Pool) else given or ())
     if len(objects) != text["objects"]:
         raise ArgumentError(

@@ -20,7 +20,7 @@ from bkbopt.optimizer.trials import WAITING, Entry, Outcome, Trial, TrialLog, ut
 from bkbopt.optimizer.vocabulary import Params, Vocabulary, vocabulary_of
 from bkbopt.search.designer import Designer, Options
 from bkbopt.search.evaluations import Evaluation, Point, Problem
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 
 __all__ = ["LoggedDesigner"]
@@ -50,14 +50,14 @@ class LoggedDesigner:
         self, problem: Problem, options: Options, entropy: int, feasible: Callable[[Params], bool] | None
     ) -> None:
         self._feasible = feasible
-        self.spaces: list[Space | EncodedPool] = [problem.candidates]
+        self.spaces: list[Space | Arms] = [problem.candidates]
         self.vocabulary = vocabulary_of(problem.candidates)
         self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
         self.log = TrialLog()
         self.file: LogFile | None = None
         self._seen = 0
         #: The space or pool that is being set, and how many of `spaces` are taken into account.
-        self._coming: Space | EncodedPool | None = None
+        self._coming: Space | Arms | None = None
         self._n_used = 1
 
     def _is_feasible(self) -> Callable[[Point], bool] | None:
@@ -68,7 +68,7 @@ class LoggedDesigner:
 
     # -- spaces and pools --------------------------------------------------------------------------------------------
 
-    def set_candidates(self, candidates: Space | EncodedPool) -> None:
+    def set_candidates(self, candidates: Space | Arms) -> None:
         """Take another space or pool from here on."""
         if self.file is None:
             self.spaces.append(candidates)
@@ -86,9 +86,9 @@ class LoggedDesigner:
         if self._n_used != len(self.spaces):
             self._use(self.spaces[-1])
 
-    def _use(self, candidates: Space | EncodedPool) -> None:
+    def _use(self, candidates: Space | Arms) -> None:
         self._n_used = 0
-        if isinstance(candidates, EncodedPool):  # it knows the choices of all before it, whose rows nobody needs
+        if isinstance(candidates, Arms):  # it knows the choices of all before it, whose rows nobody needs
             self.spaces = [candidates] * len(self.spaces)
         problem = self.designer.problem
         if isinstance(candidates, Space):
@@ -103,9 +103,9 @@ class LoggedDesigner:
 
     # -- the log and its file ----------------------------------------------------------------------------------------
 
-    def follow(self, file: LogFile, current: Space | EncodedPool) -> None:
+    def follow(self, file: LogFile, current: Space | Arms) -> None:
         """Take over the log of a file, whose last space or pool is `current`, and keep to it."""
-        is_pool = isinstance(current, EncodedPool)
+        is_pool = isinstance(current, Arms)
         self.spaces = [current if is_pool else self._read(described) for described in file.spaces[:-1]]
         self.spaces.append(current)
         self._use(current)
@@ -157,7 +157,7 @@ class LoggedDesigner:
                 ) from error
         self._seen = last
 
-    def _read(self, described: Described) -> Space | EncodedPool:
+    def _read(self, described: Described) -> Space | Arms:
         """A space or pool of the file; of one that was set here, which need not be in the file, the object itself."""
         if self._coming is not None and describe(self._coming) == described:
             return self._coming
@@ -187,7 +187,7 @@ class LoggedDesigner:
     def _words(self, space: int) -> Vocabulary:
         """The words of trials of a space; pools share the words of the last one, which knows all choices."""
         candidates = self.spaces[space]
-        return self.vocabulary if isinstance(candidates, EncodedPool) else vocabulary_of(candidates)
+        return self.vocabulary if isinstance(candidates, Arms) else vocabulary_of(candidates)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[list[Entry], Writer | None]]:

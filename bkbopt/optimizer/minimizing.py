@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from bkbopt._support.arrays import check_count, check_number
+from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import RUNNING, Trial
@@ -85,7 +86,7 @@ def minimize(
         raise ArgumentError(f"{next(iter(options))}: options belong to the optimizer, which is given already.")
     optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
     stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
-    with _bar(show_progress_bar, n_trials) as bar:
+    with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
         if executor is None:
             _run_here(f, optimizer, stop, catch, bar)
         else:

@@ -36,8 +36,10 @@ from bkbopt.search.designer import Options
 from bkbopt.search.evaluations import Point
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.reports import Diagnostics, Recommendation, RegretCertificate
-from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.stored import encoded_pool
 from bkbopt.surrogates import Surrogate
 
 if TYPE_CHECKING:
@@ -80,7 +82,8 @@ class Optimizer:
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
-            anything the surrogate's kernel understands, or a `Pool`, as `Pool.product` makes one). A list of (low,
+            anything the surrogate's kernel understands, what a `Pool` leaves where it is, or a `Pool`, as
+            `Pool.product` makes one). A list of (low,
             high) tuples is a space.
         direction: "minimize" or "maximize".
         directions: one of these for each of several objectives, in place of `direction`. Needs BoTorch.
@@ -220,7 +223,7 @@ class Optimizer:
 
     @property
     @_locked
-    def pool(self) -> EncodedPool | None:
+    def pool(self) -> Arms | None:
         """The pool with its encoding; None in a space."""
         return self._core.designer.problem.pool
 
@@ -292,7 +295,9 @@ class Optimizer:
         old = self.pool
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        new = old.replaced(pool if isinstance(pool, Pool) else Pool(pool))
+        given = pool if isinstance(pool, Pool) else Pool(pool)
+        has_kernel = self._core.designer.options.models.surrogate.has_kernel
+        new = encoded_pool(given, scale=old.scale, has_kernel=has_kernel, like=old)
         if new.feasible is not None and new.feasible is not old.feasible:
             raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
         self._core.set_candidates(new)
@@ -379,7 +384,7 @@ class Optimizer:
             raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
         if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
             raise ArgumentTypeError(f"rows: expected a list of row numbers or labels, got {rows!r}.")
-        told = self.tell([{"index": self.pool.row_of(row)} for row in rows], values, **more)
+        told = self.tell([{"index": row} for row in self.pool.rows_named(list(rows))], values, **more)
         assert isinstance(told, list)
         return told
 

@@ -23,7 +23,7 @@ from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.search.acquisition import Acquisition
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
 
@@ -82,7 +82,7 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     if core.file is not None and os.path.realpath(path) == core.file.path:
         raise ArgumentError(f"path: expected another file than that of the log itself, got {os.fspath(path)!r}.")
     entries, spaces = [core.stored(entry) for entry in core.log.entries], core.spaces
-    if isinstance(spaces[-1], EncodedPool):  # one pool for all
+    if isinstance(spaces[-1], Arms):  # one pool for all
         entries, spaces = [replace(entry, space=0) for entry in entries], spaces[-1:]
     content = LogFile.written(options, [describe(space) for space in spaces], entries)
     with replacing(os.path.realpath(path)):
@@ -91,7 +91,7 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
 
 def arguments_of(
     file: LogFile, pool: Any, surrogate: Surrogate | None, acquisition: Acquisition | None, *, has_feasible: bool
-) -> tuple[Space | EncodedPool, dict[str, Any]]:
+) -> tuple[Space | Arms, dict[str, Any]]:
     """The space or pool of a log, and the other arguments that its optimizer was made with.
 
     Raises:
@@ -160,7 +160,7 @@ def join(
     follow(core, file, current)
 
 
-def follow(core: LoggedDesigner, file: LogFile, current: Space | EncodedPool) -> None:
+def follow(core: LoggedDesigner, file: LogFile, current: Space | Arms) -> None:
     """Go on with the log of a file, whose last space or pool is `current`.
 
     Raises:
@@ -171,7 +171,7 @@ def follow(core: LoggedDesigner, file: LogFile, current: Space | EncodedPool) ->
         core.follow(file, current)
 
 
-def _current(file: LogFile, given: Space | EncodedPool, mine: Described, fit: bool) -> Space | EncodedPool:
+def _current(file: LogFile, given: Space | Arms, mine: Described, fit: bool) -> Space | Arms:
     """The space or pool of the next trials, where `given`, described by `mine`, is one that the log has or had."""
     last = file.spaces[-1]
     if not any(_is_same(mine, described) for described in file.spaces):

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.evaluations import Point
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import is_missing
 
@@ -106,7 +106,7 @@ class SpaceVocabulary:
 class PoolVocabulary:
     """See `Vocabulary`."""
 
-    pool: EncodedPool
+    pool: Arms
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
         """See `Vocabulary`."""
@@ -163,6 +163,6 @@ class PoolVocabulary:
         return objects[number]
 
 
-def vocabulary_of(candidates: Space | EncodedPool) -> Vocabulary:
+def vocabulary_of(candidates: Space | Arms) -> Vocabulary:
     """The words of a space or pool."""
     return SpaceVocabulary(candidates) if isinstance(candidates, Space) else PoolVocabulary(candidates)

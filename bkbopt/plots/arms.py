@@ -9,7 +9,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import predicted, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,13 +115,13 @@ def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, e
         ax.scatter(across[[best]], up[[best]], label="recommended", **star)
 
 
-def _coordinates(pool: EncodedPool, argument: str, given: Any) -> tuple[np.ndarray, str]:
+def _coordinates(pool: Arms, argument: str, given: Any) -> tuple[np.ndarray, str]:
     """Coordinates (A,) of the arms and the axis label."""
     if isinstance(given, str):
         numeric = [] if pool.columns is None else [n for j, n in enumerate(pool.names) if j not in pool.categorical]
         if given not in numeric:
             raise ArgumentError(f"{argument}: expected coordinates or a numeric column of {numeric}, got {given!r}.")
-        return pool.table[:][:, pool.names.index(given)].numpy(), given
+        return pool.column(pool.names.index(given)), given
     try:
         values = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

@@ -21,7 +21,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.dimensions import FEW, Dimension
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Categorical, Ordinal, Space
 from bkbopt.spaces.tables import Columns
 
@@ -165,7 +165,7 @@ class _OfPool:
     """See `Coordinates`."""
 
     opt: Optimizer
-    pool: EncodedPool
+    pool: Arms
     columns: Columns
 
     def dimensions(self, n: int) -> list[Dimension]:

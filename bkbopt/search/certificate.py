@@ -34,6 +34,7 @@ from bkbopt.search.designer import Designer
 from bkbopt.search.models import Fantasy
 from bkbopt.search.quantity import Quantity
 from bkbopt.search.regions import regions_of
+from bkbopt.spaces.rows import RowSource
 
 __all__ = ["band_gap", "gap_quantile", "gaps"]
 
@@ -42,6 +43,8 @@ __all__ = ["band_gap", "gap_quantile", "gaps"]
 N_DRAWS, N_FREQUENCIES, MOST_FREQUENCIES = 400, 5120, 1024
 #: Candidates, and the width of the bound that they are chosen by, in standard deviations.
 N_CANDIDATES, WIDTH = 1000, 2.5
+#: Points whose bounds are computed at once.
+BLOCK = 4096
 #: Steps of the ascent of a draw; twice as many give the same bounds but for some parts in a hundred.
 ITERATIONS = 10
 #: Share of the draws that climb, those with the largest gaps: so many times that beyond the confidence, or the least.
@@ -104,26 +107,32 @@ def _candidates(
     good = fantasy.incumbents(torch.arange(len(fantasy.known)))
     boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
-        parts = [designer.pool_candidates.spread(good, rng)]
-    else:
-        assert designer.problem.space is not None
-        boxes, parts = [], []
-        for region in regions_of(designer.history, designer.problem.space, {}, rng):
-            found = candidates_of(region.embedding, None)
-            if isinstance(found, BoxCandidates):
-                boxes.append(found)
-                parts.append(found.embedding(found.maximizer.candidates(found.embedding.project(good), rng)))
-            else:
-                boxes.append(None)
-                parts.append(found.search.X[:])
-    X = torch.cat(parts)
+        X, _ = _best(designer.pool_candidates.spread(good, rng), fantasy)
+        return boxes, X, torch.zeros(len(X), dtype=torch.int64)
+    assert designer.problem.space is not None
+    boxes, parts = [], []
+    for region in regions_of(designer.history, designer.problem.space, {}, rng):
+        found = candidates_of(region.embedding, None)
+        if isinstance(found, BoxCandidates):
+            boxes.append(found)
+            parts.append(found.embedding(found.maximizer.candidates(found.embedding.project(good), rng)))
+        else:
+            boxes.append(None)
+            parts.append(found.search.X[:])
     number = torch.repeat_interleave(torch.arange(len(parts)), torch.tensor([len(part) for part in parts]))
+    X, rows = _best(torch.cat(parts), fantasy)
+    return boxes, X, number[rows]
+
+
+def _best(X: RowSource, fantasy: Fantasy) -> tuple[Tensor, Tensor]:
+    """The points among `X (n, d)` with the largest upper bounds, all where they are few, and their rows."""
     if len(X) <= N_CANDIDATES:
-        return boxes, X, number
+        return X[:], torch.arange(len(X))
     predict = fantasy.models[0].collapse()
-    bounds = torch.cat([mean + WIDTH * variance.sqrt() for mean, variance in map(predict, X.split(4096))])
+    blocks = (predict(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK))
+    bounds = torch.cat([mean + WIDTH * variance.sqrt() for mean, variance in blocks])
     rows = bounds.topk(N_CANDIDATES).indices
-    return boxes, X[rows], number[rows]
+    return X[rows], rows
 
 
 def _climbed(candidates: BoxCandidates, drawn: Sequence[Paths], each: int, X: Tensor, columns: Tensor) -> Tensor:

@@ -29,9 +29,20 @@ from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.acquisition import UCB, Acquisition, ClosedFormAcquisition, LogEI, LogFeasibility
 from bkbopt.search.ascent import differentiated
 from bkbopt.search.pareto import Improvement
+from bkbopt.search.parted_maximizer import PartedMaximizer
 from bkbopt.search.pool_maximizer import PoolMaximizer
 
-__all__ = ["ACQUISITIONS", "AcquisitionRule", "Combined", "Constraint", "Crashes", "Criterion", "UpperBound", "rule_of"]
+__all__ = [
+    "ACQUISITIONS",
+    "AcquisitionRule",
+    "Combined",
+    "Constraint",
+    "Crashes",
+    "Criterion",
+    "Search",
+    "UpperBound",
+    "rule_of",
+]
 
 #: What a score loses where a trial is expected to fail: more than any logarithm of an improvement differs by.
 CRASH_PENALTY = 1e6
@@ -43,6 +54,10 @@ N_NEAREST = 32
 FEASIBILITY_FIRST = 0.01
 
 
+#: What finds the largest score of a list of points.
+Search = PoolMaximizer | PartedMaximizer
+
+
 class Criterion(Protocol):
     """A score of encoded points, larger is better."""
 
@@ -50,7 +65,7 @@ class Criterion(Protocol):
         """Scores `(n,)` of the points `X (n, d)`; differentiable."""
         ...
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
+    def best_row(self, search: Search, excluded: Tensor) -> int:
         """The row of a pool with the largest score, none of `excluded (A,)`."""
         ...
 
@@ -85,7 +100,7 @@ class _Scored:
             return predict, acquisition
         return None
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
+    def best_row(self, search: Search, excluded: Tensor) -> int:
         return _largest(self.acquisition(*search.scan(self.model)), excluded)
 
 
@@ -100,7 +115,7 @@ class UpperBound(_Scored):
         """The bound mean + beta sd of a model."""
         return cls(model, UCB(beta))
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
+    def best_row(self, search: Search, excluded: Tensor) -> int:
         """See `Criterion`."""
         return search.argmax(self.model, self.acquisition.beta, excluded).index
 
@@ -122,7 +137,7 @@ class _Sampled:
             self._drawn.append(draw_paths(self.model, X.detach(), np.random.default_rng(self.seed)))
         return self._drawn[0](X)[:, 0]
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
+    def best_row(self, search: Search, excluded: Tensor) -> int:
         return _largest(search.thompson(self.model, np.random.default_rng(self.seed)), excluded)
 
 
@@ -281,7 +296,7 @@ class Combined:
         none = X.new_zeros(len(X))
         return none if self.crashes is None else none - CRASH_PENALTY * self.crashes(X)
 
-    def best_row(self, search: PoolMaximizer, excluded: Tensor) -> int:
+    def best_row(self, search: Search, excluded: Tensor) -> int:
         """See `Criterion`."""
         size = max(model.features.size for model, _ in self.objectives)
         return _largest(search.scores(self, size), excluded)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.space import Space
 
@@ -58,11 +58,11 @@ class Problem:
 
     signs: tuple[float, ...] = (-1.0,)
     space: Space | None = None
-    pool: EncodedPool | None = None
+    pool: Arms | None = None
     feasible: Callable[[Point], bool] | None = None
 
     @property
-    def candidates(self) -> Space | EncodedPool:
+    def candidates(self) -> Space | Arms:
         """The pool or else the space, one of which there is."""
         candidates = self.space if self.pool is None else self.pool
         assert candidates is not None

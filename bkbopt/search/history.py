@@ -24,8 +24,8 @@ from torch import Tensor
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.evaluations import FAIL, RUNNING, Evaluation, Problem
 from bkbopt.search.quantity import Rows, last_mark
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Encoding, column_key, merged
-from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Parameter, Space
 
 __all__ = ["History"]
@@ -75,7 +75,7 @@ class History:
         self._counts: dict[str, int] = {}
         self._constraints: set[str] = set()
         self._encoding: Encoding | None = None
-        self._encoder: Encoding | EncodedPool | None = None
+        self._encoder: Encoding | Arms | None = None
         self._encoded_last: tuple[tuple[Mapping[str, float], ...], Tensor] = ((), torch.zeros(0, 0))
         self._reset()
         if problem.space is not None:

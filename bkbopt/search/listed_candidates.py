@@ -10,11 +10,17 @@ from torch import Tensor
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import Choice, Feasible, Point, Scope
-from bkbopt.search.criteria import Criterion, UpperBound
+from bkbopt.search.cluster_parts import ClusterPart, at_once
+from bkbopt.search.criteria import Criterion, Search, UpperBound
+from bkbopt.search.parted_maximizer import PartedMaximizer
+from bkbopt.search.parts import LocalPart, Part
 from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Embedding
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.rows import RowSource
+from bkbopt.spaces.stored import StoredPool
+from bkbopt.spaces.stored_rows import EncodedRows
 
 __all__ = ["GRID_LIMIT", "GridCandidates", "Listed", "PoolCandidates"]
 
@@ -29,13 +35,14 @@ class Listed(ABC):
     has_choices = True
     is_perturbed = False
 
-    def __init__(self, X: RowSource, feasible: Feasible | None) -> None:
-        self.search = PoolMaximizer(X)
+    def __init__(self, search: Search, feasible: Feasible | None) -> None:
+        n, d = search.X.shape
+        self.search = search
         self._feasible = feasible
-        self._infeasible = torch.zeros(len(X), dtype=torch.bool)
-        self._checked = torch.zeros(len(X), dtype=torch.bool)
+        self._infeasible = torch.zeros(n if feasible is not None else 0, dtype=torch.bool)
+        self._checked = torch.zeros_like(self._infeasible)
         #: The points asked about last, and which rows they are.
-        self._taken = X[:0], torch.zeros(len(X), dtype=torch.bool)
+        self._taken = torch.zeros(0, d, dtype=torch.float64), torch.zeros(n, dtype=torch.bool)
 
     @property
     def n_arms(self) -> int | None:
@@ -60,10 +67,12 @@ class Listed(ABC):
             rows = rows.clone()
             rows[self.rows_of(taken[n:])] = True
         self._taken = taken, rows
-        return self._infeasible | rows
+        return rows | self._infeasible if self._feasible is not None else rows.clone()
 
     def _usable(self, row: int) -> bool:
-        if self._feasible is not None and not self._checked[row]:
+        if self._feasible is None:
+            return True
+        if not self._checked[row]:
             self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: checked only after it
             self._checked[row] = True
         return not self._infeasible[row]
@@ -89,8 +98,9 @@ class Listed(ABC):
             row = int(rng.integers(len(closed)))
             if not closed[row] and self._usable(row):
                 return self.choice(row)
-        for row in rng.permutation(len(closed)).tolist():
-            if not closed[row] and self._usable(row):
+        rows = rng.permutation(len(closed))
+        for row in rows[~closed.numpy()[rows]].tolist():
+            if self._usable(row):
                 return self.choice(row)
         return None
 
@@ -106,16 +116,23 @@ class PoolCandidates(Listed):
         pool: the arms.
         feasible: the user's constraint on points.
         open_rows: (A,) which arms may be chosen; None for all.
+        search: with bounds of the arms; None for a new one.
     """
 
-    def __init__(self, pool: EncodedPool, feasible: Feasible | None, open_rows: Tensor | None = None) -> None:
-        super().__init__(pool.X, feasible)
+    def __init__(
+        self,
+        pool: Arms,
+        feasible: Feasible | None,
+        open_rows: Tensor | None = None,
+        search: Search | None = None,
+    ) -> None:
+        super().__init__(_search_of(pool) if search is None else search, feasible)
         self.pool, self._open = pool, open_rows
 
     def restricted(self, fixed: Point) -> "PoolCandidates":
         """The same arms and bounds, with only those open that have the given values of some columns."""
-        out = PoolCandidates(self.pool, self._feasible, self.pool.matching(fixed))
-        out.search, out._infeasible, out._checked = self.search, self._infeasible, self._checked
+        out = PoolCandidates(self.pool, self._feasible, self.pool.matching(fixed), self.search)
+        out._infeasible, out._checked = self._infeasible, self._checked
         return out
 
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
@@ -126,14 +143,28 @@ class PoolCandidates(Listed):
         """An arm."""
         return Choice(self.pool.X[row], self.pool.point(row), row)
 
-    def spread(self, good: Tensor, rng: np.random.Generator) -> Tensor:
+    def spread(self, good: Tensor, rng: np.random.Generator) -> RowSource:
         """Points that stand for all of them, `(n, d)`: all of them."""
-        return self.pool.X[:]
+        return self.pool.X
 
     def closed(self, taken: Tensor) -> Tensor:
         """Rows that may not be chosen, (A,)."""
         closed = super().closed(taken)
         return closed if self._open is None else closed | ~self._open
+
+
+def _search_of(pool: Arms) -> Search:
+    """What finds the best arm of a pool."""
+    if not isinstance(pool, StoredPool):
+        return PoolMaximizer(pool.X)
+    parts: list[Part] = []
+    for number, (part, codes) in enumerate(zip(pool.rows.parts, pool.rows.codes, strict=True)):
+        if isinstance(part, RemotePart):
+            parts.append(ClusterPart(part, pool.columns, codes))
+        else:
+            parts.append(LocalPart(EncodedRows(pool.rows.only(number), pool.columns)))
+    each = map if pool.pool.client is None else at_once
+    return PartedMaximizer(pool.X, parts, shows_bar=pool.pool.show_progress_bar, each=each)
 
 
 class GridCandidates(Listed):
@@ -144,7 +175,7 @@ class GridCandidates(Listed):
         U = torch.zeros(1, 1, dtype=torch.float64)
         if embedding.space is not None and embedding.space.dim:
             U = embedding.space.all_points(GRID_LIMIT)
-        super().__init__(embedding(U), feasible)
+        super().__init__(PoolMaximizer(embedding(U)), feasible)
         self._U = U
         self._rows = {key: i for i, key in enumerate(row_keys(U))}
 

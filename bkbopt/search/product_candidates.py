@@ -24,7 +24,7 @@ from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.listed_candidates import Listed, PoolCandidates
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.product_maximizer import N_CLIMBS, N_RANDOM, ProductMaximizer
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
 
@@ -82,7 +82,7 @@ class _ListedSub(Listed):
     """The rows of a small sub-product, all of which are compared."""
 
     def __init__(self, sub: _Sub, feasible: Feasible | None) -> None:
-        super().__init__(sub.X, feasible)
+        super().__init__(PoolMaximizer(sub.X), feasible)
         self._sub = sub
 
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
@@ -212,7 +212,7 @@ class ProductCandidates:
         return self._sub.X[torch.cat(rows)]
 
 
-def candidates_of_pool(pool: EncodedPool, feasible: Feasible | None) -> PoolCandidates | ProductCandidates:
+def candidates_of_pool(pool: Arms, feasible: Feasible | None) -> PoolCandidates | ProductCandidates:
     """The arms of a pool, all of them where they are listed."""
     if isinstance(pool, ProductPool) and not pool.is_listed:
         return ProductCandidates(pool, feasible)

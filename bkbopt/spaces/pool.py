@@ -11,7 +11,8 @@ objects up. Equal objects (by ==, where hashable) are the same arm wherever they
 """
 
 import copy
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,34 +23,69 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.arms import Arms, Params, Point
 from bkbopt.spaces.base import set_fields
-from bkbopt.spaces.rows import RowSource
-from bkbopt.spaces.tables import FARTHEST, Columns, as_objects, is_numeric_table, labels_of, read_table
+from bkbopt.spaces.stored_rows import hashes_of
+from bkbopt.spaces.tables import Columns, as_objects, is_numeric_table, labels_of, read_table
 from bkbopt.spaces.values import as_python, is_hashable
 
 __all__ = ["EncodedPool", "Pool"]
-
-Point = Mapping[str, float]
-Params = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Pool:
     """Says that something is a pool, where it could be taken for a search space: `bo.Pool([(0, 1), (2, 3)])`.
 
+    Arrays, data frames and lists are copied into memory. The rows of a NumPy memmap stay where they are. A path names a
+    `.npy` file, which is mapped so, a Parquet file, or a folder of such files; these, Arrow tables and Dask collections
+    are unpacked into a file in the folder for temporary files, and nothing but 13 bytes a row is kept in memory. A list
+    of memmaps, `pathlib.Path`s, tables and collections is the pool of all their rows, in this order. What is asked is
+    the same in all cases. Files must not change while they are in use. The guide "Large pools" has more.
+
     Args:
-        arms: an array or tensor (A, d), a data frame, or a list of anything that the surrogate's kernel understands.
-        id_column: a column of the data frame that names the rows, and is no feature of theirs.
+        arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a
+            memmap (A, d), a path, an Arrow table, a Dask array or data frame, or a list of these.
+        id_column: a column of a table that names the rows, and is no feature of theirs. In a data frame its values are
+            checked to be distinct, of rows that are not in memory when one is named.
+        columns: names of the columns that are features, in their order; None for all.
+        folder: where rows are unpacked; None for the system's folder for temporary files.
+        show_progress_bar: whether passes over the rows that take more than two seconds show a bar on standard error.
+        client: a `distributed.Client`: files and Dask collections are then read on the workers of its cluster, and
+            searched there.
+
+    Raises:
+        ArgumentTypeError: `columns` is no list of names.
 
     Example:
         >>> import bkbopt as bo
         >>> bo.Optimizer(bo.Pool([(0.1, 2.0), (0.7, 1.5), (0.4, 0.9)]), seed=0).ask().params
         {'x0': 0.4, 'x1': 0.9}
+        >>> import tempfile
+        >>> import numpy as np
+        >>> with tempfile.TemporaryFile() as file:
+        ...     rows = np.memmap(file, np.float32, "w+", shape=(1000, 3))
+        >>> rows[:] = np.random.default_rng(0).random((1000, 3))
+        >>> opt = bo.Optimizer(bo.Pool(rows, columns=["x0", "x2"]), seed=0)
+        >>> len(opt.pool), opt.ask().index
+        (1000, 713)
     """
 
     arms: Any
     _: KW_ONLY
     id_column: str | None = None
+    columns: Sequence[str] | None = None
+    folder: str | os.PathLike[str] | None = None
+    show_progress_bar: bool = False
+    client: Any = None
+
+    def __post_init__(self) -> None:
+        """Check the names of columns."""
+        if self.columns is None:
+            return
+        named = not isinstance(self.columns, str) and isinstance(self.columns, Sequence)
+        if not (named and all(isinstance(name, str) for name in self.columns)):
+            raise ArgumentTypeError(f"columns: expected a list of names, got {self.columns!r}.")
+        set_fields(self, columns=tuple(self.columns))
 
     @classmethod
     def product(cls, parts: Mapping[str, Any], *, feasible: Callable[[Params], bool] | None = None) -> "Pool":
@@ -83,8 +119,8 @@ class Pool:
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedPool:
-    """A pool as encoded points; it never changes.
+class EncodedPool(Arms):
+    """A pool in memory as encoded points; it never changes.
 
     Args:
         pool: the arms; copied.
@@ -93,7 +129,7 @@ class EncodedPool:
         like: an earlier pool whose encoding and numbers of objects are kept.
 
     Attributes:
-        X: (A, d) the arms, encoded; a tensor, but for products.
+        X: (A, d) the arms, encoded.
         table: (A, d) their raw values: of columns that are not numeric the codes, of objects the numbers.
         columns: how the one becomes the other; None for objects.
         objects: all that were ever in the pool, in order of appearance; None for arrays and data frames.
@@ -107,15 +143,15 @@ class EncodedPool:
     _: KW_ONLY
     scale: bool
     has_kernel: bool
-    like: InitVar["EncodedPool | None"] = None
-    X: RowSource = field(init=False, repr=False)
-    table: RowSource = field(init=False, repr=False)
+    like: InitVar[Arms | None] = None
+    X: Tensor = field(init=False, repr=False)
+    table: Tensor = field(init=False, repr=False)
     columns: Columns | None = field(init=False, repr=False, default=None)
     objects: list[object] | None = field(init=False, repr=False, default=None)
     _numbers: dict[object, int] = field(init=False, repr=False, default_factory=dict)
     _labels: list[Hashable] | None = field(init=False, repr=False, default=None)
 
-    def __post_init__(self, like: "EncodedPool | None") -> None:
+    def __post_init__(self, like: Arms | None) -> None:
         """Encode the arms."""
         arms = self.pool.arms
         of_objects = isinstance(arms, Sequence) and not is_numeric_table(arms) if like is None else like.columns is None
@@ -125,20 +161,19 @@ class EncodedPool:
                 "surrogate=bo.BKB(kernel=k, noise=...) with k(list_a, list_b) -> matrix."
             )
         if of_objects:
+            assert like is None or isinstance(like, EncodedPool)
             self._number_objects(as_objects(arms), like)
             return
         id_column = self.pool.id_column
         if id_column is None and like is not None and hasattr(arms, "iloc"):
             id_column = like.pool.id_column if like.pool.id_column in [str(c) for c in arms.columns] else None
         labels = labels_of(arms, id_column)
+        if self.pool.columns is not None:
+            arms = _selected(arms, self.pool.columns, id_column)
         columns, table = read_table(arms, None if like is None else like.columns, id_column, scale=self.scale)
         kept = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)
-        if not bool((X.abs() <= FARTHEST).all()):
-            raise ArgumentError(
-                f"pool: expected columns whose numbers are below {FARTHEST:g} ranges of the first pool, got larger "
-                "ones; divide them."
-            )
+        columns.check_reach(X)
         set_fields(self, pool=Pool(kept, id_column=id_column), columns=columns, table=table, X=X)
         set_fields(self, _labels=labels)
 
@@ -157,14 +192,6 @@ class EncodedPool:
         table = torch.tensor(rows, dtype=torch.float64).reshape(-1, 1)
         set_fields(self, pool=Pool(list(arms)), objects=objects, _numbers=numbers, table=table, X=table)
 
-    def __len__(self) -> int:
-        """Number of arms A."""
-        return len(self.X)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "EncodedPool":
-        """The pool itself: it never changes."""
-        return self
-
     def replaced(self, pool: Pool) -> "EncodedPool":
         """Other arms in the same encoding; raises as the class does."""
         return EncodedPool(pool, scale=self.scale, has_kernel=self.has_kernel, like=self)
@@ -175,157 +202,49 @@ class EncodedPool:
         set_fields(earlier, columns=columns)
         return EncodedPool(self.pool, scale=self.scale, has_kernel=self.has_kernel, like=earlier)
 
-    @property
-    def dim(self) -> int:
-        """Number of columns d."""
-        return self.X.shape[1]
-
-    @property
-    def categorical(self) -> tuple[int, ...]:
-        """Columns that hold the codes of choices."""
-        return () if self.columns is None else tuple(self.columns.choices)
-
-    @property
-    def feasible(self) -> Callable[[Params], bool] | None:
-        """The constraint on parameters that came with the pool, as with a product."""
-        return None
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether a search sees every arm, so that its choice is exact: all pools but large products."""
-        return True
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return ("arm",) if self.columns is None else self.columns.names
-
     # -- points and parameters ---------------------------------------------------------------------------------------
 
-    def internal(self, params: Params, i: int = 0) -> dict[str, float]:
-        """The point of an arm's parameters: all columns of a row, of the pool or not, or {"index": row of the pool}.
-
-        Args:
-            params: the parameters.
-            i: their place among others, for messages.
-
-        Raises:
-            ArgumentTypeError: no dict.
-            ArgumentError: other keys than the columns, no such row, choice or object, or no finite number.
-        """
-        if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
-        if set(params) == {"index"}:
-            return self.point(self._checked_row(params["index"]))
-        if set(params) != set(self.names):
-            expected = f"the columns {self.names}" if self.columns is not None else '{"arm": object} or {"index": row}'
-            raise ArgumentError(f"params: expected {expected}, got {tuple(params)} in row {i}.")
-        return {name: self._internal(name, params[name], f"params: row {i}") for name in self.names}
-
-    def fixed(self, params: Params, argument: str = "fixed") -> dict[str, float]:
-        """Values of some columns, in internal form, that arms of the pool have; messages name the `argument`.
-
-        Raises:
-            ArgumentTypeError: no dict.
-            ArgumentError: an unknown column, or no arm of the pool has these values.
-        """
-        if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"{argument}: expected a dict, got {type(params).__name__}.")
-        if set(params) == {"index"}:
-            return self.point(self._checked_row(params["index"]))
-        point = self.part(params, argument)
-        if not self.rows_like(point):
-            raise ArgumentError(f"{argument}: expected values that an arm of the pool has, got {dict(params)!r}.")
-        return point
-
-    def part(self, params: Params, argument: str = "fixed") -> dict[str, float]:
-        """Values of some columns in internal form, which need not be those of an arm; raises as `fixed` does."""
-        unknown = [name for name in params if name not in self.names]
-        if unknown:
-            raise ArgumentError(f"{argument}: expected columns among {self.names}, got {unknown[0]!r}.")
-        return {name: self._internal(name, params[name], argument) for name in self.names if name in params}
-
     def point(self, row: int) -> dict[str, float]:
-        """The point in a row of the pool."""
+        """See `Arms`."""
         return dict(zip(self.names, self.table[row].tolist(), strict=True))
 
-    def encode(self, points: Sequence[Point]) -> Tensor:
-        """Encoded points `(n, d)`."""
-        names = self.names
-        rows = np.array([[point[name] for name in names] for point in points], dtype=np.float64)
-        table = torch.from_numpy(rows.reshape(len(points), self.dim))
-        return table if self.columns is None else self.columns.scaled(table)
-
     def decode(self, row: int) -> dict[str, Any]:
-        """The parameters in a row of the pool, as they were given."""
+        """See `Arms`."""
         arms = self.pool.arms
         if self.columns is None or not hasattr(arms, "iloc"):
             return self.params_of(self.point(row))
         at = {str(column): j for j, column in enumerate(arms.columns)}
         return {name: as_python(arms.iat[row, at[name]]) for name in self.names}
 
-    def params_of(self, point: Point) -> dict[str, Any]:
-        """The parameters of a point, whether it is in the pool or not; of part of a point, those that it has."""
-        return self.values_of(point)
-
-    def values_of(self, point: Point) -> dict[str, Any]:
-        """The columns' values at a point, or at part of one, from which `internal` makes it in any pool with them."""
-        if self.columns is None:
-            assert self.objects is not None
-            return {"arm": self.objects[int(point["arm"])]} if point else {}
-        return {name: self.columns.external(j, point[name]) for j, name in enumerate(self.names) if name in point}
-
     # -- rows --------------------------------------------------------------------------------------------------------
 
-    def rows_at(self, x: Tensor) -> list[int]:
-        """Rows of the pool that are the encoded point `x (d,)`, in order."""
-        return sorted(self.rows_of(x[None]).tolist())
-
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
-        """Rows of the pool that are one of the encoded points `X (n, d)`, in any order."""
+        """See `Arms`."""
         hashes, rows = self._index
-        own = _hashes(X)
+        own = hashes_of(X)
         low, high = np.searchsorted(hashes, own, "left"), np.searchsorted(hashes, own, "right")
         n = high - low
         # The i-th of n[j] rows of point j is at low[j] + i.
         point = np.repeat(np.arange(len(n)), n)
         found = rows[np.arange(len(point)) - np.repeat(np.cumsum(n) - n, n) + low[point]]
-        return found[(self.X[:].numpy()[found] == X.numpy()[point]).all(1)]
-
-    def values_in(self, j: int) -> NDArray[np.float64]:
-        """The raw values of column j, each once and in order."""
-        return np.unique(self.table[:][:, j].numpy())
-
-    def some_rows(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Random rows, at most `n`, each once."""
-        return rng.permutation(len(self))[:n]
-
-    def rows_like(self, point: Point) -> list[int]:
-        """Rows of the pool that have the given values of some columns, in internal form: the first two at most."""
-        return torch.nonzero(self.matching(point))[:2, 0].tolist()
-
-    def row_named(self, params: Params) -> int | None:
-        """The row that parameters name by its number; None where they describe it."""
-        return int(params["index"]) if set(params) == {"index"} else None
+        return found[(self.X.numpy()[found] == X.numpy()[point]).all(1)]
 
     def matching(self, point: Point) -> Tensor:
-        """Which arms have the given values of some columns, `(A,)`; in internal form."""
+        """See `Arms`."""
         out = torch.ones(len(self), dtype=torch.bool)
         for name, number in point.items():
-            out &= self.table[:][:, self.names.index(name)] == number
+            out &= self.table[:, self.names.index(name)] == number
         return out
 
     def label(self, row: int) -> Hashable:
-        """What names a row: its value in `id_column`, its label in the data frame, or its number."""
+        """See `Arms`."""
         return row if self._labels is None else self._labels[row]
 
-    def row_of(self, label: Any) -> int:
-        """The row that a label names; a row number will do where labels are not whole numbers themselves.
+    def rows_named(self, labels: Sequence[Any]) -> list[int]:
+        """See `Arms`."""
+        return [self._row_named(as_python(label)) for label in labels]
 
-        Raises:
-            ArgumentError: no such row, or several.
-        """
-        label = as_python(label)
+    def _row_named(self, label: Any) -> int:
         rows = self._rows_of_labels.get((isinstance(label, bool), label), []) if is_hashable(label) else []
         if len(rows) > 1:
             raise ArgumentError(
@@ -339,10 +258,14 @@ class EncodedPool:
             raise ArgumentError(f"rows: expected labels of the pool's rows ({few}, ...), got {label!r}.")
         return self._checked_row(label)
 
+    def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
+        """See `Arms`."""
+        yield self.table.numpy()
+
     @cached_property
     def _index(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """The hashes of all encoded rows, sorted, and the rows that have them."""
-        hashes = _hashes(self.X[:])
+        hashes = hashes_of(self.X)
         rows = np.argsort(hashes, kind="stable")
         return hashes[rows], rows
 
@@ -354,10 +277,8 @@ class EncodedPool:
             rows.setdefault((isinstance(label, bool), label), []).append(row)
         return rows
 
-    def _internal(self, name: str, value: Any, where: str) -> float:
-        """One value in internal form."""
-        if self.columns is not None:
-            return self.columns.internal(self.names.index(name), value, where)
+    def _number(self, value: Any, where: str) -> float:
+        """See `Arms`."""
         number = self._numbers.get(_key(value))
         if number is None:
             raise ArgumentError(
@@ -365,22 +286,19 @@ class EncodedPool:
             )
         return float(number)
 
-    def _checked_row(self, row: Any) -> int:
-        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):
-            raise ArgumentError(f"index: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
-        return int(row)
+
+def _selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
+    """Some columns of a data frame, and that of the rows' names."""
+    names = [str(column) for column in arms.columns] if hasattr(arms, "iloc") else None
+    if names is None:
+        raise ArgumentError(f"columns: expected a table whose columns have names, got {type(arms).__name__}.")
+    chosen = [*columns, *([] if id_column is None else [id_column])]
+    bad = next((name for name in chosen if names.count(name) != 1), None)
+    if bad is not None:
+        raise ArgumentError(f"columns: expected one of the columns {tuple(names)}, got {bad!r}.")
+    return arms.iloc[:, [names.index(name) for name in chosen]]
 
 
 def _key(arm: object) -> object:
     """What objects that are the same arm have in common; those that are not hashable are recognised by identity."""
     return arm if is_hashable(arm) else ("identity", id(arm))
-
-
-def _hashes(X: Tensor) -> NDArray[np.uint64]:
-    """A number for each row of `X (n, d)` that is the same for equal rows, 0.0 and -0.0 alike."""
-    words = np.ascontiguousarray((X + 0.0).numpy()).view(np.uint64)
-    out = np.zeros(len(words), dtype=np.uint64)
-    for column in words.T:
-        out = (out ^ column) * np.uint64(0x9E3779B97F4A7C15)  # odd: a product modulo 2^64 loses nothing
-        out ^= out >> np.uint64(29)
-    return out

@@ -4,8 +4,8 @@ A point has the columns of all parts, as in a pool that lists the rows. So what 
 points that are no row can be told. Lookups go by parts: a row is found by finding each part of it.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,21 +15,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.arms import Arms, Params, Point
 from bkbopt.spaces.base import set_fields
 from bkbopt.spaces.parts import Part, Product
-from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
-from bkbopt.spaces.tables import FARTHEST, Columns, ranges_of
+from bkbopt.spaces.tables import FARTHEST, Columns, columns_of
 
-__all__ = ["ProductPool", "encoded_pool"]
-
-Point = Mapping[str, float]
-Params = Mapping[str, Any]
+__all__ = ["ProductPool"]
 
 
 @dataclass(frozen=True, eq=False)
-class ProductPool(EncodedPool):
-    """A product pool as encoded points; see `EncodedPool`, whose arguments and attributes it has.
+class ProductPool(Arms):
+    """A product pool as encoded points; see `Arms`.
+
+    Args:
+        pool: with the parts.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        like: an earlier pool whose encoding is kept.
 
     Attributes:
         X: (A, d) the encoded rows, which `X[rows]` makes.
@@ -42,10 +45,16 @@ class ProductPool(EncodedPool):
         ({'acid': 'HF', 'dose': 2.0}, 4, tensor([1.0000, 0.5000], dtype=torch.float64))
     """
 
+    pool: Pool
+    _: KW_ONLY
+    scale: bool
+    like: InitVar[Arms | None] = None
     X: ProductRows = field(init=False, repr=False)
     table: ProductRows = field(init=False, repr=False)
+    columns: Columns = field(init=False, repr=False)
+    objects: None = None
 
-    def __post_init__(self, like: EncodedPool | None) -> None:
+    def __post_init__(self, like: Arms | None) -> None:
         """Encode the parts."""
         parts: tuple[Part, ...] = self.pool.arms.parts
         if like is None:
@@ -73,38 +82,38 @@ class ProductPool(EncodedPool):
 
     @property
     def feasible(self) -> Callable[[Params], bool] | None:
-        """See `EncodedPool`."""
+        """See `Arms`."""
         product: Product = self.pool.arms
         return product.feasible
 
     @property
     def is_listed(self) -> bool:
-        """See `EncodedPool`."""
+        """See `Arms`."""
         return len(self) <= LISTED_LIMIT
 
     def replaced(self, pool: Pool) -> "ProductPool":
         """Other parts in the same encoding; raises as the class does."""
         if not isinstance(pool.arms, Product):
             raise ArgumentTypeError(f"pool: expected a product as before, got {type(pool.arms).__name__}.")
-        return ProductPool(pool, scale=self.scale, has_kernel=self.has_kernel, like=self)
+        return ProductPool(pool, scale=self.scale, like=self)
 
     def with_columns(self, columns: Columns) -> "ProductPool":
         """The same rows in another encoding of their columns; raises as the class does."""
-        earlier = ProductPool(self.pool, scale=self.scale, has_kernel=self.has_kernel)
+        earlier = ProductPool(self.pool, scale=self.scale)
         set_fields(earlier, columns=columns)
         return earlier.replaced(self.pool)
 
     # -- points and parameters ---------------------------------------------------------------------------------------
 
     def point(self, row: int) -> dict[str, float]:
-        """See `EncodedPool`."""
+        """See `Arms`."""
         point: dict[str, float] = {}
         for part, entry in zip(self.parts, self.table.entries_of(row), strict=True):
             point.update(zip(part.names, part.rows[entry], strict=True))
         return point
 
     def internal(self, params: Params, i: int = 0) -> dict[str, float]:
-        """The point of {"index": row}, of a label or all columns for each part, or of both; see `EncodedPool`."""
+        """The point of {"index": row}, of a label or all columns for each part, or of both; see `Arms`."""
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
         if set(params) == {"index"}:
@@ -152,7 +161,7 @@ class ProductPool(EncodedPool):
         return self._with_labels(self.values_of(self.point(row)), self.table.entries_of(row))
 
     def params_of(self, point: Point) -> dict[str, Any]:
-        """See `EncodedPool`; labels are those of the first entries with these values, where there are such."""
+        """See `Arms`; labels are those of the first entries with these values, where there are such."""
         entries = [
             next(iter(part.valued([point[name] for name in part.names])), None)
             if all(name in point for name in part.names)
@@ -172,8 +181,12 @@ class ProductPool(EncodedPool):
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
+    def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
+        """See `Arms`; of products that are listed."""
+        yield self.table[:].numpy()
+
     def rows_of(self, X: Tensor) -> NDArray[np.int64]:
-        """See `EncodedPool`."""
+        """See `Arms`."""
         found = [np.zeros(0, dtype=np.int64)]
         for row in _bytes_of(X, self.X.firsts):
             choices = [entries.get(key, ()) for entries, key in zip(self._entries, row, strict=True)]
@@ -193,12 +206,12 @@ class ProductPool(EncodedPool):
         return out
 
     def values_in(self, j: int) -> NDArray[np.float64]:
-        """See `EncodedPool`."""
+        """See `Arms`."""
         p = int(np.searchsorted(self.table.firsts, j, "right")) - 1
         return np.unique(self.table.tables[p][:, j - self.table.firsts[p]].numpy())
 
     def some_rows(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """See `EncodedPool`."""
+        """See `Arms`."""
         return super().some_rows(n, rng) if self.is_listed else np.unique(rng.integers(len(self), size=n))
 
     def entries_like(self, point: Point) -> tuple[Tensor, ...]:
@@ -206,11 +219,11 @@ class ProductPool(EncodedPool):
         return tuple(part.matching(point) for part in self.parts)
 
     def rows_like(self, point: Point) -> list[int]:
-        """See `EncodedPool`."""
+        """See `Arms`."""
         return sorted(self.X.combined([entries[:2].numpy() for entries in self.entries_like(point)]).tolist())[:2]
 
     def matching(self, point: Point) -> Tensor:
-        """See `EncodedPool`; of products that are listed."""
+        """See `Arms`; of products that are listed."""
         out = torch.zeros(len(self), dtype=torch.bool)
         out[torch.from_numpy(self.X.combined([entries.numpy() for entries in self.entries_like(point)]))] = True
         return out
@@ -226,12 +239,15 @@ class ProductPool(EncodedPool):
         params = self.decode(row)
         return tuple(params[part.name] for part in self.parts)
 
-    def row_of(self, label: Any) -> int:
+    def rows_named(self, labels: Sequence[Any]) -> list[int]:
         """The row that the labels of its entries name, a tuple in the order of the parts; a row number will do.
 
         Raises:
             ArgumentError: no such row, or several.
         """
+        return [self._row_named(label) for label in labels]
+
+    def _row_named(self, label: Any) -> int:
         if not isinstance(label, tuple | list):
             return self._checked_row(label)
         row = self._row_labelled(label) if len(label) == len(self.parts) else None
@@ -256,12 +272,6 @@ class ProductPool(EncodedPool):
         return int(self.X.numbers(torch.tensor([entries]))[0])
 
 
-def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool) -> EncodedPool:
-    """A pool of the kind that its arms are; raises as `EncodedPool` does."""
-    kind = ProductPool if isinstance(pool.arms, Product) else EncodedPool
-    return kind(pool, scale=scale, has_kernel=has_kernel)
-
-
 def _firsts(parts: Sequence[Part]) -> list[int]:
     """The first column of each part."""
     return [0, *np.cumsum([len(part.names) for part in parts])[:-1].tolist()]
@@ -269,17 +279,18 @@ def _firsts(parts: Sequence[Part]) -> list[int]:
 
 def _joined(parts: Sequence[Part], *, scale: bool) -> Columns:
     """The columns of all parts, scaled."""
-    ranges = []
+    found = []
     for part in parts:
+        low, high = part.table.min(0).values, part.table.max(0).values
         try:
-            ranges.append(ranges_of(part.table, part.columns.choices, scale=scale))
+            found.append(columns_of(part.names, part.columns.kinds, part.columns.choices, low, high, scale=scale))
         except ArgumentError as error:
             raise ArgumentError(f"part {part.name!r}: {str(error).removeprefix('pool: ')}") from error
     return Columns(
         tuple(name for part in parts for name in part.names),
         tuple(kind for part in parts for kind in part.columns.kinds),
-        torch.cat([low for low, _ in ranges]),
-        torch.cat([width for _, width in ranges]),
+        torch.cat([columns.low for columns in found]),
+        torch.cat([columns.width for columns in found]),
         _choices(parts),
     )
 
@@ -293,7 +304,7 @@ def _choices(parts: Sequence[Part]) -> dict[int, tuple[Any, ...]]:
     }
 
 
-def _after(parts: Sequence[Part], like: EncodedPool) -> tuple[tuple[Part, ...], Columns]:
+def _after(parts: Sequence[Part], like: Arms) -> tuple[tuple[Part, ...], Columns]:
     """Parts in the encoding of an earlier pool, with new choices behind the old ones."""
     known = like.columns
     assert known is not None

@@ -7,7 +7,7 @@
 """
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,17 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.values import as_python, is_hashable, shown
 
-__all__ = ["FARTHEST", "Columns", "as_objects", "is_numeric_table", "labels_of", "ranges_of", "read_table"]
+__all__ = [
+    "FARTHEST",
+    "Columns",
+    "all_different",
+    "as_objects",
+    "columns_of",
+    "empty_pool",
+    "is_numeric_table",
+    "labels_of",
+    "read_table",
+]
 
 #: The largest encoded number: sums of squares of such ones are finite.
 FARTHEST = 1e100
@@ -52,6 +62,31 @@ class Columns:
     def scaled(self, table: Tensor) -> Tensor:
         """The encoded rows of raw ones, (n, d)."""
         return (table - self.low) / self.width
+
+    def check_reach(self, X: Tensor) -> None:
+        """Refuse encoded rows `(n, d)` that are farther than squares of numbers reach.
+
+        Raises:
+            ArgumentError: a number beyond `FARTHEST`.
+        """
+        if not bool((X.abs() <= FARTHEST).all()):
+            raise ArgumentError(
+                f"pool: expected columns whose numbers are below {FARTHEST:g} ranges of the first pool, got larger "
+                "ones; divide them."
+            )
+
+    def extended(self, names: tuple[str, ...], choices: Mapping[int, tuple[Any, ...]]) -> "Columns":
+        """The same columns for a later pool, whose `choices` are ours and then its own.
+
+        Raises:
+            ArgumentError: its columns are other ones.
+        """
+        if names != self.names or set(choices) != set(self.choices):
+            kinds = [f"{name} (categorical)" if j in choices else name for j, name in enumerate(names)]
+            raise ArgumentError(
+                f"pool: expected the columns of the first pool, {self.names}, of the same types, got {kinds}."
+            )
+        return replace(self, choices=choices)
 
     def internal(self, j: int, value: Any, where: str) -> float:
         """A value of column j as a raw number.
@@ -93,7 +128,8 @@ def is_numeric_table(arms: Sequence[Any]) -> bool:
     )
 
 
-def _empty_pool() -> ArgumentError:
+def empty_pool() -> ArgumentError:
+    """The error where a pool has no arms."""
     return ArgumentError("pool: expected at least one arm, got an empty pool.")
 
 
@@ -113,34 +149,35 @@ def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale
     """
     table, names, kinds, choices = _as_table(arms, known, id_column)
     if not len(table):
-        raise _empty_pool()
+        raise empty_pool()
     if not table.shape[1]:
         raise ArgumentError("pool: expected at least one column, got none.")
     if known is not None:
-        if names != known.names or set(choices) != set(known.choices):
-            kinds_of = [f"{name} (categorical)" if j in choices else name for j, name in enumerate(names)]
-            raise ArgumentError(
-                f"pool: expected the columns of the first pool, {known.names}, of the same types, got {kinds_of}."
-            )
-        return replace(known, choices=choices), table
-    return Columns(names, kinds, *ranges_of(table, choices, scale=scale), choices), table
+        return known.extended(names, choices), table
+    return columns_of(names, kinds, choices, table.min(0).values, table.max(0).values, scale=scale), table
 
 
-def ranges_of(table: Tensor, choices: Iterable[int], *, scale: bool) -> tuple[Tensor, Tensor]:
-    """What is taken from each column of a table `(n, d)`, and what it is divided by then; `choices` stay as they are.
+def columns_of(
+    names: tuple[str, ...],
+    kinds: tuple[str, ...],
+    choices: Mapping[int, tuple[Any, ...]],
+    low: Tensor,
+    high: Tensor,
+    *,
+    scale: bool,
+) -> Columns:
+    """The columns of a first pool whose raw values are from `low (d,)` to `high (d,)`.
 
     Raises:
         ArgumentError: a range that overflows.
     """
-    low, width = table.new_zeros(table.shape[1]), table.new_ones(table.shape[1])
-    if scale:
-        low, high = table.min(0).values, table.max(0).values
-        width = torch.where(high > low, high - low, 1.0)
-        if not bool(torch.isfinite(width).all()):
-            raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
-        for j in choices:
-            low[j], width[j] = 0.0, 1.0
-    return low, width
+    width = torch.where(high > low, high - low, 1.0) if scale else torch.ones_like(low)
+    low = low.clone() if scale else torch.zeros_like(low)
+    if not bool(torch.isfinite(width).all()):
+        raise ArgumentError("pool: a column's range overflows; divide it by its largest value first.")
+    for j in choices:
+        low[j], width[j] = 0.0, 1.0
+    return Columns(names, kinds, low, width, choices)
 
 
 def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
@@ -214,10 +251,15 @@ def _as_table(
 def _refuse_names_of_rows(name: str, series: Any) -> None:
     """Refuse text that differs in every row; of two rows, or where categories are declared, it may."""
     if len(series) > 2 and series.is_unique and not hasattr(series.dtype, "categories"):
-        raise ArgumentError(
-            f"pool: expected columns whose values rows share, but those of {name!r} are all different; pass "
-            f"bo.Pool(frame, id_column={name!r}) if they name the rows, or drop that column."
-        )
+        raise all_different(name)
+
+
+def all_different(name: str) -> ArgumentError:
+    """The error where the values of a column of text are all different."""
+    return ArgumentError(
+        f"pool: expected columns whose values rows share, but those of {name!r} are all different; pass "
+        f"bo.Pool(frame, id_column={name!r}) if they name the rows, or drop that column."
+    )
 
 
 def as_objects(arms: Any) -> Sequence[Any]:
@@ -225,5 +267,5 @@ def as_objects(arms: Any) -> Sequence[Any]:
     if not isinstance(arms, Sequence):
         raise ArgumentTypeError(f"pool: expected a list of objects as before, got {type(arms).__name__}.")
     if not arms:
-        raise _empty_pool()
+        raise empty_pool()
     return arms

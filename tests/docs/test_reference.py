@@ -34,6 +34,7 @@ NO_EXAMPLE = {
     "constants": {"LOSSES", "Parameter"},
     "protocols and base classes": {
         "Acquisition",
+        "Arms",
         "ClosedFormAcquisition",
         "ClosedFormKernel",
         "Confidence",
@@ -55,6 +56,7 @@ NO_EXAMPLE = {
         "Recommendation",
         "RegretCertificate",
         "Share",
+        "StoredPool",
     },
     "errors, which `BkbError` shows how to catch": {
         "ArgumentError",

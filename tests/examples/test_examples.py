@@ -186,6 +186,16 @@ def test_botorch_model_reports_every_round_and_the_answer_without_noise(run: Run
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_library_is_screened_on_workers_that_have_its_parts(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    done = in_a_process("screen_dask", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3,000 rows in 5 parts: 24 evaluated" in done.stdout
+    (better,) = re.findall(r"^recommended row \d+: (\d+) rows of the library are better$", done.stdout, re.MULTILINE)
+    assert int(better) < 300  # of random ones the best of 24 leaves more than 300 in one run of twelve
+
+
 @pytest.mark.parametrize(
     ("way", "package", "n_runs"),
     [

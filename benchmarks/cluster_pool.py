@@ -1,0 +1,80 @@
+"""A pool on a Dask cluster of processes on this machine: what a step costs with 1, 2 and 4 of them.
+
+Run it as `python -m benchmarks.cluster_pool [--quick] [--rows 1000000] [--workers 1 2 4] [--steps 60]`. The same search
+runs in this process first, over the same rows in eight files; all have to ask for the same rows. One thread a process.
+Columns are those of `benchmarks.large_pool`.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bkbopt as bo
+from benchmarks.large_pool import D, value
+from benchmarks.report import conditions, limited_threads, print_table
+
+__all__ = ["main", "measure"]
+
+N_PARTS = 8
+
+
+def measure(pool: Any, steps: int, batch: int) -> tuple[list[float], list[int | None]]:
+    """First scan (s), median step, worst step (s) and a pick of a batch; and the rows that were asked for."""
+    rng, seconds = np.random.default_rng(0), []
+    opt = bo.Optimizer(pool, direction="maximize", seed=0, duplicates="avoid")
+    for _ in range(10 + steps):
+        start = time.perf_counter()
+        trial = opt.ask()
+        seconds.append(time.perf_counter() - start)
+        opt.tell(trial, value(trial.params, rng))
+    start = time.perf_counter()
+    picked = len(opt.ask(batch))
+    pick = (time.perf_counter() - start) / picked
+    searched = seconds[10:]
+    found = [searched[0], 1e3 * float(np.median(searched)), max(searched[1:]), sum(searched), 1e3 * pick]
+    return found, [trial.index for trial in opt.trials]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="20,000 rows, 1 and 2 processes, 10 steps")
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--workers", type=int, nargs="+")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--batch", type=int, default=32)
+    options = parser.parse_args(arguments)
+    n = options.rows or (20_000 if options.quick else 1_000_000)
+    workers = options.workers or ([1, 2] if options.quick else [1, 2, 4])
+    steps = options.steps or (10 if options.quick else 60)
+    from distributed import Client, LocalCluster
+
+    with limited_threads(1), tempfile.TemporaryDirectory() as folder:
+        print(conditions(1))
+        rows = np.random.default_rng(0).random((n, D), dtype=np.float32)
+        for i, part in enumerate(np.array_split(rows, N_PARTS)):
+            np.save(Path(folder) / f"{i}.npy", part)
+        own, expected = measure(bo.Pool(folder), steps, options.batch)
+        table: list[tuple[object, ...]] = [("this process", *own, "-")]
+        for k in workers:
+            with (
+                LocalCluster(n_workers=k, threads_per_worker=1, dashboard_address=None) as cluster,
+                Client(cluster) as client,
+            ):
+                found, asked = measure(bo.Pool(folder, client=client), steps, options.batch)
+            table.append((f"{k} worker(s)", *found, "yes" if asked == expected else "NO"))
+        print_table(
+            f"{n:,} rows of {D} columns in {N_PARTS} files, {steps} steps, then ask({options.batch})",
+            ("where", "first scan s", "median ask ms", "worst ask s", "all asks s", "pick ms", "same rows"),
+            table,
+        )
+        print(conditions(1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Pools that outgrow memory: what a search over rows in a file costs in time and memory.
+
+Run it as `python -m benchmarks.large_pool [--quick] [--rows 1000000 10000000] [--steps 60] [--batch 384]
+[--folder /tmp] [--threads 1]`. The rows, ten columns of float32, are made by the program and written to a file in a
+temporary folder, which goes when it ends: 40 MB for a million rows. Each size runs in a process of its own, so that the
+memory is that of one run: what the process holds beside the pages of the file, which the system keeps or drops as it
+likes. The function is a smooth one of four of the columns, with noise.
+
+- first scan: the first ask after the start-up trials, which computes all rows.
+- step: `ask` and `tell` of one trial. Some of them begin a new epoch of the model (a fit, a new dictionary) and scan
+  the pool; the worst is one of these.
+- a pick: `ask(batch)` divided by its size, with nothing told in between.
+- full scan: the posterior of all rows with the last model, which each step would cost without bounds.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import bkbopt as bo
+from benchmarks.report import MB, MemoryWatch, conditions, limited_threads, print_table
+
+__all__ = ["main", "measure", "write_rows"]
+
+D = 10
+#: Rows that are written at once.
+BLOCK = 1 << 20
+NOISE = 0.05
+
+
+def write_rows(path: Path, n: int, seed: int = 0) -> None:
+    """Write `n` random rows of ten columns."""
+    rng = np.random.default_rng(seed)
+    with path.open("wb") as file:
+        for start in range(0, n, BLOCK):
+            file.write(rng.random((min(BLOCK, n - start), D), dtype=np.float32).data)
+
+
+def value(params: dict[str, float], rng: np.random.Generator) -> float:
+    x = np.array([params[f"x{j}"] for j in range(4)])
+    return float(np.cos(3.0 * x).sum() - ((x - 0.6) ** 2).sum() + NOISE * rng.standard_normal())
+
+
+def own_mb() -> float:
+    """Memory of the process without the pages of files, MB."""
+    status = Path("/proc/self/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines())
+    return float(fields["RssAnon"].split()[0]) / 1024
+
+
+class _OwnMemory(MemoryWatch):
+    """As `MemoryWatch`, without the pages of files."""
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.01):
+            self.peak = max(self.peak, own_mb())
+
+
+def measure(path: Path, n: int, steps: int, batch: int) -> dict[str, float]:
+    """Run a search over a file of `n` rows."""
+    rows, rng, seconds = np.memmap(path, np.float32, "r", shape=(n, D)), np.random.default_rng(0), []
+    before = own_mb()
+    with _OwnMemory() as memory:
+        memory.peak = before
+        start = time.perf_counter()
+        opt = bo.Optimizer(bo.Pool(rows), direction="maximize", seed=0, duplicates="avoid")
+        opening = time.perf_counter() - start
+        for _ in range(10 + steps):
+            start = time.perf_counter()
+            trial = opt.ask()
+            told = time.perf_counter()
+            y = value(trial.params, rng)
+            waited = time.perf_counter()
+            opt.tell(trial, y)
+            seconds.append(time.perf_counter() - waited + told - start)
+        searched = seconds[10:]
+        start = time.perf_counter()
+        picked = opt.ask(batch)
+        pick = (time.perf_counter() - start) / len(picked)
+    search = opt._core.designer._pool.search  # type: ignore[union-attr]
+    model = opt.surrogate.model
+    start = time.perf_counter()
+    for part in search._parts:
+        part.scan(model, int)
+    scan = time.perf_counter() - start
+    return {
+        "opening": opening,
+        "first scan": searched[0],
+        "median step": float(np.median(searched)),
+        "worst step": max(searched[1:]),
+        "mean step": float(np.mean(searched)),
+        "scans": search.n_scans,
+        "pick": pick,
+        "full scan": scan,
+        "m": opt.diagnostics[-1].m or 0,
+        "memory": max(memory.peak, own_mb()) - before,
+        "total": max(memory.peak, own_mb()),
+    }
+
+
+def _in_a_process(path: Path, n: int, options: argparse.Namespace) -> dict[str, float]:
+    arguments = ["--child", str(path), "--rows", str(n), "--steps", str(options.steps)]
+    arguments += ["--batch", str(options.batch), "--threads", str(options.threads)]
+    command = [sys.executable, "-m", "benchmarks.large_pool", *arguments]
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return dict(json.loads(out))
+
+
+def _row(name: str, f: dict[str, float], batch: int) -> tuple[object, ...]:
+    ms = 1e3
+    return (
+        name, f["opening"], f["first scan"], ms * f["median step"], f["worst step"], f["scans"], ms * f["pick"],
+        f["full scan"], f["m"], f["memory"], f["total"],
+    )  # fmt: skip
+
+
+HEADER = (
+    "rows", "open s", "first scan s", "median step ms", "worst step s", "scans", "pick ms", "full scan s", "m",
+    "MB added", "MB in all",
+)  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="100,000 rows, 20 steps, batches of 32")
+    parser.add_argument("--rows", type=int, nargs="+")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="for the rows; default: the system's folder for temporary files")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    options.steps = options.steps or (20 if options.quick else 120)
+    options.batch = options.batch or (32 if options.quick else 384)
+    sizes = options.rows or ([100_000] if options.quick else [1_000_000, 10_000_000])
+    if options.child is not None:
+        with limited_threads(options.threads):
+            print(json.dumps(measure(options.child, sizes[0], options.steps, options.batch)))
+        return
+    print(conditions(options.threads))
+    found = {}
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        for n in sizes:
+            path = Path(folder) / "rows.f4"
+            write_rows(path, n)
+            found[n] = _in_a_process(path, n, options)
+            print(f"{n:,} rows measured", file=sys.stderr, flush=True)
+    table = [_row(f"{n:,}", each, options.batch) for n, each in found.items()]
+    if len(found) > 1:
+        table.append(_row("100,000,000 (extrapolated)", _extrapolated(found, 100_000_000), options.batch))
+    print_table(
+        f"{D} columns of float32 in a file, {options.steps} steps, then ask({options.batch})",
+        HEADER,
+        table,
+        f"Memory without the pages of files ({D * 4 * max(sizes) / MB:.0f} MB for {max(sizes):,} rows). "
+        "Extrapolated: a straight line through the two largest sizes; not run.",
+    )
+    print(conditions(options.threads))
+
+
+def _extrapolated(found: dict[int, dict[str, float]], n: int) -> dict[str, float]:
+    """By a straight line through the two largest sizes."""
+    a, b = sorted(found)[-2:]
+    return {key: found[b][key] + (n - b) / (b - a) * (found[b][key] - found[a][key]) for key in found[b]}
+
+
+if __name__ == "__main__":
+    main()

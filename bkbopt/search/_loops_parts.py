@@ -1,0 +1,76 @@
+"""Compiled passes over the bounds of a part's rows; see `parts.py` for the table of symbols."""
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt._support.compiled import compiled
+
+__all__ = ["best_bounds", "fold"]
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+
+@compiled
+def _keep_best(rows: Ints, bounds: Floats, n: int, most: int) -> float:
+    """Move the `most` largest of the first `n` bounds to the front, with their rows; what the others are at most."""
+    least = np.sort(bounds[:n])[n - most]
+    k = 0
+    for strictly in (True, False):  # of equal ones as many as there is room for
+        for i in range(k, n):
+            if k < most and (bounds[i] > least if strictly else bounds[i] == least):
+                rows[i], rows[k] = rows[k], rows[i]
+                bounds[i], bounds[k] = bounds[k], bounds[i]
+                k += 1
+    return least
+
+
+@compiled
+def best_bounds(
+    mu: Singles,
+    sd: Singles,
+    version: npt.NDArray[np.uint8],
+    closed: npt.NDArray[np.bool_],
+    width: Floats,
+    current: int,
+    above: float,
+    rows: Ints,
+    bounds: Floats,
+) -> tuple[int, int, float]:
+    """Put rows with the largest bounds mu + width sd into `rows` and `bounds`, half as many as there is room for.
+
+    Left out are rows of the `current` version, closed ones, and bounds of `above` or less. How many were put there, how
+    many there are in all, and what the bounds of the rest are at most.
+    """
+    most = len(rows) // 2
+    n, n_above, least, rest = 0, 0, above, -np.inf
+    for i in range(len(mu)):
+        v = version[i]
+        bound = np.float64(mu[i]) + np.float64(sd[i]) * width[v]
+        if not bound > above or v == current or (len(closed) > 0 and closed[i]):
+            continue
+        n_above += 1
+        if not bound > least:
+            continue
+        rows[n], bounds[n] = i, bound
+        n += 1
+        if n == len(rows):
+            least = rest = _keep_best(rows, bounds, n, most)
+            n = most
+    if n > most:
+        rest = _keep_best(rows, bounds, n, most)
+        n = most
+    return n, n_above, rest
+
+
+@compiled
+def fold(mu: Singles, sd: Singles, version: npt.NDArray[np.uint8], growth: Floats, drift: Floats) -> None:
+    """Write all bounds in terms of the last version, which becomes number 0; rounded up."""
+    for i in range(len(mu)):
+        v = version[i]
+        s = np.float64(sd[i]) * growth[v]
+        m = np.float64(mu[i]) + s * drift[v]
+        sd[i] = np.nextafter(np.float32(s), np.float32(np.inf))
+        mu[i] = np.nextafter(np.float32(m), np.float32(np.inf))
+        version[i] = 0

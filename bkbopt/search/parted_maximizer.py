@@ -1,0 +1,259 @@
+"""The exact, lazy argmax of the upper confidence bound over a pool in parts; `pool_maximizer.py` has the mathematics.
+
+Each part keeps its bounds beside its rows (see `parts.py`). A step computes the best rows of the step before, whose
+scores are seldom far from the best, asks every part for the rows whose bounds are above that, and computes these, best
+bound first, until no bound that is left is above the best score. So it costs one pass over the bounds and the
+posterior of some hundred rows.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt._support.progress import bar, bars
+from bkbopt._support.threads import small_work, threads_for
+from bkbopt.errors import SpaceExhaustedError
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.paths import draw_paths
+from bkbopt.search.parts import Bounds, Part
+from bkbopt.search.pool_maximizer import JOINT, SCAN_SHARE, SLACK, Argmax
+from bkbopt.search.versions import MAX_VERSIONS, Versions
+from bkbopt.spaces.remote import LostPartError
+from bkbopt.spaces.stored_rows import EncodedRows
+
+__all__ = ["PartedMaximizer"]
+
+#: Rows that a part is asked for at first, and those whose scores the next step begins with.
+MOST, FRONT = 4096, 64
+#: Rows that are computed at first; each later time twice as many. The most that are asked for or computed at once
+#: limits the memory that they take.
+CHUNK, MOST_AT_ONCE = 256, 1 << 16
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class _Computed:
+    """Rows with exact scores: those that may still be the best, or tied with it.
+
+    Attributes:
+        beta: multiplies the standard deviation.
+        best: the largest score.
+        slack: rounding error of bounds; scores that differ by a thousandth of it are tied.
+        n: how many were computed.
+        kept: rows, scores, means and variances of those that may be the best.
+    """
+
+    beta: float
+    best: float = -math.inf
+    slack: float = 0.0
+    n: int = 0
+    kept: tuple[Ints, Floats, Floats, Floats] = field(
+        default_factory=lambda: (np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+    )
+
+    def add(self, rows: Ints, mean: Floats, variance: Floats) -> None:
+        """Take in computed rows."""
+        sd = np.sqrt(variance)
+        scores = mean + self.beta * sd
+        self.slack = max(self.slack, SLACK * float((np.abs(mean) + (1.0 + self.beta) * sd).max()))
+        self.best = max(self.best, float(scores.max()))
+        self.n += len(rows)
+        new = (rows, scores, mean, variance)
+        every = [np.concatenate(pair) for pair in zip(self.kept, new, strict=True)]
+        if len(every[0]) > 4 * MOST:  # the next step begins with the best of them in any case
+            good = every[1] >= min(self.best - self.slack, np.partition(every[1], -FRONT)[-FRONT])
+            every = [values[good] for values in every]
+        self.kept = (every[0], every[1], every[2], every[3])
+
+    def argmax(self) -> Argmax:
+        """The best row; of tied ones that with the lowest number."""
+        rows, scores, mean, variance = self.kept
+        tied = scores >= self.best - 1e-3 * self.slack
+        at = int(np.where(tied, rows, np.iinfo(np.int64).max).argmin())
+        return Argmax(int(rows[at]), float(scores[at]), float(mean[at]), float(variance[at]))
+
+    def front(self) -> Ints:
+        """The rows that the next step begins with."""
+        rows, scores = self.kept[:2]
+        return np.sort(rows[np.argpartition(-scores, FRONT)[:FRONT]]) if len(rows) > FRONT else np.sort(rows)
+
+
+class PartedMaximizer:
+    """Argmax of mean + beta * stddev over the rows of several parts; keeps bounds between calls.
+
+    Args:
+        X: the rows of all parts.
+        parts: in the order of the rows.
+        shows_bar: whether long scans show a bar.
+        each: calls a function of each part, as `map` does.
+
+    Attributes:
+        n_scans: full passes over the pool so far.
+        n_refreshed: arms computed exactly outside of scans so far.
+    """
+
+    def __init__(
+        self,
+        X: EncodedRows | Tensor,
+        parts: Sequence[Part],
+        *,
+        shows_bar: bool = False,
+        each: Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]] = map,
+    ) -> None:
+        self.X = X
+        self.n_scans = 0
+        self.n_refreshed = 0
+        self._parts, self._shows_bar, self._each = tuple(parts), shows_bar, each
+        self._starts = np.cumsum([0, *map(len, self._parts)])
+        self._versions: Versions | None = None
+        self._front = np.zeros(0, dtype=np.int64)
+        #: Rows computed since the last scan.
+        self._n_since_scan = 0
+
+    def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Argmax:
+        """The arm with the largest upper confidence bound; ties go to the lowest index.
+
+        Args:
+            model: the posterior.
+            beta: multiplies the standard deviation.
+            excluded: (A,) bool, arms that may not be chosen.
+
+        Raises:
+            SpaceExhaustedError: every arm is excluded.
+        """
+        if excluded is not None and bool(excluded.all()):
+            raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
+        closed = np.zeros(0, dtype=np.bool_) if excluded is None else excluded.numpy()
+        computed = None
+        with torch.no_grad():
+            while computed is None:
+                with contextlib.suppress(LostPartError):  # bounds are gone: begin anew
+                    versions, is_new = self._up_to_date(model)
+                    self._versions = None  # bounds that an interrupt leaves half-way do not hold
+                    with small_work():
+                        computed = self._refine(versions, model, beta, closed, may_give_up=not is_new)
+        self._versions, self._front = versions, computed.front()
+        self.n_refreshed += computed.n
+        self._n_since_scan += computed.n
+        return computed.argmax()
+
+    @torch.no_grad()
+    def scan(self, model: Model) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(A,)`, of the whole pool, in blocks."""
+        predict = model.collapse()
+        both = self.scores(lambda X: torch.stack(predict(X), 1), model.features.size)
+        return both[:, 0], both[:, 1]
+
+    @torch.no_grad()
+    def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
+        """Scores `(A, ...)` of the whole pool, in blocks that fit the cache for models of `size` features."""
+        with threads_for(2.0 * len(self.X) * size * size):
+            return torch.cat(list(self._each(lambda part: part.scores(score, size), self._parts)))
+
+    @torch.no_grad()
+    def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
+        """A joint posterior sample of the pool `(A,)`: exact up to `JOINT` arms, of more a path (see `paths`)."""
+        if len(self.X) <= JOINT:
+            X = self.X[:]
+            eps = torch.as_tensor(rng.standard_normal(len(X)))
+            return model(X)[0] + model.covariance_root(X) @ eps
+        path = draw_paths(model, cast(Tensor, self.X), rng)  # it takes some rows of them
+        return self.scores(lambda X: path(X)[:, 0], path.prior.size)
+
+    def _up_to_date(self, model: Model) -> tuple[Versions, bool]:
+        """The versions, the last of which is the model's and has no rows yet; whether the pool was scanned for it."""
+        versions, is_new = self._versions, False
+        if versions is None or not versions.holds(model):
+            self._versions = None
+            self.n_scans += 1
+            self._n_since_scan = 0
+            m = model.features.size
+            with (
+                bars(self._shows_bar),
+                bar(len(self.X), "pool scanned") as done,
+                threads_for(2.0 * len(self.X) * m * m),
+            ):
+                self._for_all(lambda part: part.scan(model, done))
+            versions, is_new = Versions(model), True
+        elif len(versions) >= MAX_VERSIONS:
+            self._versions = None
+            growth, drift = versions.growths(), versions.drifts()
+            self._for_all(lambda part: part.fold(growth, drift))
+            versions.fold()
+        versions.begin(model)
+        return versions, is_new
+
+    def _for_all(self, call: Callable[[Part], object]) -> None:
+        for _ in self._each(call, self._parts):
+            pass
+
+    def _refine(
+        self, versions: Versions, model: Model, beta: float, closed: Mask, *, may_give_up: bool
+    ) -> _Computed | None:
+        """Compute exactly, best bound first, until no remaining bound beats the best exact score.
+
+        None where so many bounds do that a scan costs less.
+        """
+        width, current, most = versions.widths(beta), len(versions) - 1, MOST
+        computed = _Computed(beta)
+        front = self._front if not len(closed) else self._front[~closed[self._front]]
+        self._compute(computed, front, model, current)
+        while True:
+            above = computed.best - computed.slack
+            found = self._bounds(width, above, most, closed, current)
+            if may_give_up and math.isfinite(above) and self._is_dear(found.n_above):
+                return None
+            start, chunk = 0, CHUNK
+            while start < len(found.rows) and found.bounds[start] > computed.best - computed.slack:
+                self._compute(computed, found.rows[start : start + chunk], model, current)
+                start, chunk = start + chunk, min(2 * chunk, MOST_AT_ONCE)
+            if found.rest <= computed.best - computed.slack:
+                return computed
+            may_give_up, most = may_give_up and math.isinf(above), min(4 * most, MOST_AT_ONCE)
+
+    def _is_dear(self, n: int) -> bool:
+        """Whether a scan costs less than computing `n` rows: now, or with those computed since the last one.
+
+        A scan makes all bounds tight. Once the rows computed one by one have cost as much it is due, as nobody knows
+        what the next steps need: so both together cost at most twice what they have to.
+        """
+        return n > MOST and n + self._n_since_scan > SCAN_SHARE * len(self.X)
+
+    def _bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
+        """What all parts answer, best bound first."""
+
+        def of_part(number: int) -> Bounds:
+            start, stop = self._starts[number], self._starts[number + 1]
+            answer = self._parts[number].bounds(width, above, most, closed[start:stop], current)
+            return Bounds(answer.rows + start, answer.bounds, answer.n_above, answer.rest)
+
+        answers = list(self._each(of_part, range(len(self._parts))))
+        rows = np.concatenate([answer.rows for answer in answers])
+        bounds = np.concatenate([answer.bounds for answer in answers])
+        order = np.argsort(-bounds, kind="stable")
+        rest = max(answer.rest for answer in answers)
+        return Bounds(rows[order], bounds[order], sum(answer.n_above for answer in answers), rest)
+
+    def _compute(self, computed: _Computed, rows: Ints, model: Model, version: int) -> None:
+        if not len(rows):
+            return
+        rows = np.sort(rows)
+        cuts = np.searchsorted(rows, self._starts)
+        mine = [number for number in range(len(self._parts)) if cuts[number] < cuts[number + 1]]
+
+        def of_part(number: int) -> tuple[Floats, Floats]:
+            own = rows[cuts[number] : cuts[number + 1]] - self._starts[number]
+            return self._parts[number].refine(own, model, version)
+
+        means, variances = zip(*self._each(of_part, mine), strict=True)
+        computed.add(rows, np.concatenate(means), np.concatenate(variances))

@@ -1,0 +1,147 @@
+"""Parts of a pool, each of which keeps bounds of the scores of its rows beside the rows.
+
+| symbol  | shape | units | meaning                                                                               |
+| ------- | ----- | ----- | ------------------------------------------------------------------------------------- |
+| X       | (n, d) | enc. | the rows of a part                                                                    |
+| mu, sd  | (n,)  | y     | mean and standard deviation when they were last computed, in float32, rounded up       |
+| version | (n,)  | -     | when that was, see `versions.py`; one byte, so that nine bytes are kept of a row in all |
+
+A search sends a part the model and a few numbers, and gets back its few best rows; rows themselves do not travel.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.spaces.stored_rows import EncodedRows
+
+__all__ = ["BLOCK_ENTRIES", "Bounds", "LocalPart", "Part", "block_rows"]
+
+#: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
+#: core's cache; larger blocks took twice the time of a scan.
+BLOCK_ENTRIES = 1 << 16
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def block_rows(size: int) -> int:
+    """Rows that are computed at once with a model of `size` features."""
+    return max(256, BLOCK_ENTRIES // max(size, 1))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The rows of a part with the largest bounds.
+
+    Attributes:
+        rows: their numbers in the part, (k,).
+        bounds: of their scores, (k,).
+        n_above: how many rows of the part have a bound above what was asked for.
+        rest: what the bounds of those that are not here are at most.
+    """
+
+    rows: Ints
+    bounds: Floats
+    n_above: int
+    rest: float
+
+
+class Part(Protocol):
+    """Some rows of a pool. Numbers of rows are those in the part, from 0 on."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        ...
+
+    def scan(self, model: Model, done: Callable[[int], object]) -> None:
+        """Compute mean and standard deviation of all rows, as version 0; `done` is told of rows that are."""
+        ...
+
+    def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
+        """The rows with the largest bounds mu + width[version] sd, at most so many, if they are above a number.
+
+        Args:
+            width: of each version, (versions,).
+            above: a number.
+            most: how many rows.
+            closed: (n,), which may not be chosen; of no length where all may.
+            current: a version whose rows are left out, since they have been computed.
+        """
+        ...
+
+    def refine(self, rows: Ints, model: Model, version: int) -> tuple[Floats, Floats]:
+        """Mean and variance of the `rows (k,)`, exactly, from now on those of a `version`; (k,) both."""
+        ...
+
+    def fold(self, growth: Floats, drift: Floats) -> None:
+        """Write all bounds in terms of one version, number 0, given g_v and drift_v (versions,); see `versions.py`."""
+        ...
+
+    def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
+        """What a function of encoded rows `(b, d)` says of all rows, (n, ...); `size` features are its cost."""
+        ...
+
+
+class LocalPart:
+    """A part whose rows are read here, from memory or from where they are stored; see `Part`."""
+
+    def __init__(self, X: Tensor | EncodedRows) -> None:
+        self.X = X
+        self._mu = self._sd = np.zeros(0, dtype=np.float32)
+        self._version = np.zeros(0, dtype=np.uint8)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def scan(self, model: Model, done: Callable[[int], object]) -> None:
+        """See `Part`."""
+        predict, n = model.collapse(), len(self)
+        if len(self._mu) != n:
+            self._mu, self._sd = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+            self._version = np.empty(n, dtype=np.uint8)
+        self._version.fill(0)
+        start = 0
+        for X in self.X.split(block_rows(model.features.size)):
+            mean, variance = predict(X)
+            stop = start + len(X)
+            self._mu[start:stop], self._sd[start:stop] = _up(mean), _up(variance.sqrt())
+            start = stop
+            done(len(X))
+
+    def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
+        """See `Part`."""
+        from bkbopt.search._loops_parts import best_bounds
+
+        rows, bounds = np.empty(2 * most, dtype=np.int64), np.empty(2 * most)
+        n, n_above, rest = best_bounds(self._mu, self._sd, self._version, closed, width, current, above, rows, bounds)
+        return Bounds(rows[:n], bounds[:n], n_above, rest)
+
+    def refine(self, rows: Ints, model: Model, version: int) -> tuple[Floats, Floats]:
+        """See `Part`."""
+        blocks = torch.from_numpy(rows).split(block_rows(model.features.size))
+        mean, variance = (torch.cat(parts) for parts in zip(*(model(self.X[some]) for some in blocks), strict=True))
+        self._mu[rows], self._sd[rows], self._version[rows] = _up(mean), _up(variance.sqrt()), version
+        return mean.numpy(), variance.numpy()
+
+    def fold(self, growth: Floats, drift: Floats) -> None:
+        """See `Part`."""
+        from bkbopt.search._loops_parts import fold
+
+        fold(self._mu, self._sd, self._version, growth, drift)
+
+    def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
+        """See `Part`."""
+        return torch.cat([score(X) for X in self.X.split(block_rows(size))])
+
+
+def _up(values: Tensor) -> NDArray[np.float32]:
+    """In float32, rounded up."""
+    return np.nextafter(values.numpy().astype(np.float32), np.float32(np.inf))

@@ -1,0 +1,74 @@
+"""The models that bounds of an epoch were computed with, and what the last of them says of all these bounds.
+
+| symbol | shape      | units | meaning                                                                             |
+| ------ | ---------- | ----- | ----------------------------------------------------------------------------------- |
+| w_v    | (r_v,)     | -     | weights of version v, followed by zeros for features that were appended since        |
+| g_v    | -          | -     | growth: sd_c <= g_v sd_v for the current model c                                     |
+| width  | (versions,) | -    | ucb_c <= mu_v + width_v sd_v, width_v = g_v (beta_c + ||w_c - w_v||_{V_c} / sqrt(lam)) |
+
+`pool_maximizer.py` says why.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+
+__all__ = ["MAX_VERSIONS", "Versions"]
+
+#: Versions kept before all bounds are written in terms of the last one: each costs O(r^2) a step.
+MAX_VERSIONS = 64
+
+Floats = NDArray[np.float64]
+
+
+class Versions:
+    """The versions of an epoch, the current one last; see the module's table.
+
+    Args:
+        model: of version 0.
+
+    Attributes:
+        last: the model of the current version.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.last = model
+        self._w = model.w[None]
+        self._growth = model.w.new_tensor([model.growth])
+
+    def __len__(self) -> int:
+        return len(self._growth)
+
+    def holds(self, model: Model) -> bool:
+        """Whether a model is one of the same epoch, so that the bounds hold for it."""
+        return model.V is not None and self.last.epoch == model.epoch
+
+    def begin(self, model: Model) -> None:
+        """A version for a later model of the same epoch."""
+        old = torch.nn.functional.pad(self._w, (0, len(model.w) - self._w.shape[1]))
+        self._w = torch.cat([old, model.w[None]])
+        self._growth = torch.cat([self._growth, self._growth.new_tensor([model.growth])])
+        self.last = model
+
+    def growths(self) -> Floats:
+        """g_v of every version v, (versions,)."""
+        return (self.last.growth / self._growth).cpu().numpy()
+
+    def drifts(self) -> Floats:
+        """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
+        V, D = self.last.V, self.last.w - self._w
+        if V is None:  # no later model is of the same epoch
+            return np.zeros(len(self))
+        squares: Tensor = ((D @ V) * D).sum(1) / self.last.lam
+        return squares.clamp_min(0.0).sqrt().cpu().numpy()
+
+    def widths(self, beta: float) -> Floats:
+        """How many standard deviations of each version its bounds of mean + beta sd are wide, (versions,)."""
+        return self.growths() * (beta + self.drifts())
+
+    def fold(self) -> None:
+        """Forget all versions but the current one, in whose terms all bounds have been written."""
+        self._w, self._growth = self._w[-1:], self._growth[-1:]

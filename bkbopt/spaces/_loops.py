@@ -1,0 +1,39 @@
+"""A compiled pass over the hashes of rows: which of them are among a few that are looked for."""
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt._support.compiled import compiled
+
+__all__ = ["rows_with"]
+
+#: Bits of a hash that are looked up in a table, which fits a core's cache.
+BITS = 19
+
+
+@compiled
+def _collect(hashes: npt.NDArray[np.uint32], wanted: npt.NDArray[np.uint32], out: npt.NDArray[np.int64]) -> int:
+    """Put the rows whose hash is one of the sorted `wanted` ones into `out` as far as it goes; how many there are."""
+    table = np.zeros(1 << BITS, dtype=np.bool_)
+    for w in wanted:
+        table[w >> (32 - BITS)] = True
+    n = 0
+    for i in range(len(hashes)):
+        h = hashes[i]
+        if table[h >> (32 - BITS)]:
+            k = np.searchsorted(wanted, h)
+            if k < len(wanted) and wanted[k] == h:
+                if n < len(out):
+                    out[n] = i
+                n += 1
+    return n
+
+
+def rows_with(hashes: npt.NDArray[np.uint32], wanted: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+    """The rows whose hash is one of the `wanted` ones, which are sorted; in order."""
+    out = np.empty(4 * len(wanted) + 64, dtype=np.int64)
+    n = _collect(hashes, wanted, out)
+    if n > len(out):
+        out = np.empty(n, dtype=np.int64)
+        _collect(hashes, wanted, out)
+    return out[:n]

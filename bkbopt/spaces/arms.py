@@ -1,0 +1,234 @@
+"""What pools have in common, whether their rows are in memory or not: points and parameters of arms, and their rows.
+
+A point is a dict from names of columns to internal values: raw numbers, and the codes of choices.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.rows import RowSource
+from bkbopt.spaces.tables import Columns
+
+if TYPE_CHECKING:
+    from bkbopt.spaces.pool import Pool
+
+__all__ = ["Arms", "Params", "Point"]
+
+Point = Mapping[str, float]
+Params = Mapping[str, Any]
+
+
+class Arms(ABC):
+    """A pool as encoded points; it never changes.
+
+    Attributes:
+        pool: what it was made of.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        X: the encoded arms (A, d): a tensor, or what answers as one does, row by row or block by block.
+        columns: how raw values become encoded ones; None for objects.
+        objects: all that were ever in the pool, in order of appearance; None for arrays and tables.
+    """
+
+    pool: "Pool"
+    scale: bool
+    X: RowSource
+    columns: Columns | None
+    objects: list[object] | None
+
+    @abstractmethod
+    def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
+        """The raw values of all rows in blocks `(n, d)`, in order: of choices the codes, of objects the numbers."""
+
+    def column(self, j: int) -> NDArray[np.float64]:
+        """The raw values of a column, (A,)."""
+        return np.concatenate([block[:, j] for block in self.raw_blocks()])
+
+    @abstractmethod
+    def replaced(self, pool: "Pool") -> "Arms":
+        """Other arms of the same kind in the same encoding; raises as the class does."""
+
+    @abstractmethod
+    def with_columns(self, columns: Columns) -> "Arms":
+        """The same arms in another encoding of their columns; raises as the class does."""
+
+    @abstractmethod
+    def point(self, row: int) -> dict[str, float]:
+        """The point in a row of the pool."""
+
+    @abstractmethod
+    def decode(self, row: int) -> dict[str, Any]:
+        """The parameters in a row of the pool, as they were given."""
+
+    @abstractmethod
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows of the pool that are one of the encoded points `X (n, d)`, in any order."""
+
+    @abstractmethod
+    def matching(self, point: Point) -> Tensor:
+        """Which arms have the given values of some columns, `(A,)`; in internal form."""
+
+    @abstractmethod
+    def label(self, row: int) -> Hashable:
+        """What names a row: its value in `id_column`, its label in the data frame, or its number."""
+
+    @abstractmethod
+    def rows_named(self, labels: Sequence[Any]) -> list[int]:
+        """The row that each label names; a row number will do where labels are not whole numbers themselves.
+
+        Raises:
+            ArgumentError: no such row, or several.
+        """
+
+    def __len__(self) -> int:
+        """Number of arms A."""
+        return len(self.X)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Arms":
+        """The pool itself: it never changes."""
+        return self
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        return self.X.shape[1]
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """Columns that hold the codes of choices."""
+        return () if self.columns is None else tuple(self.columns.choices)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return ("arm",) if self.columns is None else self.columns.names
+
+    @property
+    def feasible(self) -> Callable[[Params], bool] | None:
+        """The constraint on parameters that came with the pool, as with a product."""
+        return None
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a search sees every arm, so that its choice is exact: all pools but large products."""
+        return True
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What two pools have in common exactly if their raw values are the same."""
+        digest = hashlib.blake2b(digest_size=16)
+        for block in self.raw_blocks():
+            digest.update(np.ascontiguousarray(block, dtype="<f8").data)
+        return digest.hexdigest()
+
+    # -- points and parameters ---------------------------------------------------------------------------------------
+
+    def internal(self, params: Params, i: int = 0) -> dict[str, float]:
+        """The point of an arm's parameters: all columns of a row, of the pool or not, or {"index": row of the pool}.
+
+        Args:
+            params: the parameters.
+            i: their place among others, for messages.
+
+        Raises:
+            ArgumentTypeError: no dict.
+            ArgumentError: other keys than the columns, no such row, choice or object, or no finite number.
+        """
+        if not isinstance(params, Mapping):
+            raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
+        if set(params) == {"index"}:
+            return self.point(self._checked_row(params["index"]))
+        if set(params) != set(self.names):
+            expected = f"the columns {self.names}" if self.columns is not None else '{"arm": object} or {"index": row}'
+            raise ArgumentError(f"params: expected {expected}, got {tuple(params)} in row {i}.")
+        return {name: self._internal(name, params[name], f"params: row {i}") for name in self.names}
+
+    def fixed(self, params: Params, argument: str = "fixed") -> dict[str, float]:
+        """Values of some columns, in internal form, that arms of the pool have; messages name the `argument`.
+
+        Raises:
+            ArgumentTypeError: no dict.
+            ArgumentError: an unknown column, or no arm of the pool has these values.
+        """
+        if not isinstance(params, Mapping):
+            raise ArgumentTypeError(f"{argument}: expected a dict, got {type(params).__name__}.")
+        if set(params) == {"index"}:
+            return self.point(self._checked_row(params["index"]))
+        point = self.part(params, argument)
+        if not self.rows_like(point):
+            raise ArgumentError(f"{argument}: expected values that an arm of the pool has, got {dict(params)!r}.")
+        return point
+
+    def part(self, params: Params, argument: str = "fixed") -> dict[str, float]:
+        """Values of some columns in internal form, which need not be those of an arm; raises as `fixed` does."""
+        unknown = [name for name in params if name not in self.names]
+        if unknown:
+            raise ArgumentError(f"{argument}: expected columns among {self.names}, got {unknown[0]!r}.")
+        return {name: self._internal(name, params[name], argument) for name in self.names if name in params}
+
+    def encode(self, points: Sequence[Point]) -> Tensor:
+        """Encoded points `(n, d)`."""
+        names = self.names
+        rows = np.array([[point[name] for name in names] for point in points], dtype=np.float64)
+        table = torch.from_numpy(rows.reshape(len(points), self.dim))
+        return table if self.columns is None else self.columns.scaled(table)
+
+    def params_of(self, point: Point) -> dict[str, Any]:
+        """The parameters of a point, whether it is in the pool or not; of part of a point, those that it has."""
+        return self.values_of(point)
+
+    def values_of(self, point: Point) -> dict[str, Any]:
+        """The columns' values at a point, or at part of one, from which `internal` makes it in any pool with them."""
+        if self.columns is None:
+            assert self.objects is not None
+            return {"arm": self.objects[int(point["arm"])]} if point else {}
+        return {name: self.columns.external(j, point[name]) for j, name in enumerate(self.names) if name in point}
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def rows_at(self, x: Tensor) -> list[int]:
+        """Rows of the pool that are the encoded point `x (d,)`, in order."""
+        return sorted(self.rows_of(x[None]).tolist())
+
+    def rows_like(self, point: Point) -> list[int]:
+        """Rows of the pool that have the given values of some columns, in internal form: the first two at most."""
+        return torch.nonzero(self.matching(point))[:2, 0].tolist()
+
+    def row_named(self, params: Params) -> int | None:
+        """The row that parameters name by its number; None where they describe it."""
+        return int(params["index"]) if set(params) == {"index"} else None
+
+    def some_rows(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Random rows, at most `n`, each once."""
+        return rng.permutation(len(self))[:n]
+
+    def values_in(self, j: int) -> NDArray[np.float64]:
+        """The raw values of column j, each once and in order."""
+        return np.unique(self.column(j))
+
+    def row_of(self, label: Any) -> int:
+        """The row that a label names; see `rows_named`."""
+        return self.rows_named([label])[0]
+
+    def _internal(self, name: str, value: Any, where: str) -> float:
+        """One value in internal form."""
+        if self.columns is None:
+            return self._number(value, where)
+        return self.columns.internal(self.names.index(name), value, where)
+
+    def _number(self, value: Any, where: str) -> float:
+        """The number of an object; only pools of objects have them."""
+        raise NotImplementedError
+
+    def _checked_row(self, row: Any) -> int:
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):
+            raise ArgumentError(f"index: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
+        return int(row)

@@ -1,0 +1,174 @@
+"""Parts of a pool on the workers of a Dask cluster: rows are read where they are used, and stay there.
+
+Each part is an actor, an object that lives on one worker, together with what a search keeps beside the rows. A worker
+that dies takes its parts with it. The next call makes them anew on another worker, from their source, and goes on; what
+was kept beside the rows is gone then, which `LostPartError` tells whoever kept it.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bkbopt.spaces.stored_rows import EncodedRows, Floats, Ints, StoredPart, StoredRows
+from bkbopt.spaces.tables import Columns
+
+__all__ = ["Beside", "LostPartError", "RemoteLabels", "RemotePart"]
+
+T = TypeVar("T")
+
+#: Seconds after which a call that has not returned looks whether its worker is still there.
+PATIENCE = 2.0
+
+
+class LostPartError(RuntimeError):
+    """What was kept beside the rows of a part is no longer there."""
+
+
+class Beside:
+    """Rows on a worker, and what is kept beside them.
+
+    Args:
+        read: makes the part.
+        args: what it is made from.
+    """
+
+    def __init__(self, read: Callable[..., StoredPart | None], *args: Any) -> None:
+        self.part = read(*args)
+        self.kept: dict[str, Any] = {}
+
+    def apply(self, function: Callable[..., Any], *args: Any) -> Any:
+        """What a function says of this object."""
+        return function(self, *args)
+
+    @property
+    def rows(self) -> StoredPart:
+        """The part, of which there are rows."""
+        assert self.part is not None
+        return self.part
+
+    def encoded(self, columns: Columns, codes: Mapping[int, Floats]) -> EncodedRows:
+        """The encoded rows."""
+        return EncodedRows(StoredRows((self.rows,), (codes,)), columns)
+
+
+class RemotePart:
+    """What a `StoredPart` is, on a worker.
+
+    Args:
+        client: of the cluster.
+        source: what the part was read from: the same source need not be read again.
+        read: makes the part on a worker.
+        args: what it is made from; Dask's delayed values are computed there.
+    """
+
+    def __init__(self, client: Any, source: Hashable, read: Callable[..., StoredPart | None], *args: Any) -> None:
+        self.source = source
+        self._client, self._read, self._args = client, read, args
+        self._actor: Any = None
+        facts = self.apply(_facts)
+        self.n_rows: int = facts[0]
+        if self.n_rows:
+            self.names, self.kinds, self.choices = facts[1:4]
+            self.labels = RemoteLabels(self) if facts[4] else None
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def apply(self, function: Callable[..., T], *args: Any) -> T:
+        """What a function says of the `Beside` on the worker; where that has died, of a new one on another."""
+        while True:
+            if self._actor is None:
+                self._actor = self._made()
+            answer: tuple[T] | None = self._asked(function, *args)
+            if answer is not None:
+                return answer[0]
+            self._actor = None
+
+    def _made(self) -> Any:
+        args = [self._client.compute(arg) if hasattr(arg, "__dask_graph__") else arg for arg in self._args]
+        return self._client.submit(Beside, self._read, *args, actor=True, pure=False).result()
+
+    def _asked(self, function: Callable[..., T], *args: Any) -> tuple[T] | None:
+        """The answer of a call; None where its worker has died."""
+        from distributed import TimeoutError as NotYet
+
+        try:
+            call = self._actor.apply
+        except RuntimeError:  # what an actor says that knows of it
+            return None
+        future = call(function, *args)
+        while True:
+            try:
+                return (future.result(timeout=PATIENCE),)
+            except NotYet:
+                if self._is_there():
+                    continue
+            except OSError:
+                if self._is_there():
+                    raise
+            return None
+
+    def _is_there(self) -> bool:
+        return self._actor._address in self._client.scheduler_info(n_workers=-1)["workers"]
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """See `StoredPart`."""
+        return self.apply(_limits)
+
+    def read(self, rows: slice | Ints) -> Floats:
+        """See `StoredPart`."""
+        return self.apply(_read, rows)
+
+    def hashes(self, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint32]:
+        """See `StoredPart`."""
+        return self.apply(_hashes, columns, codes)
+
+
+class RemoteLabels:
+    """What names the rows of a part on a worker; see `Labels`."""
+
+    def __init__(self, part: RemotePart) -> None:
+        self._part = part
+
+    def __getitem__(self, row: int) -> Hashable:
+        return self._part.apply(_label, row)
+
+    def rows_of(self, names: Sequence[Hashable]) -> list[tuple[Hashable, int]]:
+        """See `Labels`."""
+        return self._part.apply(_rows_named, list(names))
+
+
+# -- what is done on workers -------------------------------------------------------------------------------------------
+
+
+def _facts(here: Beside) -> tuple[Any, ...]:
+    part = here.part
+    return (0,) if part is None else (len(part), part.names, part.kinds, dict(part.choices), part.labels is not None)
+
+
+def _limits(here: Beside) -> tuple[Floats, Floats]:
+    return here.rows.limits
+
+
+def _read(here: Beside, rows: slice | Ints) -> Floats:
+    return here.rows.read(rows)
+
+
+def _hashes(here: Beside, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint32]:
+    return here.rows.hashes(columns, codes)
+
+
+def _label(here: Beside, row: int) -> Hashable:
+    labels = here.rows.labels
+    assert labels is not None
+    return labels[row]
+
+
+def _rows_named(here: Beside, names: Sequence[Hashable]) -> list[tuple[Hashable, int]]:
+    labels = here.rows.labels
+    assert labels is not None
+    return labels.rows_of(names)

@@ -1,0 +1,243 @@
+"""A pool whose rows stay where they are: in files, or unpacked into one. It answers what a pool in memory answers.
+
+| symbol | shape  | units   | meaning                                                                |
+| ------ | ------ | ------- | ---------------------------------------------------------------------- |
+| X      | (A, d) | encoded | the pool: columns scaled to [0, 1] (or as given), categories as codes  |
+| A      | -      | -       | number of arms                                                         |
+| hash   | (A,)   | -       | 32 bits of an encoded row: the only thing that is kept of each, 4 bytes |
+
+Which rows are a given point is asked once for each point that is told or proposed. An index by value would take 16
+bytes a row; a pass over the hashes finds the rows of any number of points, and what was found is remembered.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt._support.progress import bars
+from bkbopt.errors import ArgumentError
+from bkbopt.spaces.arms import Arms, Point
+from bkbopt.spaces.base import set_fields
+from bkbopt.spaces.parts import Product
+from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.product_pool import ProductPool
+from bkbopt.spaces.remote import RemotePart
+from bkbopt.spaces.sources import Parts, is_stored, parts_of
+from bkbopt.spaces.stored_rows import BLOCK_ROWS, EncodedRows, StoredPart, StoredRows, short_hashes_of
+from bkbopt.spaces.tables import Columns, columns_of
+from bkbopt.spaces.values import as_python, is_hashable
+
+__all__ = ["StoredPool", "encoded_pool"]
+
+Ints = NDArray[np.int64]
+
+
+def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None = None) -> Arms:
+    """A pool as encoded points, in memory or where it is.
+
+    Args:
+        pool: the arms.
+        scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
+        has_kernel: whether the user gave a kernel; lists of objects need one.
+        like: an earlier pool whose encoding is kept.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: what is no pool, or one of other columns than those of `like`.
+        MissingPackageError: pyarrow is needed, and not installed.
+        FileNotFoundError: there is no such file.
+    """
+    if isinstance(pool.arms, Product) or isinstance(like, ProductPool):
+        return ProductPool(pool, scale=scale) if like is None else like.replaced(pool)
+    of_objects = like is not None and like.columns is None
+    if of_objects or not is_stored(pool.arms):
+        return EncodedPool(pool, scale=scale, has_kernel=has_kernel, like=like)
+    if like is not None and pool.id_column is None and not isinstance(pool.arms, np.ndarray):
+        pool = replace(pool, id_column=like.pool.id_column, client=pool.client or like.pool.client)
+    with bars(pool.show_progress_bar):
+        if isinstance(like, StoredPool):
+            return like.replaced(pool)
+        return StoredPool.of(parts_of(pool), pool, scale, None if like is None else like.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredPool(Arms):
+    """A pool whose rows are read when they are needed; it never changes. See `Arms` and `encoded_pool`.
+
+    Attributes:
+        pool: its parts, and how it was given.
+        scale: whether numeric columns are scaled.
+        rows: the raw rows.
+        columns: how they become encoded.
+        X: the encoded rows.
+    """
+
+    pool: Pool
+    scale: bool
+    _: KW_ONLY
+    rows: StoredRows
+    columns: Columns
+    X: EncodedRows
+    objects: None = None
+    _found: dict[bytes, Ints] = field(init=False, repr=False, default_factory=dict)
+    _matched: tuple[dict[str, float], Tensor] | None = field(init=False, repr=False, default=None)
+
+    @classmethod
+    def of(cls, parts: Parts, given: Pool, scale: bool, known: Columns | None) -> "StoredPool":
+        """The pool of some parts, by the columns of an earlier pool where there was one.
+
+        Raises:
+            ArgumentError: parts of different columns, or others than the `known` ones; NaN or infinite values.
+        """
+        choices = _choices(parts, known)
+        first = parts[0]
+        low = torch.from_numpy(np.min([part.limits[0] for part in parts], axis=0))
+        high = torch.from_numpy(np.max([part.limits[1] for part in parts], axis=0))
+        if known is None:
+            columns = columns_of(first.names, first.kinds, choices, low, high, scale=scale)
+        else:
+            columns = known.extended(first.names, choices)
+        numeric = [j for j in range(len(first.names)) if j not in choices]
+        columns.check_reach(columns.scaled(torch.stack([low, high]))[:, numeric])
+        rows = StoredRows(tuple(parts), tuple(_codes(part, choices) for part in parts))
+        pool = replace(given, arms=parts)
+        return cls(pool, scale, rows=rows, columns=columns, X=EncodedRows(rows, columns))
+
+    def replaced(self, pool: Pool) -> "StoredPool":
+        """See `Arms`."""
+        return StoredPool.of(parts_of(pool, self.pool.arms), pool, self.scale, self.columns)
+
+    def with_columns(self, columns: Columns) -> "StoredPool":
+        """See `Arms`."""
+        return StoredPool.of(self.pool.arms, self.pool, self.scale, columns)
+
+    # -- points and parameters ---------------------------------------------------------------------------------------
+
+    def raw_blocks(self) -> Iterator[NDArray[np.float64]]:
+        """See `Arms`."""
+        for start in range(0, len(self), BLOCK_ROWS):
+            yield self.rows.block(start, min(start + BLOCK_ROWS, len(self)))
+
+    def point(self, row: int) -> dict[str, float]:
+        """See `Arms`."""
+        return dict(zip(self.names, self.rows.take(np.array([row]))[0].tolist(), strict=True))
+
+    def decode(self, row: int) -> dict[str, Any]:
+        """See `Arms`."""
+        return self.params_of(self.point(row))
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def rows_of(self, X: Tensor) -> Ints:
+        """See `Arms`."""
+        keys = _keys(X)
+        new = [i for i, key in enumerate(keys) if key not in self._found]
+        if new:
+            self._found.update(self._search(X[new], [keys[i] for i in new]))
+        return np.concatenate([np.zeros(0, dtype=np.int64), *(self._found[key] for key in dict.fromkeys(keys))])
+
+    def _search(self, X: Tensor, keys: Sequence[bytes]) -> dict[bytes, Ints]:
+        """The rows of each of the points `X (n, d)`, by their keys."""
+        from bkbopt.spaces._loops import rows_with
+
+        found = rows_with(self._hashes, np.unique(short_hashes_of(X)))
+        rows: dict[bytes, list[int]] = {key: [] for key in keys}
+        for some in np.split(found, range(BLOCK_ROWS, len(found), BLOCK_ROWS)):
+            for row, key in zip(some.tolist(), _keys(self.X[some]), strict=True):
+                if key in rows:
+                    rows[key].append(row)
+        return {key: np.array(mine, dtype=np.int64) for key, mine in rows.items()}
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.uint32]:
+        with bars(self.pool.show_progress_bar):
+            parts = zip(self.rows.parts, self.rows.codes, strict=True)
+            return np.concatenate([part.hashes(self.columns, codes) for part, codes in parts])
+
+    def matching(self, point: Point) -> Tensor:
+        """See `Arms`."""
+        held, last = dict(point), self._matched
+        if last is None or last[0] != held:
+            last = held, self._matching(held)
+            set_fields(self, _matched=last)
+        return last[1].clone()
+
+    def _matching(self, point: Point) -> Tensor:
+        out = torch.ones(len(self), dtype=torch.bool)
+        if not point:
+            return out
+        if set(point) == set(self.names):
+            rows = self.rows_of(self.encode([point]))
+            return out.zero_().index_fill_(0, torch.from_numpy(rows), True)
+        at = [self.names.index(name) for name in point]
+        values, start = np.array(list(point.values())), 0
+        for block in self.raw_blocks():
+            out[start : start + len(block)] = torch.from_numpy((block[:, at] == values).all(1))
+            start += len(block)
+        return out
+
+    def label(self, row: int) -> Hashable:
+        """See `Arms`."""
+        number, part = self._owner(row)
+        return row if part.labels is None else part.labels[number]
+
+    def _owner(self, row: int) -> tuple[int, StoredPart | RemotePart]:
+        at = int(np.searchsorted(self.rows.starts, row, "right")) - 1
+        return row - int(self.rows.starts[at]), self.rows.parts[at]
+
+    def rows_named(self, labels: Sequence[Any]) -> list[int]:
+        """See `Arms`."""
+        names = list(map(as_python, labels))
+        parts = zip(self.rows.parts, self.rows.starts.tolist(), strict=False)
+        labelled = [(part.labels, start) for part, start in parts if part.labels is not None]
+        rows: dict[tuple[bool, Hashable], list[int]] = {}  # True is equal to 1, and another name
+        for own, start in labelled:
+            for name, row in own.rows_of([name for name in names if is_hashable(name)]):
+                rows.setdefault((isinstance(name, bool), name), []).append(start + row)
+        found = [rows.get((isinstance(name, bool), name), []) if is_hashable(name) else [] for name in names]
+        return [self._only_row(name, mine, bool(labelled)) for name, mine in zip(names, found, strict=True)]
+
+    def _only_row(self, label: Any, rows: list[int], has_labels: bool) -> int:
+        if len(rows) > 1:
+            raise ArgumentError(
+                f"rows: expected labels that name one row, got {label!r}, which names the rows {rows[:5]}; "
+                'tell {"index": row} instead.'
+            )
+        if rows:
+            return rows[0]
+        if has_labels and (not isinstance(label, int) or isinstance(self.label(0), int)):
+            raise ArgumentError(f"rows: expected labels of the pool's rows ({self.label(0)!r}, ...), got {label!r}.")
+        return self._checked_row(label)
+
+
+def _choices(parts: Parts, known: Columns | None) -> dict[int, tuple[Any, ...]]:
+    """The choices of all parts, behind those that are known; each part has the columns of the first."""
+    first = parts[0]
+    for part in parts:
+        if part.names != first.names or set(part.choices) != set(first.choices):
+            raise ArgumentError(f"pool: expected parts with the columns {first.names}, all alike, got {part.names}.")
+    old = {} if known is None else known.choices
+    return {
+        j: tuple(dict.fromkeys([*old.get(j, ()), *(value for part in parts for value in part.choices[j])]))
+        for j in first.choices
+    }
+
+
+def _codes(part: StoredPart | RemotePart, choices: dict[int, tuple[Any, ...]]) -> dict[int, NDArray[np.float64]]:
+    """For each column of choices whose codes are others in this part: the pool's codes in the order of its own."""
+    out = {}
+    for j, values in choices.items():
+        if part.choices[j] != values[: len(part.choices[j])]:
+            place = {value: float(code) for code, value in enumerate(values)}
+            out[j] = np.array([place[value] for value in part.choices[j]])
+    return out
+
+
+def _keys(X: Tensor) -> list[bytes]:
+    """The bytes of each row of `X (n, d)`, 0.0 and -0.0 alike."""
+    return [row.tobytes() for row in (X + 0.0).numpy()]

@@ -1,0 +1,256 @@
+"""Rows of numbers that stay where they are, in files or in the memory of their owner, and are read in blocks.
+
+| symbol | shape  | units   | meaning                                                   |
+| ------ | ------ | ------- | --------------------------------------------------------- |
+| table  | (A, d) | user's  | raw values; of columns that are not numeric the codes     |
+| X      | (A, d) | encoded | numeric columns scaled to [0, 1] (or as given), and codes |
+| A      | -      | -       | number of rows of all parts                               |
+
+A block is float64 whatever the arrays hold, and encoded by the formula of pools in memory (`tables.Columns`): encoded
+rows are those of such a pool to the last bit.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt._support.progress import bar
+from bkbopt.errors import ArgumentError
+from bkbopt.spaces.tables import Columns
+
+if TYPE_CHECKING:
+    from bkbopt.spaces.remote import RemotePart
+
+__all__ = [
+    "BLOCK_ROWS",
+    "EncodedRows",
+    "Labels",
+    "StoredPart",
+    "StoredRows",
+    "TableRows",
+    "hashes_of",
+    "short_hashes_of",
+]
+
+#: Rows that are read at once: with ten columns five megabytes of float64.
+BLOCK_ROWS = 1 << 16
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class TableRows(Protocol):
+    """Rows of numbers that are read in blocks."""
+
+    @property
+    def dim(self) -> int:
+        """Number of columns d."""
+        ...
+
+    def __len__(self) -> int:
+        """Number of rows A."""
+        ...
+
+    def block(self, start: int, stop: int) -> Floats:
+        """The raw values of the rows from `start` to before `stop`, a new array (stop - start, d)."""
+        ...
+
+    def take(self, rows: Ints) -> Floats:
+        """The raw values of the given `rows (n,)`, in any order, a new array (n, d)."""
+        ...
+
+
+class Labels(Protocol):
+    """What names the rows of a part."""
+
+    def __getitem__(self, row: int) -> Hashable:
+        """The name of a row."""
+        ...
+
+    def rows_of(self, names: Sequence[Hashable]) -> list[tuple[Hashable, int]]:
+        """Each row that has one of the names, with that name, in order of the rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StoredPart:
+    """An array of rows that is only read, and what a pass over it has found.
+
+    Args:
+        array: real numbers (n, at least d), of columns that are not numeric the codes.
+        names: of the d columns.
+        kinds: numpy's letter for the type of each, see `tables.Columns`.
+        selected: which columns of the array these are; None for all.
+        choices: the values of each column that is not numeric, in the order of their codes here.
+        labels: what names the rows; None for their numbers.
+        source: what it was read from: the same source need not be read again.
+    """
+
+    array: NDArray[Any]
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    selected: tuple[int, ...] | None = None
+    choices: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
+    labels: Labels | None = None
+    source: Hashable = None
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, rows: slice | Ints) -> Floats:
+        """The raw values of some rows, a new array (n, d)."""
+        # A slice of a memmap is a memmap, which costs more to make than to read.
+        values = np.asarray(self.array[rows])
+        values = values if self.selected is None else values[:, list(self.selected)]
+        return values.astype(np.float64)
+
+    def hashes(self, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint32]:
+        """A number for each encoded row that is the same for equal rows, (n,); see `short_hashes_of`."""
+        out, start = np.empty(len(self), dtype=np.uint32), 0
+        with bar(len(self), "rows indexed") as done:
+            for X in EncodedRows(StoredRows((self,), (codes,)), columns).split(BLOCK_ROWS):
+                out[start : start + len(X)] = short_hashes_of(X)
+                start += len(X)
+                done(len(X))
+        return out
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """The least and the largest value of each column, (d,) both, by one pass.
+
+        Raises:
+            ArgumentError: NaN or an infinite value.
+        """
+        low, high = np.full(len(self.names), np.inf), np.full(len(self.names), -np.inf)
+        with bar(len(self), "columns") as seen:
+            for start in range(0, len(self), BLOCK_ROWS):
+                values = self.read(slice(start, start + BLOCK_ROWS))
+                least, largest = values.min(0), values.max(0)
+                if not (np.isfinite(least).all() and np.isfinite(largest).all()):  # both are NaN where a value is
+                    row = int((~np.isfinite(values)).any(1).argmax())
+                    raise ArgumentError(
+                        f"pool: expected finite values, got {values[row].tolist()} in row {start + row}; drop or "
+                        "impute such rows."
+                    )
+                low, high = np.minimum(low, least), np.maximum(high, largest)
+                seen(len(values))
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """The rows of several parts, one part after the other; see `TableRows`.
+
+    Args:
+        parts: at least one, all with the same columns.
+        codes: for each part the codes that stand for its own, (n_choices,) each, by column.
+    """
+
+    parts: "tuple[StoredPart | RemotePart, ...]"
+    codes: tuple[Mapping[int, Floats], ...]
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The first row of each part, and the number of rows in all."""
+        return np.cumsum([0, *map(len, self.parts)], dtype=np.int64)
+
+    @property
+    def dim(self) -> int:
+        """See `TableRows`."""
+        return len(self.parts[0].names)
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def only(self, number: int) -> "StoredRows":
+        """The rows of one part."""
+        return StoredRows((self.parts[number],), (self.codes[number],))
+
+    def block(self, start: int, stop: int) -> Floats:
+        """See `TableRows`."""
+        first = int(np.searchsorted(self.starts, start, "right")) - 1
+        last = int(np.searchsorted(self.starts, stop, "left"))
+        pieces = [
+            self._read(number, slice(max(start - at, 0), stop - at))
+            for number, at in enumerate(self.starts[first:last].tolist(), first)
+        ]
+        return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty((0, self.dim)), *pieces])
+
+    def take(self, rows: Ints) -> Floats:
+        """See `TableRows`."""
+        if len(self.parts) == 1:
+            return self._read(0, rows)
+        out = np.empty((len(rows), self.dim))
+        owner = np.searchsorted(self.starts, rows, "right") - 1
+        for number in np.unique(owner).tolist():
+            mine = owner == number
+            out[mine] = self._read(number, rows[mine] - self.starts[number])
+        return out
+
+    def _read(self, number: int, rows: slice | Ints) -> Floats:
+        values = self.parts[number].read(rows)
+        for j, codes in self.codes[number].items():
+            values[:, j] = codes[values[:, j].astype(np.int64)]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Encoded rows that are read when they are asked for: what a tensor `X (A, d)` answers of a pool in memory.
+
+    Args:
+        rows: the raw ones.
+        columns: how they become encoded.
+    """
+
+    rows: TableRows
+    columns: Columns
+    device: ClassVar[torch.device] = torch.device("cpu")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(A, d)."""
+        return len(self.rows), self.rows.dim
+
+    def new_empty(self, size: int, /) -> Tensor:
+        """See `RowSource`."""
+        return torch.empty(size, dtype=torch.float64)
+
+    def __getitem__(self, rows: Any, /) -> Tensor:
+        """The row of a number, (d,), or those of a slice, an array or a tensor of numbers, (n, d)."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            return self.columns.scaled(torch.from_numpy(self.rows.block(start, max(start, stop))))[::step]
+        if isinstance(rows, int | np.integer):
+            return self[np.array([rows])][0]
+        return self.columns.scaled(torch.from_numpy(self.rows.take(np.asarray(rows, dtype=np.int64))))
+
+    def split(self, size: int, /) -> Iterator[Tensor]:
+        """All rows in blocks `(<= size, d)`, in order; several of them are read at once."""
+        many = size * max(BLOCK_ROWS // size, 1)
+        for start in range(0, len(self), many):
+            yield from self[start : start + many].split(size)
+
+
+def hashes_of(X: Tensor) -> NDArray[np.uint64]:
+    """A number for each row of `X (n, d)` that is the same for equal rows, 0.0 and -0.0 alike."""
+    words = np.ascontiguousarray((X + 0.0).numpy()).view(np.uint64)
+    out = np.zeros(len(words), dtype=np.uint64)
+    for column in words.T:
+        out = (out ^ column) * np.uint64(0x9E3779B97F4A7C15)  # odd: a product modulo 2^64 loses nothing
+        out ^= out >> np.uint64(29)
+    return out
+
+
+def short_hashes_of(X: Tensor) -> NDArray[np.uint32]:
+    """Half of `hashes_of`, the better mixed one."""
+    return (hashes_of(X) >> np.uint64(32)).astype(np.uint32)

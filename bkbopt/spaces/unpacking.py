@@ -1,0 +1,282 @@
+"""Tables of columns, compressed or computed, as arrays of rows that can be read at any place.
+
+A search reads some rows anywhere at every step, which of a Parquet file takes nearly all of it each time. So such
+tables are unpacked once, a batch at a time, into a file without a name in a folder for temporary files: float32 where
+that holds all columns as they are, else float64. The system frees it when the pool is gone, however the process ends.
+Names of rows are unpacked beside them.
+"""
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bkbopt._support.progress import bar
+from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
+from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
+from bkbopt.spaces.tables import all_different
+
+__all__ = ["ArrowLabels", "Wanted", "of_dask_frame", "of_parquet", "of_table", "unpacked_array"]
+
+#: Different values of a column of choices: more are names of rows, most likely.
+MOST_CHOICES = 1 << 16
+#: Arrow's types of numbers that float32 holds as they are.
+NARROW = ("bool", "int8", "int16", "uint8", "uint16", "halffloat", "float")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is read of a table.
+
+    Attributes:
+        columns: the features; None for all but `id_column`.
+        id_column: the column that names the rows, or None.
+        folder: for the unpacked rows; None for the system's.
+    """
+
+    columns: tuple[str, ...] | None = None
+    id_column: str | None = None
+    folder: str | None = None
+
+    def among(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The features among the names of all columns, and what is read: these and the names of the rows.
+
+        Raises:
+            ArgumentError: columns that are not there, or are there twice.
+        """
+        features = [name for name in names if name != self.id_column] if self.columns is None else list(self.columns)
+        read = features if self.id_column is None else [*features, self.id_column]
+        for name in read:
+            if list(names).count(name) != 1:
+                argument = "id_column" if name == self.id_column else "columns"
+                raise ArgumentError(f"{argument}: expected one of the columns {tuple(names)}, got {name!r}.")
+        if len(set(features)) < len(features):
+            raise ArgumentError(f"pool: expected columns with distinct names, got {tuple(features)}.")
+        return features, read
+
+
+def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | None:
+    """The rows of a Parquet file; None where it has none.
+
+    Raises:
+        MissingPackageError: pyarrow is not installed.
+        ArgumentError: no Parquet file, or columns that are refused.
+    """
+    with extra("parquet"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    try:
+        with pq.ParquetFile(path) as file:
+            features, read = wanted.among(file.schema_arrow.names)
+            batches = file.iter_batches(batch_size=BLOCK_ROWS, columns=read)
+            tables = (pa.Table.from_batches([batch]) for batch in batches)
+            return _unpacked(tables, file.metadata.num_rows, features, wanted, source)
+    except pa.ArrowInvalid as error:
+        raise ArgumentError(f"pool: expected a Parquet file, got {path}: {error}") from error
+
+
+def of_table(table: Any, source: Hashable, wanted: Wanted) -> StoredPart | None:
+    """The rows of an Arrow table; None where it has none. Raises as `of_parquet` does."""
+    features, read = wanted.among(table.column_names)
+    chosen = table.select(read)
+    tables = (chosen.slice(start, BLOCK_ROWS) for start in range(0, len(table), BLOCK_ROWS))
+    return _unpacked(tables, len(table), features, wanted, source)
+
+
+def of_dask_frame(frame: Any, source: Hashable, wanted: Wanted) -> StoredPart | None:
+    """The rows of a Dask data frame, partition by partition; None where it has none. Raises as `of_parquet` does."""
+    with extra("parquet"):
+        import pyarrow as pa
+    features, read = wanted.among([str(column) for column in frame.columns])
+    chosen = frame[read]
+    parts = (chosen.partitions[i].compute() for i in range(chosen.npartitions))
+    tables = (pa.Table.from_pandas(part, preserve_index=False) for part in parts)
+    return _unpacked(tables, None, features, wanted, source)
+
+
+def unpacked_array(blocks: Iterator[NDArray[Any]], dtype: Any, dim: int, folder: str | None) -> NDArray[Any] | None:
+    """Blocks of rows `(n, dim)` as one array in a file without a name; None where there are no rows."""
+    n = 0
+    # The array keeps the file open.
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype=dtype).data)
+            n += len(block)
+        file.flush()
+        return np.memmap(file, dtype=dtype, mode="r", shape=(n, dim)) if n else None
+
+
+def _unpacked(
+    tables: Iterator[Any], n_rows: int | None, features: list[str], wanted: Wanted, source: Hashable
+) -> StoredPart | None:
+    """Tables in turn, of `n_rows` rows where that is known, as a part."""
+    filled = (table for table in tables if len(table))
+    first = next(filled, None)
+    if first is None:
+        return None
+    coders = [_coder(name, first.schema.field(name).type) for name in features]
+    writers = [
+        _LabelsWriter(first.schema.field(name), wanted.folder) for name in [wanted.id_column] if name is not None
+    ]
+
+    def blocks() -> Iterator[NDArray[np.float64]]:
+        start = 0
+        with bar(n_rows, "rows unpacked") as done:
+            for table in itertools.chain([first], filled):
+                yield np.column_stack([coder(table[coder.name], start) for coder in coders])
+                for writer in writers:
+                    writer.write(table, start)
+                start += len(table)
+                done(len(table))
+
+    dtype = np.float32 if all(coder.is_narrow for coder in coders) else np.float64
+    with contextlib.ExitStack() as files:
+        for writer in writers:
+            files.enter_context(writer.file)
+        array = unpacked_array(blocks(), dtype, len(coders), wanted.folder)
+        labels = [writer.finished() for writer in writers]
+    assert array is not None
+    for coder in coders:
+        if isinstance(coder, _Choices) and not coder.is_declared and 2 < len(coder.places) == len(array):
+            raise all_different(coder.name)
+    return StoredPart(
+        array,
+        tuple(features),
+        tuple(coder.kind for coder in coders),
+        None,
+        {j: tuple(coder.places) for j, coder in enumerate(coders) if isinstance(coder, _Choices)},
+        labels[0] if labels else None,
+        source,
+    )
+
+
+def _refuse_missing(column: Any, name: str, start: int) -> None:
+    """Refuse a column with missing values; its first row is number `start` of the table."""
+    if column.null_count:
+        row = start + int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise ArgumentError(
+            f"pool: expected no missing values, got one in column {name!r}, row {row}; drop or impute such rows."
+        )
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Turns pieces of a column of numbers into float64."""
+
+    name: str
+    type: Any
+    kind: str
+    is_narrow: bool
+
+    def __call__(self, column: Any, start: int) -> NDArray[np.float64]:
+        _refuse_missing(column, self.name, start)
+        if column.type != self.type:
+            raise ArgumentError(
+                f"pool: expected one type in column {self.name!r}, got {self.type} and, in row {start}, {column.type}."
+            )
+        return column.to_numpy().astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """Turns pieces of a column of choices into codes, numbered in order of appearance."""
+
+    name: str
+    is_declared: bool
+    places: dict[Any, int] = field(default_factory=dict)
+    kind: ClassVar[str] = "O"
+    is_narrow: ClassVar[bool] = True
+
+    def __call__(self, column: Any, start: int) -> NDArray[np.float64]:
+        _refuse_missing(column, self.name, start)
+        own = column.combine_chunks()
+        if self.is_declared:  # in order of appearance, not of declaration
+            own = own.cast(own.type.value_type)
+        own = own.dictionary_encode()
+        codes = [self.places.setdefault(value, len(self.places)) for value in own.dictionary.to_pylist()]
+        if len(self.places) > MOST_CHOICES and not self.is_declared:
+            raise all_different(self.name)
+        return np.array(codes, dtype=np.float64)[own.indices.to_numpy()]
+
+
+def _letter(kind: Any) -> str | None:
+    """The letter of an Arrow type, see `tables.Columns`; None for those that are neither numbers nor choices."""
+    import pyarrow.types as t
+
+    if t.is_boolean(kind):
+        return "b"
+    if t.is_integer(kind):
+        return "i" if t.is_signed_integer(kind) else "u"
+    if t.is_floating(kind):
+        return "f"
+    if t.is_dictionary(kind):
+        return None if _letter(kind.value_type) is None else "O"
+    return "O" if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind) else None
+
+
+def _coder(name: str, kind: Any) -> "_Numbers | _Choices":
+    letter = _letter(kind)
+    if letter is None:
+        raise ArgumentTypeError(f"pool: expected numbers or text in column {name!r}, got {kind}; leave it out.")
+    if letter == "O":
+        return _Choices(name, str(kind).startswith("dictionary"))
+    return _Numbers(name, kind, letter, str(kind) in NARROW)
+
+
+class _LabelsWriter:
+    """Writes the names of rows into a file without a name."""
+
+    def __init__(self, of: Any, folder: str | None) -> None:
+        import pyarrow as pa
+
+        self._name = of.name
+        self._schema = pa.schema([(of.name, of.type.value_type if pa.types.is_dictionary(of.type) else of.type)])
+        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by whom it is written for
+        self._writer = pa.ipc.new_file(self.file, self._schema)
+
+    def write(self, table: Any, start: int) -> None:
+        column = table[self._name]
+        if column.null_count:
+            row = start + int(np.flatnonzero(column.is_null().to_numpy())[0])
+            raise ArgumentError(f"id_column: expected a name for each row, got none in row {row}.")
+        self._writer.write_table(table.select([self._name]).cast(self._schema))
+
+    def finished(self) -> "ArrowLabels":
+        """The names, which are read from the file."""
+        import pyarrow as pa
+
+        self._writer.close()
+        self.file.flush()
+        with pa.ipc.open_file(pa.py_buffer(np.memmap(self.file, mode="r"))) as reader:  # which keeps the file open
+            return ArrowLabels(reader.read_all()[self._name])
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowLabels:
+    """The names of rows in a column of Arrow; see `Labels`."""
+
+    column: Any
+
+    def __getitem__(self, row: int) -> Hashable:
+        value: Hashable = self.column[row].as_py()
+        return value
+
+    def rows_of(self, names: Sequence[Hashable]) -> list[tuple[Hashable, int]]:
+        """See `Labels`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kind, known = self.column.type, []
+        for name in names:
+            if isinstance(name, bool) != pa.types.is_boolean(kind):
+                continue  # True is equal to 1, and another name
+            with contextlib.suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+                known.append(pa.scalar(name, type=kind).as_py())
+        mask = pc.is_in(self.column, value_set=pa.array(known, type=kind))
+        return [(self[row], row) for row in np.flatnonzero(mask.to_numpy()).tolist()]
