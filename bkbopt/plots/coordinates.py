@@ -186,7 +186,8 @@ class _OfPool:
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
         """See `Coordinates`."""
         at = _checked_at(at, self.pool.names)
-        return self.opt.encode([{**self.opt.recommend().params, **at}])[0]
+        best = self.pool.values_of(self.pool.internal(self.opt.recommend().params))
+        return self.opt.encode([{**best, **at}])[0]
 
     def inactive(self, name: str, u: Tensor) -> str:
         """See `Coordinates`."""

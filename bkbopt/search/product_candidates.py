@@ -1,15 +1,14 @@
 """Candidates of a product that is too large to be listed: rows that a search over its parts finds.
 
-| symbol | shape  | units   | meaning                                        |
-| ------ | ------ | ------- | ---------------------------------------------- |
-| X      | (n, d) | encoded | points                                         |
-| chosen | (n_p,) | -       | of each part the entries that may be chosen    |
+| symbol | shape  | units   | meaning                                     |
+| ------ | ------ | ------- | ------------------------------------------- |
+| X      | (n, d) | encoded | points                                      |
+| chosen | (n_p,) | -       | of each part the entries that may be chosen |
 
 Values that are held leave some entries of each part, so the rows that have them are a product again, and where that is
 small it is searched as a list.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
-from bkbopt.search.candidates import TRIES, CandidateSet, Choice, Feasible, Scope
+from bkbopt.search.candidates import TRIES, CandidateSet, Choice, Feasible, Point, Scope
 from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.listed_candidates import Listed, PoolCandidates
 from bkbopt.search.pool_maximizer import PoolMaximizer
@@ -34,8 +33,6 @@ __all__ = ["ProductCandidates", "candidates_of_pool"]
 KEPT = 8
 #: Random rows that stand for all of them where a report asks for points of the whole pool.
 SPREAD = 20_000
-
-Point = Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,12 @@
 """The best row that a search over the parts of a product finds: no list of rows, and no proof that it is the best.
 
-| symbol | shape  | units | meaning                                                                       |
-| ------ | ------ | ----- | ----------------------------------------------------------------------------- |
-| P      | -      | -     | number of parts                                                               |
-| n_p    | -      | -     | entries of part p                                                             |
-| e      | (P,)   | -     | entries of a row, one a part                                                  |
-| line   | (n_p,) | -     | the rows that differ from e in part p alone; all of them are scored           |
-| cross  | -      | -     | the rows made of the best `CROSS` entries of the lines through e, part by part |
+| symbol | shape  | units | meaning                                                                           |
+| ------ | ------ | ----- | --------------------------------------------------------------------------------- |
+| P      | -      | -     | number of parts                                                                   |
+| n_p    | -      | -     | entries of part p                                                                 |
+| e      | (P,)   | -     | entries of a row, one a part                                                      |
+| line   | (n_p,) | -     | the rows that differ from e in part p alone; all of them are scored               |
+| cross  | (c,)   | -     | the combinations of the best entries of each line through e, c <= `CROSS` of them |
 
 From each of several rows the search goes along lines, each time to the best row of one, until e is the best row of
 every line through it. Of the best of these rows the cross is scored, where several parts change at once, and from a
