@@ -71,7 +71,7 @@ def is_cool(params: Any) -> bool:
         {"feasible": is_cool},
         {"beta": bo.confidence.Srinivas()},
     ],
-    ids=str,
+    ids=lambda options: ", ".join(options) or "defaults",
 )
 def test_a_small_product_is_asked_as_its_rows_in_a_list(options: Any) -> None:
     mine, other = pair(**options)

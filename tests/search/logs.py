@@ -15,8 +15,8 @@ from bkbopt.search.evaluations import COMPLETE, FAIL, PRUNED, RUNNING, Evaluatio
 from bkbopt.search.keyed import keyed
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.pool import EncodedPool, Pool
-from bkbopt.spaces.product_pool import encoded_pool
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.stored import encoded_pool
 
 __all__ = ["PROBLEMS", "Case", "arrivals", "points", "random_log", "read"]
 

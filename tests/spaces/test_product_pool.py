@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.spaces.pool import EncodedPool
-from bkbopt.spaces.product_pool import ProductPool, encoded_pool
+from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.rows import ProductRows
+from bkbopt.spaces.stored import encoded_pool
 
 RNG = np.random.default_rng(0)
 SOLVENTS = pd.DataFrame({"name": list("abcde"), "polarity": RNG.random(5), "class": ["x", "y", "x", "y", "x"]})
