@@ -102,5 +102,5 @@ def check_projection(residual: float, prior: float) -> None:
     if residual < -1e-3 * prior:
         raise KernelError(
             "kernel: expected a positive semi-definite kernel, got one under which the squared norm of a point's "
-            f"projection exceeds its prior variance (by {-residual:.3g}, prior variance {prior:.3g}); use a valid kernel."
+            f"projection exceeds k(x, x) (by {-residual:.3g}, prior variance {prior:.3g}); use a valid kernel."
         )

@@ -15,8 +15,8 @@ Gram-Schmidt step, O(u r)). All other points are rank-one updates, O(r^2).
 
 The rule for the time of the next draw is BBKB's, with residuals in place of leverages. BBKB keeps its variances fixed
 within a batch and therefore counts whole leverages. Here variances are updated after each observation, and only the
-dictionary is out of date. If the dictionary's projection P has the error ||Phi (I - P) Phi^T|| <= lam eps / (1 - eps) on
-the old points, new points increase the error by at most the sum of their residuals. The budget therefore counts
+dictionary is out of date. If the error of its projection P on the old points, ||Phi (I - P) Phi^T||, is at most
+lam eps / (1 - eps), new points increase the error by at most the sum of their residuals. The budget therefore counts
 residual / lam.
 """
 

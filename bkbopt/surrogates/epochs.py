@@ -93,7 +93,7 @@ class Epochs:
         return model
 
     def observed(self, X: Tensor) -> None:
-        """Remove observed points `X (n, d)` from the pending ones; they have weights >= 1, so that V does not shrink."""
+        """Remove observed points `X (n, d)`, with weights >= 1, from the pending ones: V still counts them."""
         if self._last is not None and self._last.pending:
             self._last = replace(self._last, pending=self._last.pending - Counter(row_keys(X)))
 

@@ -91,7 +91,7 @@ def draw_rls(
     thrown = torch.as_tensor(rng.random(len(p)), device=p.device)
     rows = torch.nonzero(thrown < p)[:, 0]
     if budget is not None and len(rows) > budget:
-        # The random size may exceed its mean; the points with the smallest margin p - u are left out.
+        # The random size may exceed its mean; the points with the smallest p - thrown are left out.
         rows = rows[torch.argsort((p - thrown)[rows], descending=True, stable=True)[:budget]].sort().values
     return Draw(rows, scale)
 
