@@ -156,7 +156,7 @@ def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, op
         parts = [_learn_one(kernel.part(i), X[i], R[i], noise[i], options) for i in np.ndindex(*batch)]
     inducing, *rest = zip(*parts, strict=True)
     m = max(len(S) for S in inducing)
-    inducing = tuple(S[torch.arange(m).clamp_max(len(S) - 1)] for S in inducing)  # padded by the last point, with weight zero
+    inducing = tuple(S[torch.arange(m).clamp_max(len(S) - 1)] for S in inducing)  # padded by copies of the last point
     stacks = [_stacked(tensors) for tensors in (inducing, *rest)]
     S, a, C, W, root = (T.reshape(*batch, *T.shape[1:]) for T in stacks)
     return Prediction(kernel, theta, S, a, C, W, root)

@@ -114,7 +114,7 @@ def _parameter(name: str, variable: Any) -> Parameter:
     except TypeError:
         raise ArgumentError(f"{where} expected a dtype of NumPy, got {shown(variable.dtype)}.") from None
     if dtype.shape:
-        raise ArgumentError(f"{where} expected a scalar, got a dtype of shape {dtype.shape}; use one variable for each entry.")
+        raise ArgumentError(f"{where} expected a scalar, got dtype shape {dtype.shape}; use one variable per entry.")
     if isinstance(variable, DiscreteVariable):
         return _listed(variable.values)
     if isinstance(variable, ContextualVariable) or not isinstance(variable, ContinuousVariable):
