@@ -26,7 +26,7 @@ def publish(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> No
 
 
 def chunks(values: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Keys and texts of the attributes; an empty text marks the end, so that a shorter list can replace a longer one."""
+    """Keys and texts of the attributes; an empty text marks the end, so that a shorter list may replace a longer."""
     text = json.dumps(dict(values))
     pieces = [text[i : i + CHUNK] for i in range(0, len(text), CHUNK)]
     for i, piece in enumerate([*pieces, ""]):
