@@ -115,7 +115,7 @@ def test_load_is_a_copy_in_memory(path: Path) -> None:
 def test_a_saved_copy_is_a_log_to_go_on_in(path: Path, tmp_path: Path) -> None:
     opt = optimizer(path, seed=0)
     advance(opt, 6)
-    with pytest.raises(ArgumentError, match="another file than that of the log itself"):
+    with pytest.raises(ArgumentError, match="a file other than that of the log itself"):
         opt.save(path)
     opt.save(tmp_path / "copy.db")
     assert advance(bo.Optimizer.open(tmp_path / "copy.db"), 4) == advance(opt, 4)
@@ -372,7 +372,7 @@ def test_what_a_log_cannot_hold_is_refused_before_a_file_is_made(path: Path) -> 
         ({"space": {"x": [object(), object()]}}, "choices"),
         ({"space": {"x": ["\ud800", "b"]}}, "valid Unicode"),
         ({"beta": lambda context: 2.0}, "beta: expected a schedule"),
-        ({"space": pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2020-01-01", "2021-01-01"])})}, "turn it into"),
+        ({"space": pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2020-01-01", "2021-01-01"])})}, "make it text"),
     ):
         with pytest.raises(ArgumentError, match=words):
             optimizer(path, **options)

@@ -310,7 +310,7 @@ def test_what_is_no_list_of_dicts_is_refused(results: Any) -> None:
 
 @pytest.mark.parametrize("name", ["direction", "directions", "constraints", "space_or_pool"])
 def test_what_vocs_has_is_no_option(name: str) -> None:
-    with pytest.raises(ArgumentTypeError, match=f"{name}: expected none, since vocs has it"):
+    with pytest.raises(ArgumentTypeError, match=f"{name}: this argument follows from vocs"):
         BKBGenerator(vocs(), **{name: None})
 
 

@@ -34,7 +34,7 @@ def test_values_of_parameters_stand_where_their_names_are() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "expected a program and its arguments behind --, got none"),
+        ([], "expected a program and its arguments after --, got none"),
         (["awk", "{y}"], r"among x, n, got \{y\} in '\{y\}'; write \{\{ and \}\}"),
         (["awk", "{}"], r"got \{\} in"),
         (["awk", "BEGIN { print"], r"expected \{name\}, or \{\{ for a brace"),

@@ -237,7 +237,7 @@ def test_after_kill_9_the_same_command_makes_what_is_missing(folder: Path) -> No
     wait_until(lambda: all(map(has_ended, pids(folder))))
     status, _, err = ended(process(*arguments(folder, "--trials", 5, "--jobs", 2), code=QUICK))
     assert status == 0
-    again = "lost by a run that has died; its point is queued again"
+    again = "lost, since its run has died; its point is queued again"
     lost = [line for line in err.splitlines() if " waiting, " not in line]
     assert sorted(lost) == [f"bkbopt: trial {number}: {again}" for number in (1, 2)]
     done = trials(folder)
@@ -257,7 +257,7 @@ def test_a_run_that_only_waits_for_a_silent_one_says_so_once(
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "bkbopt: trial 0: waiting, as its run gives no sign of life; after 2 s without one it is run again",
-        "bkbopt: trial 0: lost by a run that has died; its point is queued again",
+        "bkbopt: trial 0: lost, since its run has died; its point is queued again",
     ]
 
 
