@@ -273,7 +273,7 @@ def test_objects_and_their_kernel_are_given_again(tmp_path: Path) -> None:
         bo.Optimizer.load(tmp_path / "s", pool=WORDS)
     with pytest.raises(ArgumentError, match=r"pool: .* pass pool="):
         bo.Optimizer.load(tmp_path / "s", surrogate=surrogate)
-    with pytest.raises(ArgumentError, match="pool: expected the 12 different objects"):
+    with pytest.raises(ArgumentError, match="pool: expected the 12 distinct objects"):
         bo.Optimizer.load(tmp_path / "s", pool=WORDS[:5], surrogate=surrogate)
     again = bo.Optimizer.load(tmp_path / "s", pool=WORDS, surrogate=surrogate)
     assert asked + advance(again, 10) == advance(words(), 20)

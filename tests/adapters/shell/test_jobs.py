@@ -100,7 +100,7 @@ open({str(tmp_path / "pid")!r}, "w").write(str(child.pid) + "\\n")
 time.sleep(600)
 """
     outcome, message = python(code, seconds=2.0)
-    assert (outcome, message) == (Outcome(), "not done after 2 s")
+    assert (outcome, message) == (Outcome(), "not finished after 2 s")
     pid = int((tmp_path / "pid").read_text())
     wait_until(lambda: has_ended(pid))
 
