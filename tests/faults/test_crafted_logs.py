@@ -112,7 +112,7 @@ def test_a_schema_whose_text_is_no_text_is_damage(path: Path) -> None:
 def test_a_change_that_is_no_number_of_a_change_is_refused(number: str, path: Path) -> None:
     log(path)
     resealed(path, f"UPDATE log SET change = {number} WHERE id = 2")
-    with pytest.raises(StateFileError, match="fit together"):
+    with pytest.raises(StateFileError, match="parts are consistent"):
         bo.Optimizer.open(path)
 
 
@@ -147,7 +147,7 @@ def test_a_kernel_of_other_columns_than_points_have_is_refused(path: Path) -> No
         bo.Optimizer(BOX, surrogate=bo.BKB(rbf(3, 0.5)))
     opt = log(path, space={"x": (0.0, 1.0)}, surrogate=bo.BKB(rbf(1, 0.5)))
     opt.set_space({"x": (0.0, 1.0), "y": (0.0, 1.0)})
-    with pytest.raises(KernelError, match="expected points of 1 columns"):
+    with pytest.raises(KernelError, match="expected points with 1 columns"):
         opt.ask()
 
 
@@ -158,7 +158,7 @@ def test_parameters_of_a_kernel_that_are_none_are_refused(theta: Any, path: Path
     held = log_schema.from_json(text)
     text = log_schema.to_json({**held, "kernel": {**held["kernel"], "theta": theta}})
     resealed(path, "UPDATE options SET value = ? WHERE name = 'surrogate'", (text,))
-    with pytest.raises(StateFileError, match="fit together"):
+    with pytest.raises(StateFileError, match="parts are consistent"):
         bo.Optimizer.open(path)
 
 

@@ -73,8 +73,8 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
     k = len(opt.directions)
     if values and len(values) != k:
         raise ArgumentError(
-            f"tell: expected {k} value{'s' * (k > 1)}, one for each objective, with either an id or --params, "
-            f"got {len(values)}."
+            f"tell: expected {k} value{'s' * (k > 1)}, one for each objective, with an id or --params, got {len(values)}; "
+            "give one of the two forms."
         )
 
     def shaped(numbers: list[float]) -> Any:
