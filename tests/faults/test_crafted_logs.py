@@ -130,7 +130,7 @@ def test_numbers_of_changes_that_are_used_up_are_said(path: Path) -> None:
 def test_known_noise_in_the_log_of_a_learner_is_refused(path: Path) -> None:
     log(path, surrogate="krr")
     resealed(path, "UPDATE log SET stds = '[0.0]'")
-    with pytest.raises(StateFileError, match="weighs all values alike"):
+    with pytest.raises(StateFileError, match="gives all values the same weight"):
         bo.Optimizer.open(path)
 
 

@@ -73,7 +73,7 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
     k = len(opt.directions)
     if values and len(values) != k:
         raise ArgumentError(
-            f"tell: expected {k} value{'s' * (k > 1)}, one for each objective, with an id or --params, got {len(values)}; "
+            f"tell: expected {k} value{'s' * (k > 1)}, one per objective, with an id or --params, got {len(values)}; "
             "give one of the two forms."
         )
 
