@@ -101,6 +101,6 @@ def check_projection(residual: float, prior: float) -> None:
     # that are computed in float32: their projections are too long by about 1e-4.
     if residual < -1e-3 * prior:
         raise KernelError(
-            "kernel: expected a positive semi-definite kernel, got one under which the squared norm of a point's "
+            "kernel: expected a positive semi-definite matrix, got one under which the squared norm of a point's "
             f"projection exceeds k(x, x) (by {-residual:.3g}, prior variance {prior:.3g}); use a valid kernel."
         )
