@@ -1,4 +1,4 @@
-"""How wide the confidence is: schedules of beta.
+"""Schedules of beta, the width of the confidence bounds.
 
 | symbol  | units | meaning                                                                      |
 | ------- | ----- | ---------------------------------------------------------------------------- |
@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ScheduleContext:
-    """What a schedule may look at.
+    """Inputs of a schedule of beta.
 
     Attributes:
         t: evaluations so far.
@@ -44,13 +44,14 @@ class ScheduleContext:
         n_arms: size of the finite pool, or None.
         lam: noise variance, y squared.
         kappa2: largest prior variance k(x, x) of an evaluated point and, over a pool, of an arm, y squared.
-        effective_dimension: a bound of d_eff from above, whatever the inducing points (of Fourier features it is that
-            of their own kernel): the sum of the leverages, with what a point has outside of the features bounded by 1.
-        log_growth: a bound of logdet(I + K / lam), such as the running sum of log(1 + 3 leverage) at each evaluation.
-        batch: hallucinated evaluations in flight.
-        batch_leverage: sum of their leverages.
-        leverage_sum: the same as `effective_dimension` and nothing bounded, which is Equation 5 of BKB's paper; they
-            differ where the budget of inducing points binds. Less than `effective_dimension` counts as that.
+        effective_dimension: an upper bound of d_eff for any set of inducing points (for Fourier features: d_eff of
+            their own kernel). It is the sum of the leverages, the contribution of a point's residual bounded by 1.
+        log_growth: an upper bound of logdet(I + K / lam), such as the running sum of log(1 + 3 leverage) over the
+            evaluations.
+        batch: number of pending (hallucinated) evaluations.
+        batch_leverage: sum of the leverages of the pending evaluations.
+        leverage_sum: `effective_dimension` without the bound of 1, which is Equation 5 of BKB's paper. The two differ
+            where the budget of inducing points binds. Values below `effective_dimension` are replaced by it.
 
     Example:
         >>> from bkbopt.confidence import Practical, ScheduleContext
@@ -106,7 +107,7 @@ class Constant:
 class Practical:
     """The default: beta = scale * sqrt(log(1 + d_eff)), between `low` and `high`.
 
-    It has the shape of the theorems (wider while more is being learnt) without their constants, and no guarantee.
+    It grows with d_eff as in the theorems, but without their constants, and has no guarantee.
 
     Example:
         >>> from bkbopt.confidence import Practical, ScheduleContext
@@ -138,13 +139,14 @@ class Theorem2:
         delta: probability that the guarantee fails.
         epsilon: accuracy of the dictionary, in (0, 1).
         form: "printed" is the theorem's formula, with its sum of leverages (Eq. 5) unclamped; it drops a term that
-            matters while kappa2 t < 3.5. "safe", the default, mends that, with 1 + log(1 + kappa2 t / lam) in place of
-            log(kappa2 t) and sqrt(eps / (1 - eps)) in place of 1 / sqrt(1 - eps); for the sum it takes
-            `effective_dimension`, a smaller bound of d_eff that needs no accuracy. "running" takes the running sum of
-            log(1 + 3 leverage), tighter still (epsilon = 1/2).
+            matters while kappa2 t < 3.5. "safe", the default, corrects that: 1 + log(1 + kappa2 t / lam) replaces
+            log(kappa2 t), sqrt(eps / (1 - eps)) replaces 1 / sqrt(1 - eps), and `effective_dimension`, a smaller bound
+            of d_eff that holds for any dictionary, replaces the sum. "running" uses the running sum of
+            log(1 + 3 leverage), which is tighter still (for epsilon <= 1/2).
 
     Raises:
-        ArgumentError: delta or epsilon is no probability, an unknown form, or "running" with epsilon above 1/2.
+        ArgumentError: delta or epsilon is not strictly between 0 and 1, the form is unknown, or "running" is used with
+            epsilon above 1/2.
 
     Example:
         >>> from bkbopt.confidence import ScheduleContext, Theorem2
@@ -167,7 +169,7 @@ class Theorem2:
         if self.form not in ("printed", "safe", "running"):
             raise ArgumentError(f'form: expected "printed", "safe" or "running", got {self.form!r}.')
         if self.form == "running" and self.epsilon > 0.5:
-            raise ArgumentError(f"epsilon: the running form holds for epsilon <= 1/2, got {self.epsilon!r}.")
+            raise ArgumentError(f'epsilon: form="running" needs epsilon <= 1/2, got {self.epsilon!r}.')
 
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
@@ -209,7 +211,7 @@ class Srinivas:
         _check_probability("delta", self.delta)
 
     def __call__(self, progress: ScheduleContext) -> float:
-        """See `Confidence`; a space that is not finite counts as a grid of 100 values a column."""
+        """See `Confidence`; for a space that is not finite A is that of a grid of 100 values a column."""
         arms = progress.n_arms if progress.n_arms is not None else 100.0 ** min(progress.dim, 100)
         return math.sqrt(2.0 * math.log(arms * max(progress.t, 1) ** 2 * math.pi**2 / (6.0 * self.delta)))
 
@@ -218,17 +220,17 @@ class Srinivas:
 class Chowdhury:
     """IGP-UCB (Chowdhury and Gopalan 2017): beta = F + xi / sqrt(lam) sqrt(2 (gamma + 1 + log(1 / delta))).
 
-    The paper has lam = 1 + 2 / T, and no division; without it the width would depend on the unit of y. gamma, the
-    information gain so far, is bounded by d_eff (1 + log(1 + kappa2 t / lam)) / 2. The surrogate's effective dimension
-    bounds d_eff without a factor of accuracy, also with few inducing points. What the paper, whose posterior is exact,
-    does not know is the bias of a mean that is confined to their span: `epsilon` counts it as `Theorem2` does.
+    The paper has lam = 1 + 2 / T and does not divide by sqrt(lam); without the division the width would depend on the
+    unit of y. gamma, the information gain so far, is at most d_eff (1 + log(1 + kappa2 t / lam)) / 2. The surrogate's
+    effective dimension is an upper bound of d_eff, also with few inducing points. The paper's posterior is exact. With
+    inducing points the mean is confined to their span, which adds a bias; `epsilon` includes it as in `Theorem2`.
 
     Args:
         norm_bound: F >= ||f|| in the RKHS of the kernel.
         noise_sd: xi, units of y.
         delta: probability that the guarantee fails.
-        epsilon: accuracy of the dictionary, in [0, 1): F counts 1 + sqrt(eps / (1 - eps)) times. 0, the default, is
-            that of the exact GP (`surrogate="exact"`), and of `BKB` as long as every point is inducing.
+        epsilon: accuracy of the dictionary, in [0, 1); F is multiplied by 1 + sqrt(eps / (1 - eps)). The default, 0, is
+            right for the exact GP (`surrogate="exact"`), and for `BKB` as long as every point is an inducing point.
 
     Raises:
         ArgumentError: delta is not strictly between 0 and 1, or epsilon is not in [0, 1).
@@ -263,9 +265,10 @@ class Chowdhury:
 
 @dataclass(frozen=True)
 class Batch:
-    """The batch variant: another schedule times sqrt(1 + leverages of what is in flight), at most sqrt(C).
+    """The batch variant: another schedule times sqrt(1 + sum of the leverages of pending trials), at most sqrt(C).
 
-    Frozen means lag behind a variance that hallucination shrinks; the inflation makes up for it (BBKB's global rule).
+    Pending trials shrink the variance but leave the mean unchanged; the factor compensates for that (BBKB's global
+    rule).
 
     Example:
         >>> from bkbopt.confidence import Batch, Constant, ScheduleContext
@@ -291,9 +294,9 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
 
     Args:
         horizon: T, evaluations planned.
-        delta: probability that the dictionary is ever inaccurate or too large. The paper writes one delta here and in
-            Theorem 2's radius; both events together then have 2 delta, so `bkbopt.theory` gives each half of its own,
-            which adds 6 alpha log(2) / eps^2 to the oversampling as printed.
+        delta: probability that the dictionary is inaccurate or too large at any time. The paper uses the same delta
+            here and in Theorem 2's radius, so that the two together may fail with probability 2 delta. `bkbopt.theory`
+            gives half of its delta to each, which adds 6 alpha log(2) / eps^2 to the oversampling as printed.
         epsilon: accuracy in (0, 1).
 
     Raises:
@@ -311,7 +314,7 @@ def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> flo
 
 
 def as_confidence(beta: object) -> Confidence:
-    """A schedule from None (the practical default), a number >= 0, or a schedule.
+    """A schedule from None (the default, `Practical`), a number >= 0, or a schedule.
 
     Raises:
         ArgumentError: a number that is negative or not finite.

@@ -1,8 +1,8 @@
 """The exceptions of bkbopt.
 
-Every error is a `BkbError` and also the builtin that fits it, so both `except BkbError` and `except ValueError` work.
-A message names the argument, says what was expected and what came, and what to do about it. A call that raises one
-of these leaves the object it was called on as it was.
+Every error is a `BkbError` and also the matching builtin, so both `except BkbError` and `except ValueError` work. A
+message names the argument, what was expected, what was given and what to do. A call that raises one of these errors
+leaves its object unchanged.
 """
 
 import contextlib
@@ -53,15 +53,15 @@ class KernelError(BkbError, ValueError):
 
 
 class UnknownTrialError(BkbError, KeyError):
-    """A trial id that this optimizer never gave out."""
+    """The optimizer has no trial with this id."""
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument, which would put our sentence in quotes.
+        # KeyError shows the repr of its argument, which would put the message in quotes.
         return str(self.args[0]) if self.args else ""
 
 
 class TrialStateError(BkbError, RuntimeError):
-    """The trial is known, but not in a state that allows the call (told twice, say)."""
+    """The trial exists, but its state does not allow the call (it has been told already, for example)."""
 
 
 class SpaceExhaustedError(BkbError, RuntimeError):
@@ -77,42 +77,42 @@ class StateFileError(BkbError, ValueError):
 
 
 class StorageError(BkbError, OSError):
-    """The file of a log could not be read or written: permissions, a full disk, other processes that hold it."""
+    """The file of a log could not be read or written: permissions, a full disk, or a lock of another process."""
 
 
 class MissingPackageError(BkbError, ImportError):
-    """The call needs a package that is not installed; the message says which extra of bkbopt brings it."""
+    """The call needs a package that is not installed; the message names the extra of bkbopt that installs it."""
 
 
 @contextlib.contextmanager
 def extra(name: str) -> Iterator[None]:
-    """A block that imports packages which come with the extra of that name.
+    """A block that imports packages of the extra `name`.
 
     Raises:
-        MissingPackageError: one of them is not installed.
+        MissingPackageError: one of the packages is not installed.
     """
     try:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         raise MissingPackageError(
-            f'{package}: expected this package, which is not installed; pip install "bkbopt[{name}]" brings it.'
+            f'{package}: this call needs the package, which is not installed; run pip install "bkbopt[{name}]".'
         ) from error
 
 
 @contextlib.contextmanager
 def reading_state(what: str, path: str | os.PathLike[str]) -> Iterator[None]:
-    """A block that makes `what`, "an optimizer" say, from the state that was loaded from `path`.
+    """A block that restores `what` ("an optimizer", say) from the state loaded from `path`.
 
     Raises:
-        StateFileError: a part is missing or is not what it should be.
+        StateFileError: a part of the state is missing or invalid.
     """
     try:
         yield
     except BkbError:
         raise
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        # What code raises where a part is missing or is not what it should be.
+        # The builtin errors that the block raises for missing or invalid parts.
         raise StateFileError(
             f"path: expected the state of {what}, got a file whose state does not fit together: {path}"
         ) from error

@@ -216,7 +216,7 @@ def test_probabilities_outside_the_open_unit_interval_are_refused(make: type, va
 def test_unknown_form_and_unfit_epsilon_are_refused() -> None:
     with pytest.raises(ArgumentError, match=r'^form: expected "printed", "safe" or "running", got \'loose\''):
         Theorem2(form="loose")
-    with pytest.raises(ArgumentError, match=r"^epsilon: the running form holds for epsilon <= 1/2, got 0.6"):
+    with pytest.raises(ArgumentError, match=r"^epsilon: form=\"running\" needs epsilon <= 1/2, got 0.6"):
         Theorem2(form="running", epsilon=0.6)
 
 

@@ -177,8 +177,8 @@ def test_learners_import_no_compiler_before_they_learn(printed: list[str]) -> No
 @pytest.mark.parametrize(("name", "package"), [("botorch", "botorch"), ("gest", "gest_api"), ("optuna", "optuna")])
 def test_an_adapter_without_its_library_names_the_extra(name: str, package: str, refused: dict[str, str]) -> None:
     assert refused[name] == (
-        f"MissingPackageError {package}: expected this package, which is not installed; "
-        f'pip install "bkbopt[{name}]" brings it.'
+        f"MissingPackageError {package}: this call needs the package, which is not installed; "
+        f'run pip install "bkbopt[{name}]".'
     )
 
 

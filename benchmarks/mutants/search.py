@@ -293,8 +293,8 @@ SEARCH = (
     Fault(
         "the candidates of another space are kept",
         "search/designer.py",
-        "        self._pool, self._candidates = None, {}\n\n    # -- the two verbs",
-        "\n    # -- the two verbs",
+        "        self._pool, self._candidates = None, {}\n\n    # -- update and suggest",
+        "\n    # -- update and suggest",
         (*LAW, "search/test_pool_candidates.py"),
     ),
     Fault(

@@ -1,1 +1,1 @@
-"""Argument checks, state files, compiled loops, thread limits and lazy names: nothing of the field."""
+"""General helpers: argument checks, state files, SQLite, locks, compiled loops, thread limits and lazy imports."""

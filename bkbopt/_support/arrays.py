@@ -1,4 +1,4 @@
-"""Checks of arguments that all surrogates share."""
+"""Argument checks shared by all surrogates."""
 
 from collections.abc import Sequence
 
@@ -43,7 +43,7 @@ def as_points(X: object, dim: int | None, device: torch.device | None = None, na
         T = T[None]
     if T.ndim != 2 or (dim is not None and T.shape[1] != dim):
         expected = f"(n, {dim})" if dim is not None else "(n, d)"
-        raise ArgumentError(f"{name}: expected shape {expected}, got {tuple(T.shape)}; one row a point.")
+        raise ArgumentError(f"{name}: expected shape {expected}, got {tuple(T.shape)}; pass one row for each point.")
     bad = ~torch.isfinite(T).all(1)
     if bool(bad.any()):
         row = int(torch.nonzero(bad)[0])
@@ -62,7 +62,7 @@ def as_values(y: object, n: int | None = None, device: torch.device | None = Non
         T = T[:, 0]
     if T.ndim != 1 or (n is not None and T.shape[0] != n):
         expected = f"({n},)" if n is not None else "(n,)"
-        raise ArgumentError(f"{name}: expected shape {expected}, one value a point, got {tuple(T.shape)}.")
+        raise ArgumentError(f"{name}: expected shape {expected}, one value for each point, got {tuple(T.shape)}.")
     bad = ~torch.isfinite(T)
     if bool(bad.any()):
         row = int(torch.nonzero(bad)[0])
@@ -86,20 +86,21 @@ def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:
         raise ArgumentTypeError(f"{name}: expected real numbers, got None among them.")
     if array.dtype.kind not in "iuf":
         raise ArgumentTypeError(f"{name}: expected real numbers, got {type(value).__name__} of dtype {array.dtype}.")
-    # A copy: read-only and Fortran-ordered arrays are welcome, and the caller's memory is never shared.
+    # A copy: read-only and Fortran-ordered arrays are accepted, and memory is not shared with the caller.
     return torch.tensor(np.ascontiguousarray(array, dtype=np.float64), device=device)
 
 
 def check_projection(residual: float, prior: float) -> None:
-    """Refuse a kernel under which a point's projection on the dictionary is longer than the point.
+    """Refuse a kernel under which the projection of a point on the dictionary has a larger norm than the point.
 
     Args:
-        residual: k(x, x) less the squared length of the projection, y squared.
+        residual: k(x, x) minus the squared norm of the projection, y squared.
         prior: k(x, x), y squared.
     """
-    # Draws test the kernel too, but may be far apart. Kernels computed in float32 come out too long by about 1e-4.
+    # Draws of the dictionary also test the kernel, but may be many evaluations apart. The margin of 1e-3 admits kernels
+    # that are computed in float32: their projections are too long by about 1e-4.
     if residual < -1e-3 * prior:
         raise KernelError(
-            "kernel: expected a positive semi-definite matrix, got one under which a point's projection on the "
-            f"dictionary is longer than the point (by {-residual:.3g}, prior variance {prior:.3g}); use a valid kernel."
+            "kernel: expected a positive semi-definite matrix, got one under which the squared norm of a point's "
+            f"projection exceeds k(x, x) (by {-residual:.3g}, prior variance {prior:.3g}); use a valid kernel."
         )

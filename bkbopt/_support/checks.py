@@ -1,4 +1,4 @@
-"""Checks of numbers and names that come as arguments."""
+"""Argument checks for numbers and names."""
 
 import math
 
@@ -8,7 +8,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["LARGEST_SIZE", "check_choice", "check_count", "check_number", "check_size"]
 
-#: Sizes up to here are exact as floats, too, and far from where 64 bits overflow.
+#: Largest size that is accepted: floats represent all integers up to here exactly, and 64-bit products have room.
 LARGEST_SIZE = 2**53
 
 
@@ -20,13 +20,13 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def check_number(name: str, value: object, low: float, what: str, *, strict: bool = False) -> float:
-    """`value` as a finite float of at least `low` (above it if `strict`).
+    """`value` as a finite float >= `low` (> `low` if `strict`).
 
     Raises:
         ArgumentTypeError: not a real number.
         ArgumentError: out of range.
     """
-    # Arrays, numpy's truth values and its complex numbers have a __float__ too.
+    # `__float__` alone does not tell: arrays and NumPy's booleans and complex numbers have one too.
     no_number = isinstance(value, bool | np.bool_ | complex | np.complexfloating | str)
     if no_number or getattr(value, "ndim", 0) != 0 or not hasattr(value, "__float__"):
         raise ArgumentTypeError(f"{name}: expected {what}, got {value!r} of type {type(value).__name__}.")
@@ -40,7 +40,7 @@ def check_number(name: str, value: object, low: float, what: str, *, strict: boo
 
 
 def check_count(name: str, value: object, low: int = 1, what: str | None = None) -> int:
-    """`value` as a whole number >= `low`; whole floats will do. The errors are those of `check_number`."""
+    """`value` as a whole number >= `low`; floats such as 3.0 are accepted. The errors are those of `check_number`."""
     what = what or f"a whole number >= {low}"
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= low:
         return int(value)  # of any size
@@ -51,7 +51,7 @@ def check_count(name: str, value: object, low: int = 1, what: str | None = None)
 
 
 def check_size(name: str, value: object, low: int = 1) -> int:
-    """A `check_count` of something that is counted in 64 bits, as a budget of terms or of rows is."""
+    """`check_count` with the upper limit 2^53, for sizes that are stored in 64 bits (budgets of terms or rows)."""
     size = check_count(name, value, low)
     if size > LARGEST_SIZE:
         raise ArgumentError(f"{name}: expected a whole number from {low} to 2^53, got a larger one.")

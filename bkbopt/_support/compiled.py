@@ -1,6 +1,7 @@
-"""Decorators that compile loops. The results are kept on disk, so that only the first run waits for them.
+"""Decorators that compile loops with numba. Compiled code is cached on disk, so only the first run compiles.
 
-Loading numba takes a part of a second: modules of loops are imported where they are first called.
+Importing numba takes a fraction of a second, so modules of compiled loops are imported inside the functions that
+call them.
 """
 
 from collections.abc import Callable
@@ -14,16 +15,19 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def compiled(function: F) -> F:
-    """Compile to the letter: no rounding is exchanged for speed."""
+    """Compile without changes of the floating-point arithmetic."""
     return cast(F, numba.njit(cache=True, nogil=True)(function))
 
 
 def fused(function: F) -> F:
-    """Compile with fused multiply-adds, and otherwise to the letter."""
+    """Compile with fused multiply-adds, and otherwise without changes of the floating-point arithmetic."""
     return cast(F, numba.njit(cache=True, nogil=True, fastmath={"contract"})(function))
 
 
 def fast(function: F) -> F:
-    """Compile with sums in vector order too. That reaches into called functions: none may be `exp_of_negative`."""
+    """Compile with fused multiply-adds and sums in vectorised order.
+
+    The flags also apply to inlined functions, so the loop must not call `exp_of_negative`: reordering breaks it.
+    """
     flags = {"reassoc", "contract", "nsz"}
     return cast(F, numba.njit(cache=True, nogil=True, fastmath=flags)(function))

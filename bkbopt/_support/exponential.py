@@ -7,18 +7,18 @@ from bkbopt._support.compiled import compiled
 __all__ = ["exp_of_negative"]
 
 LOG2_E = 1.4426950408889634
-# The logarithm of 2 in two parts, the first with trailing zeros: n * LN2_HIGH is exact.
+# log(2) = LN2_HIGH + LN2_LOW; LN2_HIGH ends in zero bits, so that n * LN2_HIGH is exact.
 LN2_HIGH = 6.93147180369123816490e-01
 LN2_LOW = 1.90821492927058770002e-10
-# Added to a double below 2^51 it leaves the nearest integer in the last bits.
+# Adding this number to a double below 2^51 rounds it to the nearest integer, which is then in the last bits.
 ROUNDER = 6755399441055744.0
 
 
 @compiled
 def exp_of_negative(x: float) -> float:
-    """exp(x) for x <= 0, to one unit in the last place or two; below -708 (1e-308) it stays at exp(-708).
+    """exp(x) for x <= 0, with an error of at most two units in the last place; exp(-708) = 1e-308 below x = -708.
 
-    The C library's exponential is not vectorised by the compiler, and would take two thirds of all the time here.
+    The compiler does not vectorise the exponential of the C library, which would take two thirds of the loops' time.
     """
     x = max(x, -708.0)
     shifted = x * LOG2_E + ROUNDER

@@ -1,13 +1,13 @@
-"""One safe file for a saved state: a zip archive in NumPy's npz layout, written atomically and read without pickle.
+"""State files: zip archives in NumPy's npz layout, written atomically and read without pickle.
 
-The members of the archive, all of them uncompressed:
+Members of the archive, all uncompressed:
 
 | member | holds |
 | --- | --- |
 | `state.json` | the header (`format`, `kind`, `format_version`, `bkbopt_version`), and the tree under `state` |
 | `array_<i>.npy` | the i-th array or tensor of the tree, in NumPy's own format |
 
-What JSON cannot say is an object with one key that begins with `$`:
+A value without a JSON type is stored as an object with one key that begins with `$`:
 
 | object | stands for |
 | --- | --- |
@@ -18,8 +18,8 @@ What JSON cannot say is an object with one key that begins with `$`:
 | `{"$int": hex}` | an integer beyond 64 bits |
 | `{"$datetime": iso}` | a `datetime.datetime` |
 
-All other floats are plain JSON numbers: Python writes the shortest digits that read back as the same double. The same
-state always gives the same bytes.
+All other floats are plain JSON numbers: Python writes the shortest decimal that is read back as the same double. Equal
+states give equal files, byte for byte.
 """
 
 import io
@@ -43,19 +43,19 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 __all__ = ["FORMAT_VERSION", "load", "save"]
 
 FORMAT_VERSION = 1
-"""The newest layout that this version reads, and the one that it writes."""
+"""Version of the layout that is written; files of this version and older ones are read."""
 
 _FORMAT_NAME = "bkbopt"
 _STATE_MEMBER = "state.json"
 _MAX_DEPTH = 64
 _PLAIN_INT_BITS = 64
-# Booleans, numbers, strings and times: what NumPy stores without pickle and without a record layout.
+# Dtypes that NumPy stores without pickle and without a record layout: booleans, numbers, strings and times.
 _ARRAY_KINDS = "biufcSUmM"
 _WHAT_CAN_BE_SAVED = (
     "None, a bool, int, float, str, datetime, list, tuple, dict with string keys, NumPy array or torch tensor"
 )
-# What zipfile, json, numpy.lib.format and the decoder below raise for damaged bytes. Genuine I/O errors (OSError) are
-# not among them: the file is in memory before it is parsed, so they can only come from reading it.
+# Exceptions that zipfile, json, numpy.lib.format and the decoder below raise for damaged bytes. OSError is not among
+# them: the file is in memory before it is parsed, so an OSError is a genuine I/O error.
 _DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
@@ -73,24 +73,24 @@ _Path = tuple[str | int, ...]
 
 
 def save(path: str | os.PathLike[str], state: Mapping[str, object], *, kind: str) -> None:
-    """Write `state` to the one file `path`, replacing it in a single step: a crash leaves the old file or the new one.
+    """Write `state` to the file `path`, atomically: after a crash the file is the old one or the new one.
 
-    NumPy scalars come back as the Python scalar of the same value, other mappings as `dict`, tensors on the CPU and
-    without gradient, time zones as fixed offsets; everything else comes back as it went in, floats bit for bit.
-    A symbolic link is followed, not replaced. A new file gets the permissions that the umask gives; an existing
-    one keeps its own, and its owner where the system lets it.
+    `load` returns NumPy scalars as Python scalars, other mappings as `dict`, tensors on the CPU and without gradient,
+    and time zones as fixed offsets; everything else is returned unchanged, floats bit for bit. A symbolic link is
+    followed, not replaced. A new file gets the permissions of the umask; an existing file keeps its permissions, and
+    its owner where the system allows that.
 
     Args:
         path: The file to write; its folder must exist.
         state: A tree of dicts (string keys), lists and tuples over None, bool, int, float, str, datetime, NumPy arrays
             of plain dtypes and dense torch tensors.
-        kind: What the state is of, `"optimizer"` say; `load` asks for the same.
+        kind: Kind of the state, such as `"optimizer"`; `load` has to be given the same.
 
     Raises:
         ArgumentError: A value cannot be saved (an object or record array, a key that is no string, a tree that contains
             itself), or `path` is not a regular file. The message names the place in the tree; nothing was written.
         ArgumentTypeError: A value has a type that cannot be saved; nothing was written.
-        OSError: The file system refused; the old file is as it was.
+        OSError: The file system refused; the old file is unchanged.
     """
     if not isinstance(state, Mapping):
         raise ArgumentTypeError(f"state: expected a dict, got {type(state).__name__}; wrap the value in a dict.")
@@ -109,16 +109,16 @@ def save(path: str | os.PathLike[str], state: Mapping[str, object], *, kind: str
 
 
 def load(path: str | os.PathLike[str], *, kind: str) -> dict[str, object]:
-    """Read the state that `save` wrote to `path`. Memory use is bounded by a small multiple of the file's size.
+    """Read the state that `save` wrote to `path`; memory use is at most a small multiple of the file's size.
 
     Args:
         path: The file to read.
-        kind: What the state must be of: the `kind` given to `save`.
+        kind: The `kind` that was given to `save`.
 
     Raises:
         StateFileError: The file is damaged, was not written by bkbopt, holds another kind of state, or was written by a
             newer version.
-        FileNotFoundError: There is no such file (other `OSError`s likewise, as `open` raises them).
+        FileNotFoundError: There is no such file (`open` may raise other `OSError`s too).
     """
     with open(path, "rb") as file:
         content = file.read()
@@ -145,7 +145,7 @@ def load(path: str | os.PathLike[str], *, kind: str) -> dict[str, object]:
 
 
 def _encode(value: object, where: _Path, arrays: list[np.ndarray[Any, Any]]) -> object:
-    """`value` as JSON data; arrays are appended to `arrays` and stand in the tree by their place there."""
+    """`value` as JSON data; arrays are appended to `arrays`, and the tree holds their indices there."""
     if isinstance(value, np.bool_ | np.integer | np.float16 | np.float32 | np.float64 | np.str_):
         value = value.item()
     if value is None or type(value) is bool:
@@ -228,7 +228,7 @@ def _place(where: _Path) -> str:
 
 
 class _ArrayReader:
-    """Reads the array members of an archive, each one once: a member named many times would multiply memory."""
+    """Reads the array members of an archive, each only once: repeated references would multiply the memory used."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -261,7 +261,7 @@ def _decode_tagged(tag: str, body: object, read_array: _ArrayReader) -> object:
             array = read_array(body)
             if array.dtype.kind not in "biufc":
                 raise ValueError(f"a tensor of dtype {array.dtype}")
-            # A copy of torch's own: its memory is aligned as that of any other tensor, and so are the sums over it.
+            # A copy allocated by torch has torch's memory alignment, on which the order of vectorised sums depends.
             return torch.from_numpy(array).clone()
         case "$tuple":
             return tuple(_decode(item, read_array) for item in _expect(list, body))
@@ -284,7 +284,7 @@ def _expect(kind: type[_T], value: object) -> _T:
 
 
 def _parse_array(content: bytes) -> np.ndarray[Any, Any]:
-    """The array in the bytes of an npy member; its claimed size is checked first, for NumPy allocates by the claim."""
+    """The array in the bytes of an npy member; the size in its header is checked first, since NumPy allocates by it."""
     stream = io.BytesIO(content)
     major = np.lib.format.read_magic(stream)[0]
     read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
@@ -300,7 +300,7 @@ def _parse_array(content: bytes) -> np.ndarray[Any, Any]:
 
 
 def _check_sizes(archive: zipfile.ZipFile, file_size: int) -> None:
-    """Refuse what could unfold to more than the file holds. Every future format keeps its members uncompressed."""
+    """Refuse archives that could expand beyond the file's size; members are uncompressed in all formats."""
     members = archive.infolist()
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
         raise ValueError("a member is compressed")
@@ -338,7 +338,7 @@ def _array_member(index: int) -> str:
 
 
 def _write_archive(file: IO[bytes], text: bytes, arrays: list[np.ndarray[Any, Any]]) -> None:
-    # A ZipInfo made by hand carries a constant date, so that equal states give equal files.
+    # A ZipInfo made directly has a constant date, so that equal states give equal files.
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(_STATE_MEMBER), text)
         for i, array in enumerate(arrays):

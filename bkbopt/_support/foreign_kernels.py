@@ -1,10 +1,10 @@
-"""Kernels that others wrote, GPyTorch's and plain callables, behind the interface of `bkbopt.kernels.Kernel`.
+"""Wrappers that give GPyTorch kernels and plain callables the interface of `bkbopt.kernels.Kernel`.
 
 | symbol | shape   | units     | meaning                                              |
 | ------ | ------- | --------- | ---------------------------------------------------- |
 | X1, X2 | (n, d)  | encoded   | points                                               |
 | K      | (n1,n2) | y squared | k(X1, X2), checked for shape and finite values       |
-| theta  | (p,)    | raw       | GPyTorch's unconstrained parameters, one after other |
+| theta  | (p,)    | raw       | GPyTorch's unconstrained parameters, concatenated    |
 """
 
 import copy
@@ -41,7 +41,7 @@ class _Dense(torch.nn.Module):
 
 @dataclass(frozen=True)
 class GPyTorchKernel:
-    """Any GPyTorch kernel, without batch dimensions, as an immutable kernel of ours; its priors are respected.
+    """A GPyTorch kernel without batch dimensions as an immutable `FittableKernel`; fits use its priors.
 
     Example:
         >>> import gpytorch
@@ -57,7 +57,7 @@ class GPyTorchKernel:
 
     @classmethod
     def wrap(cls, kernel: Any) -> "GPyTorchKernel":
-        """Copy a `gpytorch.kernels.Kernel` in float64; the caller's object is neither kept nor changed."""
+        """Wrap a float64 copy of a `gpytorch.kernels.Kernel`; the caller's object is neither kept nor changed."""
         module = _Dense(copy.deepcopy(kernel)).double().eval()
         values = [p.detach().reshape(-1) for p in module.parameters()]
         theta = torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
@@ -92,10 +92,10 @@ class GPyTorchKernel:
 
 @dataclass(frozen=True)
 class CallableKernel:
-    """A plain callable `(A, B) -> K`, on points or, with `objects`, on anything a pool may hold.
+    """A plain callable `(A, B) -> K`, on points or, with `objects`, on arbitrary objects of a pool.
 
-    With `objects` the "points" that surrogates see are row numbers `(n, 1)` into that list, and the callable receives
-    lists of objects. `KernelError` where what it returns has the wrong shape, is not real or not finite.
+    With `objects` the points of the surrogate are indices `(n, 1)` into that list, and the callable receives lists of
+    objects. Values of the wrong shape, and values that are not real or not finite, raise `KernelError`.
 
     Example:
         >>> import torch
@@ -118,7 +118,7 @@ class CallableKernel:
         return _checked(self.function(self._look_up(X1), self._look_up(X2)), (len(X1), len(X2)), X1)
 
     def diag(self, X: Tensor) -> Tensor:
-        """The callable's own `diag` if it has one, else the diagonal of small blocks."""
+        """The callable's own `diag` if it has one, otherwise the diagonals of small blocks of the matrix."""
         own = getattr(self.function, "diag", None)
         if own is not None:
             return _checked(own(self._look_up(X)), (len(X),), X)
@@ -131,12 +131,12 @@ class CallableKernel:
 
 
 def _checked(values: object, shape: tuple[int, ...], X: Tensor) -> Tensor:
-    """What a kernel that is not ours returned for points like `X`, in float64; `KernelError` if it is of no use."""
+    """Returned kernel values in the dtype and on the device of `X`; `KernelError` for a wrong shape or bad values."""
     if not isinstance(values, Tensor):
         array = np.asarray(values)
         values = torch.tensor(array) if array.dtype.kind in "biuf" else torch.tensor(1j)
     if values.is_complex():
-        raise KernelError("kernel: expected real numbers, got complex ones or none at all; check what it returns.")
+        raise KernelError("kernel: expected real numbers, got complex or non-numeric values; check what it returns.")
     if values.shape != shape:
         raise KernelError(
             f"kernel: expected values of shape {shape} for that many points, got shape {tuple(values.shape)}; "

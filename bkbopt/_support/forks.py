@@ -1,4 +1,4 @@
-"""Locks that a fork does not leave closed for ever in the copy of a process."""
+"""Locks that stay usable in the child process after a fork."""
 
 import os
 import threading
@@ -8,7 +8,8 @@ from typing import Any
 
 __all__ = ["lock"]
 
-#: Seconds that a fork waits for what another thread does, a fit say. After that it goes on, and the copy may hang.
+#: Longest time, in seconds, that a fork waits for other threads (for a fit, say). Then it proceeds, and the child may
+#: hang.
 PATIENCE = 60.0
 
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -16,10 +17,10 @@ _held: list[Any] = []
 
 
 def lock() -> AbstractContextManager[Any]:
-    """A reentrant lock that a fork takes first.
+    """A reentrant lock that `os.fork` acquires before the fork and releases after it, in both processes.
 
-    A copy of a process has the thread that forked and none of the others: what these had locked stays so, and what they
-    were writing, SQLite's notes of its locks for one, stays half-way. So a fork waits until they are done.
+    A child process has only the thread that forked. Locks held by other threads would stay locked in it, and data that
+    they were writing, such as SQLite's records of its own locks, would stay incomplete. So a fork waits for them.
     """
     made = threading.RLock()
     _locks.add(made)

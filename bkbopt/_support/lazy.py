@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for (PEP 562)."""
+"""Lazy imports: names of a package that are imported when they are first used (PEP 562)."""
 
 import importlib
 import sys
@@ -10,15 +10,15 @@ __all__ = ["lazy"]
 def lazy(
     package: str, homes: Mapping[str, str], submodules: Iterable[str] = ()
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose names are imported when they are first asked for.
+    """`__getattr__` and `__dir__` of a package whose names are imported when they are first used.
 
-    A package assigns them unless `TYPE_CHECKING`, and imports the names if so: type checkers and editors then know
-    what each of them is, and complain of one that there is not.
+    A package assigns both at run time; under `TYPE_CHECKING` it imports the names, so that type checkers and editors
+    know their types and report names that do not exist.
 
     Args:
-        package: its `__name__`.
-        homes: for each name, the module that has it, as a path below the package.
-        submodules: names of modules right below the package.
+        package: the package's `__name__`.
+        homes: for each name, the module that defines it, as a path relative to the package.
+        submodules: names of modules directly in the package.
     """
     known = frozenset({*homes, *submodules})
 
@@ -28,7 +28,7 @@ def lazy(
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
         home = importlib.import_module(f"{package}.{homes.get(name, name)}")
         value = getattr(home, name) if name in homes else home
-        setattr(module, name, value)  # from now on it is found without us
+        setattr(module, name, value)  # later look-ups do not call this function
         return value
 
     def names() -> list[str]:

@@ -1,4 +1,4 @@
-"""Locks on files, for processes that change the same one."""
+"""File locks for processes that change the same file."""
 
 import contextlib
 import errno
@@ -13,9 +13,9 @@ from bkbopt.errors import StorageError
 
 __all__ = ["NO_LOCKS", "FileLock", "check_locks", "locked"]
 
-#: Seconds between two tries, the first and the longest.
+#: Seconds between two attempts: the first pause and the longest one.
 FIRST_PAUSE, LAST_PAUSE = 0.001, 0.02
-#: What systems say where files cannot be locked.
+#: Error numbers of file systems that do not support locks.
 WITHOUT = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 NO_LOCKS = (
     "the disk has no locks, without which processes cannot share a file; use another disk, or an Optuna storage and "
@@ -24,13 +24,13 @@ NO_LOCKS = (
 
 
 class FileLock:
-    """The lock of a file, which one process at a time holds.
+    """An exclusive lock between processes on a file.
 
-    It is one of the operating system on another file beside it; it goes with the process that holds it. That file
-    stays: if it were removed, two processes could hold locks on two files of that name.
+    It is a lock of the operating system on a second file, `<path>.lock`; it is released when the process that holds it
+    ends. The lock file is never removed: otherwise two processes could hold locks on two files of that name.
 
     Args:
-        path: of the file.
+        path: path of the file to protect.
     """
 
     def __init__(self, path: str) -> None:
@@ -39,16 +39,16 @@ class FileLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this object holds it, or is about to."""
+        """Whether this object holds the lock or is waiting for it."""
         return self._file is not None and not self._file.closed
 
     def acquire(self, wait: float) -> None:
-        """Take the lock, for which it waits so many seconds; Ctrl-C ends the wait.
+        """Acquire the lock, waiting at most `wait` seconds; Ctrl-C ends the wait.
 
         Raises:
-            StorageError: another process has held the lock all the time, the disk has no locks, or the file beside it
-                may not be made.
-            FileNotFoundError: there is no such folder.
+            StorageError: another process held the lock all the time, the file system has no locks, or the lock file
+                cannot be created.
+            FileNotFoundError: the folder does not exist.
         """
         deadline, pause = time.monotonic() + wait, FIRST_PAUSE
         try:
@@ -72,10 +72,10 @@ class FileLock:
             pause = min(2.0 * pause, LAST_PAUSE)
 
     def release(self) -> None:
-        """Give the lock back; where it is not held, nothing happens."""
+        """Release the lock; does nothing if it is not held."""
         if self._file is not None and not self._file.closed:
             try:
-                # Closing is enough, but for a copy of this process that was forked meanwhile.
+                # Closing would suffice, unless a child that was forked meanwhile has the file open too.
                 with contextlib.suppress(OSError):
                     _unlock(self._file)
             finally:
@@ -84,7 +84,7 @@ class FileLock:
 
 @contextlib.contextmanager
 def locked(path: str, wait: float) -> Iterator[None]:
-    """Hold the lock of a file; see `FileLock`."""
+    """A block that holds the lock of a file; see `FileLock`."""
     lock = FileLock(path)
     try:
         lock.acquire(wait)
@@ -94,28 +94,28 @@ def locked(path: str, wait: float) -> Iterator[None]:
 
 
 def check_locks(path: str) -> None:
-    """See that the disk of a file has locks.
+    """Check that the file system of a file supports locks.
 
     Raises:
-        StorageError: it has none.
+        StorageError: it does not.
     """
     try:
         file = _opened(path)
-    except OSError:  # the folder may not be written, which is no matter to those who read
+    except OSError:  # a folder without write permission, which does not concern readers
         return
     with file:
         _said(_try_range, file, path)
 
 
 def _opened(path: str) -> IO[bytes]:
-    """The file beside another one; who may write that one may write this one."""
+    """The lock file of `path`, open; it gets the owner and the write permissions of `path`."""
     beside = _beside(path)
     with contextlib.suppress(FileExistsError, FileNotFoundError):
         found = os.stat(path)
         mode = stat.S_IMODE(found.st_mode) & 0o666 | 0o600
         with open(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             if sys.platform != "win32":
-                with contextlib.suppress(PermissionError):  # only root may give files away
+                with contextlib.suppress(PermissionError):  # only root may change the owner
                     os.fchown(file.fileno(), found.st_uid, found.st_gid)
                 os.fchmod(file.fileno(), mode)  # whatever the umask is
     return open(beside, "a+b")
@@ -126,7 +126,7 @@ def _beside(path: str) -> str:
 
 
 def _said(lock: Callable[[IO[bytes]], bool], file: IO[bytes], path: str) -> bool:
-    """What a try to lock says."""
+    """Whether `lock` acquired the lock; `StorageError` if the file system has no locks."""
     try:
         return lock(file)
     except OSError as error:
@@ -163,7 +163,7 @@ else:
         return True
 
     def _try_range(file: IO[bytes]) -> bool:
-        """The other kind of lock, which SQLite takes."""
+        """Try a POSIX record lock, the kind that SQLite uses."""
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):

@@ -1,4 +1,4 @@
-"""Writing a file in a single step: a crash leaves the old file or the new one, whole."""
+"""Atomic replacement of files: after a crash the file is the old one or the new one, complete."""
 
 import contextlib
 import errno
@@ -14,7 +14,7 @@ __all__ = ["replace_atomically", "sync_folder"]
 
 
 def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> None:
-    """Let `write` fill a new file beside `path` and rename it over `path` once it is safely on the disk."""
+    """Call `write` on a temporary file in the same folder, sync it to disk, and rename it to `path`."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
@@ -25,10 +25,10 @@ def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]]
     _sweep(folder, own)
     temporary = os.path.join(folder, f"{own}{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
-        # "x" makes the file by the umask, which the tempfile module would not.
+        # Mode "x" creates the file with the umask's permissions; the tempfile module would not.
         with open(temporary, "xb") as file:
             if old is not None:
-                with contextlib.suppress(AttributeError, PermissionError):  # only root may give files away
+                with contextlib.suppress(AttributeError, PermissionError):  # only root may change the owner
                     os.chown(temporary, old.st_uid, old.st_gid)
                 os.chmod(temporary, stat.S_IMODE(old.st_mode))
             write(file)
@@ -42,8 +42,8 @@ def replace_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]]
 
 
 def _sweep(folder: str, own: str) -> None:
-    """Remove what processes of this machine that died left beside the file."""
-    if os.name != "posix":  # elsewhere a process cannot be asked for without harm
+    """Remove temporary files left by processes of this machine that no longer exist."""
+    if os.name != "posix":  # elsewhere os.kill(process, 0) would end the process
         return
     for name in os.listdir(folder):
         number = name[len(own) :].partition("-")[0]
@@ -57,7 +57,7 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # it is another user's
+    except PermissionError:  # the process belongs to another user
         pass
     return True
 
@@ -73,7 +73,7 @@ def _existing(target: str) -> os.stat_result | None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make new, renamed and removed names in a folder durable. Only POSIX systems open folders."""
+    """Sync the entries of a folder (new, renamed and removed names) to disk. Only POSIX systems can open folders."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

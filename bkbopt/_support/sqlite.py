@@ -1,4 +1,4 @@
-"""SQLite for files that several processes use: connections, waiting, and errors in words."""
+"""SQLite for files shared by several processes: connections, waiting for locks, and translated errors."""
 
 import contextlib
 import functools
@@ -28,12 +28,12 @@ __all__ = [
     "translated",
 ]
 
-#: Seconds that a process waits for others before it gives up.
+#: Longest time, in seconds, that a process waits for others before it raises an error.
 PATIENCE = 600.0
-#: Seconds that SQLite waits by itself; a signal is heard after that time at the latest.
+#: Seconds that SQLite waits in one call; signals are handled between calls.
 STEP = 0.25
 
-#: What became of a change, as errors say it.
+#: Last sentence of an error: whether the change was written.
 NOTHING = "Nothing was written."
 UNKNOWN = "Whether the last change was written shows when the log can be read again: see its trials then."
 
@@ -41,11 +41,11 @@ T = TypeVar("T")
 
 
 def place_of(path: str | os.PathLike[str]) -> str:
-    """Where the file of a log is, without symbolic links.
+    """Path of the file of a log, with symbolic links resolved.
 
     Raises:
-        ArgumentTypeError, ArgumentError: no path, or the address of a database.
-        StorageError: a folder.
+        ArgumentTypeError, ArgumentError: not a path, or the address of a database server.
+        StorageError: the path of a folder.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str):
@@ -61,13 +61,13 @@ def place_of(path: str | os.PathLike[str]) -> str:
 
 
 def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
-    """An open database that runs nothing of what it holds, and is safely on the disk after each transaction."""
+    """A connection that executes no code stored in the file, and syncs the disk after each transaction."""
     uri = f"{Path(path).as_uri()}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=STEP, isolation_level=None, check_same_thread=False)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(connection.close)
         for setting in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = EXTRA", "journal_mode = DELETE"):
-            # Each of them may read the schema, and has to wait then.
+            # Each PRAGMA may read the schema, and then has to wait for other processes.
             patiently(functools.partial(connection.execute, f"PRAGMA {setting}"), path)
         on_failure.pop_all()
     return connection
@@ -75,7 +75,7 @@ def connected(path: str, mode: Literal["rwc", "rw"]) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def at_one_time(connection: sqlite3.Connection) -> Iterator[None]:
-    """A block whose reads see the file as it is at one time."""
+    """A block whose reads all see the same state of the file (a read transaction)."""
     if connection.in_transaction:
         yield
         return
@@ -88,7 +88,7 @@ def at_one_time(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def identity(path: str) -> tuple[int, int]:
-    """What tells a file from another one of the same name; (-1, -1) where there is none."""
+    """Device and inode, which distinguish a file from a later one of the same name; (-1, -1) if there is no file."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -98,25 +98,25 @@ def identity(path: str) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[None]:
-    """A block that may put another file in the place of a database, or of what is none.
+    """A block that may replace the file at `path`, a database or any other file.
 
-    Before, a change of the database that was cut off is undone, and in the block nobody else makes one: a journal
-    would be taken for one of the new file, and be played back into it.
+    Before the block an interrupted transaction is rolled back, and during the block no other process can begin one:
+    SQLite would apply a journal of the old database to the new file.
     """
     with contextlib.ExitStack() as stack:
         if os.path.isfile(path) and os.path.getsize(path):
             with contextlib.suppress(StateFileError), translated(path):
                 connection = stack.enter_context(contextlib.closing(connected(path, "rw")))
                 patiently(lambda: connection.execute("BEGIN EXCLUSIVE"), path)
-                if os.name == "nt":  # it lets nobody replace a file that is open
+                if os.name == "nt":  # Windows cannot replace open files
                     connection.close()
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(path + "-journal")  # of a file that is none, or is gone
+            os.unlink(path + "-journal")  # left by a file that was removed, or that is not a database
         yield
 
 
 def synchronised(folder: str) -> bool:
-    """Whether the system says that the names in a folder are on the disk."""
+    """Sync the entries of a folder to disk; whether the system reports success."""
     try:
         sync_folder(folder)
     except OSError:
@@ -125,7 +125,7 @@ def synchronised(folder: str) -> bool:
 
 
 def patiently(call: Callable[[], T], path: str) -> T:
-    """The result of a call that may have to wait for other processes."""
+    """The result of `call`, which is repeated while other processes lock the database, for at most `PATIENCE`."""
     deadline, is_first = time.monotonic() + PATIENCE, True
     while True:
         try:
@@ -133,7 +133,7 @@ def patiently(call: Callable[[], T], path: str) -> T:
         except sqlite3.OperationalError as error:
             if _code(error) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
-            if is_first:  # SQLite says the same where there are no locks
+            if is_first:  # SQLite reports the same error on file systems without locks
                 check_locks(path)
             is_first = False
             if time.monotonic() >= deadline:
@@ -143,20 +143,20 @@ def patiently(call: Callable[[], T], path: str) -> T:
                 ) from error
 
 
-#: What SQLite says, in words of ours.
+#: Messages for SQLite's primary result codes.
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full; make room, and call again",
-    sqlite3.SQLITE_READONLY: "the file, or its folder, may not be written; see its permissions",
+    sqlite3.SQLITE_READONLY: "no permission to write the file or its folder; check the permissions",
     sqlite3.SQLITE_BUSY: "another process uses it; wait for that process, and call again",
-    sqlite3.SQLITE_PERM: "the file may not be opened; see its permissions",
-    sqlite3.SQLITE_CANTOPEN: "the file, or one beside it, could not be opened; see the permissions of the file and of "
+    sqlite3.SQLITE_PERM: "no permission to open the file; check its permissions",
+    sqlite3.SQLITE_CANTOPEN: "the file, or its journal, could not be opened; check the permissions of the file and of "
     "its folder, and whether the disk has room",
-    sqlite3.SQLITE_IOERR: "the disk gave an error; see the system's log",
+    sqlite3.SQLITE_IOERR: "the disk reported an error; see the system's log",
     sqlite3.SQLITE_PROTOCOL: NO_LOCKS,
     sqlite3.SQLITE_NOLFS: "the disk does not take files of that size",
     sqlite3.SQLITE_TOOBIG: "a row is too large",
 }
-#: The same by SQLite's extended codes, where those say more.
+#: Messages for extended result codes, where those are more specific.
 _EXACTLY = {
     sqlite3.SQLITE_IOERR_LOCK: NO_LOCKS,
     sqlite3.SQLITE_IOERR_RDLOCK: NO_LOCKS,
@@ -168,10 +168,13 @@ _EXACTLY = {
 
 @contextlib.contextmanager
 def translated(path: str, fate: str = NOTHING) -> Iterator[None]:
-    """A block in which SQLite's errors become ours; `fate` says what has become of the change."""
+    """A block that turns SQLite's errors into `StorageError` and `StateFileError`.
+
+    `fate`, the last sentence of a `StorageError`, says whether the change was written.
+    """
     try:
         yield
-    except UnicodeDecodeError as error:  # SQLite's own message has bytes of the file in it
+    except UnicodeDecodeError as error:  # SQLite's message quotes bytes of the file that are not UTF-8
         raise StateFileError(_what_it_is(path, error)) from error
     except sqlite3.Error as error:
         exactly = getattr(error, "sqlite_errorcode", -1)
@@ -182,14 +185,14 @@ def translated(path: str, fate: str = NOTHING) -> Iterator[None]:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """SQLite's number of the kind of error; -1 for errors of Python's module, as of text that is none."""
+    """SQLite's primary result code; -1 for errors of the `sqlite3` module itself, such as invalid text."""
     code: int = getattr(error, "sqlite_errorcode", -1)
     return code if code < 0 else code & 0xFF
 
 
 def _what_it_is(path: str, error: Exception) -> str:
-    """What to say of a file that is no sound SQLite database."""
-    import zipfile  # it takes a quarter of the time of a command
+    """The error message for a file that is not a valid SQLite database."""
+    import zipfile  # here, since its import takes a quarter of the run time of a command
 
     with contextlib.suppress(OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError):
         with zipfile.ZipFile(path) as archive, archive.open("state.json") as file:
@@ -198,6 +201,6 @@ def _what_it_is(path: str, error: Exception) -> str:
         if kind and version:
             return (
                 f"{path}: expected a log of bkbopt, got a state file of kind {kind[1]!r} that bkbopt {version[1]} "
-                "wrote; this version keeps the log of an optimizer in a database, and learners load with their class."
+                "wrote; this version keeps optimizer logs in SQLite files; load learners with their own class."
             )
-    return f"{path}: expected a log of bkbopt, got a file that is none or is damaged ({error}); restore it from a copy."
+    return f"{path}: expected a log of bkbopt, got a damaged file or another format ({error}); restore it from a copy."

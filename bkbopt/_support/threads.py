@@ -1,4 +1,4 @@
-"""Thread limits: small matrices on one thread, the caller's settings restored."""
+"""Thread limits: blocks of work on small matrices run on one thread, and the caller's settings are restored."""
 
 import contextlib
 import functools
@@ -14,7 +14,7 @@ __all__ = ["small_scipy_work", "small_work", "threads_for"]
 def small_work() -> Iterator[None]:
     """Run the block on one torch thread and restore the caller's setting.
 
-    Matrices of a few hundred rows lose more to waking threads than they gain, and two thread pools that fight over
+    For matrices of a few hundred rows starting threads costs more than it gains, and two thread pools that compete for
     the cores make a step many times slower.
     """
     n = torch.get_num_threads()
@@ -30,8 +30,8 @@ def small_work() -> Iterator[None]:
 
 @functools.cache
 def _blas_pools() -> Any:
-    """The thread pools of numpy's and scipy's BLAS; looked up once, after scipy has been imported."""
-    import scipy.linalg  # noqa: F401  loads the library that the look-up must find
+    """The thread pools of NumPy's and SciPy's BLAS, looked up once."""
+    import scipy.linalg  # noqa: F401  loads SciPy's BLAS, so that the look-up finds it
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
@@ -39,15 +39,15 @@ def _blas_pools() -> Any:
 
 @contextlib.contextmanager
 def small_scipy_work() -> Iterator[None]:
-    """`small_work` for a block that also calls scipy, whose BLAS has a thread pool of its own.
+    """`small_work` for a block that also calls SciPy, whose BLAS has its own thread pool.
 
-    L-BFGS-B hands it vectors of a few dozen numbers at every step; waking threads for them took 4 ms a step on two
-    busy cores, ten times what the rest of the step takes.
+    L-BFGS-B passes vectors of a few dozen numbers to BLAS at every step. Starting threads for them took 4 ms a step on
+    two busy cores, ten times the rest of the step.
     """
     with small_work(), _blas_pools().limit(limits=1):
         yield
 
 
 def threads_for(flops: float) -> contextlib.AbstractContextManager[None]:
-    """`small_work` below the size where more threads pay (about a millisecond of one core), else nothing."""
+    """`small_work` if `flops` is below the size where more threads pay off (about 1 ms of one core)."""
     return small_work() if flops < 2e7 else contextlib.nullcontext()

@@ -1,1 +1,1 @@
-"""Native citizens of other libraries: thin translations onto the optimizer's parts. Nothing imports them."""
+"""Adapters to other libraries, and the command line; no other module of the package imports them."""

@@ -1,4 +1,4 @@
-"""Kernels: the fast default, kernels with structure, and wrappers for GPyTorch kernels and plain callables."""
+"""Kernels: the default, structured kernels, and wrappers for GPyTorch kernels and plain callables."""
 
 from bkbopt.kernels.ard import ARDKernel, matern52, rbf
 from bkbopt.kernels.base import ClosedFormKernel, FittableKernel, Kernel, gram

@@ -1,17 +1,17 @@
-"""Compiled loops of the kernels: matrices of some rows by some hundred columns, with what their derivatives need.
+"""Compiled loops of the kernels: kernel matrices of a few rows by some hundred columns, and their derivatives.
 
 | symbol | shape  | units     | meaning                                                                   |
 | ------ | ------ | --------- | ------------------------------------------------------------------------- |
-| A      | (n, c) | -         | numeric columns of the points, over lengthscales (times sqrt(5), columns) |
-| B      | (c, m) | -         | the same of the other points, a column of theirs in a row here            |
-| a      | (c,)   | y squared | prior variance of the part of each column                                 |
+| A      | (n, c) | -         | numeric columns over lengthscales (times sqrt(5) for sums over columns)   |
+| B      | (c, m) | -         | the same for the other points, transposed                                 |
+| a      | (c,)   | y squared | prior variance of each column's part, for sums over columns               |
 | K      | (n, m) | y squared | the kernel matrix                                                         |
 | G      | (n, m) | y squared | dK / d log lengthscale_j = G (A_ij - B_jk)^2 of a radial kernel           |
 | M      | (n, m) | -         | derivative of a scalar by K                                               |
 | r2     | (m,)   | -         | squared distances of one point                                            |
 | D      | scalar | -         | distance |A_ij - B_jk| in one column                                      |
 
-The module is imported at the first matrix: loading numba takes a part of a second.
+The module is imported at the first call, since importing numba takes a fraction of a second.
 """
 
 import math
@@ -38,10 +38,10 @@ def _decay(x: float) -> float:
 
 @fused
 def radial(A: Floats, B: Floats, form: int, height: float, K: Floats, G: Floats) -> None:
-    """A radial kernel with the largest value `height`; `form` counts in `bkbopt.kernels.ard.FORMS`."""
+    """K and G of a radial kernel with prior variance `height`; `form` is an index of `bkbopt.kernels.ard.FORMS`."""
     m = B.shape[1]
     for i in range(A.shape[0]):
-        r2 = G[i]  # room that is not used yet
+        r2 = G[i]  # used as scratch memory until G is computed below
         r2[:] = 0.0
         for j in range(A.shape[1]):
             for k in range(m):

@@ -1,4 +1,4 @@
-"""The default kernel: stationary, with a lengthscale for each column.
+"""The default kernel: stationary, with one lengthscale for each column (automatic relevance determination, ARD).
 
 | symbol  | shape   | units     | meaning                                                            |
 | ------- | ------- | --------- | ------------------------------------------------------------------ |
@@ -6,8 +6,8 @@
 | r2      | (n, m)  | -         | squared distances of rows of A                                     |
 | G       | (n, n)  | y squared | dK / d log lengthscale_j = G (A_aj - A_bj)^2                       |
 
-A GPyTorch kernel costs about half a millisecond a call before any arithmetic; this one costs some tens of
-microseconds, which is why it exists (`benchmarks/kernel_overhead.py` prints the ratio).
+A call of a GPyTorch kernel has an overhead of about half a millisecond, a call of this one some tens of microseconds
+(`benchmarks/kernel_overhead.py` prints the ratio).
 """
 
 import functools
@@ -50,7 +50,7 @@ class ARDKernel:
         >>> kernel = matern52(2, lengthscale=[0.5, 2.0])
         >>> kernel.lengthscale, kernel.form
         (tensor([0.5000, 2.0000], dtype=torch.float64), 'matern52')
-        >>> kernel(torch.zeros(1, 2).double(), torch.eye(2).double())  # a lengthscale of 2 sees less of a step of 1
+        >>> kernel(torch.zeros(1, 2).double(), torch.eye(2).double())  # the longer lengthscale changes k less
         tensor([[0.1387, 0.8286]], dtype=torch.float64)
     """
 
@@ -90,7 +90,7 @@ class ARDKernel:
         return K * self._alike(X1, X2) if self.categorical else K
 
     def _alike(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """exp(-sum_c [x_c != x'_c] / hamming_c) `(n, m)`; there is a categorical column."""
+        """exp(-sum_c [x_c != x'_c] / hamming_c) `(n, m)`; needs at least one categorical column."""
         factors = [
             torch.where(X1[:, j, None] != X2[None, :, j], torch.exp(-torch.exp(-log_h)), 1.0)
             for j, log_h in zip(self.categorical, self.log_hamming, strict=True)
@@ -149,7 +149,7 @@ class ARDKernel:
         return (self._numbers(X) * torch.exp(-self.log_lengthscale)).contiguous()
 
     def _with_slopes(self, A: Tensor, B: Tensor, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
-        """K and G of points in the host's memory; see the module's table."""
+        """K and G for points in CPU memory; see the module's table."""
         from bkbopt.kernels._loops import radial
 
         K, G = X1.new_empty(len(X1), len(X2)), X1.new_empty(len(X1), len(X2))
@@ -177,13 +177,13 @@ class ARDKernel:
     def _shape(self, r2: Tensor) -> Tensor:
         if self.form == "rbf":
             return torch.exp(-0.5 * r2.clamp_min(0.0))
-        # The floor keeps the gradient of the root finite; its effect on k is below rounding.
+        # The lower bound of r2 keeps the gradient of the square root finite; its effect on k is below rounding.
         a = (r2.clamp_min(1e-30) * (5.0 if self.form == "matern52" else 3.0)).sqrt()
         poly = 1.0 + a + a * a / 3.0 if self.form == "matern52" else 1.0 + a
         return poly * torch.exp(-a)
 
     def _shape_in_place(self, r2: Tensor) -> Tensor:
-        """As `_shape`, with one temporary instead of six: blocks of a pool stay in the cache."""
+        """`_shape` with one temporary instead of six, so that blocks of a pool stay in the CPU's cache."""
         if self.form == "rbf":
             return r2.clamp_min_(0.0).mul_(-0.5).exp_()
         a = r2.clamp_min_(0.0).mul_(5.0 if self.form == "matern52" else 3.0).sqrt_()
@@ -216,10 +216,10 @@ class ARDKernel:
         """Normal densities on the logarithms.
 
         Lengthscales have the log-normal density of Hvarfner et al. (2024, https://arxiv.org/abs/2402.02229): location
-        sqrt(2) + log(d)/2, scale sqrt(3), so that they grow with the dimension as typical distances do. As a density of
-        the lengthscale, not of its logarithm, its mode is three (the square of the scale) lower on the logarithm, and
-        `prior_loc` is that mode. Hamming lengthscales: location 0, scale 1. Outputscale, on standardised y: location
-        0, scale 0.5.
+        sqrt(2) + log(d)/2, scale sqrt(3), so that they grow with the dimension as typical distances do. It is a density
+        of the lengthscale, not of its logarithm. Its mode, on the logarithm, is therefore the location minus 3 (the
+        square of the scale); `prior_loc` is that mode. Hamming lengthscales: location 0, scale 1. Outputscale, on
+        standardised y: location 0, scale 0.5.
         """
         loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
         c = len(self.log_lengthscale)
@@ -232,7 +232,7 @@ class ARDKernel:
 
 
 def _distances(A: Tensor, B: Tensor) -> Tensor:
-    """Distances `(n, m)` for exp(-r), which is not smooth at r = 0: the fast form is only good to 1e-8 there."""
+    """Distances `(n, m)` for exp(-r), which is not smooth at r = 0, where the expanded square is only good to 1e-8."""
     return torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist")
 
 
@@ -242,11 +242,11 @@ def matern52(
     outputscale: float = 1.0,
     categorical: Sequence[int] = (),
 ) -> ARDKernel:
-    """The default kernel: ARD Matern-5/2 on `dim` columns, those in `categorical` by Hamming distance.
+    """The default kernel: ARD Matern-5/2 on the numeric columns, Hamming distance on the `categorical` ones.
 
     Args:
         dim: number of encoded columns.
-        lengthscale: one number, or one a numeric column; by default 0.5 * sqrt(number of numeric columns).
+        lengthscale: one number, or one for each numeric column; by default 0.5 * sqrt(number of numeric columns).
         outputscale: prior variance, y squared.
         categorical: columns that hold category codes.
 
@@ -296,7 +296,7 @@ def _ard(
     if len(values) == 1:
         values = values.expand(n)
     if len(values) != n:
-        raise ArgumentError(f"lengthscale: expected one value or {n} (one a numeric column), got {len(values)}.")
+        raise ArgumentError(f"lengthscale: expected one value or {n} (one for each numeric column), got {len(values)}.")
     if not bool((torch.isfinite(values) & (values > 0)).all()):
         raise ArgumentError(f"lengthscale: expected positive finite values, got {lengthscale!r}.")
     if not (math.isfinite(outputscale) and outputscale > 0):

@@ -1,4 +1,4 @@
-"""The protocols of kernels, and the Gram matrix.
+"""Protocols of kernels, and the Gram matrix.
 
 | symbol  | shape   | units     | meaning                                                            |
 | ------- | ------- | --------- | ------------------------------------------------------------------ |
@@ -7,7 +7,7 @@
 | theta   | (p,)    | log, raw  | unconstrained hyper-parameters                                     |
 | M       | (n, n)  | -         | derivative of a scalar by K, symmetric                             |
 
-A kernel is immutable: fitting makes a new one with `with_theta`, so a feature map that holds a kernel stays valid.
+Kernels are immutable: fitting makes a new one with `with_theta`, so that feature maps that hold a kernel stay valid.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,15 +31,15 @@ __all__ = [
     "spread",
 ]
 
-#: From the derivative of a scalar by K to that by what K was made from: theta `(p,)`, or points `(n, d)`.
+#: The chain rule through K for a scalar L: maps dL/dK to dL/dtheta `(p,)`, or to dL/dX `(n, d)`.
 Pullback = Callable[[Tensor], Tensor]
-#: From points to a kernel matrix and its pullback.
+#: Maps points X1 to the kernel matrix K(X1, X2), for fixed X2, and its pullback.
 Sloped = Callable[[Tensor], tuple[Tensor, Pullback]]
 
 
 @runtime_checkable
 class Kernel(Protocol):
-    """What a surrogate needs of a kernel."""
+    """The interface that surrogates need."""
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """The matrix k(X1, X2) `(n1, n2)`, y squared."""
@@ -77,28 +77,27 @@ class NormalPrior:
 
     @classmethod
     def join(cls, priors: Sequence["NormalPrior"]) -> "NormalPrior":
-        """That of several vectors, one after the other."""
+        """The prior of several vectors, concatenated."""
         return cls(torch.cat([prior.loc for prior in priors]), torch.cat([prior.scale for prior in priors]))
 
     def log_density(self, theta: Tensor) -> Tensor:
-        """The logarithm of the density over the largest density, a scalar, differentiable.
+        """Log of density / largest density, a differentiable scalar.
 
-        Without the constant, hyper-parameters that the data say nothing about cost nothing in a comparison of kernels:
-        it is what the integral over them gives back.
+        The normalising constant is left out, so that a hyper-parameter that the data do not determine adds nothing in a
+        comparison of kernels: integrated out, it would contribute a factor that cancels the constant.
         """
         return -0.5 * ((theta - self.loc) / self.scale).square().sum()
 
     def slope(self, theta: Tensor) -> Tensor:
-        """Its derivative by theta `(p,)`."""
+        """Derivative of `log_density` by theta `(p,)`."""
         return (self.loc - theta) / self.scale.square()
 
 
 @runtime_checkable
 class ClosedFormKernel(FittableKernel, Protocol):
-    """A kernel whose derivatives are written out, which is several times faster than autograd.
+    """A kernel with derivatives in closed form, which are several times faster than autograd.
 
-    k(x, x) has to be constant, as far as columns of numbers are concerned. Derivatives are those of points in the
-    host's memory.
+    k(x, x) must not depend on the numeric columns. The derivatives are implemented for points in CPU memory.
     """
 
     def with_theta(self, theta: Tensor) -> "ClosedFormKernel":
@@ -111,21 +110,21 @@ class ClosedFormKernel(FittableKernel, Protocol):
         ...
 
     def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
-        """K(U, U) `(n, n)` for points `U (n, d)`, and the map from dL/dK, symmetric, to dL/dtheta."""
+        """K(U, U) `(n, n)` for points `U (n, d)`, and the map from a symmetric dL/dK to dL/dtheta."""
         ...
 
     def sloped(self, X2: Tensor) -> Sloped:
-        """The map from X1 to K(X1, X2) `(n, m)` and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
+        """A function of X1 that returns K(X1, X2) `(n, m)` and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
         ...
 
 
 def has_closed_form(kernel: Kernel, X: Tensor) -> TypeGuard[ClosedFormKernel]:
-    """Whether the kernel's derivatives are written out for points where `X` lies: in the host's memory."""
+    """Whether the kernel has closed-form derivatives for points on the device of `X` (only the CPU is supported)."""
     return isinstance(kernel, ClosedFormKernel) and X.device.type == "cpu"
 
 
 def spread(slopes: Tensor, X: Tensor, columns: Sequence[int]) -> Tensor:
-    """Slopes `(n, d)` by the points `X (n, d)`: `slopes (n, c)` in the columns, zero in the others."""
+    """Derivatives `(n, d)` by the points `X (n, d)`: `slopes (n, c)` in the given columns, zero in the others."""
     if len(columns) == X.shape[1]:
         return slopes
     out = torch.zeros_like(X)
@@ -134,11 +133,11 @@ def spread(slopes: Tensor, X: Tensor, columns: Sequence[int]) -> Tensor:
 
 
 def check_columns(X1: Tensor, X2: Tensor, dim: int) -> None:
-    """Refuse points that have another number of columns than a kernel has hyper-parameters for."""
+    """Raise `KernelError` unless both sets of points have `dim` columns."""
     if not X1.shape[1] == X2.shape[1] == dim:
         raise KernelError(
-            f"kernel: expected points of {dim} columns, as it has lengthscales, got {X1.shape[1]} and "
-            f"{X2.shape[1]}; use a kernel of as many columns as points have once they are encoded."
+            f"kernel: expected points with {dim} columns, the kernel's dimension, got {X1.shape[1]} and "
+            f"{X2.shape[1]}; use a kernel with one dimension for each column of the encoded points."
         )
 
 
@@ -160,5 +159,5 @@ def gram(kernel: Kernel, X: Tensor) -> Tensor:
     d = kernel.diag(X)
     if not bool((torch.isfinite(d) & (d >= 0)).all()):
         raise KernelError("kernel: expected finite prior variances k(x, x) >= 0, got a negative or non-finite one.")
-    # With two formulas for one number, the cheap distance formula leaves 1e-16 on the diagonal.
+    # The distance formula of the matrix has rounding errors of 1e-16 on the diagonal; `diag` is exact.
     return torch.diagonal_scatter(K, d, dim1=-2, dim2=-1)

@@ -1,4 +1,4 @@
-"""Kernels from elsewhere: wrappers of GPyTorch's and of plain callables, and an outputscale for them."""
+"""Foreign kernels: conversion of GPyTorch kernels and plain callables, and an outputscale for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["CallableKernel", "GPyTorchKernel", "ScaledKernel", "as_kernel"]
 
 @dataclass(frozen=True)
 class ScaledKernel:
-    """A kernel without hyper-parameters of its own times a fitted outputscale.
+    """A kernel without fitted hyper-parameters, multiplied by an outputscale that is fitted.
 
     Example:
         >>> import torch
@@ -54,7 +54,7 @@ class ScaledKernel:
         return -0.5 * self.log_outputscale**2
 
 
-#: Kernels that are taken as they are.
+#: Kernel classes that `as_kernel` returns unchanged.
 OURS = (
     ARDKernel,
     ColumnsKernel,
@@ -68,7 +68,7 @@ OURS = (
 
 
 def as_kernel(kernel: object, objects: Sequence[object] | None = None) -> Kernel:
-    """A kernel of ours from one of ours, a GPyTorch kernel, or any callable `(X1, X2) -> K`.
+    """A `Kernel` from a kernel of bkbopt, a GPyTorch kernel, or any callable `(X1, X2) -> K`.
 
     Raises:
         ArgumentTypeError: `kernel` is none of these.

@@ -2,7 +2,7 @@
 
 | symbol | shape   | units     | meaning                                                            |
 | ------ | ------- | --------- | ------------------------------------------------------------------ |
-| Z      | (n, c)  | -         | numeric columns from the middle of the cube, over lengthscales l   |
+| Z      | (n, c)  | -         | numeric columns minus the cube's centre, over lengthscales l       |
 | h      | (n,)    | -         | 1 + |z|^2                                                          |
 | u(x)   | (c+1,)  | -         | [2 z, |z|^2 - 1] / h, the inverse stereographic projection of z    |
 | t      | (n, m)  | -         | u(x) . u(x') = 1 - 2 |z - z'|^2 / (h h')                           |
@@ -10,9 +10,9 @@
 
     k(x, x') = a_0 + a_1 u(x) . u(x')
 
-Its functions are (w + v . z + q |z|^2) / (1 + |z|^2): planes, and bowls with axes along the columns. They have c + 2
-features, which as many inducing points span exactly. On the sphere all points have the same variance; a plane, and a
-bowl, have nearly all of theirs in the corners of the box.
+Its functions are (w + v . z + q |z|^2) / (1 + |z|^2): planes, and bowls with axes along the columns. The kernel has
+c + 2 features, so c + 2 inducing points span it exactly. On the sphere all points have the same prior variance; planes
+and bowls in x itself would have nearly all of it in the corners of the box.
 
 Source: Doumont, Fan, Maus, Gardner, Moss and Pleiss, "We still don't understand high-dimensional Bayesian optimization"
 (2025).
@@ -56,7 +56,7 @@ class SphericalKernel:
 
     @classmethod
     def start(cls, dim: int, categorical: Sequence[int] = ()) -> "SphericalKernel":
-        """Where a fit begins, for points of `dim` columns."""
+        """The kernel at which a fit begins, for points with `dim` columns."""
         c = dim - len(categorical)
         lengthscale = torch.full((c,), math.log(0.5 * math.sqrt(max(c, 1))), dtype=torch.float64)
         return cls(lengthscale, torch.full((2,), math.log(0.5), dtype=torch.float64), tuple(categorical))
@@ -77,7 +77,7 @@ class SphericalKernel:
         return Z, 1.0 + (Z * Z).sum(1)
 
     def features(self, X: Tensor) -> Tensor:
-        """Features `(n, c + 2)` of the points `X (n, d)`, y: their inner products are the kernel's values."""
+        """Features `(n, c + 2)` of the points `X (n, d)`, units of y; their inner products are the kernel's values."""
         Z, h = self._rows(X)
         root = torch.exp(0.5 * self.log_variance)
         u = torch.cat([2.0 * Z, h[:, None] - 2.0], 1) / h[:, None]
@@ -137,7 +137,7 @@ class SphericalKernel:
 
     @property
     def prior(self) -> NormalPrior:
-        """Normal densities on the logarithms: of lengthscales that of `ARDKernel`; of variances location 0, scale 1."""
+        """Normal densities on the logarithms: lengthscales as in `ARDKernel`, variances location 0 and scale 1."""
         c = len(self.log_lengthscale)
         loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
         loc[:c], scale[:c] = math.sqrt(2.0) + 0.5 * math.log(max(c, 1)) - 3.0, math.sqrt(3.0)

@@ -8,8 +8,9 @@
 | D      | (n, m) | -         | sqrt(5) |x_j - x'_j| / l_j of one column j                           |
 | R      | (c, c) | -         | orthogonal; its columns are the directions of the lengthscales       |
 
-A sum over single columns says that a part of the black box is separable: f(x) = g(x) + sum_j h_j(x_j). What was seen of
-h_j along one line then holds on all lines, so that functions with 10^5 basins are learnt from hundreds of points.
+A sum over single columns models a separable part of the black box: f(x) = g(x) + sum_j h_j(x_j). Observations on one
+line in direction j then determine h_j on all such lines, so that functions with 10^5 basins are learnt from hundreds
+of points.
 """
 
 import functools
@@ -25,7 +26,7 @@ from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, Sloped,
 __all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
 
 SQRT5 = math.sqrt(5.0)
-#: Priors of `ColumnsKernel`, see there.
+#: Priors of `ColumnsKernel`; see `ColumnsKernel.prior`.
 LENGTHSCALE_LOC, LENGTHSCALE_SCALE, VARIANCE_SCALE = math.log(0.25), 1.0, 1.5
 
 
@@ -45,7 +46,7 @@ class ColumnsKernel:
         >>> from bkbopt.kernels import ColumnsKernel
         >>> kernel = ColumnsKernel(torch.zeros(2).double(), torch.zeros(2).double())
         >>> X = torch.tensor([[0.0, 0.0], [0.0, 9.0]], dtype=torch.float64)
-        >>> kernel(X, X)  # what differs in one column is alike in the other
+        >>> kernel(X, X)  # the points agree in the first column only
         tensor([[2.0000, 1.0000],
                 [1.0000, 2.0000]], dtype=torch.float64)
     """
@@ -56,7 +57,12 @@ class ColumnsKernel:
 
     @classmethod
     def start(cls, dim: int, categorical: Sequence[int] = ()) -> "ColumnsKernel":
-        """Where a fit begins, for points of `dim` columns: from longer lengthscales it misses ripples."""
+        """The kernel at which a fit begins; from longer lengthscales the fit misses ripples.
+
+        Args:
+            dim: number of encoded columns.
+            categorical: columns that hold category codes.
+        """
         c = dim - len(categorical)
         lengthscale = torch.full((c,), math.log(0.1), dtype=torch.float64)
         return cls(lengthscale, torch.full((dim,), -math.log(4.0 * dim), dtype=torch.float64), tuple(categorical))
@@ -135,7 +141,7 @@ class ColumnsKernel:
         return at
 
     def _scaled(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
-        """A and B of the compiled loops, see there."""
+        """A and B of `bkbopt.kernels._loops`."""
         scale = SQRT5 * torch.exp(-self.log_lengthscale)
         return (X1[:, self.numeric] * scale).contiguous(), (X2[:, self.numeric] * scale).T.contiguous()
 
@@ -180,7 +186,7 @@ def _column_sum(A: Tensor, B: Tensor, variance: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SumKernel:
-    """The sum of kernels; its hyper-parameters are theirs, one kernel after the other.
+    """The sum of kernels; its hyper-parameters are those of the parts, concatenated.
 
     Example:
         >>> from bkbopt.kernels import ColumnsKernel, SumKernel, matern52
@@ -221,7 +227,7 @@ class SumKernel:
 
     @property
     def theta(self) -> Tensor:
-        """Those of the parts, (p,)."""
+        """Hyper-parameters of the parts, concatenated, (p,)."""
         return torch.cat([part.theta for part in self.parts])
 
     def with_theta(self, theta: Tensor) -> "SumKernel":
@@ -232,7 +238,7 @@ class SumKernel:
 
     @property
     def prior(self) -> NormalPrior:
-        """Those of the parts."""
+        """The joined prior of the parts."""
         return NormalPrior.join([part.prior for part in self.parts])
 
     def log_prior(self) -> Tensor:
@@ -246,7 +252,7 @@ class RotatedKernel:
 
     Args:
         base: the kernel.
-        R: orthogonal (d, d); categorical columns must stay as they are.
+        R: orthogonal matrix (d, d), which must not rotate categorical columns.
 
     Example:
         >>> import torch
@@ -286,7 +292,7 @@ class RotatedKernel:
 
     @property
     def theta(self) -> Tensor:
-        """Those of the base, (p,)."""
+        """Hyper-parameters of the base, (p,)."""
         return self.base.theta
 
     def with_theta(self, theta: Tensor) -> "RotatedKernel":
@@ -295,7 +301,7 @@ class RotatedKernel:
 
     @property
     def prior(self) -> NormalPrior:
-        """That of the base."""
+        """The prior of the base."""
         return self.base.prior
 
     def log_prior(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""Ask and tell: the optimizer, the whole loop, the theory preset and the command line."""
+"""The optimizer with ask and tell, its log of trials, `minimize` and `maximize`, and the theory preset."""
 
 from typing import TYPE_CHECKING
 
@@ -10,5 +10,5 @@ if TYPE_CHECKING:
 __all__ = ["Optimizer"]
 
 if not TYPE_CHECKING:
-    # The log of trials is read and written without the optimizer, and so without torch.
+    # Lazy, so that modules of the log can be imported without torch.
     __getattr__, __dir__ = lazy(__name__, {"Optimizer": "optimizer"})

@@ -1,4 +1,4 @@
-"""The optimizer's arguments, checked: what people pass, as the objects that the optimizer works with."""
+"""Checks of the optimizer's arguments, and their conversion to the objects that the search uses."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ __all__ = [
     "checked_seed",
 ]
 
-#: The surrogates by the names that users write; every other name is one of an online learner.
+#: Surrogates by the names that users write; other names are those of online learners (`RECIPES`).
 SURROGATES: dict[str, Any] = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP}
 
 
@@ -71,11 +71,11 @@ def as_feasible(given: Any, problem: Problem) -> Callable[[Params], bool] | None
 
 
 def as_surrogate(given: "str | Surrogate | OnlineLearner | None", fit: bool) -> Surrogate:
-    """A surrogate of our own from a name, an instance without data (copied), a learner without data, or None."""
+    """A `Surrogate` from a name, an instance without data (copied), a learner without data, or None."""
     surrogate = _surrogate(given)
     if not fit and not (surrogate.has_kernel and surrogate.fixed_noise):
         raise ArgumentError(
-            "fit: expected a surrogate with kernel and noise given when fit=False, since nothing is fitted."
+            "fit: expected a surrogate with kernel and noise when fit=False, since nothing is fitted; pass both to it."
         )
     return surrogate
 
@@ -90,23 +90,23 @@ def _surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
         return SURROGATES[given]() if given in SURROGATES else LearnerSurrogate(learner=given)
     if is_learner(given):
         return LearnerSurrogate(learner=given)
-    # isinstance of a protocol would read its properties, which are not ready before the first observation.
+    # isinstance with a protocol would read properties that raise errors before the first observation.
     if isinstance(given, type) or not hasattr(type(given), "fantasy"):
         raise ArgumentTypeError(f"surrogate: expected a name or an instance such as bo.BKB(), got {given!r}.")
     if len(given.observations):
-        raise ArgumentError("surrogate: expected one without data, got one that has observed points; pass a new one.")
+        raise ArgumentError("surrogate: expected one without data, got one with observations; pass a new instance.")
     return copy.deepcopy(given)
 
 
 def check_kernel(surrogate: Surrogate, history: History) -> None:
-    """Refuse a surrogate whose kernel, given or the default one, is none of the points of this history."""
+    """Raise an error if the surrogate's kernel, given or default, does not fit the encoded points of this history."""
     if isinstance(surrogate, LearnerSurrogate):
-        surrogate.try_out(history.dim)  # a search that has paid for its start-up trials must not fail for settings
+        surrogate.try_out(history.dim)  # report invalid settings now, not after the start-up trials
     if not surrogate.has_kernel:
         surrogate.check_kernel(matern52(history.dim, categorical=history.categorical))
     elif isinstance(surrogate.kernel, ARDKernel) and surrogate.kernel.dim != history.dim:
         raise ArgumentError(
-            f"surrogate: expected a kernel of {history.dim} columns, those of encoded points, got one of "
+            f"surrogate: expected a kernel with {history.dim} columns, those of the encoded points, got one with "
             f"{surrogate.kernel.dim}."
         )
 
@@ -129,16 +129,16 @@ def as_directions(direction: str, directions: Sequence[str] | None) -> tuple[str
     if directions is None:
         return (check_choice("direction", direction, allowed),)
     if isinstance(directions, str) or not isinstance(directions, Sequence) or not directions:
-        raise ArgumentTypeError(f"directions: expected a list of directions, one an objective, got {directions!r}.")
+        raise ArgumentTypeError(f"directions: expected a list of directions, one per objective, got {directions!r}.")
     out = tuple(check_choice("directions", one, allowed) for one in directions)
     if len(out) > 1:
         with extra("botorch"):
-            import botorch  # noqa: F401  decomposes the space of several objectives
+            import botorch  # noqa: F401  needed for the hypervolume improvement
     return out
 
 
 def as_names(argument: str, given: Sequence[str]) -> tuple[str, ...]:
-    """Distinct names."""
+    """A tuple of distinct names."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
         raise ArgumentTypeError(f"{argument}: expected a list of names, got {given!r}.")
     if len(set(given)) < len(given):

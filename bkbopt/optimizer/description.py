@@ -1,7 +1,7 @@
-"""What an optimizer was made with, in JSON's terms: what a log holds of it, and the way back.
+"""Descriptions of an optimizer's arguments as JSON values for a log file, and their inverse.
 
-Not in a log is what is code, or may be too large to copy, and is given again at opening: constraints on parameters,
-kernels and acquisition functions of the user's, data frames, large arrays, and pools of objects.
+Code and large data are not stored, and have to be passed again when a log is opened: constraints on parameters, kernels
+and acquisition functions of the user, data frames, large arrays, and pools of objects.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,11 +41,11 @@ SCHEDULES: dict[str, Any] = {
     c.__name__: c
     for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)
 }
-#: Logarithm of a lengthscale or a variance of a kernel: their squares are finite.
+#: Largest absolute logarithm of a kernel's lengthscale or variance, so that squares are finite.
 LARGEST_LOG = 300.0
-#: Schedules within each other.
+#: Largest depth of nested schedules.
 DEEPEST = 8
-#: Bytes of an array that travel in the file.
+#: Largest array, in bytes, that is stored in the file.
 LARGEST = 64 * 2**20
 
 
@@ -53,10 +53,10 @@ LARGEST = 64 * 2**20
 
 
 def describe_space(space: Space) -> Described:
-    """A search space for a log.
+    """The description of a search space.
 
     Raises:
-        ArgumentError: choices or names that JSON cannot say.
+        ArgumentError: choices or names without a JSON form.
     """
     described = Described(space.to_dict())
     _check_text(to_json(described.text))
@@ -67,7 +67,7 @@ def describe_pool(pool: Arms) -> Described:
     """A pool for a log: an array with its rows, if they are not too many.
 
     Raises:
-        ArgumentError: choices that JSON cannot say.
+        ArgumentError: choices without a JSON form.
     """
     columns = pool.columns
     if columns is None:
@@ -113,14 +113,14 @@ def read_candidates(described: Described, given: Any, scale: bool) -> Space | Ar
         _check_text(to_json(described.text))
         return Space.from_dict(described.text)
     except BkbError as error:
-        raise ValueError(f"no description of a space ({error})") from error
+        raise ValueError(f"an invalid description of a space ({error})") from error
 
 
 def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     """The pool of a log; `given` is what is passed at opening, None or the arms.
 
     Raises:
-        ArgumentError: the pool is not in the log and none, or another one, is given.
+        ArgumentError: the arms are not stored, and none or other ones are given.
     """
     text = described.text
     if "objects" in text:
@@ -142,35 +142,35 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     encoded = encoded.with_columns(known)
     if describe_pool(encoded).text["fingerprint"] != text["fingerprint"]:
         raise ArgumentError(
-            f"pool: expected the {text['n_rows']} rows of the log, got {len(encoded)} that are others, or in another "
-            "order; pass those, and change them with set_pool."
+            f"pool: expected the {text['n_rows']} rows of the log, got {len(encoded)} other rows, or another order; "
+            "pass the rows of the log, and change them later with set_pool."
         )
     return encoded
 
 
 def _columns(described: Described) -> Columns:
-    """The columns of an array or a data frame."""
+    """The columns of a pool that is an array or a data frame."""
     text = described.text
     names, kinds, choices = text["names"], text["kinds"], dict(text["choices"])
     low, width = (torch.tensor(text[key], dtype=torch.float64) for key in ("low", "width"))
     of_one_length = len(names) == len(kinds) and (len(names),) == low.shape == width.shape
     if not of_one_length or not bool(torch.isfinite(low).all() and torch.isfinite(width).all() and (width > 0).all()):
-        raise ValueError("columns of a pool with other or impossible ranges")
+        raise ValueError("columns of a pool with missing or invalid ranges")
     if not all(isinstance(word, str) for word in (*names, *kinds)) or len(set(names)) < len(names):
-        raise ValueError("columns of a pool without names of their own")
+        raise ValueError("columns of a pool without distinct names")
     if not all(j in range(len(names)) and isinstance(values, list) for j, values in choices.items()):
-        raise ValueError("choices of columns that are not there")
+        raise ValueError("choices of columns that do not exist")
     if described.rows is not None and choices:
         raise ValueError("choices in an array")
     return Columns(tuple(names), tuple(kinds), low, width, {j: tuple(values) for j, values in choices.items()})
 
 
 def _rows(described: Described) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The array that travelled."""
+    """The rows of an array that is stored in the file."""
     n, d = int(described.text["n_rows"]), len(described.text["names"])
     rows = np.frombuffer(described.rows or b"", dtype="<f8")
     if n < 1 or d < 1 or rows.size != n * d:
-        raise ValueError(f"a pool of {rows.size} numbers where {n} times {d} belong")
+        raise ValueError(f"a pool of {rows.size} numbers instead of {n} times {d}")
     return rows.reshape(n, d).astype(np.float64)
 
 
@@ -178,12 +178,12 @@ def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> Arms:
     objects = list(given.arms if isinstance(given, Pool) else given or ())
     if len(objects) != text["objects"]:
         raise ArgumentError(
-            f"pool: expected the {text['objects']} different objects of the log (all that were ever in the pool, in "
-            f"order of appearance), got {len(objects)}; pass pool= with them."
+            f"pool: expected the {text['objects']} distinct objects of the log (all objects that were ever in the "
+            f"pool, by first appearance), got {len(objects)}; pass pool= with them."
         )
     every = EncodedPool(Pool(objects), scale=scale, has_kernel=True)
     if not all(isinstance(row, int) and 0 <= row < len(objects) for row in text["rows"]):
-        raise ValueError("rows of objects that are not there")
+        raise ValueError("indices of objects that do not exist")
     return every.replaced(Pool([objects[row] for row in text["rows"]]))
 
 
@@ -198,10 +198,10 @@ def _check_text(text: str) -> None:
 
 
 def describe_surrogate(surrogate: Surrogate) -> dict[str, Any]:
-    """A surrogate without data for a log: its class, options and kernel.
+    """The description of a surrogate without data: its class, options and kernel.
 
     Raises:
-        ArgumentError: a class, or an option, that a log cannot hold.
+        ArgumentError: a class or an option that cannot be stored.
     """
     name = type(surrogate).__name__
     if name not in SURROGATES:
@@ -213,10 +213,10 @@ def describe_surrogate(surrogate: Surrogate) -> dict[str, Any]:
 
 
 def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate:
-    """The surrogate of a log, without data; `given` is what is passed at opening.
+    """The surrogate of a description, without data; `given` is the one passed when the log is opened, or None.
 
     Raises:
-        ArgumentError: one with a kernel of the user's is needed, or one of another class is given.
+        ArgumentError: the user's kernel is needed and not given, or the given surrogate has another class.
     """
     if given is not None:
         if type(given).__name__ != own["class"]:
@@ -225,29 +225,30 @@ def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate
     options = dict(own["options"])
     if options.pop("needs_kernel"):
         raise ArgumentError(
-            "surrogate: expected one with the kernel of yours that the log was made with; pass surrogate= with it."
+            "surrogate: expected one with the kernel that the log was made with, which is not in the file; pass "
+            "surrogate= with it."
         )
     kernel = own["kernel"]
     if kernel is not None:
         theta = torch.tensor(kernel["theta"], dtype=torch.float64)
         n, categorical = kernel["sizes"] if kernel["form"] is not None else (len(theta) - 1, ())
         if theta.shape != (n + len(categorical) + 1,) or not bool((theta.abs() <= LARGEST_LOG).all()):
-            raise ValueError("a kernel with parameters that are none")
+            raise ValueError("a kernel with invalid hyper-parameters")
         kernel = {**kernel, "theta": theta}
     surrogate: Surrogate = SURROGATES[own["class"]](kernel_from_state(kernel, None), **options)
     return surrogate
 
 
 def with_new_options(own: Mapping[str, Any]) -> dict[str, Any]:
-    """The surrogate of a log that may be older than some options: these have their defaults."""
+    """The description with defaults for options that are newer than the log."""
     return {**own, "options": {**SURROGATES[own["class"]]().options(), **own["options"]}}
 
 
 def describe_schedule(schedule: object) -> dict[str, Any]:
-    """A schedule of beta for a log.
+    """The description of a schedule of beta.
 
     Raises:
-        ArgumentError: it is not one of `bkbopt.confidence`.
+        ArgumentError: the schedule is not one of `bkbopt.confidence`.
     """
     name = type(schedule).__name__
     if isinstance(schedule, confidence.Batch):
@@ -259,16 +260,16 @@ def describe_schedule(schedule: object) -> dict[str, Any]:
 
 
 def read_schedule(own: Mapping[str, Any], depth: int = 0) -> Any:
-    """The schedule of a log."""
+    """The schedule of a description."""
     if depth > DEEPEST:
-        raise ValueError(f"a schedule within more than {DEEPEST} others")
+        raise ValueError(f"more than {DEEPEST} nested schedules")
     if own["class"] == "Batch":
         return confidence.Batch(read_schedule(own["inner"], depth + 1), **own["options"])
     return SCHEDULES[own["class"]](**own["options"])
 
 
 def _plain(argument: str, value: Any) -> Any:
-    """Options in JSON's terms."""
+    """Options as JSON values."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: _plain(argument, item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,17 +1,17 @@
 """A log of trials in one SQLite file, which any number of processes on a machine may write and read.
 
-Every change is one transaction, on the disk when the call returns (`synchronous=EXTRA`: after a commit the folder is
-synchronised too, so that a power cut cannot bring the undone journal back). The journal is SQLite's rollback journal
-and not its write-ahead log: that needs memory shared between processes, which network disks do not have, and leaves two
-files beside the log. On a network disk a log is as safe as that disk's locks are.
+Every change is one transaction, which is on the disk when the call returns. With `synchronous=EXTRA` the folder is
+synced after a commit too, so that a deleted journal cannot reappear after a power cut. The journal is SQLite's rollback
+journal. The write-ahead log needs memory shared between processes, which network disks do not provide, and leaves two
+files beside the log. On a network disk a log is as safe as the disk's locks.
 
-Three rules keep the file and its readers apart from harm:
+Rules:
 
-- nothing in the file runs: its schema has to be ours, letter by letter, before a row is read;
-- what is read is checked: pages by SQLite, rows by their checksums, and whether the rows fit together;
-- waiting is patient and can be interrupted: a process waits `PATIENCE` seconds for others, in short steps.
+- No code in a file is executed: the schema must equal the expected one exactly before a row is read.
+- All data are checked: pages by SQLite, rows by their checksums and against each other.
+- Waiting can be interrupted: a process waits at most `PATIENCE` seconds for others, in short steps.
 
-Nothing here needs torch or NumPy.
+The module imports neither torch nor NumPy.
 """
 
 import contextlib
@@ -42,12 +42,12 @@ from bkbopt.optimizer.trials import Entry
 
 __all__ = ["Described", "LogFile", "Writer"]
 
-#: Connections that a fork left to the child; closing them there would be wrong, and so would using them.
+#: Connections that a child process inherited by a fork. SQLite allows it neither to use nor to close them.
 _inherited: list[sqlite3.Connection] = []
 
 
 def _drop(connection: sqlite3.Connection, process: int) -> None:
-    """What becomes of the connection of a log that nobody uses any more."""
+    """Close the connection of a log that was garbage-collected; an inherited connection is kept open."""
     if os.getpid() == process:
         connection.close()
     else:
@@ -55,25 +55,25 @@ def _drop(connection: sqlite3.Connection, process: int) -> None:
 
 
 class _EmptyFileError(StateFileError):
-    """A file without a page, or one whose first change was not completed and is undone."""
+    """A file without pages: an empty one, or one whose first transaction was rolled back."""
 
 
 class LogFile:
     """An open log; see the module's text.
 
     Args:
-        path: of the file.
+        path: path of the file.
 
     Attributes:
-        path: of the file, without symbolic links.
-        options: what the optimizer was made with, by name.
-        spaces: the search spaces or pools, of which the last one is that of the next trials.
+        path: path of the file, with symbolic links resolved.
+        options: arguments of the optimizer, by name.
+        spaces: all search spaces or pools; the last one is that of new trials.
 
     Raises:
-        ArgumentError, ArgumentTypeError: the path is none.
+        ArgumentError, ArgumentTypeError: the path is invalid.
         FileNotFoundError: there is no such file.
-        StateFileError: the file is damaged, or no log of this version of bkbopt.
-        StorageError: the system refuses the file.
+        StateFileError: the file is damaged, or not a log of this version of bkbopt.
+        StorageError: the system does not give access to the file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -82,7 +82,7 @@ class LogFile:
         self.spaces: list[Described] = []
         self._connection: sqlite3.Connection | None = None
         self._process, self._inode, self._is_checked = 0, (0, 0), False
-        #: What stands for the transaction that is open, and the lock of the ask that is under way.
+        #: A token of the current transaction, and the lock of the current ask.
         self._transaction, self._lock = object(), FileLock(self.path)
         self._open()
 
@@ -93,11 +93,12 @@ class LogFile:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], options: Mapping[str, Any], space: Described) -> "LogFile":
-        """Make a log, or open the one that somebody else has made meanwhile.
+        """Make a log, or open the one that another process has made meanwhile.
 
         Raises:
-            StateFileError: there is a file that is no log.
-            StorageError, FileNotFoundError: the system refuses, or there is no such folder.
+            StateFileError: the path is a file that is not a log.
+            StorageError: the system does not give access to the file.
+            FileNotFoundError: there is no such folder.
         """
         target = place_of(path)
         folder = os.path.dirname(target)
@@ -116,9 +117,9 @@ class LogFile:
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> "LogFile | None":
-        """An open log; None where there is no file, or an empty one: that of a process that ended while making it.
+        """An open log; None if there is no file, or an empty one (left by a process that was killed while making it).
 
-        Raises as opening does.
+        Other errors are those of the constructor.
         """
         try:
             return cls(path)
@@ -142,7 +143,7 @@ class LogFile:
             value: int = patiently(lambda: connection.execute(f"PRAGMA {name}").fetchone()[0], self.path)
             return value
 
-        if not read("page_count"):  # first: somebody may be making the log
+        if not read("page_count"):  # checked first: another process may be making the log
             raise _EmptyFileError(
                 f"{self.path}: expected a log of bkbopt, got an empty file; make the log with Optimizer(space, "
                 "storage=path)."
@@ -157,13 +158,13 @@ class LogFile:
             )
 
     def _read_header(self, connection: sqlite3.Connection) -> None:
-        """The options and spaces, once the schema is known to be ours."""
+        """Check the schema, and read the options and spaces."""
 
         def rows() -> tuple[list[Any], list[Any], list[Any]]:
             with at_one_time(connection):  # another process may set a space, which changes the view as well
                 found = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
                 if {name: sql for kind, name, sql in found if kind == "table"} != schema.TABLES:
-                    raise ValueError("other tables than those of a log")
+                    raise ValueError("tables that are not those of a log")
                 options = connection.execute("SELECT name, value, checksum FROM options").fetchall()
                 spaces = connection.execute("SELECT id, space, pool, checksum FROM spaces ORDER BY id").fetchall()
             return found, options, spaces
@@ -174,15 +175,15 @@ class LogFile:
             described = log_rows.described(spaces)
             views = [sql for kind, _, sql in found if kind != "table"]
             if views != [log_rows.view(arguments, described)]:
-                raise ValueError("other views, indices or triggers than those of a log")
+                raise ValueError("views, indices or triggers that are not those of a log")
             self.options, self.spaces = arguments, described
 
     @contextlib.contextmanager
     def fits(self) -> Iterator[None]:
-        """A block that understands what was read.
+        """A block that decodes data of the file.
 
         Raises:
-            StateFileError: it cannot.
+            StateFileError: the block raised a builtin error, which means invalid data.
         """
         try:
             yield
@@ -190,8 +191,8 @@ class LogFile:
             raise
         except (AttributeError, IndexError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
             raise StateFileError(
-                f"{self.path}: expected a log whose parts fit together, got {error}; restore it from a copy, "
-                "or start anew."
+                f"{self.path}: expected a log whose parts are consistent, got {error}; restore it from a copy, or "
+                "start a new log."
             ) from error
 
     def close(self) -> None:
@@ -201,10 +202,10 @@ class LogFile:
         self._connection = None
 
     def _open_connection(self) -> sqlite3.Connection:
-        """The connection of this process, to the file that was opened.
+        """This process's connection to the file that was opened.
 
         Raises:
-            StorageError: the file was removed or replaced.
+            StorageError: the file was removed or replaced since.
         """
         if self._connection is not None and self._process != os.getpid():
             _inherited.append(self._connection)
@@ -228,26 +229,26 @@ class LogFile:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def changes(self, since: int) -> tuple[list[Entry], int]:
-        """Trials that changed after change number `since`, in the order of the changes, and the last number.
+        """Trials that changed after change number `since`, by change number, and the last change number.
 
         Raises:
-            StateFileError: what is read is damaged.
-            StorageError: the system refuses.
+            StateFileError: the data are damaged.
+            StorageError: the system does not give access to the file.
         """
         rows = self.rows(since)
         return self._decoded(rows), rows[-1][-2] if rows else since
 
     def rows(self, since: int) -> list[schema.Row]:
-        """The rows of what `changes` gives, whose checksums nobody has looked at; raises as it does."""
+        """The rows of the trials that `changes` returns, with unchecked checksums; raises the errors of `changes`."""
         with translated(self.path):
             connection = self._open_connection()
             if not self._is_checked:
                 self._check_pages(connection)
-            # All of them at first: a row that no change has made must be seen, and refused.
+            # The first call reads all rows, so that rows with invalid change numbers are found and refused.
             return self._rows(connection, "change > ? ORDER BY change", since or -(2**63))
 
     def entry(self, trial_id: int) -> tuple[Entry | None, int]:
-        """One trial by its number, None if there is none, and the number of trials; raises as `changes` does."""
+        """The trial of this number, or None, and the number of trials; the errors are those of `changes`."""
         with translated(self.path):
             connection = self._open_connection()
             rows = self._rows(connection, "id = ?", trial_id if -(2**63) <= trial_id < 2**63 else -1)
@@ -258,7 +259,7 @@ class LogFile:
     def _rows(self, connection: sqlite3.Connection, condition: str, number: int) -> list[schema.Row]:
         query = f"SELECT {schema.COLUMNS} FROM log WHERE {condition}"
         rows = patiently(lambda: connection.execute(query, (number,)).fetchall(), self.path)
-        # After the rows: all that these refer to are there.
+        # Spaces are read after the rows, so that all spaces to which the rows refer are known.
         n_spaces = patiently(lambda: connection.execute("SELECT count(*) FROM spaces").fetchone()[0], self.path)
         if n_spaces != len(self.spaces):
             self._read_header(connection)
@@ -270,12 +271,12 @@ class LogFile:
             return [schema.decode(row, k, names, len(self.spaces)) for row in rows]
 
     def _check_pages(self, connection: sqlite3.Connection) -> None:
-        """Let SQLite look whether its pages hold together, before a whole log is read."""
+        """Run SQLite's integrity check, before a whole log is read."""
         found = patiently(lambda: connection.execute("PRAGMA integrity_check(1)").fetchone()[0], self.path)
         if found != "ok":
             raise StateFileError(
-                f"{self.path}: expected an intact log, but SQLite says: {' '.join(str(found).split())}; "
-                "restore it from a copy, or start anew."
+                f"{self.path}: expected an intact log, got a damaged one (SQLite: {' '.join(str(found).split())}); "
+                "restore it from a copy, or start a new log."
             )
         self._is_checked = True
 
@@ -283,10 +284,10 @@ class LogFile:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator["Writer"]:
-        """A block in which nobody else writes; what it writes is on the disk at its end, or nothing of it is.
+        """A block that is one write transaction: at its end all changes are on the disk, or none is.
 
         Raises:
-            StorageError: the system refuses, or others write for too long; nothing was written.
+            StorageError: the system does not give access, or others write for too long; nothing was written.
         """
         own = object()
         with translated(self.path):
@@ -295,15 +296,15 @@ class LogFile:
             try:
                 self._transaction = own
                 patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
-                self._check_place()  # somebody may have replaced it while we waited
+                self._check_place()  # the file may have been replaced during the wait
                 yield Writer(self, connection)
                 self._commit(connection)
-            except sqlite3.Error:  # a file that might not be written stays so for its connection
+            except sqlite3.Error:  # a connection that was opened read-only stays read-only, so a new one is needed
                 self._roll_back()
                 self.close()
                 raise
             finally:
-                # A block whose end an interrupt has skipped ends when Python finds it, in the midst of another one.
+                # If an interrupt skips the end of a block, it runs at garbage collection, maybe during the next one.
                 if self._transaction is own:
                     self._roll_back()
 
@@ -312,7 +313,7 @@ class LogFile:
             self._connection.execute("ROLLBACK")
 
     def _commit(self, connection: sqlite3.Connection) -> None:
-        """End a transaction, and see what became of it where the disk gave an error."""
+        """Commit; after an I/O error, find out whether the change was written."""
         meant = log_rows.summary(connection)
         try:
             patiently(lambda: connection.execute("COMMIT"), self.path)
@@ -321,18 +322,18 @@ class LogFile:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 is_written = patiently(lambda: log_rows.summary(connection), self.path) == meant
-            # What may fail behind the last write is to make sure that the journal stays away.
+            # After the last write only the sync of the folder, which makes the journal's removal durable, can fail.
             if is_written and not synchronised(os.path.dirname(self.path)):
                 raise StorageError(
-                    f"storage: {self.path}: the change was written, but the disk gave an error: a power cut may undo "
-                    "it. Do not call again; see the system's log."
+                    f"storage: {self.path}: the change was written, but the disk reported an error: a power cut may "
+                    "undo it. Do not call again; see the system's log."
                 ) from None
             if not is_written:
                 raise
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:
-        """A block in which no other process asks, while all of them may tell."""
+        """A block in which no other process asks; other processes may tell."""
         self._lock = lock = FileLock(self.path)
         try:
             lock.acquire(PATIENCE)
@@ -342,11 +343,14 @@ class LogFile:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether a call asks, or is in a transaction."""
+        """Whether a call is asking or in a transaction."""
         return self._lock.is_held or (self._connection is not None and self._connection.in_transaction)
 
     def release(self) -> None:
-        """End what a call has left open: an interrupt can skip the end of any block, but not of two in each other."""
+        """Roll back the transaction and release the lock that an interrupted call has left.
+
+        An interrupt can skip the end of one `with` block, but not of two nested ones.
+        """
         try:
             with translated(self.path):
                 self._roll_back()
@@ -366,28 +370,28 @@ class LogFile:
 
 @dataclass(frozen=True)
 class Writer:
-    """What may be done to a log within a transaction."""
+    """The changes that can be made to a log within a transaction."""
 
     file: LogFile
     connection: sqlite3.Connection
 
     def put(self, entries: Sequence[Entry]) -> int:
-        """Write trials, new or changed; the number of the last change."""
+        """Write new or changed trials; returns the number of the last change."""
         last: int = self.connection.execute("SELECT coalesce(max(change), 0) FROM log").fetchone()[0]
         if last + len(entries) > schema.MOST:
             raise StorageError(
-                f"storage: {self.file.path} has no numbers left for changes; save a copy, and open that."
+                f"storage: {self.file.path} has no change numbers left; save a copy with save, and open the copy."
             )
         log_rows.put(self.connection, entries, last)
         return last + len(entries)
 
     def next_place(self) -> int:
-        """The place of the next trial that is finished."""
+        """The place, in the order of completion, of the next finished trial."""
         found: int = self.connection.execute("SELECT coalesce(max(place), -1) FROM log").fetchone()[0]
         return found + 1
 
     def add_space(self, space: Described) -> None:
-        """The space or pool of the next trials; the rows of the pools before it are dropped."""
+        """Add the space or pool of the next trials; the stored rows of earlier pools are removed."""
         for number, earlier in enumerate(self.file.spaces):
             if earlier.rows is not None:
                 log_rows.put_space(self.connection, number, replace(earlier, rows=None))
@@ -396,5 +400,5 @@ class Writer:
         self.connection.execute(log_rows.view(self.file.options, [*self.file.spaces, space]))
 
     def set_option(self, name: str, value: object) -> None:
-        """Another value of an option."""
+        """Change the value of an option."""
         log_rows.put_option(self.connection, name, value)

@@ -1,4 +1,4 @@
-"""Rows of a log file: writing them, and reading what is not a trial."""
+"""Writing of rows to a log file, and reading of spaces and pools."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ __all__ = ["Described", "described", "fill", "put", "put_option", "put_space", "
 
 @dataclass(frozen=True)
 class Described:
-    """A search space or a pool as a log holds it.
+    """The description of a search space or a pool in a log.
 
     Attributes:
-        text: what `Space.to_dict` says, or the pool's columns.
-        rows: of an array that is a pool, float64, little-endian, row by row; None where it is given at opening.
+        text: `Space.to_dict`, or the columns of the pool.
+        rows: rows of a pool that is an array, float64, little-endian, row by row; None if they are not stored.
     """
 
     text: Mapping[str, Any]
@@ -25,7 +25,7 @@ class Described:
 
     @property
     def is_space(self) -> bool:
-        """Whether it is a search space, and no pool."""
+        """Whether it is a search space, not a pool."""
         return "parameters" in self.text
 
     @property
@@ -39,7 +39,7 @@ class Described:
 def fill(
     connection: sqlite3.Connection, options: Mapping[str, Any], spaces: Sequence[Described], entries: Sequence[Entry]
 ) -> None:
-    """Make the tables of a log, and write all that it holds."""
+    """Make the tables of a log, and write its options, spaces and trials."""
     connection.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {schema.VERSION}")
     for statement in schema.TABLES.values():
@@ -59,14 +59,14 @@ def view(options: Mapping[str, Any], spaces: Sequence[Described]) -> str:
 
 
 def summary(connection: sqlite3.Connection) -> tuple[Any, ...]:
-    """What every change of a log changes."""
+    """A summary of a log that differs after every change."""
     last = connection.execute("SELECT change, checksum FROM log ORDER BY change DESC LIMIT 1").fetchone()
     n_spaces = connection.execute("SELECT count(*) FROM spaces").fetchone()
     return last, n_spaces, connection.execute("SELECT name, checksum FROM options ORDER BY name").fetchall()
 
 
 def put(connection: sqlite3.Connection, entries: Sequence[Entry], last: int) -> None:
-    """Write trials, new or changed, whose changes are numbered from `last` + 1 on."""
+    """Write new or changed trials, with change numbers from `last` + 1 on."""
     places = ", ".join("?" * len(schema.COLUMNS.split(", ")))
     rows = (schema.encode(entry, change) for change, entry in enumerate(entries, start=last + 1))
     connection.executemany(f"INSERT OR REPLACE INTO log ({schema.COLUMNS}) VALUES ({places})", rows)
@@ -85,10 +85,10 @@ def put_space(connection: sqlite3.Connection, number: int, space: Described) -> 
 
 
 def described(rows: Sequence[schema.Row]) -> list[Described]:
-    """The spaces and pools of a log, in order; `ValueError` where they are damaged."""
+    """The spaces and pools of a log, in order; `ValueError` if they are damaged."""
     out = [Described(schema.from_json(text), pool) for _, text, pool, _ in map(schema.checked, rows)]
     if not out or [row[0] for row in rows] != list(range(len(out))):
-        raise ValueError("spaces without an order")
+        raise ValueError("spaces that are not numbered 0, 1, ...")
     if not all(isinstance(space.text, dict) and isinstance(space.rows, bytes | None) for space in out):
-        raise ValueError("a space that is none")
+        raise ValueError("an invalid space")
     return out

@@ -1,30 +1,30 @@
-"""What a log file holds: the tables of an SQLite database, and trials as rows of them.
+"""The schema of a log file (an SQLite database), and the conversion of trials to rows and back.
 
-| table   | a row is                                                                                     |
+| table   | contents of a row                                                                            |
 | ------- | -------------------------------------------------------------------------------------------- |
 | options | an argument of the optimizer by name, as JSON                                                |
 | spaces  | a search space as JSON, or a pool: its columns as JSON and the rows of an array; the last    |
-|         | one is that of the next trials                                                               |
-| log     | a trial: state, parameters as JSON, what came back, when                                     |
-| trials  | (a view) the same for readers, a column for each parameter; as `Optimizer.trials_dataframe`  |
+|         | row is the space of new trials                                                               |
+| log     | a trial: state, parameters as JSON, values, times                                            |
+| trials  | (a view) the trials for other programs, with the columns of `Optimizer.trials_dataframe`     |
 
-| column of log          | what it is                                                                    |
+| column of log          | meaning                                                                       |
 | ---------------------- | ----------------------------------------------------------------------------- |
 | id                     | number of the trial, 0, 1, ...                                                |
 | state                  | WAITING (queued), RUNNING, COMPLETE or FAIL                                   |
 | params                 | the active parameters by name, JSON; NaN and infinities as {"float": "nan"}   |
-| space                  | number of the space or pool it was proposed from                              |
+| space                  | number of the space or pool from which the trial was proposed                 |
 | pool_row               | row of the pool, or null                                                      |
 | objectives, stds       | lists of numbers, JSON, or null                                               |
 | constraints            | numbers by name, JSON                                                         |
-| diagnostics            | of the ask, JSON, or null; see `bkbopt.search.reports.Diagnostics`            |
+| diagnostics            | record of the ask, JSON, or null; see `bkbopt.search.reports.Diagnostics`     |
 | asked_at, told_at      | ISO 8601, UTC                                                                 |
-| seen_at                | when somebody last said that it is running, or null                           |
-| place                  | in the order of completion: 0, 1, ...; null before                            |
-| change                 | number of the last change to any trial that changed this one: 1, 2, ...       |
+| seen_at                | time of the last heartbeat, or null                                           |
+| place                  | place in the order of completion, 0, 1, ...; null before                      |
+| change                 | number of the last change of this trial; the log numbers all changes 1, 2, ... |
 
-Every row ends with the CRC-32 of the other columns, since SQLite does not notice a flipped bit in a value. The schema
-of a file has to be, letter by letter, the one that its options and spaces give: nothing in it runs that is not ours.
+Every row ends with the CRC-32 of the other columns, since SQLite does not detect flipped bits in a value. The schema of
+a file must be exactly the one that follows from its options and spaces, so that no foreign code in it is executed.
 """
 
 import json
@@ -53,9 +53,9 @@ __all__ = [
     "view_of",
 ]
 
-#: "bkbo": what `file` and SQLite show as the kind of database.
+#: "bkbo": SQLite's application id, which the command `file` shows.
 APPLICATION_ID = 0x626B626F
-#: Of the schema.
+#: Version of the schema.
 VERSION = 1
 
 TABLES = {
@@ -70,21 +70,21 @@ COLUMNS = (
     "id, state, params, space, pool_row, objectives, stds, constraints, diagnostics, asked_at, told_at, seen_at, "
     "place, change, checksum"
 )
-#: The largest whole number that a row has, far below SQLite's: one more is always possible.
+#: Largest whole number in a row, far below SQLite's limit, so that adding one cannot overflow.
 MOST = 2**60
-#: More columns than SQLite lets a view have are left out of it.
+#: Largest number of parameters and of constraints in the view; SQLite limits the columns of a view.
 MOST_COLUMNS = 1000
 
 Row = tuple[Any, ...]
 
 
 def to_json(value: object) -> str:
-    """JSON text; the same value always gives the same text, and numbers read back to the last bit."""
+    """JSON text; equal values give equal text, and numbers are read back exactly."""
     return json.dumps(_with_words(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _with_words(value: Any) -> Any:
-    """Strict JSON has no words for NaN and infinities; the form is that of `Space.to_dict`."""
+    """Replace NaN and infinities, which strict JSON lacks, by objects as in `Space.to_dict`."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if isinstance(value, Mapping):
@@ -93,7 +93,7 @@ def _with_words(value: Any) -> Any:
 
 
 def from_json(text: str) -> Any:
-    """The inverse of `to_json`, with lists for tuples.
+    """The inverse of `to_json`, with lists in place of tuples.
 
     Raises:
         ValueError: not JSON, or too deeply nested.
@@ -105,7 +105,7 @@ def from_json(text: str) -> Any:
 
 
 def _refused(word: str) -> float:
-    raise ValueError(f"the word {word}")
+    raise ValueError(f"the JSON constant {word}")
 
 
 def _without_words(found: dict[str, Any]) -> Any:
@@ -114,7 +114,7 @@ def _without_words(found: dict[str, Any]) -> Any:
 
 
 _WORD = '{"float":'
-# Decoders are kept, and the one that looks at every object is left out where it can be: thousands of rows are read.
+# For speed: decoders are made once, and the one with a hook for each object is only used where it is needed.
 _PLAIN = json.JSONDecoder(parse_constant=_refused)
 _WORDS = json.JSONDecoder(parse_constant=_refused, object_hook=_without_words)
 
@@ -125,9 +125,9 @@ def checksum(cells: Row) -> int:
 
 
 def checked(row: Row) -> Row:
-    """A row whose checksum is right; `ValueError` if it is not."""
+    """The row if its checksum is right; `ValueError` otherwise."""
     if checksum(row[:-1]) != row[-1]:
-        raise ValueError("a row whose checksum is another")
+        raise ValueError("a row with a wrong checksum")
     return row
 
 
@@ -154,10 +154,11 @@ def encode(entry: Entry, change: int) -> Row:
 
 
 def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_spaces: int) -> Entry:
-    """The trial of a row; its point is not known yet.
+    """The trial of a row, without its point.
 
     Raises:
-        ValueError: the row is not one that `encode` wrote, or not one of such an optimizer.
+        ValueError: the row was not written by `encode`, or not for an optimizer with these objectives, constraints and
+            spaces.
     """
     number, state, params, space, pool_row, objectives, stds, constraints = checked(row)[:8]
     diagnostics, asked, told, seen, place, change = row[8:-1]
@@ -177,7 +178,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
     if is_over is None or gave != (state == COMPLETE) or (stds is not None and not trial.values):
         raise ValueError(f"a trial in the state {state!r} with values {trial.values}")
     if (place is not None, told is not None) != (is_over, is_over) or not (_whole(change) and _whole(space) < n_spaces):
-        raise ValueError("a trial that is over without an end, or the other way")
+        raise ValueError("a finished trial without completion time and place, or a running one with them")
     return Entry(
         trial,
         space,
@@ -189,46 +190,46 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
 
 def _text(cell: Any) -> str:
     if not isinstance(cell, str):
-        raise ValueError(f"a {type(cell).__name__} where text belongs")
+        raise ValueError(f"a {type(cell).__name__} instead of text")
     return cell
 
 
 def _whole(cell: Any) -> int:
     if type(cell) is not int or not 0 <= cell <= MOST:
-        raise ValueError("a number that is not whole, negative or too large")
+        raise ValueError("a number that is not whole, is negative or is too large")
     return cell
 
 
 def _dict(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"a {type(value).__name__} where names and values belong")
+        raise ValueError(f"a {type(value).__name__} instead of a JSON object")
     return value
 
 
 def _number(value: Any) -> float:
     if type(value) is not float or not math.isfinite(value):
-        raise ValueError("a value that is no finite number")
+        raise ValueError("a value that is not a finite number")
     return value
 
 
 def _numbers(cell: Any, n: int, low: float = -math.inf) -> tuple[float, ...]:
     found = from_json(_text(cell))
     if not isinstance(found, list) or len(found) != n or any(_number(value) < low for value in found):
-        raise ValueError(f"not {n} numbers from {low} on")
+        raise ValueError(f"something other than {n} numbers >= {low}")
     return tuple(found)
 
 
 def _limits(cell: Any, names: Sequence[str]) -> dict[str, float]:
     found = _dict(from_json(_text(cell)))
     if not set(found) <= set(names):
-        raise ValueError("a constraint of another name")
+        raise ValueError("a constraint with an unknown name")
     return {name: _number(value) for name, value in found.items()}
 
 
 def _time(cell: Any) -> datetime:
     found = datetime.fromisoformat(_text(cell))
     if found.tzinfo is not None:
-        raise ValueError("a time with a zone")
+        raise ValueError("a time with a time zone")
     return found
 
 
@@ -239,14 +240,14 @@ _FIELDS = tuple(f.name for f in fields(Diagnostics))
 def _diagnostics(cell: Any) -> Diagnostics:
     found = _dict(from_json(_text(cell)))
     if tuple(found) != _FIELDS:
-        raise ValueError("diagnostics with other fields")
+        raise ValueError("diagnostics with unknown or missing fields")
     for name, value in found.items():
         if value is None and name not in ("trial", "t", "ask_seconds"):
             continue
         if name in _WHOLE_FIELDS:
             _whole(value)
         elif type(value) is not float:
-            raise ValueError("diagnostics that are no numbers")
+            raise ValueError("diagnostics that are not numbers")
     return Diagnostics(**found)
 
 
@@ -269,7 +270,7 @@ def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Seq
 
 
 def _cell(column: str, name: str) -> str:
-    """The cell of a name in a JSON object; a path cannot name what has quotes in it."""
+    """The SQL expression of a name in a JSON column; JSON paths cannot contain names with quotes."""
     alias = f"{column}_{name}".replace('"', '""')
     if name.isalnum() and name.isascii():
         return f'json_extract({column}, \'$."{name}"\') AS "{alias}"'

@@ -1,8 +1,8 @@
-"""A log of trials with its designer: what `Optimizer` does with checked arguments.
+"""A log of trials with its designer: ask, tell, enqueue and recover, on checked arguments.
 
-The log is in memory; with a file, memory follows the file. Every change goes the same way: what is to be written is
-worked out without changing anything, written to the file in one transaction, and then put into memory. An interrupt
-before the end of the transaction leaves everything as it was, and one after it is made good by the next call.
+The log is in memory; with a file, the log in memory is updated from the file. Every change takes the same steps: the
+new entries are computed without side effects, written to the file in one transaction, and then stored in memory. After
+an interrupt before the commit everything is unchanged; after an interrupt later the next call completes the change.
 """
 
 import contextlib
@@ -25,25 +25,25 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["LoggedDesigner"]
 
-#: Most trials that one call asks for by itself.
+#: Largest number of trials of one ask with a batch size that the search chooses.
 MOST_USEFUL = 1_000
 
 
 class LoggedDesigner:
-    """A designer that suggests into a log and learns from it.
+    """A designer with a log: suggestions are added to the log, and the designer learns from the log.
 
     Args:
-        problem: what is optimized.
-        options: of the designer.
-        entropy: of everything random.
+        problem: the optimisation problem.
+        options: options of the designer.
+        entropy: seed of all random numbers.
         feasible: the user's constraint on parameters.
 
     Attributes:
-        log: of all trials.
-        spaces: the spaces or pools that trials were proposed from; the last one is that of the next trials.
-        designer: what suggests.
-        vocabulary: the words of the space or pool.
-        file: that the log is kept in; None if it is in memory only.
+        log: the log of all trials, in memory.
+        spaces: all spaces or pools from which trials were proposed; the last one is that of new trials.
+        designer: the designer, which computes suggestions.
+        vocabulary: the conversion between the user's parameters and points of the current space or pool.
+        file: the file of the log; None if the log is in memory only.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LoggedDesigner:
         self.refresh()
 
     def _use_last(self) -> None:
-        """Take the last space or pool into account; where that was interrupted, it is done again."""
+        """Pass the last space or pool to the designer; this is repeated if it was interrupted."""
         if self._n_used != len(self.spaces):
             self._use(self.spaces[-1])
 
@@ -113,36 +113,36 @@ class LoggedDesigner:
         self.refresh()
 
     def leave_file(self) -> None:
-        """Go on in memory only."""
+        """Close the file and continue in memory only."""
         if self.file is not None:
             self.file.close()
             self.file = None
 
     def refresh(self) -> None:
-        """Take in what others have written, and what an interrupt has left."""
+        """Read changes that other processes have written, and complete an interrupted change."""
         self.mend()
         if self.file is not None:
             self._take_changes(self.file)
 
     def mend(self) -> None:
-        """Make good in memory what an interrupt has left."""
+        """Complete an interrupted change in memory."""
         self.log.mend()
         self._use_last()
 
     @property
     def is_in_use(self) -> bool:
-        """Whether a call is asking, or writing."""
+        """Whether a call is asking or writing."""
         return self.file is not None and self.file.is_in_use
 
     def release(self) -> None:
-        """End what an interrupted call has left open."""
+        """Release the lock and the transaction that an interrupted call has left."""
         if self.file is not None:
             self.file.release()
 
     def _take_changes(self, file: LogFile) -> None:
         entries, last = file.changes(self._seen)
         new = file.spaces[len(self.spaces) :]
-        if new and not new[-1].is_space:  # of pools the file has the rows of the last one
+        if new and not new[-1].is_space:  # the file has the rows of the last pool only
             self.spaces += [self._read(new[-1])] * len(new)
         else:
             self.spaces += map(self._read, new)
@@ -153,7 +153,7 @@ class LoggedDesigner:
             except (ArgumentTypeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
                 raise StateFileError(
                     f"{file.path}: expected trials that belong to the space of the log, got {error}; restore it from a "
-                    "copy, or start anew."
+                    "copy, or start a new log."
                 ) from error
         self._seen = last
 
@@ -164,13 +164,13 @@ class LoggedDesigner:
         return read_candidates(described, None, self.designer.options.models.fit)
 
     def _understood(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Entries of a file with their points and, where they are not known already, their parameters."""
+        """Entries of a file completed by their points, with parameters in the user's types."""
         out: dict[int, Entry] = {}
         unknown: dict[tuple[int, bool], list[Entry]] = {}
         for entry in entries:
             number, trial = entry.trial.id, entry.trial
             if trial.stds is not None and not self.designer.options.models.surrogate.takes_weights:
-                raise ValueError("known noise where a learner weighs all values alike")
+                raise ValueError("known noise for a learner, which gives all values the same weight")
             old = self.log.entries[number] if number < len(self.log) else None
             if old is not None and old.space == entry.space and old.trial.state != WAITING:
                 out[number] = replace(entry, point=old.point, trial=replace(trial, params=old.trial.params))
@@ -185,13 +185,13 @@ class LoggedDesigner:
         return list(out.values())
 
     def _words(self, space: int) -> Vocabulary:
-        """The words of trials of a space; pools share the words of the last one, which knows all choices."""
+        """The vocabulary of a space; all pools share that of the last one, which has the choices of all."""
         candidates = self.spaces[space]
         return self.vocabulary if isinstance(candidates, Arms) else vocabulary_of(candidates)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[list[Entry], Writer | None]]:
-        """A list of entries, new or changed, all of which are in the log at the end of the block, or none is."""
+        """A block that fills a list of new or changed entries; at its end all of them are in the log, or none is."""
         entries: list[Entry] = []
         if self.file is None:
             yield entries, None
@@ -205,23 +205,23 @@ class LoggedDesigner:
             self._seen = last
 
     def stored(self, entry: Entry) -> Entry:
-        """An entry as a file holds it: with parameters in JSON's terms."""
+        """An entry with its parameters as JSON values, as a file stores it."""
         point = {} if entry.point is None else entry.point
         return replace(entry, trial=replace(entry.trial, params=self._words(entry.space).stored(point)))
 
     # -- the designer ------------------------------------------------------------------------------------------------
 
     def update(self) -> Designer:
-        """The designer, told of all trials; what an interrupt kept from it is told again."""
+        """The designer, updated with all changed trials; an interrupted update is repeated."""
         self.designer.update(map(self._evaluation, self.log.changed()))
         self.log.forget_changes()
         return self.designer
 
     def followed(self) -> Designer:
-        """The designer, told of all trials, one of which has a value.
+        """The designer, updated with all changed trials.
 
         Raises:
-            NotReadyError: none has.
+            NotReadyError: no trial has a value.
         """
         if not self.log.n_complete:
             raise NotReadyError("posterior: expected at least one value, got none; call tell first.")
@@ -244,17 +244,17 @@ class LoggedDesigner:
     # -- asking ------------------------------------------------------------------------------------------------------
 
     def ask(self, count: int | None, fixed: Point, *, beating: bool = False) -> list[Trial]:
-        """The next trials, queued ones first; fewer where nothing else is left to propose. None for a useful number.
+        """The next trials, queued ones first; fewer than `count` if no other point can be proposed.
 
-        Processes ask one after the other, and tell while another one asks. With `beating` each trial is heard of from
-        now on.
+        With `count` None the search chooses the number. Processes ask one after the other, and may tell while another
+        one asks. With `beating` each trial has its first heartbeat at once.
         """
         with contextlib.nullcontext() if self.file is None else self.file.asking():
             self.refresh()
             basis = self._basis()
             asked = self._next(count, fixed)
             with self._transaction() as (entries, _):
-                if self._basis() != basis:  # somebody has added trials meanwhile, and the numbers are theirs
+                if self._basis() != basis:  # another process has added trials, which have taken the numbers
                     asked = self._next(count, fixed)
                 entries.extend(replace(e, seen_at=e.trial.asked_at) if beating else e for e in asked)
         return [entry.trial for entry in asked]
@@ -302,12 +302,12 @@ class LoggedDesigner:
         return entries
 
     def _entry(self, number: int, point: Point, index: int | None, now: datetime, **more: Any) -> Entry:
-        """A running trial of the space as it is now."""
+        """The entry of a running trial in the current space."""
         trial = Trial(number, self.vocabulary.params(point, index), index, asked_at=now)
         return Entry(trial, len(self.spaces) - 1, point, **more)
 
     def enqueue(self, params: Params) -> Trial:
-        """Queue a point; parameters left out are suggested when it is asked."""
+        """Queue a point; missing parameters are suggested when the trial is asked for."""
         given = self.vocabulary.fixed(params, "params")
         whole, feasible = self.designer.whole(given), self.designer.problem.feasible
         if whole is not None and feasible is not None and not feasible(whole[0]):
@@ -323,7 +323,7 @@ class LoggedDesigner:
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
-        """Check all reports of a `call`, then write all."""
+        """Check all reports, then write all; `call` is the name of the user's call, for errors."""
         params = [report.target for report in reports if isinstance(report.target, Mapping)]
         points = self.vocabulary.points(params)
         with self._transaction() as (entries, _):
@@ -356,16 +356,16 @@ class LoggedDesigner:
             done.append(entry.finished(report.outcome, place, now))
         return done
 
-    # -- trials that nobody finishes ---------------------------------------------------------------------------------
+    # -- heartbeats and lost trials ----------------------------------------------------------------------------------
 
     def beat(self, trial_ids: Sequence[int], call: str) -> None:
-        """Note that trials are still running."""
+        """Write a heartbeat for each of the running trials."""
         with self._transaction() as (entries, _):
             now = utc_now()
             entries.extend(replace(self.log.running_entry(i, call), seen_at=now) for i in dict.fromkeys(trial_ids))
 
     def recover(self, older_than: float, enqueue: bool) -> list[Trial]:
-        """Fail the running trials of which nothing was heard for so many seconds; queue their points anew."""
+        """Fail the running trials without a heartbeat for `older_than` seconds; with `enqueue` queue their points."""
         with self._transaction() as (entries, _):
             now = utc_now()
             silent = [e for e in map(self.log.entries.__getitem__, self.log.running) if e.silence(now) >= older_than]

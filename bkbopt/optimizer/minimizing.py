@@ -1,4 +1,4 @@
-"""The whole loop: minimise or maximise a function, on any executor."""
+"""`minimize` and `maximize`: the loop of ask, evaluate and tell, on any executor."""
 
 import functools
 import queue
@@ -14,7 +14,7 @@ from bkbopt.optimizer.trials import RUNNING, Trial
 
 __all__ = ["maximize", "minimize"]
 
-#: Trials between two regret certificates, each of which costs as much as some asks.
+#: Trials between two regret certificates; a certificate costs as much as several asks.
 CERTIFY_EVERY = 10
 
 
@@ -32,30 +32,31 @@ def minimize(
     stop_at_regret: float | None = None,
     **options: Any,
 ) -> Optimizer:
-    """Minimise `f(params) -> float`; see `maximize` too.
+    """Minimise `f(params) -> float`; see also `maximize`.
 
     Args:
-        f: the black box. It returns a number, one for each of several objectives, or a pair of that and a dict of the
-            values of outcome constraints. With processes or a cluster it must be importable there.
-        space: a space, a pool, or an `Optimizer` to go on with.
-        n_trials: trials to make; None for as many as `timeout` or `stop_at_regret` allow.
-        timeout: seconds after which no trial is started; those running are waited for.
-        callbacks: each called as `callback(optimizer, trial)` after every trial; one that returns True stops the run.
-        executor: anything with `submit(f, params) -> future` with `add_done_callback`, as in `concurrent.futures`;
-            results enter as they come. None evaluates here, one by one.
-        n_workers: trials kept in flight with an executor; by default its number of workers where it tells, else 2.
-        catch: exceptions of `f` that fail a trial; others end the run. What ends a run, an interrupt too, fails the
-            trials that are running.
-        show_progress_bar: a bar on standard error.
-        stop_at_regret: end once the regret certificate, with a confidence of 0.95, falls below this, in units of y. It
-            is looked at every ten trials.
-        options: passed to `Optimizer`.
+        f: the black box. It returns a number, or a list of numbers for several objectives, or a pair of either and a
+            dict with the values of outcome constraints. Processes and clusters must be able to import it.
+        space: a space, a pool, or an `Optimizer` to continue.
+        n_trials: number of trials; None for as many as `timeout` or `stop_at_regret` allow.
+        timeout: seconds after which no trial is started; running trials are waited for.
+        callbacks: functions that are called as `callback(optimizer, trial)` after each trial; the run stops when one
+            returns True.
+        executor: an object with `submit(f, params) -> future`, whose futures have `add_done_callback`, as in
+            `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
+        n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
+        catch: exceptions of `f` that fail the trial; other exceptions end the run. An exception or interrupt that ends
+            the run fails the running trials.
+        show_progress_bar: whether to show a progress bar on standard error.
+        stop_at_regret: end the run when the regret certificate, at confidence 0.95, is below this, units of y. It is
+            computed every ten trials.
+        options: arguments of `Optimizer`.
 
     Returns:
-        The optimizer, to be asked for `Optimizer.recommend`, `Optimizer.best_trial` or `Optimizer.trials_dataframe`.
+        The optimizer; see `Optimizer.recommend`, `Optimizer.best_trial` and `Optimizer.trials_dataframe`.
 
     Raises:
-        ArgumentError: a number is out of range, nothing ends the run, or what `Optimizer` and `tell` refuse.
+        ArgumentError: a number is out of range, there is no stopping rule, or `Optimizer` or `tell` raises it.
         ArgumentTypeError: an argument has the wrong type.
 
     Example:
@@ -68,7 +69,7 @@ def minimize(
         raise ArgumentTypeError(f"f: expected a callable (params) -> float, got {type(f).__name__}.")
     if n_trials is None and timeout is None and stop_at_regret is None:
         raise ArgumentError(
-            "n_trials: expected a number, or timeout or stop_at_regret to end the run, got none of them."
+            "n_trials: expected a number, or timeout or stop_at_regret, got none of them; pass one to end the run."
         )
     if n_trials is not None:
         n_trials = check_count("n_trials", n_trials, 0)
@@ -83,7 +84,7 @@ def minimize(
     after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
     catch = _several("catch", catch, _is_exception, "exception classes")
     if isinstance(space, Optimizer) and options:
-        raise ArgumentError(f"{next(iter(options))}: options belong to the optimizer, which is given already.")
+        raise ArgumentError(f"{next(iter(options))}: options cannot be changed for an optimizer that exists; drop it.")
     optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
     stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
     with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
@@ -104,7 +105,7 @@ def maximize(f: Callable[[dict[str, Any]], Any], space: Any, n_trials: int | Non
         True
     """
     if "direction" in more or "directions" in more:
-        raise ArgumentError("direction: maximize has its direction; call minimize with direction or directions.")
+        raise ArgumentError("direction: maximize sets the direction; call minimize with direction or directions.")
     if isinstance(space, Optimizer):
         if space.directions != ("maximize",):
             raise ArgumentError(f"space: expected an optimizer to maximize, got one to {', '.join(space.directions)}.")
@@ -113,7 +114,7 @@ def maximize(f: Callable[[dict[str, Any]], Any], space: Any, n_trials: int | Non
 
 
 def _several(name: str, given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
-    """One thing or an iterable of them, as a tuple of what fits."""
+    """A single item or an iterable of items as a tuple; each item must pass `fits`."""
     items = (given,) if fits(given) else tuple(given) if isinstance(given, Iterable) else None
     if items is None or not all(map(fits, items)):
         raise ArgumentTypeError(f"{name}: expected {what}, got {given!r}.")
@@ -125,7 +126,7 @@ def _is_exception(given: Any) -> bool:
 
 
 class _Stop:
-    """Decides when to stop starting trials."""
+    """The stopping rules of a run."""
 
     def __init__(
         self,
@@ -154,7 +155,7 @@ class _Stop:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def after(self, trial: Trial, bar: Any) -> None:
-        """Called after each trial."""
+        """Update the progress bar, call the callbacks and check the regret, after each trial."""
         self.ended += 1
         if bar is not None:
             bar.update(1)
@@ -223,13 +224,13 @@ def _run_on(
 
 
 def _fail_running(optimizer: Optimizer, trials: Iterable[Trial]) -> None:
-    """Fail those of the trials that have not been told: nobody waits for them any more."""
+    """Fail those of the trials that are still running."""
     states = {trial.id: trial.state for trial in optimizer.trials}
     optimizer.fail([trial for trial in trials if states[trial.id] == RUNNING])
 
 
 def _finish(optimizer: Optimizer, trial: Trial, result: Callable[[], Any], catch: tuple[type[Exception], ...]) -> Trial:
-    """Tell the result, or fail the trial where it is one of the exceptions to catch."""
+    """Tell the result, or fail the trial if `result` raises an exception of `catch`."""
     try:
         value = result()
     except catch:

@@ -1,4 +1,4 @@
-"""Ask and tell: Bayesian optimisation of a noisy black box with BKB or an exact Gaussian process."""
+"""The `Optimizer`: Bayesian optimisation of a noisy black box with ask and tell."""
 
 import contextlib
 import functools
@@ -53,17 +53,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _locked(method: F) -> F:
-    """One thread at a time, and up to date with what other processes have written."""
+    """Decorate a method: one thread at a time, after reading what other processes have written."""
 
     @functools.wraps(method)
     def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
         with self._lock:
-            is_within = self._core.is_in_use  # a user's function, called by an ask, may look at the trials
+            is_within = self._core.is_in_use  # a nested call: a user's function, called by ask, may read the trials
             threads = torch.get_num_threads()
             try:
                 self._core.refresh()
                 return method(self, *args, **kwargs)
-            finally:  # an interrupt can have skipped the end of any block in the call
+            finally:  # an interrupt may have skipped the end of a block in the call
                 if torch.get_num_threads() != threads:
                     torch.set_num_threads(threads)
                 if not is_within:
@@ -73,12 +73,12 @@ def _locked(method: F) -> F:
 
 
 class Optimizer:
-    """Suggests where to evaluate a noisy black box next. It may be used from several threads.
+    """Bayesian optimisation of a noisy black box with ask and tell; it may be used from several threads.
 
-    An optimizer is a log of trials and a designer: what is asked follows from the arguments below and from the trials
-    in the order of their completion, and from nothing else. With `storage` the log is a file: what `ask`, `tell`,
-    `fail` and `enqueue` did is on the disk when they return, any number of processes may use the file at once, and
-    the same call opens it again.
+    An optimizer is a log of trials and a designer, which computes suggestions. Suggestions depend only on the arguments
+    below and on the trials in the order of their completion. With `storage` the log is a file: `ask`, `tell`, `fail`
+    and `enqueue` have written their changes to disk when they return, any number of processes may use the file at the
+    same time, and the same constructor call opens it again.
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
@@ -86,38 +86,39 @@ class Optimizer:
             `Pool.product` makes one). A list of (low,
             high) tuples is a space.
         direction: "minimize" or "maximize".
-        directions: one of these for each of several objectives, in place of `direction`. Needs BoTorch.
+        directions: a direction for each of several objectives, in place of `direction`. Needs BoTorch.
         constraints: names of outcome constraints; `tell` takes their values, and a point is feasible where all are
             <= 0.
-        seed: of everything random; None draws one.
-        n_startup_trials: values to gather by a quasi-random design before the model takes over.
+        seed: seed of all random numbers; None for a random one.
+        n_startup_trials: number of values from a quasi-random design before the model is used.
         surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
-        acquisition: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores of tensors (n,),
-            differentiable and larger where better, on standardised values that are maximised. With several objectives,
-            constraints or failed trials the criterion is another in any case, see `bkbopt.search.criteria`.
-        beta: width of the confidence: None (a practical default), a number of standard deviations, or a schedule of
-            `bkbopt.confidence`.
-        fit: whether kernel and noise are fitted. Values are then standardised and pool columns scaled to [0, 1];
-            a noise given with the surrogate is kept, and is in the user's units. With False everything is taken as it
-            is: kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
+        acquisition: acquisition function: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores. Its
+            arguments and result are tensors (n,) of standardised values that are maximised; it must be differentiable.
+            With several objectives, constraints or failed trials other criteria are used, see `bkbopt.search.criteria`.
+        beta: width of the confidence bounds: None (the default schedule), a number of standard deviations, or a
+            schedule of `bkbopt.confidence`.
+        fit: whether kernel and noise are fitted. With True values are standardised and pool columns scaled to [0, 1]; a
+            noise variance given with the surrogate is kept, in the user's units. With False nothing is scaled, and
+            kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
         duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice.
-        deterministic: whether the same parameters give the same value always.
-        feasible: `feasible(params) -> bool`; only points where it holds are proposed.
-        storage: path of an SQLite file that keeps the log; None keeps it in memory. Where the file is there already,
-            its trials are gone on with, and the other arguments have to be those it was made with: `seed`, `beta` and
-            `n_startup_trials` are those of the file where they are left out, and a `beta` or `n_startup_trials` that is
-            given holds from then on. `Optimizer.open` takes all from the file.
-        perturbations: whether some asks, fewer and fewer, look for a better basin elsewhere: by a random change of a
-            single parameter of the best point, or by an upper confidence bound with a larger beta (see
+        deterministic: whether the black box has no noise: the same parameters always give the same value.
+        feasible: `feasible(params) -> bool`; only points for which it is true are proposed.
+        storage: path of an SQLite file for the log; None for a log in memory. If the file exists, its trials are
+            continued, and the other arguments must be those it was made with. Omitted values of `seed`, `beta` and
+            `n_startup_trials` are taken from the file; given values of `beta` and `n_startup_trials` replace those of
+            the file. `Optimizer.open` takes all arguments from the file.
+        perturbations: whether some asks, with decreasing frequency, search for a better basin: by a random change of
+            one parameter of the best point, or by an upper confidence bound with a larger beta (see
             `bkbopt.search.perturbations`). Only in spaces that are not searched as a grid, and with `fit=True`.
 
     Raises:
-        ArgumentError: an option is out of range, or the space or pool is refused.
+        ArgumentError: an option is out of range, or the space or pool is invalid.
         ArgumentTypeError: an option has the wrong type.
-        MissingPackageError: several objectives, and BoTorch is not installed.
-        StateFileError: the storage is no log, or is damaged.
-        StorageError, FileNotFoundError: the system refuses the storage, or there is no such folder.
+        MissingPackageError: there are several objectives, and BoTorch is not installed.
+        StateFileError: the storage is not a log, or is damaged.
+        StorageError: the system does not give access to the storage.
+        FileNotFoundError: the folder of the storage does not exist.
 
     Example:
         >>> import bkbopt as bo
@@ -189,14 +190,14 @@ class Optimizer:
         return f"<Optimizer to {', '.join(self.directions)}: {len(log)} trials, {log.n_complete} of them with values>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the best and the recommended trial, counts, and the latest trials."""
+        """HTML for notebooks: the best and the recommended trial, counts, and the latest trials."""
         return results.as_html(self)
 
     def __getstate__(self) -> NoReturn:
-        """Refuse copies and pickles: two logs of one optimizer would have the same numbers for different trials."""
+        """Refuse copies and pickles: two copies would give the same trial numbers to different trials."""
         raise ArgumentTypeError(
-            "optimizer: expected no copy and no pickle of it; another process opens its storage, Optimizer.open(path), "
-            "and Optimizer.load reads what save wrote into a second one."
+            "optimizer: it cannot be copied or pickled; in another process open its storage with Optimizer.open(path), "
+            "or make a second optimizer with save and Optimizer.load."
         )
 
     @property
@@ -206,7 +207,7 @@ class Optimizer:
 
     @property
     def storage(self) -> str | None:
-        """Path of the file that keeps the log; None if it is in memory."""
+        """Path of the file of the log; None if the log is in memory."""
         return None if self._core.file is None else self._core.file.path
 
     @property
@@ -218,7 +219,7 @@ class Optimizer:
     @property
     @_locked
     def space(self) -> Space | None:
-        """The search space; None over a pool."""
+        """The search space; None for a pool."""
         return self._core.designer.problem.space
 
     @property
@@ -243,22 +244,22 @@ class Optimizer:
         fixed: Params | None = None,
         heartbeat: bool = False,
     ) -> Trial | list[Trial]:
-        """The next trial, or a list of the next `n`; each counts as pending until told or failed.
+        """The next trial, or a list of the next `n`; each is pending until it is told or failed.
 
-        Queued trials come first (see `enqueue`). Without noise pending points differ from each other while there are
-        enough; with noise a row of a pool, or a point of a grid, may be pending twice where a second value pays. The
-        list is shorter than `n` where `duplicates="avoid"` leaves fewer.
+        Queued trials come first (see `enqueue`). Without noise pending points are distinct while there are enough
+        points; with noise a row of a pool, or a point of a grid, may be pending twice if a second value is useful. The
+        list is shorter than `n` if `duplicates="avoid"` leaves fewer points.
 
         Args:
-            n: how many; None for one, not in a list. "useful" for as many as `useful_workers` would have in flight,
-                less those that are, and all queued ones: a batch of the size that pays now. An empty list says that
-                values have to come first.
-            fixed: values of some parameters that are held (a context, say); in a pool, of some columns. Queued trials
-                with other values of them stay in the queue.
-            heartbeat: whether the trials get their first `heartbeat` with it, in the same write to a storage.
+            n: number of trials; None for a single trial instead of a list. "useful" for all queued trials and as many
+                others as bring the number of running trials to `useful_workers`; the list is empty if values of running
+                trials are needed first.
+            fixed: values at which some parameters are fixed (a context, for example); for a pool, some columns. Queued
+                trials with other values of them stay in the queue.
+            heartbeat: whether the trials get their first `heartbeat`, in the same transaction.
 
         Raises:
-            SpaceExhaustedError: with `duplicates="avoid"`, every point was proposed.
+            SpaceExhaustedError: with `duplicates="avoid"`, every point has been proposed.
             ArgumentError: no feasible point was found, or `fixed` does not belong to the space.
         """
         useful = isinstance(n, str) and n == "useful"
@@ -269,17 +270,17 @@ class Optimizer:
 
     @_locked
     def enqueue(self, params: Params) -> Trial:
-        """Queue a point to be asked next, in the order of the calls; parameters left out are suggested then.
+        """Queue a point for the next asks, first in, first out; missing parameters are suggested when it is asked for.
 
-        A whole point is asked even where it was evaluated before. Queued trials stay in the queue while the space or
-        pool, having been replaced, does not have them, or while nothing that they leave open is left to propose.
+        A complete point is proposed even if it was evaluated before. A trial stays in the queue while a new space or
+        pool does not contain it, or while its missing parameters have no values that may be proposed.
 
         Returns:
-            The queued trial, whose id it keeps.
+            The queued trial; it keeps its id.
 
         Raises:
-            ArgumentError: a parameter or value outside of the space, a point that is no arm of the pool, or one that
-                is not feasible.
+            ArgumentError: a parameter or value outside of the space, a point that is not an arm of the pool, or an
+                infeasible point.
         """
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"params: expected a dict of parameters, got {type(params).__name__}.")
@@ -287,10 +288,10 @@ class Optimizer:
 
     @_locked
     def set_pool(self, pool: Any) -> None:
-        """Replace the arms of a pool: some may have gone, others come; what was learnt stays.
+        """Replace the arms of a pool; arms may be removed and added, and all observations are kept.
 
         Raises:
-            ArgumentError: the optimizer has a space, or the pool is refused (see the constructor); nothing changes.
+            ArgumentError: the optimizer has a space, or the pool is invalid (see the constructor); nothing changes.
         """
         old = self.pool
         if old is None:
@@ -304,13 +305,13 @@ class Optimizer:
 
     @_locked
     def set_space(self, space: Any) -> None:
-        """Replace the search space: bounds may move, parameters come and go.
+        """Replace the search space; ranges may change, and parameters may be added and removed.
 
-        Past trials stay in the model where their parameters have the same kind: a moved range, another step. A
-        parameter that past trials lack counts as unknown for them.
+        Past trials are kept in the model if their parameters have the same kind, also with another range or step. A new
+        parameter has an unknown value in past trials.
 
         Raises:
-            ArgumentError: the optimizer has a pool, or the space is refused (see the constructor); nothing changes.
+            ArgumentError: the optimizer has a pool, or the space is invalid (see the constructor); nothing changes.
         """
         if self.space is None:
             raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
@@ -329,30 +330,34 @@ class Optimizer:
         columns: Sequence[str] | None = None,
         invalid: Literal["raise", "fail"] = "raise",
     ) -> Trial | list[Trial]:
-        """Report values.
+        """Report the value of a trial, or of many trials.
 
         Args:
-            trial: a trial of `ask` or its id; the parameters of a point, as a dict (those of a running trial complete
-                it, others are past data); or a list of these, or a data frame of parameters, for many.
-            value: a finite number in the direction's own units, one for each of several objectives; an array (n,) or
-                (n, k), or the names of columns, for many. None where a run gave the values of constraints only.
-            constraints: values of outcome constraints by name; feasible where <= 0. For many: arrays or columns' names.
-            std: standard deviation of the value's noise where it is known, user's units; else the noise is fitted.
-            columns: columns of a data frame that are parameters; others are ignored. None takes all that are left.
-            invalid: "fail" makes failed trials of rows without a finite value; "raise" refuses the call.
+            trial: a trial of `ask` or its id; or the parameters of a point as a dict, which complete a running trial at
+                this point or else add a finished one. For many trials a list of these, or a data frame of parameters.
+            value: a finite number in the user's units, or one for each of several objectives. For many trials an array
+                (n,) or (n, k), or names of columns. None if only constraints have values.
+            constraints: values of outcome constraints by name, feasible if <= 0. For many trials arrays or names of
+                columns.
+            std: known standard deviation of the value's noise, user's units; by default the noise is fitted.
+            columns: the columns of a data frame that are parameters; others are ignored. None for all columns that no
+                other argument names.
+            invalid: "fail" marks rows without a finite value as failed trials; "raise" raises an error.
 
         Returns:
             The finished trial or trials.
 
         Raises:
-            UnknownTrialError: an id that was never given out.
+            UnknownTrialError: there is no trial with this id.
             TrialStateError: the trial was told or failed before.
             ArgumentError: a value that is not finite, or parameters outside the space.
-            ArgumentTypeError: anything else. In all cases nothing was learnt.
+            ArgumentTypeError: an argument has the wrong type.
+
+        After an error nothing is changed.
         """
         if std is not None and not self._core.designer.options.models.surrogate.takes_weights:
             raise ArgumentError(
-                'std: expected none with an online learner, which weighs all values alike; use surrogate="bkb".'
+                'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
             )
         reports, many = reports_of(
             trial,
@@ -373,12 +378,12 @@ class Optimizer:
         """Report values of arms of the pool, by row number or by their label in the data frame.
 
         Args:
-            rows: row numbers, or labels of the data frame's index (of `Pool(id_column=)`, where one is named).
-            values: as in `tell`, for many.
+            rows: row numbers, or labels of the data frame's index (or of the column `Pool(id_column=)`).
+            values: as in `tell`, for many trials.
             more: the other arguments of `tell`.
 
         Raises:
-            ArgumentError: the optimizer has a space, or the pool has no such row; nothing was learnt then.
+            ArgumentError: the optimizer has a space, or the pool has no such row; nothing is changed.
         """
         if self.pool is None:
             raise ArgumentError("rows: expected an optimizer over a pool, but this one has a search space; see tell.")
@@ -390,32 +395,32 @@ class Optimizer:
 
     @_locked
     def fail(self, trial: Any) -> Any:
-        """Report that a trial, or each of a list of trials, gave no value: its neighbourhood becomes less likely.
+        """Report that a trial, or each of a list of trials, gave no value; points near it are then proposed less often.
 
-        Where trials fail is learnt from failures and successes alike. On discrete spaces and pools the same point is
-        not proposed again. Raises as `tell` does.
+        The probability of failure is modelled from failures and successes. On discrete spaces and pools the same point
+        is not proposed again. The errors are those of `tell`.
         """
         many = isinstance(trial, list | tuple) and not isinstance(trial, Trial)
         reports = [Report(trial_id(one, "a trial or its id"), Outcome()) for one in (trial if many else [trial])]
         failed = self._core.finish(reports, "fail")
         return failed if many else failed[0]
 
-    # -- trials that nobody finishes ---------------------------------------------------------------------------------
+    # -- heartbeats and lost trials ----------------------------------------------------------------------------------
 
     @_locked
     def heartbeat(self, trial: Any) -> None:
-        """Say that a trial, or each of a list of trials, is still running; see `recover`. Raises as `tell` does."""
+        """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
         several = trial if isinstance(trial, list | tuple) and not isinstance(trial, Trial) else [trial]
         self._core.beat([trial_id(one, "a trial or its id") for one in several], "heartbeat")
 
     @_locked
     def recover(self, older_than: float = 0.0, *, enqueue: bool = False) -> list[Trial]:
-        """Fail running trials of which nothing was heard for some time: those of processes that died.
+        """Fail lost trials: running trials without a recent heartbeat, because their process has died.
 
         Args:
-            older_than: seconds since a trial was asked, or since its last `heartbeat`. With the default all running
-                trials fail: call it so only when nothing runs.
-            enqueue: whether their points are queued, to be asked again.
+            older_than: seconds since the ask of a trial, or since its last `heartbeat`. With the default all running
+                trials fail; use it only when nothing runs.
+            enqueue: whether the points of these trials are queued.
 
         Returns:
             The trials that failed.
@@ -431,7 +436,7 @@ class Optimizer:
     @property
     @_locked
     def trials(self) -> list[Trial]:
-        """All trials in order of their ids."""
+        """All trials, by id."""
         return list(self._core.log)
 
     @property
@@ -443,24 +448,24 @@ class Optimizer:
     @property
     @_locked
     def best_trial(self) -> Trial:
-        """The feasible trial with the best value told; under noise it flatters, see `recommend`.
+        """The feasible trial with the best observed value; with noise this value is too good, see `recommend`.
 
-        `NotReadyError` before there is one, `ArgumentError` with several objectives: see `best_trials`.
+        `NotReadyError` if there is none, `ArgumentError` with several objectives (see `best_trials`).
         """
         return results.best_trial(self._core.log, self.directions)
 
     @property
     @_locked
     def best_trials(self) -> list[Trial]:
-        """The feasible trials that no other one dominates: the Pareto front of the values told."""
+        """The feasible trials that no other one dominates: the Pareto front of the observed values."""
         return results.front(self._core.log, self.directions)
 
     @_locked
     def hypervolume(self, reference: Sequence[float]) -> float:
-        """The volume that the Pareto front dominates, as far as the `reference` point (k,), in the user's units.
+        """The hypervolume of the Pareto front with respect to the `reference` point (k,), in the user's units.
 
         Raises:
-            ArgumentError: not one number for each objective.
+            ArgumentError: `reference` does not have one number for each objective.
         """
         return results.hypervolume(self._core.log, self.directions, reference)
 
@@ -475,44 +480,44 @@ class Optimizer:
 
     @_locked
     def recommend(self) -> Recommendation:
-        """The evaluated point with the best posterior mean among those expected to be feasible: the answer under noise.
+        """The evaluated point with the best posterior mean among those expected to be feasible.
 
-        Over a pool it is an arm that is still there, and in a space a point that belongs to it as it is now; only if
-        there is none, the best of all, without an index.
+        The point belongs to the current space or pool; if no evaluated point does, it is the best of all points,
+        without an index. With noise use this instead of `best_trial`.
 
         Raises:
-            NotReadyError: no value was told yet.
+            NotReadyError: there is no value yet.
             ArgumentError: there are several objectives; see `best_trials`.
         """
         if len(self.directions) > 1:
             raise ArgumentError(
-                "recommend: expected a single objective, got several, of which no single point is best."
+                "recommend: expected a single objective, got several; use best_trials for the Pareto front."
             )
         return results.recommendation(self._core.followed(), self._core.vocabulary.params, self._belongs)
 
     def _belongs(self, point: Point) -> bool:
-        """Whether a point is a whole one of the space or pool as it is now."""
+        """Whether a point is a complete point of the current space or pool."""
         return self._core.vocabulary.holds(point) and self._core.designer.whole(point) is not None
 
     @_locked
     def predict(self, params: Iterable[Params] | Params, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
 
-        With several objectives each is `(n, k)`. With `fit=True` very bad values were winsorised for the model: far
-        from the optimum the mean is too good. Where noise grows with the distance from the best value, as it does with
-        many losses, a logarithm of that distance is modelled: the mean is then the median, and the deviation holds to
-        first order.
+        With several objectives each is `(n, k)`. With `fit=True` the model is fitted to winsorised values, so that the
+        mean is too good far from the optimum. If the noise grows with the distance from the best value, as for many
+        losses, the logarithm of that distance is modelled; the mean is then the median, and the standard deviation is
+        correct to first order.
 
         Args:
             params: points.
-            averaged: whether to average over the hyper-parameters that the data leave open, in place of taking the
-                fitted ones for certain, as the search does. The fitted ones make the deviations too small: one and two
-                of them covered fresh points of searches of 25 to 300 values in 57 and 87 % of the cases, averaged ones
-                in 66 and 93 %, on functions of the kernel's kind; on Branin in 45 and 74, and 51 and 79 %
-                (`python -m benchmarks.calibration`). Takes some tenths of a second after new values.
+            averaged: whether to average over the posterior of the hyper-parameters; by default the fitted ones are
+                used, as in the search. Fitted hyper-parameters make the standard deviations too small. On functions
+                drawn from the prior, in searches of 25 to 300 values, intervals of one and two standard deviations
+                covered 57 and 87 % of fresh points, and 66 and 93 % with averaging; on Branin 45 and 74 %, and 51 and
+                79 % (`python -m benchmarks.calibration`). Averaging takes some tenths of a second after new values.
 
         Raises:
-            NotReadyError: no value was told yet.
+            NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
         X = self.encode([params] if isinstance(params, Mapping) else list(params))
@@ -525,12 +530,12 @@ class Optimizer:
 
     @_locked
     def encode(self, params: Sequence[Params]) -> Tensor:
-        """Parameters as encoded points `X (n, d)`, the columns that surrogates see."""
+        """Parameters as encoded points `X (n, d)`, the inputs of the surrogates."""
         return self._core.update().history.encode(self._core.vocabulary.points(params))
 
     @_locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
-        """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order in which the values came."""
+        """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
         entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
         values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
         X = self._core.update().history.encode([entry.point or {} for entry in entries])
@@ -539,7 +544,7 @@ class Optimizer:
     @property
     @_locked
     def beta(self) -> float:
-        """The width of the confidence now, in standard deviations; `NotReadyError` before the first value."""
+        """The current beta, in standard deviations; `NotReadyError` before the first value."""
         return results.width(self._core.followed())
 
     @property
@@ -547,28 +552,29 @@ class Optimizer:
     def noise_std(self) -> float:
         """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value.
 
-        Where the noise was found to grow with the distance from the best value, it is that at the recommended point.
+        If the noise was found to grow with the distance from the best value, it is the noise at the recommended point.
         """
         return self._core.followed().trained().objectives[0].noise_sd
 
     @_locked
     def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:
-        """How much the optimum's noise-free value can exceed that of the recommended point, at a confidence.
+        """An upper bound of max f - f(recommended point), for the noise-free f, at a confidence level.
 
-        A quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters: see
-        `bkbopt.search.certificate`. At 0.95 it held in 98 % of 220 readings on functions of the kernel's kind, on
-        Hartmann-6 in 92 % of 60 in a box and 80 % of 60 over pools, on Shekel-4 in 20 % of 60
-        (`python -m benchmarks.calibration`). It is about one look at one time; of many looks some fail. With a
-        theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, it is the largest UCB minus the largest
-        LCB, which holds as the theorem says, and at all times. Constraints are not looked at. Where the optimum is a
-        narrow well without a value in it, the model gives it no probability, and the bound does not hold.
+        It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
+        `bkbopt.search.certificate`. At 0.95 it held in 98 % of 220 cases on functions drawn from the prior, on
+        Hartmann-6 in 92 % of 60 in a box and in 80 % of 60 over pools, and on Shekel-4 in 20 % of 60
+        (`python -m benchmarks.calibration`). The confidence level is that of a single call; of many calls some fail.
+        With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the bound is the largest UCB
+        minus the largest LCB, for which the theorem's guarantee holds, at all times. Constraints are ignored. If the
+        optimum is in a narrow well without an observation, the model gives the well no probability, and the bound does
+        not hold.
 
         Args:
-            confidence: the probability that the bound is to hold with.
+            confidence: probability with which the bound is to hold.
 
         Raises:
-            NotReadyError: no value was told yet.
-            ArgumentError: there are several objectives, or no probability is given.
+            NotReadyError: there is no value yet.
+            ArgumentError: there are several objectives, or `confidence` is not strictly between 0 and 1.
         """
         if len(self.directions) > 1:
             raise ArgumentError("regret_certificate: expected a single objective, got several; see hypervolume.")
@@ -579,10 +585,11 @@ class Optimizer:
 
     @_locked
     def useful_workers(self, limit: int = 64) -> int:
-        """How many trials it is useful to have in flight now, those running included.
+        """Number of trials, at most `limit`, that it is useful to have running now, including those that are running.
 
-        The batch rule of BBKB: add hallucinated picks while 1 + the sum of their leverages stays within 2. Few early
-        on, when one answer changes everything; more as the posterior settles. At first: the start-up trials left.
+        The batch rule of BBKB: suggestions are hallucinated and added while 1 + the sum of their leverages is at most
+        2. The number is small at first and grows as the posterior changes less. During the start-up design it is the
+        number of remaining start-up trials.
         """
         limit = check_count("limit", limit, 1)
         self._core.update()
@@ -590,13 +597,13 @@ class Optimizer:
 
     @_locked
     def trials_dataframe(self) -> "pandas.DataFrame":
-        """One row a trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
+        """One row for each trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
         return self._core.log.dataframe(self.directions)
 
     # -- files -------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the log to a file, in a single step: options, space and all trials.
+        """Write a copy of the log (options, space and all trials) to a file, atomically.
 
         The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
         follow from the trials. Not in it either: `feasible`, kernels and acquisition functions that are not ours, data
@@ -604,8 +611,8 @@ class Optimizer:
         it, as long as they are below 64 MiB.
 
         Raises:
-            ArgumentError: the file is that of the log itself, or something cannot be in a log.
-            OSError: the system refuses; what was there before is as it was.
+            ArgumentError: the file is that of the log itself, or an argument cannot be stored in a log.
+            OSError: the file cannot be written; an existing file is unchanged.
         """
         with self._lock:
             self._core.mend()
@@ -613,11 +620,11 @@ class Optimizer:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **given: Any) -> "Optimizer":
-        """Read the log of a file into memory; what is asked then is not written to the file.
+        """Read the log of a file into memory; later changes are not written to the file.
 
         Args:
-            path: of a file that `storage` or `save` made.
-            given: what is not in the file: the other arguments of `open`, whose errors are these too.
+            path: path of a file that `storage` or `save` made.
+            given: the other arguments of `open`, whose errors also apply here.
         """
         optimizer = cls.open(path, **given)
         optimizer._core.leave_file()
@@ -633,21 +640,21 @@ class Optimizer:
         feasible: Callable[[Params], bool] | None = None,
         acquisition: Acquisition | None = None,
     ) -> "Optimizer":
-        """Go on with the log of a file, in the file; the same asks follow as without a break, bit for bit.
+        """Continue the log of a file, in the file; later asks are bit for bit the same as without the interruption.
 
         Args:
-            path: of a file that `storage` or `save` made.
-            pool: the data frame or array, where it is not in the file; of objects, all that were ever in the pool, in
-                order of first appearance.
-            surrogate: with the kernel, where that was not one of ours.
-            feasible: the constraint on parameters, where there was one.
-            acquisition: the user's own, where there was one.
+            path: path of a file that `storage` or `save` made.
+            pool: the data frame or array, if it is not in the file; for a pool of objects all objects that were ever in
+                the pool, by first appearance.
+            surrogate: the surrogate with its kernel, if that was the user's own.
+            feasible: the constraint on parameters, if there was one.
+            acquisition: the acquisition function, if it was the user's own.
 
         Raises:
             FileNotFoundError: there is no such file.
-            StateFileError: not a log, one of another version, or a damaged one.
-            StorageError: the system refuses the file.
-            ArgumentError: something that is not in the file is missing.
+            StateFileError: the file is not a log, is one of another version, or is damaged.
+            StorageError: the system does not give access to the file.
+            ArgumentError: an argument that is not stored in the file is missing.
         """
         file = LogFile(path)
         with contextlib.ExitStack() as on_failure:

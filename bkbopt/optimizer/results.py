@@ -1,4 +1,4 @@
-"""What people read from an optimizer: best trials, fronts, predictions, certificates and a page for notebooks."""
+"""Results of an optimizer: best trials, Pareto fronts, predictions, regret certificates, and HTML for notebooks."""
 
 import html
 import math
@@ -37,16 +37,16 @@ __all__ = [
     "width",
 ]
 
-#: Trials that a notebook shows.
+#: Number of trials in the HTML for notebooks.
 SHOWN = 5
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: A point and its row in the pool to parameters.
+#: Maps a point and its row in the pool to parameters.
 ParamsOf = Callable[[Point, int | None], dict[str, Any]]
 
 
 def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> Array:
-    """Values (n, k), larger is better."""
+    """Values (n, k), with the sign such that larger is better."""
     signs = np.array([1.0 if direction == "maximize" else -1.0 for direction in directions])
     return signs * np.array([trial.values for trial in trials]).reshape(-1, len(directions))
 
@@ -57,7 +57,7 @@ def _candidates(log: TrialLog, call: str) -> list[Trial]:
         raise NotReadyError(f"{call}: expected at least one value, got none; call tell first.")
     feasible = [trial for trial in found if trial.is_feasible]
     if not feasible:
-        hint = "recommend names the nearest" if call == "best_trial" else "trials has the values of the constraints"
+        hint = "recommend has the nearest point" if call == "best_trial" else "trials has the constraints' values"
         raise NotReadyError(f"{call}: expected at least one feasible trial, got none; {hint}.")
     return feasible
 
@@ -75,7 +75,7 @@ def front(log: TrialLog, directions: Sequence[str]) -> list[Trial]:
     feasible = _candidates(log, "best_trials")
     Y = _gains(feasible, directions)
     kept: list[int] = []
-    # By the first objective, then the second and so on: nothing is dominated by a later row.
+    # Sorted by the first objective, then the second and so on, so that no row is dominated by a later one.
     for i in np.lexsort((np.arange(len(Y)), *-Y.T[::-1])):
         others = Y[kept]
         if not bool(((others >= Y[i]).all(1) & (others > Y[i]).any(1)).any()):
@@ -91,14 +91,14 @@ def hypervolume(log: TrialLog, directions: Sequence[str], reference: Sequence[fl
     point = as_values(reference, len(directions), name="reference").numpy()
     low = point * [1.0 if direction == "maximize" else -1.0 for direction in directions]
     Y = _gains(front(log, directions), directions)
-    # Powers of two as units, so that only the volume itself can be too large; differences of halves always exist.
+    # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
     exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
     corner, points = (torch.from_numpy(np.ldexp(part, -exponents)) for part in (low, Y))
     return _ldexp(float(Hypervolume(ref_point=corner).compute(points)), int(exponents.sum()))
 
 
 def _ldexp(x: float, exponent: int) -> float:
-    """x 2^exponent, the largest double where that is too large."""
+    """x 2^exponent, or the largest double if that overflows."""
     try:
         return math.ldexp(x, exponent)
     except OverflowError:
@@ -106,7 +106,7 @@ def _ldexp(x: float, exponent: int) -> float:
 
 
 def _read(designer: Designer) -> tuple[Fantasy, Quantity]:
-    """The posteriors of all data, and the first objective."""
+    """The fantasy without pending points, and the first objective."""
     models, nothing = designer.trained(), designer.history.X[:0]
     fantasy = models.fantasy(designer.history, nothing, designer.options.confidence, designer.n_arms())
     return fantasy, models.objectives[0]
@@ -114,7 +114,7 @@ def _read(designer: Designer) -> tuple[Fantasy, Quantity]:
 
 @torch.no_grad()
 def recommendation(designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool]) -> Recommendation:
-    """See `Optimizer.recommend`; `belongs`: whether a point is one of the space as it is now."""
+    """See `Optimizer.recommend`; `belongs` says whether a point belongs to the current space."""
     fantasy, objective = _read(designer)
     x, point, index = _recommended(designer, fantasy, belongs)
     mean, std = objective.predict(x[None])
@@ -129,7 +129,7 @@ def _recommended(
     means = fantasy.means[:, 0]
     feasible = fantasy.feasible
     rank = means.masked_fill(~feasible, -torch.inf) if bool(feasible.any()) else -fantasy.lost
-    # Of equal ones a point that was evaluated to its end: the value of a pruned trial is imputed.
+    # Among equal means a point with a complete trial is preferred: the value of a pruned trial is imputed.
     complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
     pruned = torch.tensor([key not in complete for key in row_keys(fantasy.known)])
     rank = torch.where(pruned, rank.nextafter(rank.new_tensor(-torch.inf)), rank)
@@ -137,7 +137,7 @@ def _recommended(
     pool = designer.problem.pool
 
     def point_at(x: Tensor) -> Point:
-        # The trials there share their encoded point; the first of them has the parameters.
+        # Several trials may have this encoded point; the parameters are those of the first that did not fail.
         rows = (x == history.X).all(1).nonzero()[:, 0].tolist()
         return next(e.point for e in map(history.finished.__getitem__, rows) if e.state != FAIL)
 
@@ -189,7 +189,7 @@ def certificate(
 
 
 def _is_a_theorem_s(confidence: Confidence) -> bool:
-    """Whether the width is one that a theorem gives a guarantee for."""
+    """Whether a theorem guarantees the confidence bounds of this schedule."""
     inner = confidence.inner if isinstance(confidence, Batch) else confidence
     return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
 

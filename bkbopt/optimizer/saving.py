@@ -1,4 +1,4 @@
-"""An optimizer and the file of its log: making one, opening one, and a copy of one."""
+"""Making, opening and copying the file of an optimizer's log."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -29,35 +29,35 @@ from bkbopt.surrogates import Surrogate
 
 __all__ = ["STARTUP", "arguments_of", "describe_options", "follow", "join", "kept", "save"]
 
-#: Arguments of `Optimizer` that a log holds as they were given.
+#: Arguments of `Optimizer` that are stored unchanged.
 ARGUMENTS = ("directions", "constraints", "n_startup_trials", "fit", "duplicates", "deterministic", "perturbations")
-#: Options that may be given anew when a log is opened.
+#: Options that may be changed when a log is opened.
 ANEW = ("beta", "n_startup_trials")
-#: Characters of a value in a message.
+#: Largest number of characters of a value in a message.
 SHOWN = 200
 #: The meaning of None as the value of an option in a log.
 _NO_VALUE = {
-    "acquisition": "a function of yours",
+    "acquisition": "a function of the user",
     "surrogate.kernel": "the default",
-    "surrogate.kernel.form": "a kernel of yours",
+    "surrogate.kernel.form": "a kernel of the user",
 }
 
 
 class _Default(int):
-    """A number that can be told from the same one given by the user."""
+    """An integer that, as a default, can be distinguished from the same number given by the user."""
 
 
-#: The default of `n_startup_trials`; in a log that is there already it stands for what that has.
+#: The default of `n_startup_trials`; for an existing log it means the value in the log.
 STARTUP = _Default(10)
 
 
 def describe_options(
     core: LoggedDesigner, directions: Sequence[str], constraints: Sequence[str], acquisition: object, duplicates: str
 ) -> dict[str, Any]:
-    """What a log holds of the arguments of an optimizer.
+    """The arguments of an optimizer as a log stores them.
 
     Raises:
-        ArgumentError: something that a log cannot hold.
+        ArgumentError: an argument cannot be stored.
     """
     options = core.designer.options
     return {
@@ -80,7 +80,7 @@ def describe_options(
 def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedDesigner) -> None:
     """Write a copy of the log; see `Optimizer.save`."""
     if core.file is not None and os.path.realpath(path) == core.file.path:
-        raise ArgumentError(f"path: expected another file than that of the log itself, got {os.fspath(path)!r}.")
+        raise ArgumentError(f"path: expected a file other than that of the log itself, got {os.fspath(path)!r}.")
     entries, spaces = [core.stored(entry) for entry in core.log.entries], core.spaces
     if isinstance(spaces[-1], Arms):  # one pool for all
         entries, spaces = [replace(entry, space=0) for entry in entries], spaces[-1:]
@@ -95,8 +95,8 @@ def arguments_of(
     """The space or pool of a log, and the other arguments that its optimizer was made with.
 
     Raises:
-        ArgumentError: something that the log does not hold is missing, or is another.
-        StateFileError: what the log says of them does not fit together.
+        ArgumentError: an argument that is not stored is missing, or is not that of the log.
+        StateFileError: the stored arguments are inconsistent.
     """
     options = file.options
     with file.fits():
@@ -114,7 +114,7 @@ def arguments_of(
 
 
 def kept(file: LogFile, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:
-    """`beta` and `n_startup_trials` as given; where they are left out, as in the log."""
+    """`beta` and `n_startup_trials` as given, or those of the log if they were left out."""
     with file.fits():
         beta = read_schedule(file.options["beta"]) if beta is None else beta
         return beta, file.options["n_startup_trials"] if n_startup_trials is STARTUP else n_startup_trials
@@ -123,17 +123,17 @@ def kept(file: LogFile, beta: Any, n_startup_trials: Any) -> tuple[Any, Any]:
 def join(
     core: LoggedDesigner, path: str | os.PathLike[str], file: LogFile | None, options: dict[str, Any], *, seeded: bool
 ) -> None:
-    """Keep the log of an optimizer in a file: a new one, or one whose optimizer was made with the same arguments.
+    """Use a file for the log of an optimizer: a new file, or one that was made with the same arguments.
 
     Args:
-        core: of an optimizer without trials.
-        path: of the file.
-        file: the log that is there already.
-        options: as `describe_options` says them.
-        seeded: whether a seed was given; if not, that of the log holds.
+        core: the designer and log of an optimizer without trials.
+        path: path of the file.
+        file: the existing log, or None.
+        options: the result of `describe_options`.
+        seeded: whether a seed was given; otherwise that of the log is used.
 
     Raises:
-        ArgumentError: the log was made with other arguments; the message has them.
+        ArgumentError: the log was made with other arguments, which the message names.
     """
     given = core.spaces[-1]
     mine = describe(given)
@@ -164,7 +164,7 @@ def follow(core: LoggedDesigner, file: LogFile, current: Space | Arms) -> None:
     """Go on with the log of a file, whose last space or pool is `current`.
 
     Raises:
-        StateFileError: what the file holds does not fit together.
+        StateFileError: the data of the file are inconsistent.
     """
     with file.fits():
         core.designer.seed = check_count("entropy", file.options["entropy"], 0)
@@ -187,10 +187,10 @@ def _current(file: LogFile, given: Space | Arms, mine: Described, fit: bool) -> 
 
 
 def _other(held: Described, given: Described) -> str:
-    """In what a space or pool differs from that of a log, in words."""
+    """The difference between a space or pool and that of a log, as text for a message."""
     kinds = ["a search space" if described.is_space else "a pool" for described in (held, given)]
     if kinds[0] != kinds[1]:
-        return f"the log has {kinds[0]}, and here is {kinds[1]}"
+        return f"the log has {kinds[0]}, the call {kinds[1]}"
     if not held.is_space:
         return "these are not the rows of the log, or are in another order"
     there, here = ({each["name"]: each for each in described.text["parameters"]} for described in (held, given))
@@ -204,7 +204,7 @@ def _other(held: Described, given: Described) -> str:
 
 
 def _is_same(mine: Described, other: Described) -> bool:
-    """Whether two spaces are one; of pools, whether they have the same rows."""
+    """Whether two spaces are equal, or two pools have the same rows."""
     if mine.is_space or other.is_space:
         return to_json(mine.text) == to_json(other.text)
     keys = ("objects", "rows", "names", "kinds", "n_rows", "fingerprint")
@@ -212,11 +212,11 @@ def _is_same(mine: Described, other: Described) -> bool:
 
 
 def _differences(name: str, held: Any, given: Any) -> list[str]:
-    """In which parts an option of the log and the one given differ, in words."""
+    """The differences between an option of the log and the given one, as text for a message."""
     if to_json(held) == to_json(given):
         return []
     if name == "entropy":
-        return ["the log has another seed, which holds where seed= is left out"]
+        return ["the log has another seed, which is used if seed= is left out"]
     if name == "feasible":
         return [f"the log was made {'with' if held else 'without'} feasible="]
     if isinstance(held, Mapping) and isinstance(given, Mapping):

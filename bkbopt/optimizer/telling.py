@@ -1,4 +1,4 @@
-"""What people tell: trials, ids, parameters and tables, with values, as checked reports of single trials."""
+"""Conversion of the arguments of `tell` (trials, ids, parameters, tables) to checked reports of single trials."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ __all__ = ["Report", "reports_of", "trial_id"]
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a trial, which is given by its id or by its parameters."""
+    """The outcome of a trial, which is identified by its id or its parameters."""
 
     target: int | Params
     outcome: Outcome
@@ -28,7 +28,7 @@ class Report:
 
 @dataclass(frozen=True)
 class _Told:
-    """The arguments of `tell` for many trials; tables are read, nothing else is checked."""
+    """The arguments of `tell` as lists over trials; names of table columns are resolved, nothing else is checked."""
 
     targets: list[Any]
     value: Any
@@ -37,7 +37,7 @@ class _Told:
 
 
 def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of parameters") -> int:
-    """The id that a trial or an integer stands for."""
+    """The id of a trial, which may be given as an integer."""
     if isinstance(trial, Trial):
         return trial.id
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
@@ -57,11 +57,11 @@ def reports_of(
     invalid: str,
     without_gaps: Callable[[Params], Params],
 ) -> tuple[list[Report], bool]:
-    """The reports of a call of `tell`, and whether it was a call for many; see `Optimizer.tell`.
+    """The reports of a call of `tell`, and whether it was a call for many trials; see `Optimizer.tell`.
 
     Raises:
-        ArgumentError: numbers of rows that differ, values that are not finite, unknown names.
-        ArgumentTypeError: anything else.
+        ArgumentError: different numbers of rows, values that are not finite, or unknown names.
+        ArgumentTypeError: an argument has the wrong type.
     """
     check_choice("invalid", invalid, ("raise", "fail"))
     if constraints is not None and not isinstance(constraints, Mapping):
@@ -75,7 +75,7 @@ def reports_of(
     is_table = hasattr(trial, "iloc") and hasattr(trial, "columns")
     many = is_table or (isinstance(trial, list | tuple) and not isinstance(trial, Trial))
     if columns is not None and not is_table:
-        raise ArgumentTypeError(f"columns: expected with a data frame only, got it with {type(trial).__name__}.")
+        raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
     if is_table:
         told = _from_table(trial, value, limits, std, columns, without_gaps)
     elif many:
@@ -90,7 +90,7 @@ def reports_of(
 
 
 def _one(name: str, given: Any, k: int) -> Any:
-    """The value of one trial, or its values."""
+    """The value of one trial, or its `k` values; checks their number."""
     try:
         fits = k == 1 or (len(given) == k and not isinstance(given, str | bytes))
     except TypeError:  # it has no length
@@ -113,7 +113,7 @@ def _from_table(
     used: list[str] = []
 
     def column(name: str, given: Any) -> Any:
-        """A column's values where a name was given."""
+        """The values of a column if its name was given, else the argument itself."""
         if isinstance(given, list | tuple) and given and all(isinstance(part, str) for part in given):
             return list(zip(*(column(name, part) for part in given), strict=True))
         if not isinstance(given, str):
@@ -168,7 +168,7 @@ def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> l
 
 
 def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[torch.Tensor | None, Any]:
-    """Numbers (n, k) or None, and which rows are finite."""
+    """Numbers (n, k) or None, and a mask of the finite rows."""
     fine = np.ones(n, dtype=bool)
     if given is None:
         return None, fine
@@ -193,7 +193,7 @@ def _without_gradients(given: Any) -> Any:
 
 
 def _with_nan(name: str, given: Any) -> Any:
-    """Numbers as an array with NaN where one is missing."""
+    """Numbers as an array, with NaN for missing ones."""
 
     def numbers(part: Any) -> Any:
         part = part.tolist() if hasattr(part, "tolist") else part

@@ -1,4 +1,4 @@
-"""The preset for which the theorems of BKB's paper hold."""
+"""The preset of an optimizer for which the theorems of BKB's paper hold."""
 
 from typing import Any
 
@@ -27,16 +27,16 @@ def theory(
     """An optimizer for which Theorems 1 and 2 of Calandriello et al. (2019) hold: nothing is fitted or scaled.
 
     Args:
-        space_or_pool: a pool (the theorems' setting) or a space, where the search for the maximum is not exact.
-        kernel: the kernel of the space f lives in, in the user's units.
-        noise: variance of the noise xi^2, which is lam too, y squared.
-        norm_bound: F >= ||f|| in the RKHS of the kernel (no unit: the kernel's are y squared).
-        horizon: T, evaluations planned.
-        delta: probability of failure, shared evenly between dictionary and noise.
+        space_or_pool: a pool (the theorems' setting), or a space, where the maximisation is not exact.
+        kernel: the kernel of the RKHS that contains f, in the user's units.
+        noise: noise variance xi^2 = lam, y squared.
+        norm_bound: F >= ||f|| in the RKHS of the kernel; it has no unit, since the kernel's unit is y squared.
+        horizon: T, planned number of evaluations.
+        delta: probability of failure, half of it for the dictionary and half for the noise.
         epsilon: accuracy of the dictionary, in (0, 1).
-        form: of Theorem 2's radius; see `bkbopt.confidence.Theorem2`.
+        form: form of Theorem 2's radius; see `bkbopt.confidence.Theorem2`.
         direction: "minimize" or "maximize".
-        seed: of everything random.
+        seed: seed of all random numbers.
 
     Raises:
         ArgumentError: a number is out of range.
@@ -46,10 +46,11 @@ def theory(
         An `Optimizer` with Algorithm 1's schedule (a new dictionary at every step, qbar of Theorem 1), the first point
         at random, and the theorem's radius. The regret bound then holds with probability 1 - delta.
 
-    Where it is not the paper's letter: qbar and the radius have delta / 2 each, as the paper's proofs of both need; the
-    radius is the "safe" form, since the printed one drops a term (`form="printed"` is the letter); and a draw throws
-    one coin a point, not one a pull, which keeps each point at least as often. At this qbar nearly all coins are sure
-    either way. At a small one they are not: `BKB(coins="pull")` throws the paper's.
+    There are three differences from the paper. qbar and the radius get delta / 2 each, so that both hold together with
+    probability 1 - delta. The radius has the "safe" form, since the printed one drops a term (`form="printed"` gives
+    it). A draw of the dictionary makes one random decision for each point, not for each evaluation, which includes each
+    point at least as often; for this qbar nearly all probabilities are 1 either way. For a small qbar they differ;
+    `BKB(coins="pull")` draws as in the paper.
 
     Example:
         >>> import numpy as np

@@ -1,6 +1,6 @@
-"""Trials, and the log of them in memory: what was proposed, what came back, in which order.
+"""Trials, and the log of trials in memory.
 
-Nothing here needs torch or NumPy, so that a program that only reports a value starts at once.
+The module imports neither torch nor NumPy, so that programs that only report a value start fast.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,18 +33,18 @@ Point = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial, frozen at the time it was handed out or looked up.
+    """An immutable record of a trial at the time of the call that returned it.
 
     Attributes:
         id: number of the trial, from 0 on.
-        params: the active parameters by name; of a queued trial, those that are given.
-        index: row of the pool, or None outside of pools.
+        params: the active parameters by name; for a queued trial the given ones.
+        index: row of the pool; None for a search space.
         state: "WAITING" (queued), "RUNNING", "COMPLETE" or "FAIL".
-        values: one for each objective, in the user's units and directions; empty where there is none.
-        constraints: values of the outcome constraints by name; feasible where all are <= 0.
-        stds: standard deviations of the values' noise where the user gave them, else None.
-        asked_at: when it was proposed (or told, for past data); UTC.
-        told_at: when its value came; UTC.
+        values: one for each objective, in the user's units and directions; empty if there are none.
+        constraints: values of the outcome constraints by name; feasible if all are <= 0.
+        stds: standard deviations of the values' noise if the user gave them, else None.
+        asked_at: time of the ask (of the tell, for points that were not asked for); UTC.
+        told_at: time of completion; UTC.
 
     Example:
         >>> import bkbopt as bo
@@ -68,7 +68,7 @@ class Trial:
 
     @property
     def value(self) -> float | None:
-        """The value of a single objective; None where there is none.
+        """The value of a single objective; None if there is none.
 
         Raises:
             ArgumentError: there are several objectives.
@@ -79,13 +79,13 @@ class Trial:
 
     @property
     def is_feasible(self) -> bool:
-        """Whether no outcome constraint that was told is violated."""
+        """Whether all known values of outcome constraints are <= 0."""
         return all(value <= 0.0 for value in self.constraints.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came back of a trial; without values and constraints it failed."""
+    """The outcome of a trial; without values and constraints the trial failed."""
 
     values: tuple[float, ...] = ()
     constraints: Mapping[str, float] = field(default_factory=dict)
@@ -99,15 +99,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A trial with what the log knows of it; it never changes, another one takes its place.
+    """An entry of the log: a trial and internal data. Entries are immutable; a changed trial gets a new entry.
 
     Attributes:
-        trial: as users see it.
-        space: number of the space, or of the pool, that it was proposed from; see `LoggedDesigner.spaces`.
-        point: its parameters in internal form; None where nobody has asked for them yet.
-        place: in the order of completion; None before.
-        seen_at: when somebody last said that it is running; None where nobody did.
-        diagnostics: of the ask that it comes from; None for what was told without being asked.
+        trial: the public record.
+        space: number of the space or pool from which it was proposed; see `LoggedDesigner.spaces`.
+        point: its parameters in internal form; None if they were not converted yet.
+        place: place in the order of completion; None before.
+        seen_at: time of the last heartbeat; None if there was none.
+        diagnostics: record of the ask; None for points that were told without being asked for.
     """
 
     trial: Trial
@@ -130,20 +130,20 @@ class Entry:
         return replace(self, trial=trial, place=place)
 
     def repeated(self, number: int, now: datetime) -> "Entry":
-        """Another trial at the same point, in the queue."""
+        """A new queued trial at the same point."""
         return Entry(Trial(number, self.trial.params, state=WAITING, asked_at=now), self.space, self.point)
 
     def silence(self, now: datetime) -> float:
-        """Seconds since the trial was asked, or since somebody last said that it is running."""
+        """Seconds since the ask of the trial, or since its last heartbeat."""
         return (now - (self.seen_at or self.trial.asked_at or now)).total_seconds()
 
 
 class TrialLog:
-    """All trials in order of their ids; it only grows, and a trial only goes on: queued, running, finished.
+    """All trials by id. Trials are never removed, and their states only advance: queued, running, finished.
 
     Attributes:
-        entries: the trials with what is known of them.
-        order: ids of the finished trials in the order in which they were.
+        entries: the entries, by id.
+        order: ids of the finished trials in the order of completion.
         waiting: ids of the queued trials, in order.
         running: ids of the running trials, in order.
         n_complete: number of trials with values.
@@ -151,7 +151,7 @@ class TrialLog:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        #: What is being put; it is put again where that was interrupted.
+        #: Entries that `put` is storing; after an interrupt `mend` stores them.
         self._coming: Sequence[Entry] = ()
         self._changed: list[int] = []
         self._read_all()
@@ -161,25 +161,25 @@ class TrialLog:
         return len(self.entries)
 
     def __iter__(self) -> Iterator[Trial]:
-        """The trials in order."""
+        """The trials, by id."""
         return (entry.trial for entry in self.entries)
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """New trials, with the next ids, and known ones as they are now; all of them or, if interrupted, later.
+        """Store new trials, with the next ids, and changed ones; if this is interrupted, `mend` completes it.
 
         Raises:
-            ValueError: a trial, or a place in the order of completion, is missing; nothing was put.
+            ValueError: a trial, or a place in the order of completion, is missing; nothing was stored.
         """
         coming = sorted((e for e in entries if not self._is_over(e.trial.id)), key=lambda entry: entry.trial.id)
         new = [entry.trial.id for entry in coming if entry.trial.id >= len(self.entries)]
         finished = sorted((e for e in coming if e.place is not None), key=lambda entry: entry.place or 0)
         places = [entry.place for entry in finished]
         if new != list(range(len(self), len(self) + len(new))) or len(set(map(_id, coming))) < len(coming):
-            raise ValueError(f"trials {new} where {len(self)} are known")
+            raise ValueError(f"new trials {new} after {len(self)} trials")
         if places != list(range(len(self.order), len(self.order) + len(places))):
-            raise ValueError(f"places {places} where {len(self.order)} trials are finished")
+            raise ValueError(f"places {places} after {len(self.order)} finished trials")
         self._coming = coming
         for entry in coming:
             self._store(entry)
@@ -188,7 +188,7 @@ class TrialLog:
         self._coming = ()
 
     def mend(self) -> None:
-        """Go on with what an interrupt kept from being put; changes nothing if there is no such thing."""
+        """Complete a `put` that was interrupted; otherwise change nothing."""
         if self._coming:
             for entry in self._coming:
                 self._store(entry)
@@ -218,7 +218,7 @@ class TrialLog:
             self._changed.append(number)
 
     def _read_all(self) -> None:
-        """What follows from the entries."""
+        """Recompute all indices from the entries."""
         finished = [entry for entry in self.entries if entry.place is not None]
         self.order = [e.trial.id for e in sorted(finished, key=lambda entry: entry.place or 0)]
         self.n_complete = sum(bool(entry.trial.values) for entry in finished)
@@ -238,36 +238,36 @@ class TrialLog:
         return sorted(self._running)
 
     def running_entry(self, trial_id: int, call: str) -> Entry:
-        """The trial with that id, which must be running.
+        """The entry of a running trial.
 
         Raises:
-            UnknownTrialError: there is none.
-            TrialStateError: it was told, failed, or not asked yet.
+            UnknownTrialError: there is no trial with this id.
+            TrialStateError: the trial is not running.
         """
         known = 0 <= trial_id < len(self.entries)
         return check_running(self.entries[trial_id] if known else None, trial_id, len(self), call)
 
     def changed(self) -> list[Entry]:
-        """Trials, but queued ones, that are new or other than when `forget_changes` was called."""
+        """Entries that are new or changed since `forget_changes` was called, except queued ones."""
         return [self.entries[trial_id] for trial_id in dict.fromkeys(self._changed)]
 
     def forget_changes(self) -> None:
-        """The changes have been taken in."""
+        """Clear the list of changes."""
         self._changed.clear()
 
     def finished(self) -> list[Trial]:
-        """The finished trials in the order in which their outcomes came."""
+        """The finished trials in the order of completion."""
         return [self.entries[i].trial for i in self.order]
 
     @property
     def diagnostics(self) -> list[Diagnostics]:
-        """Those of all asks, in the order of the asks."""
+        """The records of all asks, in the order of the asks."""
         asked = [entry for entry in self.entries if entry.diagnostics is not None]
         asked.sort(key=lambda entry: (entry.trial.asked_at or datetime.min, entry.trial.id))
         return [entry.diagnostics for entry in asked if entry.diagnostics is not None]
 
     def dataframe(self, directions: Sequence[str]) -> "pandas.DataFrame":
-        """One row a trial with Optuna's column names: number, value(s), datetime_*, duration, params_*, state.
+        """One row for each trial, with Optuna's column names: number, value(s), datetime_*, duration, params_*, state.
 
         Raises:
             MissingPackageError: pandas is not installed.
@@ -288,7 +288,7 @@ def _id(entry: Entry) -> int:
 
 
 def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]:
-    """The columns of the table of trials by name; None stands for what a trial does not have."""
+    """The columns of the table of trials by name; missing values are None."""
     columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
     for j in range(n_objectives):
         name = "value" if n_objectives == 1 else f"values_{j}"
@@ -307,14 +307,14 @@ def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]
 
 
 def utc_now() -> datetime:
-    """The time as logs have it: UTC, without a zone."""
+    """The present time in UTC, without a time zone, as in logs."""
     return datetime.now(UTC).replace(tzinfo=None)
 
 
 def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str) -> Entry:
-    """The entry of a trial that is to be told or failed; raises as `TrialLog.running_entry` does."""
+    """The entry, checked to be that of a running trial; raises the errors of `TrialLog.running_entry`."""
     if entry is None:
-        raise UnknownTrialError(f"trial: expected an id that ask gave out (0 to {n_trials - 1}), got {trial_id}.")
+        raise UnknownTrialError(f"trial: expected the id of a trial (0 to {n_trials - 1}), got {trial_id}.")
     if entry.trial.state != RUNNING:
         raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {_fate(entry.trial)}.")
     return entry

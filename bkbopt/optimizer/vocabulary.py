@@ -1,4 +1,4 @@
-"""Parameters as people write them, to and from points as the search knows them."""
+"""Vocabularies: conversion between the user's parameters and the points of the search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,38 +16,38 @@ Params = Mapping[str, Any]
 
 
 class Vocabulary(Protocol):
-    """The words of a space or of a pool."""
+    """The conversion between parameters and points for a space or a pool."""
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
-        """Points of whole sets of parameters; refuses what does not belong to the space or pool."""
+        """Points of complete sets of parameters; raises an error for one that is not in the space or pool."""
         ...
 
     def fixed(self, params: Params, argument: str) -> Point:
-        """The point of some of the parameters; refuses as `points` does, and names the `argument`."""
+        """The partial point of some of the parameters; raises the errors of `points`, which name the `argument`."""
         ...
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
-        """The parameters of a point, in the row `index` of the pool; of part of a point, those that it has."""
+        """The parameters of a point, or of a partial point; `index` is its row of the pool, if known."""
         ...
 
     def holds(self, point: Point) -> bool:
-        """Whether the space or pool as it is now has points with these values."""
+        """Whether the current space or pool has points with these values."""
         ...
 
     def without_gaps(self, row: Params) -> Params:
-        """A row of a table without the empty cells of parameters that need not be there."""
+        """A row of a table without the empty cells of inactive parameters."""
         ...
 
     def index(self, point: Point, row: Params) -> int | None:
-        """The row of the pool that a point is; None outside of pools, and for arms that are no longer there."""
+        """The row of the pool with this point; None for a space, and for arms that were removed."""
         ...
 
     def stored(self, point: Point) -> dict[str, Any]:
-        """The parameters of a point, or of part of one, in JSON's terms."""
+        """The parameters of a point, or of a partial point, as JSON values."""
         ...
 
     def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
-        """The inverse of `stored`, of whole points or of parts; refuses what does not belong to the space or pool."""
+        """The inverse of `stored`, for complete or partial points; raises the errors of `points`."""
         ...
 
 
@@ -153,7 +153,7 @@ class PoolVocabulary:
         return [self.pool.part(row) for row in rows] if is_part else self.points(rows)
 
     def _object(self, given: Any) -> Any:
-        """An object of the pool as `stored` says it."""
+        """The object of the pool for a value of `stored`."""
         if isinstance(given, str):
             return given
         objects = self.pool.objects or []

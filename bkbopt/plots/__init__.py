@@ -1,11 +1,11 @@
-"""Pictures of runs and models, by matplotlib (`pip install "bkbopt[plots]"`).
+"""Plots of runs and models with matplotlib (`pip install "bkbopt[plots]"`).
 
-Every function draws on the Axes it is given, or on those of a new figure, and returns them. Nothing global is read or
-changed: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as the last
-line of a cell shows the picture; `ax.figure.savefig("name.png")` writes it.
+Every function draws on the given Axes, or on those of a new figure, and returns them. It neither reads nor changes
+global state: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as the
+last line of a cell shows the plot; `ax.figure.savefig("name.png")` writes it to a file.
 
-Series differ by their line as well as by their colour, maps of colour grow in lightness, legends stand below the
-axes: the pictures can be read in grey and by the colour-blind, and no legend covers data.
+Lines differ in their style as well as in their colour, and colour maps increase in lightness, so that plots are
+readable in grey and for colour-blind readers. Legends are below the axes and cover no data.
 """
 
 from bkbopt.plots.arms import pool_ucb

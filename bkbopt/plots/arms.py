@@ -1,4 +1,4 @@
-"""A pool seen by the search: each arm coloured by its confidence bound."""
+"""The arms of a pool, coloured by their confidence bounds."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,23 +26,23 @@ def pool_ucb(
     beta: float | None = None,
     value_name: str = "value",
 ) -> "Axes":
-    """The arms of a pool, coloured by how good they may be, with those evaluated and the recommended one.
+    """The arms of a pool, coloured by their confidence bounds, with the evaluated arms and the recommended one.
 
     The colour is mean + beta * standard deviation when maximising, and mean - beta * standard deviation when
-    minimising, user's units: what the search goes for. The colour bar is the figure's.
+    minimising, user's units: the bound that the acquisition function "ucb" optimises. The figure gets a colour bar.
 
     Args:
-        opt: over a pool, with at least one value.
-        x: a numeric column's name; or coordinates (A,) of the arms from left to right, such as those of an embedding.
-        y: the same from bottom to top.
-        ax: where to draw; None makes a new figure.
-        beta: width in standard deviations; None takes that of the optimizer's confidence now.
-        value_name: of the colour bar, with its unit.
+        opt: an optimizer over a pool, with at least one value.
+        x: horizontal axis: a numeric column's name, or coordinates (A,) of the arms, from an embedding for example.
+        y: vertical axis, in the same form.
+        ax: Axes to draw on; None for a new figure.
+        beta: width in standard deviations; None for the optimizer's current beta.
+        value_name: label of the colour bar, with its unit.
 
     Raises:
-        ArgumentTypeError: `opt` or `ax` has the wrong type, or coordinates that are no numbers.
-        ArgumentError: a space instead of a pool, a column that is not there or not numeric, coordinates of the wrong
-            number, a beta that is negative, several objectives.
+        ArgumentTypeError: `opt` or `ax` has the wrong type, or coordinates are not numbers.
+        ArgumentError: a space instead of a pool, a column that does not exist or is not numeric, the wrong number of
+            coordinates, a negative beta, or several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -64,7 +64,7 @@ def pool_ucb(
     bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
     ax = axes_of(ax)
     _draw_bounds(ax, sign, across, up, bound, f"confidence bound of {value_name}", beta)
-    # Arms that have gone have no rows; equal arms have several.
+    # Removed arms have no rows; equal arms have several.
     evaluated = sorted({row for point in data.X for row in pool.rows_at(point)})
     _draw_rows(ax, opt, across, up, evaluated)
     ax.set(xlabel=x_name, ylabel=y_name)
@@ -79,8 +79,8 @@ def _size(n: int) -> float:
 def _draw_bounds(
     ax: "Axes", sign: float, across: np.ndarray, up: np.ndarray, bound: np.ndarray, what: str, beta: float
 ) -> None:
-    """All arms by their bound (A,)."""
-    # The best are drawn last, on top of the others.
+    """Draw all arms with the colours of their bounds (A,)."""
+    # The best are drawn last, so that they are on top.
     order = np.argsort(sign * bound, kind="stable")
     cmap = MAP if sign > 0 else f"{MAP}_r"
     many = len(bound) > 2000
@@ -99,7 +99,7 @@ def _draw_bounds(
 
 
 def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, evaluated: list[int]) -> None:
-    """Rings around the arms evaluated, a star on the recommended one."""
+    """Draw rings around the evaluated arms and a star on the recommended one."""
     ax.scatter(
         across[evaluated],
         up[evaluated],
@@ -128,6 +128,6 @@ def _coordinates(pool: Arms, argument: str, given: Any) -> tuple[np.ndarray, str
         raise ArgumentTypeError(f"{argument}: expected a column's name or numbers, got {given!r:.80}.") from None
     if values.shape != (len(pool),) or not bool(np.isfinite(values).all()):
         raise ArgumentError(
-            f"{argument}: expected {len(pool)} finite coordinates, one an arm, got shape {values.shape}."
+            f"{argument}: expected {len(pool)} finite coordinates, one for each arm, got shape {values.shape}."
         )
     return values, argument

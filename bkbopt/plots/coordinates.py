@@ -1,12 +1,12 @@
-"""The points that pictures look at, as rows of numbers with a column for each parameter that varies.
+"""Coordinates of points in plots: rows of numbers with a column for each parameter that varies.
 
 | symbol | shape  | units   | meaning                                                                            |
 | ------ | ------ | ------- | ---------------------------------------------------------------------------------- |
-| U      | (n, k) | -       | points: of a space in its own encoding, of a pool as the model sees them           |
-| X      | (n, d) | encoded | the same as the model sees them, which may know further parameters and wider ranges |
+| U      | (n, k) | -       | points: for a space in its own encoding, for a pool in the model's encoding        |
+| X      | (n, d) | encoded | the same points in the model's encoding, maybe with more parameters, wider ranges  |
 
-A column of a parameter that is not active is ignored; where a picture makes the parameter active, by another value of
-a switch, the column has the value that it then takes: mid-range, or the first choice.
+The column of an inactive parameter is ignored. If a plot makes the parameter active, by another value of the parameter
+on which it is conditional (its *switch*), the column has the value that is then used: mid-range, or the first choice.
 """
 
 from collections.abc import Mapping
@@ -32,42 +32,42 @@ class Coordinates(Protocol):
     """The coordinates of a space or of a pool."""
 
     def dimensions(self, n: int) -> list[Dimension]:
-        """All dimensions along which something varies, with at most `n` numbers (listed values are never left out)."""
+        """All parameters that vary, each with at most `n` numbers (listed values are all included)."""
         ...
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
-        """The recommended point with `at` in place of some of its parameters, `(k,)`.
+        """The recommended point, some of its parameters replaced by `at`, `(k,)`.
 
-        Where the space has moved since it was evaluated, the nearest point that there is now.
+        If the space has changed since the point was evaluated, it is the nearest point of the current space.
 
         Raises:
-            ArgumentTypeError: `at` is no dict.
-            ArgumentError: `at` names a parameter that is not there or not active, or a value outside of the space.
+            ArgumentTypeError: `at` is not a dict.
+            ArgumentError: `at` has a parameter that does not exist or is inactive, or a value outside of the space.
             NotReadyError: there are no values yet.
         """
         ...
 
     def inactive(self, name: str, u: Tensor) -> str:
-        """Why a parameter is not active at `u (k,)`; empty where it is."""
+        """The reason why a parameter is inactive at `u (k,)`, as text; empty if it is active."""
         ...
 
     def active(self, dimensions: list[Dimension], U: Tensor) -> np.ndarray:
-        """At which points all of the dimensions are active, (n,)."""
+        """A mask (n,) of the points at which all of the dimensions are active."""
         ...
 
     def encoded(self, U: Tensor) -> Tensor:
-        """The points as the model sees them, `X (n, d)`."""
+        """The points in the model's encoding, `X (n, d)`."""
         ...
 
     def sampled(self, n: int, seed: int = 0) -> Tensor:
-        """Points that stand for the space: even in a box, random arms of a pool; `(<= n, k)`.
+        """A sample of points `(<= n, k)`: quasi-random in a box, random arms of a pool.
 
-        Parameters that others are conditional on have the values of the recommended point.
+        Switches (parameters on which others are conditional) have the values of the recommended point.
         """
         ...
 
     def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-        """Two samples `(n, k)` of points whose columns are independent of each other, and of the other sample's."""
+        """Two independent samples `(n, k)` of points whose columns are drawn independently."""
         ...
 
 
@@ -116,7 +116,7 @@ class _OfSpace:
         for name in at:
             reason = self.inactive(name, u)
             if reason:
-                raise ArgumentError(f"at: expected parameters that are active, but {name!r} is not there: {reason}.")
+                raise ArgumentError(f"at: expected active parameters, but {name!r} is inactive here: {reason}.")
         return u
 
     def inactive(self, name: str, u: Tensor) -> str:
@@ -149,12 +149,12 @@ class _OfSpace:
 
     def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
         """See `Coordinates`."""
-        # One sequence in 2 k dimensions: two of them with different scrambles would be correlated.
+        # One sequence in 2 k dimensions, since two sequences with different scrambles would be correlated.
         A, B = self._even(2 * self.space.dim, n, seed)
         return A, B
 
     def _even(self, dim: int, n: int, seed: int) -> list[Tensor]:
-        """Even samples, `(n, k)` each, with a value for every column, whether its parameter is active or not."""
+        """Quasi-random samples, `(n, k)` each, with values for the columns of all parameters, active or not."""
         unit = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed).draw(n, dtype=torch.float64)
         free = Space(tuple((name, replace(parameter, when=None)) for name, parameter in self.space.items))
         return [free.from_unit(part) for part in unit.split(self.space.dim, dim=1)]
@@ -220,7 +220,7 @@ def coordinates_of(opt: Optimizer) -> Coordinates:
     """The coordinates of an optimizer's space or pool.
 
     Raises:
-        ArgumentError: a pool of objects, which have no columns, or nothing varies.
+        ArgumentError: the pool is one of objects, which have no columns, or no parameter varies.
     """
     if opt.space is not None:
         coordinates: Coordinates = _OfSpace(opt, opt.space)
@@ -228,7 +228,7 @@ def coordinates_of(opt: Optimizer) -> Coordinates:
         assert opt.pool is not None
         if opt.pool.columns is None:
             raise ArgumentError(
-                "opt: expected a space or a pool with columns, got a pool of objects; there is nothing to vary."
+                "opt: expected a space or a pool with columns, got a pool of objects, which have no parameters to vary."
             )
         coordinates = _OfPool(opt, opt.pool, opt.pool.columns)
     if not coordinates.dimensions(2):
@@ -237,7 +237,7 @@ def coordinates_of(opt: Optimizer) -> Coordinates:
 
 
 def has_dimensions(opt: Optimizer) -> bool:
-    """Whether there are columns along which something varies."""
+    """Whether there are parameters or columns that vary."""
     try:
         coordinates_of(opt)
     except ArgumentError:
@@ -246,11 +246,10 @@ def has_dimensions(opt: Optimizer) -> bool:
 
 
 def dimension_of(coordinates: Coordinates, argument: str, name: str | None, center: Tensor, n: int = 50) -> Dimension:
-    """The dimension of that name; None stands for the only one there is.
+    """The dimension of a parameter; with `name` None that of the only one that varies.
 
     Raises:
-        ArgumentError: there is none of that name that varies, it is not active at the center, or None and there are
-            several.
+        ArgumentError: no parameter of this name varies, it is inactive at `center`, or `name` is None and several vary.
     """
     known = {dimension.name: dimension for dimension in coordinates.dimensions(n)}
     if name is None and len(known) == 1:
@@ -260,17 +259,17 @@ def dimension_of(coordinates: Coordinates, argument: str, name: str | None, cent
     reason = coordinates.inactive(name, center)
     if reason:
         raise ArgumentError(
-            f"{argument}: expected a parameter that is active at the point that is looked at (the recommended one, "
-            f"with `at` where it is given), got {name!r}: {reason}."
+            f"{argument}: expected a parameter that is active at the centre of the plot (the recommended point, "
+            f"changed by `at`), got {name!r}: {reason}."
         )
     return known[name]
 
 
 def pair_of(coordinates: Coordinates, x: str, y: str, center: Tensor, n: int) -> tuple[Dimension, Dimension]:
-    """Two different dimensions, with `n` points along a continuum; more where the other's values are few.
+    """Two different dimensions with `n` points along a continuum, 3 `n` if the other one is no continuum.
 
     Raises:
-        ArgumentError: as `dimension_of`, or both are the same.
+        ArgumentError: as for `dimension_of`, or both are the same.
     """
     if x == y:
         raise ArgumentError(f"y: expected another parameter than x, got {y!r} twice.")

@@ -1,4 +1,4 @@
-"""What a run costs, from the optimizer's diagnostics: inducing points, effective dimension, time."""
+"""Cost of a run, from the optimizer's diagnostics: inducing points, effective dimension, time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,15 @@ __all__ = ["ask_time", "complexity"]
 
 
 def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
-    """Inducing points m and effective dimension at each ask, against the number of values told.
+    """Inducing points m and effective dimension at each ask, against the number of values.
 
-    The effective dimension is the sum of the leverages of all evaluations; m follows it, and the cost of a step
-    follows m. Fits of the kernel show as jumps. Where m stays at its cap, the problem asks for more than the budget.
+    The effective dimension is the sum of the leverages of all evaluations; m grows with it, and the cost of a step
+    grows with m. Fits of the kernel are visible as jumps. Where m stays at its limit, the budget of inducing points
+    binds.
 
     Args:
-        opt: an optimizer that has asked with its model, after the start-up design.
-        ax: where to draw; None makes a new figure.
+        opt: an optimizer with at least one ask after the start-up design.
+        ax: Axes to draw on; None for a new figure.
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type.
@@ -39,9 +40,9 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
     """
     used = [d for d in as_optimizer(opt).diagnostics if d.m is not None and d.effective_dimension is not None]
     if not used:
-        raise NotReadyError("opt: expected an ask after the start-up design, got none; go on with ask and tell.")
+        raise NotReadyError("opt: expected an ask after the start-up design, got none; continue with ask and tell.")
     ax = axes_of(ax)
-    used = list({d.t: d for d in used}.values())  # of a batch the last ask
+    used = list({d.t: d for d in used}.values())  # the last ask of each batch
     t = [d.t for d in used]
     m: list[Any] = [d.m for d in used]
     ax.plot(t, m, color=BLUE, linewidth=2, drawstyle="steps-post", label="inducing points m")
@@ -55,19 +56,19 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
 
 
 def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "Axes":
-    """Wall-clock time of each ask, against the number of values told, with a running median; logarithmic.
+    """Wall-clock time of each ask, on a log scale, against the number of values, with a running median.
 
-    Fits of the kernel are the dots high above the line: they come when the data have grown by a share, ever less
-    often.
+    The dots far above the line are asks with a fit of the kernel. Fits become rarer: the next one is due when the
+    number of trials has grown by a fixed fraction.
 
     Args:
-        times: an optimizer; or seconds, one an evaluation, of anything.
-        ax: where to draw; None makes a new figure.
+        times: an optimizer, or a list of seconds, one for each evaluation.
+        ax: Axes to draw on; None for a new figure.
 
     Raises:
-        ArgumentTypeError: `times` is neither, or `ax` has the wrong type.
+        ArgumentTypeError: `times` or `ax` has the wrong type.
         ArgumentError: seconds that are not positive and finite.
-        NotReadyError: nothing was asked yet.
+        NotReadyError: there was no ask yet.
 
     Example:
         >>> from bkbopt import plots

@@ -1,9 +1,9 @@
-"""Is the posterior as sure as it may be? The coverage of its central intervals, against what they promise.
+"""Calibration of the posterior: the coverage of its central intervals against their nominal level.
 
 | symbol | shape | units  | meaning                                                             |
 | ------ | ----- | ------ | ------------------------------------------------------------------- |
 | z      | (n,)  | -      | |value - predicted mean| / predicted standard deviation             |
-| p      | (k,)  | -      | what a central interval promises: it reaches Phi^-1((1 + p) / 2) sd |
+| p      | (k,)  | -      | nominal level of a central interval, mean +- Phi^-1((1 + p) / 2) sd |
 """
 
 import copy
@@ -38,31 +38,31 @@ def calibration(
     noisy: bool = True,
     folds: int = 10,
 ) -> "Axes":
-    """How many values lie in the posterior's central intervals, against how many should.
+    """Fraction of values in the posterior's central intervals against the intervals' nominal level.
 
-    On the diagonal the intervals hold what they promise; below it they are too narrow (the model is overconfident),
-    above it too wide. The grey band is where 95 % of such counts would lie, at each level, if the model were right and
-    the errors independent.
+    On the diagonal the coverage is the nominal one; below it the intervals are too narrow (the model is overconfident),
+    above it too wide. At each level the grey band contains 95 % of such fractions if the model is right and the errors
+    are independent.
 
-    Without `test` the points told are left out in turn, in groups, all repeats of a point together; the values are
-    predicted from the rest, with kernel and noise as they are. Those were fitted to all values, so that the picture is
-    a little kinder than new points would be. It speaks of where the search has been: for the whole space, evaluate
-    random points and give them as `test`.
+    Without `test` this is a cross-validation: groups of points, with all repeats of a point, are left out in turn, and
+    their values are predicted from the rest, with unchanged kernel and noise. These were fitted to all values, so that
+    the coverage is slightly better than for new points. It concerns the region where the search has evaluated; for the
+    whole space evaluate random points and pass them as `test`.
 
     Args:
-        opt: with at least two different points told, or one where `test` is given.
+        opt: an optimizer with values of at least two different points, or of one if `test` is given.
         test: parameters of points that the optimizer was not told.
         values: their values, (n,), user's units.
-        ax: where to draw; None makes a new figure.
-        noisy: whether `values` carry the noise of evaluations, which is then part of the intervals; False for
-            noise-free ones. Left-out values always carry it.
-        folds: groups in which points are left out.
+        ax: Axes to draw on; None for a new figure.
+        noisy: whether `values` have evaluation noise, which is then included in the intervals; False for noise-free
+            values. Left-out values always have it.
+        folds: number of groups of the cross-validation.
 
     Raises:
-        ArgumentTypeError: `opt` or `ax` has the wrong type, or values that are no numbers.
-        ArgumentError: test points outside of the space, values that do not fit to them, only one of both, folds < 2,
-            several objectives.
-        NotReadyError: too few values told.
+        ArgumentTypeError: `opt` or `ax` has the wrong type, or values are not numbers.
+        ArgumentError: test points outside of the space, the wrong number of values, only one of `test` and `values`,
+            folds < 2, or several objectives.
+        NotReadyError: there are too few values.
 
     Example:
         >>> import bkbopt as bo
@@ -74,7 +74,7 @@ def calibration(
     """
     opt, folds = as_optimizer(opt), check_count("folds", folds, 2)
     if (test is None) != (values is None):
-        raise ArgumentError("values: expected test points and their values together, got only one of both.")
+        raise ArgumentError("values: expected both test and values, or neither, got only one of them.")
     told(opt)
     z = _left_out(opt, folds) if test is None else _given(opt, test, values, noisy)
     ax = axes_of(ax, 5.2, 5.2)
@@ -98,7 +98,7 @@ def calibration(
 
 
 def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy: bool) -> np.ndarray:
-    """Standardised errors at test points, (n,)."""
+    """Absolute standardised errors at test points, (n,)."""
     points = list(test)
     if not points:
         raise ArgumentError("test: expected at least one point, got none.")
@@ -108,17 +108,17 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
 
 
 def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
-    """Standardised errors at the points told, each predicted without its group, (n,)."""
+    """Absolute standardised errors of the told values, each predicted without its group, (n,)."""
     X, v, weight, unique = _learnt(opt)
     n = int(unique.max()) + 1
     if n < 2:
-        raise NotReadyError("opt: expected at least two different points told, got one; go on with ask and tell.")
-    # Neighbours in time are neighbours in space: a group of them would leave a hole.
+        raise NotReadyError("opt: expected values of at least two points, got one; continue with ask and tell.")
+    # Random groups: points that are close in time are close in space, and leaving them out would leave a hole.
     group = torch.from_numpy(np.random.default_rng(0).permutation(n))[unique] % min(folds, n)
     z = np.empty(len(v))
     for fold in range(min(folds, n)):
         out = group == fold
-        surrogate = copy.deepcopy(opt.surrogate)  # neither the optimizer's model nor its generator may notice
+        surrogate = copy.deepcopy(opt.surrogate)  # the optimizer's model and its random numbers must not change
         rest = Observations(X.shape[1], X.device)
         rest.add(X[~out], v[~out], weight[~out])
         with torch.no_grad():
@@ -130,11 +130,11 @@ def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
 
 
 def _learnt(opt: Optimizer) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What the surrogate learnt: points X (n, d), values v (n,) on its scale, their weights, and their unique points.
+    """The surrogate's data: points X (n, d), values v (n,) on its scale, weights (n,), indices of unique points (n,).
 
-    A weight is the noise variance over that of the value. The scale is affine, but for very bad values, which are
-    pulled up, and where values are bent: where the mean of a point's values is not the one that was learnt, all of them
-    are taken to be that one.
+    A weight is noise variance / noise variance of the value. The scale is affine, except for very bad values, which are
+    clipped, and for transformed values (`bkbopt.search.bending`). If the mean of a point's values differs from the
+    learnt one, all of its values are set to the learnt mean.
     """
     data, surrogate = told(opt), opt.surrogate
     known = surrogate.observations
@@ -151,6 +151,6 @@ def _learnt(opt: Optimizer) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _standardised(error: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """|error| / sd; an error without a deviation is infinitely surprising, and none is not surprising."""
+    """|error| / sd; infinity for an error with sd = 0, and 0 for no error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.nan_to_num(np.abs(error) / sd, nan=0.0, posinf=np.inf)

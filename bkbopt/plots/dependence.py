@@ -1,4 +1,4 @@
-"""Partial dependence: the posterior mean along one parameter or two, averaged over the others."""
+"""Partial dependence: the posterior mean over one or two parameters, averaged over the others."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pairwise_dependence", "partial_dependence"]
 
-#: Points along a continuum: averages are smooth, and the cost grows with the product of two of them.
+#: Number of points along a continuum, for one parameter and for each of two.
 ALONG, ALONG_2D = 60, 24
 
 
@@ -34,25 +34,25 @@ def partial_dependence(
     n_samples: int = 128,
     value_name: str = "value",
 ) -> "Axes":
-    """The posterior mean along `x`, or over `x` and `y`, averaged over all other parameters (Friedman 2001).
+    """The posterior mean over `x`, or over `x` and `y`, averaged over all other parameters (Friedman 2001).
 
-    The others are averaged over the whole space, evenly in its own scales (a log parameter evenly in its logarithm),
-    or over arms of the pool. Parameters that others are conditional on are not averaged over: they have the values of
-    the recommended point. With one parameter the band holds the middle 80 % of the curves that are averaged: where
-    it is wide, the effect depends on the others, or they matter by themselves. It is no uncertainty.
+    The average is over the whole space, uniform in its own scales (a log parameter uniform in its logarithm), or over
+    arms of the pool. Switches (parameters on which others are conditional) are not averaged over; they have the values
+    of the recommended point. For one parameter the band contains the middle 80 % of the averaged curves. A wide band
+    means interactions with other parameters, or effects of those alone; it is not an uncertainty.
 
     Args:
-        opt: with at least one value.
-        x: the parameter, or column of a pool; None where only one varies.
-        y: a second one, or None.
-        ax: where to draw; None makes a new figure.
-        n_samples: settings of the other parameters.
-        value_name: of the value axis or colour bar, with its unit.
+        opt: an optimizer with at least one value.
+        x: the parameter, or column of a pool; None if only one varies.
+        y: a second parameter, or None.
+        ax: Axes to draw on; None for a new figure.
+        n_samples: number of settings of the other parameters.
+        value_name: label of the value axis or colour bar, with its unit.
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type.
-        ArgumentError: no such parameter, one that is fixed or not active at the recommended point, the same twice, a
-            pool of objects, or several objectives.
+        ArgumentError: a parameter that does not exist, is fixed, is inactive at the recommended point or is given
+            twice; a pool of objects; several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -88,17 +88,17 @@ def pairwise_dependence(
     """Partial dependence of each parameter (on the diagonal) and each pair (below it).
 
     Args:
-        opt: with at least one value.
-        names: the parameters; None takes all that vary and are active at the recommended point.
-        figure: an empty figure or subfigure; None makes a new one.
-        n_samples: settings of the other parameters.
-        value_name: of the value, with its unit.
+        opt: an optimizer with at least one value.
+        names: the parameters; None for all that vary and are active at the recommended point.
+        figure: an empty figure or subfigure; None for a new one.
+        n_samples: number of settings of the other parameters.
+        value_name: label of the value, with its unit.
 
     Returns:
-        The Axes, (k, k); None above the diagonal. Each pair has a colour bar of its own.
+        The Axes, (k, k); None above the diagonal. Each pair has its own colour bar.
 
     Raises:
-        ArgumentTypeError, ArgumentError, NotReadyError: as `partial_dependence`.
+        ArgumentTypeError, ArgumentError, NotReadyError: as for `partial_dependence`.
 
     Example:
         >>> import bkbopt as bo
@@ -134,7 +134,7 @@ def pairwise_dependence(
 
 @dataclass(frozen=True)
 class _Averages:
-    """What is averaged: predictions at `samples (n_samples, k)`, with values along dimensions in their place."""
+    """Predictions at `samples (n_samples, k)` in which one or two columns are replaced by given values."""
 
     opt: Optimizer
     coordinates: Coordinates

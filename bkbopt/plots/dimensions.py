@@ -1,10 +1,10 @@
-"""The parameters of a space, or the columns of a pool, as axes of a picture.
+"""Dimensions: parameters of a space, or columns of a pool, as axes of a plot.
 
 | symbol | shape  | units   | meaning                                                                  |
 | ------ | ------ | ------- | ------------------------------------------------------------------------ |
 | values | (n,)   | user's  | values along a dimension                                                 |
-| place  | (n,)   | axis    | where values stand on the axis: numbers as they are, others by position  |
-| code   | (n,)   | -       | (place - low) / width, of the logarithm of the place on a log axis       |
+| place  | (n,)   | axis    | coordinate on the axis: a number itself, other values by their index     |
+| code   | (n,)   | -       | (place - low) / width, with log(place) on a log axis                     |
 """
 
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW", "Dimension"]
 
-#: Numbers on a grid of up to so many values are drawn one by one.
+#: A numeric parameter with at most this many values is drawn value by value, not as a continuum.
 FEW = 12
-#: Logarithmic axes that span less than this factor have more ticks than the powers of ten.
+#: Logarithmic axes that span less than this factor have ticks between the powers of ten.
 SHORT = 300.0
 
 
@@ -34,13 +34,13 @@ class Dimension:
 
     Attributes:
         name: its name.
-        column: its column in the picture's coordinates.
-        values: the values along it that pictures look at, in order, user's units.
+        column: its column in the coordinates of `bkbopt.plots.coordinates`.
+        values: its values at which a plot is computed, in order, user's units.
         low: see the table.
         width: see the table.
-        listed: the parameter, where it lists its values; None for numbers.
+        listed: the parameter if it lists its values; None for numbers.
         log: whether the axis is logarithmic.
-        is_continuum: whether what lies between the values is allowed, or they are too many to be told apart.
+        is_continuum: whether the axis is drawn as a continuum: a continuous parameter, or one with many values.
     """
 
     name: str
@@ -53,19 +53,19 @@ class Dimension:
     is_continuum: bool = True
 
     def place(self, values: Iterable[Any]) -> np.ndarray:
-        """Where values stand on the axis, (n,); NaN for None, and for what has no place there."""
+        """Coordinates of values on the axis, (n,); NaN for None, and for values that are not on the axis."""
         found = [_number(v) if self.listed is None else self.listed.locate(v) for v in values]
         return np.array([np.nan if v is None else float(v) for v in found])
 
     def visible(self, values: Iterable[Any]) -> np.ndarray:
-        """Which values stand on the part of the axis that is drawn, (n,)."""
+        """A mask (n,) of the values within the limits of the axis."""
         low, high = self.limits()
         slack = 1e-9 * (high - low)
         place = self.place(values)
-        return (place >= low - slack) & (place <= high + slack)  # NaN is nowhere
+        return (place >= low - slack) & (place <= high + slack)  # false for NaN
 
     def codes(self, values: Iterable[Any]) -> np.ndarray:
-        """Codes of values, (n,); NaN where they have no place."""
+        """Codes of values, (n,); NaN for values that are not on the axis."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return (self._linear(self.place(values)) - self.low) / self.width
 
@@ -73,14 +73,14 @@ class Dimension:
         return np.log(place) if self.log else place
 
     def edges(self) -> np.ndarray:
-        """Bounds of the cells around the values, on the axis, (n + 1,)."""
+        """Bounds of the cells around the values, as coordinates on the axis, (n + 1,)."""
         at = self._linear(self.place(self.values))
         middle = 0.5 * (at[1:] + at[:-1])
         edges = np.concatenate([[1.5 * at[0] - 0.5 * at[1]], middle, [1.5 * at[-1] - 0.5 * at[-2]]])
         return np.exp(edges) if self.log else edges
 
     def dress(self, ax: "Axes", which: Literal["x", "y"]) -> None:
-        """Give an axis the name, the scale, the range and the ticks of this dimension."""
+        """Set name, scale, range and ticks of an axis to those of this dimension."""
         set_label, set_scale, set_ticks, set_limits = (
             (ax.set_xlabel, ax.set_xscale, ax.set_xticks, ax.set_xlim)
             if which == "x"
@@ -102,17 +102,17 @@ class Dimension:
 
     @property
     def room(self) -> float:
-        """Points that its tick labels and its name take below a horizontal axis."""
+        """Height of tick labels and name below a horizontal axis, in points (1/72 inch)."""
         longest = max(len(str(v)) for v in self.values)
         return BELOW + (0.42 * 6.0 * longest if self._is_crowded else 0.0)
 
     @property
     def _is_crowded(self) -> bool:
-        """Whether the names of the choices have no room side by side."""
+        """Whether the names of the choices are too long for horizontal tick labels."""
         return self.listed is not None and sum(len(str(v)) + 2 for v in self.values) > 50
 
     def limits(self) -> tuple[float, float]:
-        """Ends of the axis: those of the range, half a step beyond where the values are few."""
+        """Limits of the axis: those of the range, and half a step more if it is not a continuum."""
         bounds = self.place(self.values) if self.is_continuum else self.edges()
         return float(bounds[0]), float(bounds[-1])
 

@@ -1,4 +1,4 @@
-"""The Pareto front of two objectives among all trials."""
+"""Plot of the Pareto front of two objectives."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,18 +17,19 @@ __all__ = ["pareto"]
 
 
 def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[str] = ("value 0", "value 1")) -> "Axes":
-    """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
+    """The observed values of two objectives, with the Pareto front: the feasible trials that no other one dominates.
 
-    The line bounds what the front dominates. Under noise the front flatters, as a best value does.
+    The line is the border of the region that the front dominates. With noise the front is too good, as a best observed
+    value is.
 
     Args:
-        opt: with two objectives and at least one feasible trial with values.
-        ax: where to draw; None makes a new figure.
-        value_names: of the two axes, with their units.
+        opt: an optimizer with two objectives and at least one feasible trial with values.
+        ax: Axes to draw on; None for a new figure.
+        value_names: labels of the two axes, with their units.
 
     Raises:
-        ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
-        ArgumentError: one objective, or more than two.
+        ArgumentTypeError: `opt` or `ax` has the wrong type, or `value_names` is not a pair of strings.
+        ArgumentError: the number of objectives is not two.
         NotReadyError: there is no feasible trial with values yet.
 
     Example:
@@ -58,7 +59,7 @@ def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[st
             ax.scatter(x, y, s=20, zorder=2, **more)
     x, y = _places(front)
     order = np.argsort(x, kind="stable")
-    # Between two of its trials the front is as good as the one that is better in the first objective.
+    # Between two trials of the front, the border is a step at the trial that is better in the first objective.
     steps: Any = "steps-post" if opt.directions[0] == "minimize" else "steps-pre"
     ax.plot(x[order], y[order], "o-", color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
     for which, direction, name in zip("xy", opt.directions, value_names, strict=True):

@@ -1,4 +1,4 @@
-"""A run at a glance: four pictures chosen by what there is."""
+"""Overview of a run in up to four plots."""
 
 from typing import TYPE_CHECKING
 
@@ -19,21 +19,21 @@ __all__ = ["overview"]
 
 
 def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
-    """How the run went, which parameters matter, the posterior over the two that matter most, and the cost.
+    """Convergence, importance of the parameters, the posterior over the two most important ones, and the cost.
 
-    The two are among the parameters that are active at the recommended point.
-    Over pools of objects, which have no columns, calibration stands in the middle.
+    The two parameters are chosen among those that are active at the recommended point. For pools of objects, which have
+    no parameters, calibration replaces importance and posterior.
 
     Args:
-        opt: with at least one value.
-        value_name: of the value, with its unit.
+        opt: an optimizer with at least one value.
+        value_name: label of the value, with its unit.
 
     Returns:
-        A new figure, unknown to pyplot.
+        A new figure, which is not registered with pyplot.
 
     Raises:
-        ArgumentTypeError: `opt` is no optimizer.
-        ArgumentError: it has several objectives.
+        ArgumentTypeError: `opt` is not an optimizer.
+        ArgumentError: there are several objectives.
         NotReadyError: there are no values yet.
 
     Example:

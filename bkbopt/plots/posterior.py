@@ -1,4 +1,4 @@
-"""Slices of the posterior along one parameter or two, the others fixed."""
+"""Slices of the posterior: one or two parameters vary, the others are fixed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["colour_grid", "grid_of", "posterior_contour", "posterior_slice", "projected"]
 
-#: The faintest that a point is drawn.
+#: Smallest opacity of a point.
 FAINT = 0.1
 
 
@@ -38,27 +38,27 @@ def posterior_slice(
 ) -> "Axes":
     """Posterior mean and band of the noise-free value along one parameter, with the data and the inducing points.
 
-    All other parameters are fixed. Trials and inducing points lie off the slice, then, and are drawn the fainter the
-    less they say about it: by the prior correlation of their point with its projection on the slice; where they lack
-    the parameter, they are left out. Values are as told, with their noise; very bad ones may lie far off the band, as
-    the model clips them. Points that a constraint forbids are drawn like others.
+    All other parameters are fixed, so that most trials and inducing points are not on the slice. Their opacity is the
+    prior correlation of the point with its projection on the slice; trials without the parameter are left out. Values
+    are drawn as told, with their noise; very bad ones may lie far from the band, since the model clips them. Infeasible
+    points are drawn like others.
 
-    Along a parameter that others are conditional on, those that become active are mid-range, or have their first
+    If other parameters are conditional on this one and become active along it, they are mid-range, or have their first
     choice.
 
     Args:
-        opt: with at least one value.
-        x: the parameter, or column of a pool; None where only one varies.
-        ax: where to draw; None makes a new figure.
-        at: values of the other parameters; those that it does not name are the recommendation's.
-        width: of the band, in standard deviations to either side.
-        n: points along a continuum.
-        value_name: of the value axis, with its unit.
+        opt: an optimizer with at least one value.
+        x: the parameter, or column of a pool; None if only one varies.
+        ax: Axes to draw on; None for a new figure.
+        at: values of other parameters; the rest have the values of the recommended point.
+        width: half the width of the band, in standard deviations.
+        n: number of points along a continuum.
+        value_name: label of the value axis, with its unit.
 
     Raises:
         ArgumentTypeError: `opt`, `ax` or `at` has the wrong type.
-        ArgumentError: no such parameter, or one that is fixed or not active there; a pool of objects; `at` outside of
-            the space; several objectives.
+        ArgumentError: a parameter that does not exist, is fixed or is inactive; a pool of objects; `at` outside of the
+            space; several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -83,7 +83,7 @@ def posterior_slice(
     else:
         ax.errorbar(place, mean, width * std, fmt="_", markersize=16, color=BLUE, capsize=5, linewidth=2, label=band)
     seen = _seen(opt, data, coordinates, [dimension], center)
-    size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # many points must not hide the band
+    size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
     ax.scatter(seen.places[0], data.y[seen.rows], s=size, c=_shades("black", seen.near), linewidth=0, zorder=3)
     ax.scatter([], [], s=size, color="black", label="values told" + _is_off(seen.near))
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
@@ -110,21 +110,21 @@ def posterior_contour(
 ) -> "Axes":
     """Posterior mean, or standard deviation, of the noise-free value over two parameters, the others fixed.
 
-    Trials and inducing points are drawn as in `posterior_slice`; the colour bar is the figure's. Where one of the two
-    is not active, at other values of the other, there is no colour.
+    Trials and inducing points are drawn as in `posterior_slice`; the figure gets a colour bar. There is no colour where
+    one of the two parameters is inactive because of the value of the other.
 
     Args:
-        opt: with at least one value.
-        x: the parameter, or column of a pool, from left to right.
-        y: the one from bottom to top.
-        ax: where to draw; None makes a new figure.
+        opt: an optimizer with at least one value.
+        x: the parameter, or column of a pool, of the horizontal axis.
+        y: that of the vertical axis.
+        ax: Axes to draw on; None for a new figure.
         what: "mean" or "std".
-        at: values of the other parameters; those that it does not name are the recommendation's.
-        n: points along a continuum.
-        value_name: of the colour bar, with its unit.
+        at: values of other parameters; the rest have the values of the recommended point.
+        n: number of points along a continuum.
+        value_name: label of the colour bar, with its unit.
 
     Raises:
-        ArgumentTypeError, ArgumentError, NotReadyError: as `posterior_slice`; also `x` and `y` the same.
+        ArgumentTypeError, ArgumentError, NotReadyError: as for `posterior_slice`; also if `x` and `y` are the same.
 
     Example:
         >>> import bkbopt as bo
@@ -154,7 +154,7 @@ def posterior_contour(
         c=_shades("white", seen.near),
         edgecolors=_shades("black", seen.near),
         linewidth=0.8,
-        clip_on=False,  # a search goes to the bounds: what lies there is drawn whole
+        clip_on=False,  # points on the bounds are drawn completely
         zorder=3,
     )
     label = "values told" + _is_off(seen.near)
@@ -169,7 +169,7 @@ def posterior_contour(
 
 
 def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarray, label: str) -> None:
-    """Draw values `surface (n_up * n_across,)` with a colour bar: as contours over two continua, else in cells.
+    """Draw values `surface (n_up * n_across,)` with a colour bar: as contours for two continua, otherwise as cells.
 
     NaN has no colour.
     """
@@ -183,7 +183,7 @@ def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarra
 
 
 def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:
-    """Whether a point has a place on all axes: the space may have moved since it was evaluated."""
+    """Whether a point is on all axes; after a change of the space it may not be."""
     return all(bool(dimension.visible([params.get(dimension.name)])[0]) for dimension in dimensions)
 
 
@@ -192,7 +192,7 @@ def _is_off(near: np.ndarray) -> str:
 
 
 def _shades(colour: str, near: np.ndarray) -> Any:
-    """The colour as opaque as the points are near, RGBA (n, 4)."""
+    """The colour with the opacities `near`, RGBA (n, 4)."""
     from matplotlib.colors import to_rgb
 
     return np.column_stack([np.tile(to_rgb(colour), (len(near), 1)), np.clip(near, FAINT, 1.0)])
@@ -200,12 +200,12 @@ def _shades(colour: str, near: np.ndarray) -> Any:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The trials that stand on the axes of a slice.
+    """The trials that are drawn on a slice.
 
     Attributes:
-        rows: which of those with a value.
-        places: where they stand, one array (r,) for each axis.
-        near: how much they say about the slice, (r,), from 0 to 1.
+        rows: their indices among the trials with a value, (r,).
+        places: their coordinates, one array (r,) for each axis.
+        near: prior correlation with their projections on the slice, (r,), from 0 to 1.
     """
 
     rows: np.ndarray
@@ -213,7 +213,7 @@ class _Seen:
     near: np.ndarray
 
     def among(self, points: Tensor, data: Told) -> "_Seen":
-        """Those at the encoded points `(m, d)`, of each point the last."""
+        """The trials at the encoded points `(m, d)`; for each point the last trial."""
         wanted = set(row_keys(points))
         keys = row_keys(data.X)
         last = {keys[row]: i for i, row in enumerate(self.rows)}
@@ -222,7 +222,7 @@ class _Seen:
 
 
 def _seen(opt: Optimizer, data: Told, coordinates: Coordinates, dimensions: list[Dimension], center: Tensor) -> _Seen:
-    """The trials that have a place on the axes, with the prior correlation of each with its projection on the slice."""
+    """The trials on the axes, with the prior correlation of each with its projection on the slice."""
     values = [[trial.params.get(dimension.name) for trial in data.trials] for dimension in dimensions]
     visible = [dimension.visible(own) for dimension, own in zip(dimensions, values, strict=True)]
     rows = np.flatnonzero(np.all(visible, axis=0))
@@ -233,7 +233,7 @@ def _seen(opt: Optimizer, data: Told, coordinates: Coordinates, dimensions: list
 
 
 def projected(center: Tensor, dimensions: Sequence[Dimension], values: Sequence[Sequence[Any]]) -> Tensor:
-    """The `center (k,)` with values of some dimensions in its place, `(n, k)`."""
+    """The `center (k,)` with some dimensions replaced by `values`, `(n, k)`."""
     U = center.repeat(len(values[0]), 1)
     for dimension, own in zip(dimensions, values, strict=True):
         U[:, dimension.column] = torch.from_numpy(dimension.codes(own))
@@ -241,13 +241,13 @@ def projected(center: Tensor, dimensions: Sequence[Dimension], values: Sequence[
 
 
 def grid_of(center: Tensor, across: Dimension, up: Dimension) -> Tensor:
-    """The `center (k,)` with all pairs of values of two dimensions in its place; those of `across` change fastest."""
+    """The `center (k,)` with two dimensions replaced by all pairs of values; those of `across` change fastest."""
     pairs = [(u, v) for v in up.values for u in across.values]
     return projected(center, [across, up], list(zip(*pairs, strict=True)))
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:
-    """Ticks at the lower edge, where they cover no data."""
+    """Draw inducing points as ticks at the lower edge, where they cover no data."""
     (place,) = seen.places
     ax.scatter(
         place,
@@ -263,7 +263,7 @@ def _draw_inducing(ax: "Axes", seen: _Seen) -> None:
 
 
 def _draw_inducing_2d(ax: "Axes", seen: _Seen) -> None:
-    """Rings, with a black rim to be seen on any colour."""
+    """Draw inducing points as rings, with a black rim that is visible on any colour."""
     x, y = seen.places
     for colour, width in (("black", 2.8), (ORANGE, 1.6)):
         shades = _shades(colour, seen.near)

@@ -1,4 +1,4 @@
-"""What pictures read from an optimizer: trials with their values, predictions, and how much a point says of another.
+"""Data that plots read from an optimizer: trials with their values, predictions, and prior correlations.
 
 | symbol | shape  | units   | meaning                       |
 | ------ | ------ | ------- | ----------------------------- |
@@ -19,15 +19,15 @@ from bkbopt.optimizer.trials import Trial
 
 __all__ = ["Told", "correlation", "predicted", "told"]
 
-#: Points predicted at once.
+#: Number of points that are predicted at once.
 BLOCK = 8192
-#: Pairs of points whose covariances are computed at once, with those of all others among them.
+#: Number of pairs of points at once; the whole matrix between the two sets is computed, of which the diagonal is used.
 PAIRS = 256
 
 
 @dataclass(frozen=True)
 class Told:
-    """The trials with a value, in the order in which the values came; see the table."""
+    """The trials with a value, in the order of completion; see the table."""
 
     trials: tuple[Trial, ...]
     X: Tensor
@@ -48,7 +48,7 @@ def told(opt: Optimizer) -> Told:
     X, y = opt.observed()
     if not len(y):
         raise NotReadyError("opt: expected at least one value, got none; call tell first.")
-    # Clocks may stand still between two trials, or be set back: the order is that of the values.
+    # The order is that of the values, since times of completion may be equal, or a clock may have been set back.
     complete = [trial for trial in opt.trials if trial.values]
     waiting: dict[float, deque[Trial]] = defaultdict(deque)
     for trial in sorted(complete, key=lambda t: (str(t.told_at), t.id)):
@@ -63,7 +63,7 @@ def predicted(opt: Optimizer, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 def correlation(opt: Optimizer, X: Tensor, other: Tensor) -> np.ndarray:
-    """Prior correlation of each of the points `X (n, d)` with the one in the same row of `other`, (n,), from 0 to 1."""
+    """Prior correlation of each point of `X (n, d)` with that in the same row of `other`, (n,), clipped to [0, 1]."""
     kernel = opt.surrogate.kernel
     out = []
     with torch.no_grad():

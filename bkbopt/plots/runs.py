@@ -1,9 +1,9 @@
-"""How runs went: the best value against the number of evaluations, and the regret, with bands over seeds.
+"""Plots of runs: the best value and the regret against the number of evaluations, with bands over seeds.
 
 | symbol | shape  | units  | meaning                                                            |
 | ------ | ------ | ------ | ------------------------------------------------------------------ |
 | y      | (t,)   | user's | values of one run in the order in which they were told             |
-| curves | (r, t) | user's | one row a run of the same method, cut to the shortest              |
+| curves | (r, t) | user's | one row for each run of a method, cut to the shortest run          |
 | t      | (t,)   | -      | evaluations so far                                                 |
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convergence", "regret"]
 
-#: What stands in a legend for the only method there is.
+#: Legend text of a single method without name.
 UNNAMED = "best value told"
 KINDS = ("simple", "average", "cumulative")
 BANDS = {"quartiles": "median and quartiles", "standard error": "mean and 2 standard errors"}
@@ -36,9 +36,9 @@ class Method:
     """The runs of one method.
 
     Attributes:
-        name: what the legend calls it; empty where there is only one.
-        runs: as given, each an optimizer or values (t,).
-        series: how its lines look.
+        name: its name in the legend; empty for a single method.
+        runs: its runs, each an optimizer or values (t,).
+        series: style of its lines.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Method:
 
     @property
     def optimizers(self) -> tuple[Optimizer, ...]:
-        """Those of the runs that are optimizers."""
+        """The runs that are optimizers."""
         return tuple(run for run in self.runs if isinstance(run, Optimizer))
 
 
@@ -62,29 +62,29 @@ def convergence(
     band: Literal["quartiles", "standard error"] = "quartiles",
     value_name: str = "value",
 ) -> "Axes":
-    """The best value told so far, against the number of evaluations; of feasible trials, where there are constraints.
+    """The best observed value so far against the number of evaluations, over feasible trials if there are constraints.
 
-    Under noise the best value told flatters: it is partly luck. What an optimizer in `runs` recommends at its end is
-    drawn beside its line, as posterior mean with two standard deviations (over several runs, median and quartiles of
-    the means). Values of the recommendation after each evaluation can be given as `recommended`.
+    With noise the best observed value is too good, by selection. If `runs` are optimizers, their last recommendation is
+    drawn at the end of the line: the posterior mean with two standard deviations or, for several runs, median and
+    quartiles of the means. Values of the recommended points after each evaluation can be given as `recommended`.
 
     Args:
-        runs: an optimizer; or the values of one run, in the order told, user's units, NaN where an evaluation failed;
-            or a list of such runs, over seeds (or a matrix, a row a run); or a dict from the names of methods to any of
-            these. Runs of one method are cut to the shortest.
-        ax: where to draw; None makes a new figure.
-        direction: "minimize" or "maximize"; None takes that of the optimizers, and "minimize" where there are none.
-        best: False draws the values as they are, for values that are answers already.
+        runs: an optimizer; or the values of one run, in the order told, user's units, NaN for failed evaluations; or a
+            list of such runs, over seeds (or a matrix with a row for each run); or a dict from names of methods to any
+            of these. Runs of one method are cut to the shortest.
+        ax: Axes to draw on; None for a new figure.
+        direction: "minimize" or "maximize"; None for that of the optimizers, or "minimize" if there are none.
+        best: whether to draw the best value so far; False draws the values themselves.
         recommended: values of the recommended point after each evaluation, in the form of `runs`; dashed.
-        t: numbers of evaluations behind the values, where they are not 1, 2, 3, ...
-        band: "quartiles" with the median, or "standard error": two of them about the mean.
-        value_name: of the value axis, with its unit: "error (%)".
+        t: numbers of evaluations of the values, if they are not 1, 2, 3, ...
+        band: "quartiles", with the median, or "standard error", mean +- 2 standard errors.
+        value_name: label of the value axis, with its unit, such as "error (%)".
 
     Raises:
         ArgumentTypeError: `runs` has none of these forms.
-        ArgumentError: no runs, values that are infinite, directions that contradict each other, an unknown band, an
-            optimizer with several objectives.
-        NotReadyError: an optimizer without values.
+        ArgumentError: no runs, infinite values, optimizers with different directions, an unknown band, or several
+            objectives.
+        NotReadyError: an optimizer has no values.
 
     Example:
         >>> from bkbopt import plots
@@ -121,29 +121,29 @@ def regret(
     band: Literal["quartiles", "standard error"] = "quartiles",
     value_name: str = "value",
 ) -> "Axes":
-    """Regret against the number of evaluations; on a log scale where it is positive, unless it is a sum.
+    """Regret against the number of evaluations; on a log scale if it is positive, except for cumulative regret.
 
-    Evaluations of points that a constraint forbids have none, and are left out as failed ones are.
-    Regret is a matter of noise-free values. Give those as `runs`, or optimizers with `truth`; the regret of noisy
-    values is drawn if that is what comes, but luck makes it too small, even negative.
+    Infeasible and failed evaluations have no regret, and are left out. Regret is defined by noise-free values: pass
+    those as `runs`, or pass optimizers and `truth`. The regret of noisy values is drawn too, but selection makes it too
+    small, even negative.
 
     Args:
         runs: see `convergence`.
-        optimum: the best value that there is, noise-free, user's units.
-        ax: where to draw; None makes a new figure.
-        kind: "simple": of the best point evaluated so far; "average": of all evaluations so far, their mean;
-            "cumulative": their sum.
+        optimum: the noise-free value of the optimum, user's units.
+        ax: Axes to draw on; None for a new figure.
+        kind: "simple": regret of the best point so far; "average": mean regret of all evaluations so far; "cumulative":
+            their sum.
         direction: see `convergence`.
-        truth: `truth(params) -> noise-free value`, asked of the trials of optimizers in `runs`.
+        truth: `truth(params) -> noise-free value`, called for the trials of optimizers in `runs`.
         recommended: noise-free values of the recommended point after each evaluation, in the form of `runs`; their
             simple regret is drawn dashed.
         t: see `convergence`.
         band: see `convergence`.
-        value_name: what the unit is of, for the label.
+        value_name: name of the value in the label, with its unit.
 
     Raises:
-        ArgumentError, ArgumentTypeError, NotReadyError: as `convergence`; also an optimum that is not finite, and an
-            unknown kind.
+        ArgumentError, ArgumentTypeError, NotReadyError: as for `convergence`; also if the optimum is not finite, or the
+            kind is unknown.
 
     Example:
         >>> from bkbopt import plots
@@ -177,7 +177,7 @@ def regret(
     return ax
 
 
-# -- what was given ----------------------------------------------------------------------------------------------------
+# -- arguments ---------------------------------------------------------------------------------------------------------
 
 
 def _methods(argument: str, given: Any) -> list[Method]:
@@ -222,7 +222,7 @@ def _as_curve(argument: str, given: Any) -> np.ndarray:
 
 
 def _sign(methods: list[Method], direction: str | None) -> float:
-    """+1 where larger is better."""
+    """+1 if larger is better, -1 otherwise."""
     found = {opt.direction for method in methods for opt in method.optimizers} | ({direction} - {None})
     if not found <= {"minimize", "maximize"} or len(found) > 1:
         raise ArgumentError(
@@ -232,7 +232,7 @@ def _sign(methods: list[Method], direction: str | None) -> float:
 
 
 def _values(run: Optimizer | np.ndarray) -> np.ndarray:
-    """Values in the order in which they came, NaN where a trial is infeasible."""
+    """Values in the order of completion; NaN for infeasible trials."""
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
@@ -244,7 +244,7 @@ def _of_feasible(data: Told, y: np.ndarray) -> np.ndarray:
 
 
 def _true_values(run: Optimizer | np.ndarray, truth: Callable[[Mapping[str, Any]], float]) -> np.ndarray:
-    """Noise-free values in the order in which trials were told."""
+    """Noise-free values in the order of completion; NaN for infeasible trials."""
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
@@ -268,7 +268,7 @@ def _draw_all(
     band: str,
     answer_curve: Callable[[np.ndarray], np.ndarray] = lambda y: y,
 ) -> None:
-    """A line and a band for each method, and for its answers."""
+    """Draw a line and a band for each method, and for its recommendations."""
     unknown = set(answers) - {method.name for method in methods}
     if unknown:
         raise ArgumentError(f"recommended: expected names among those of runs, got {sorted(unknown)}.")
@@ -299,7 +299,7 @@ def _draw(
     rows = np.stack([curve[:n] for curve in curves])
     at = np.arange(1.0, n + 1.0) if t is None else np.asarray(t, dtype=float)
     if at.shape != (n,):
-        raise ArgumentError(f"t: expected {n} numbers, one a value, got shape {at.shape}.")
+        raise ArgumentError(f"t: expected {n} numbers, one for each value, got shape {at.shape}.")
     middle, low, high = _summary(rows, band)
     series = method.series
     steps: Any = {} if t is not None else {"drawstyle": "steps-post"}
@@ -330,7 +330,7 @@ def _summary(rows: np.ndarray, band: str) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _draw_recommendations(ax: "Axes", methods: list[Method]) -> None:
-    """A diamond with its uncertainty at the end of each method's line, where its runs are optimizers."""
+    """Draw the last recommendation at the end of each method's line, if all its runs are optimizers."""
     for method in methods:
         if not method.optimizers or len(method.optimizers) < len(method.runs):
             continue
@@ -356,7 +356,7 @@ def _draw_recommendations(ax: "Axes", methods: list[Method]) -> None:
 
 
 def _is_positive(ax: "Axes") -> bool:
-    """Whether all that the lines show is above zero."""
+    """Whether all values of the lines are positive."""
     drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in ax.get_lines()])
     return bool((drawn[np.isfinite(drawn)] > 0.0).all())
 

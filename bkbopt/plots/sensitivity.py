@@ -1,9 +1,9 @@
-"""Which parameters matter: shares of the variance of the posterior mean.
+"""Importance of parameters: shares of the variance of the posterior mean (Sobol indices).
 
-A lengthscale alone is no measure of importance. A short one says that the function wriggles along a column, not that
-it changes by much: a ripple has a short lengthscale and no weight, a steady slope a long one and all of it. The kernel
-with its lengthscales makes the posterior mean, and that is what is taken apart here: with the parameters drawn
-independently of each other over the whole space, how much of the variance of the mean is due to each?
+A lengthscale is not a measure of importance: it describes how fast the function varies along a column, not by how much.
+A small ripple has a short lengthscale and hardly any variance, a steady slope a long lengthscale and most of it. Here
+the parameters are drawn independently over the whole space, and the variance of the posterior mean is decomposed into
+the parts of the parameters.
 
 | symbol | shape  | units     | meaning                                                                     |
 | ------ | ------ | --------- | --------------------------------------------------------------------------- |
@@ -35,11 +35,11 @@ __all__ = ["Share", "draw_shares", "importance", "variance_shares"]
 
 @dataclass(frozen=True)
 class Share:
-    """A parameter's part in the variance of the posterior mean.
+    """Sobol indices of a parameter: its shares of the variance of the posterior mean.
 
     Attributes:
-        first: the part that goes when the parameter alone is known, 0 to 1.
-        total: the part that stays while all others are known, 0 to 1; the excess over `first` is interactions.
+        first: first-order index, the share of the parameter alone, 0 to 1.
+        total: total index, 0 to 1; total - first is the share of its interactions with other parameters.
     """
 
     first: float
@@ -49,17 +49,17 @@ class Share:
 def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
     """Sobol indices of the posterior mean over the space, by parameter; see the module's text.
 
-    The space is weighted evenly in its own scales; columns of a pool are drawn independently of each other from its
-    arms. The mean knows only what was seen: in a region without data it is flat, whatever the black box does there.
-    Where it is flat everywhere all shares are 0. A conditional parameter counts where it is active.
+    The parameters are uniform in the space's own scales; columns of a pool are drawn independently from its arms. The
+    posterior mean is flat in regions without data, whatever the black box does there. If it is flat everywhere, all
+    shares are 0. A conditional parameter contributes where it is active.
 
     Args:
-        opt: with at least one value.
+        opt: an optimizer with at least one value.
         n: sample size; the mean is computed at n (k + 2) points, and the error falls at least as 1 / sqrt(n).
 
     Raises:
-        ArgumentTypeError: `opt` is no optimizer.
-        ArgumentError: a pool of objects, nothing varies, or several objectives.
+        ArgumentTypeError: `opt` is not an optimizer.
+        ArgumentError: a pool of objects, no parameter varies, or several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -84,7 +84,7 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
         U = A.clone()
         U[:, dimension.column] = B[:, dimension.column]
         f = (predicted(opt, coordinates.encoded(U))[0] - center) / scale
-        # A flat mean varies by its rounding errors.
+        # A smaller variance is that of a flat mean with rounding errors.
         first, total = (
             (0.0, 0.0)
             if variance < 1e-20
@@ -96,18 +96,18 @@ def variance_shares(opt: Optimizer, *, n: int = 2048) -> dict[str, Share]:
 
 
 def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "Axes":
-    """How much each parameter matters, as shares of the variance of the posterior mean: bars, the largest on top.
+    """Importance of the parameters as bars, the largest on top: shares of the variance of the posterior mean.
 
-    The full bar is the parameter by itself, the hatched one what it does together with others; the latter is counted
-    with each of them. See `variance_shares`.
+    The solid bar is the share of the parameter alone, the hatched bar that of its interactions, which is counted for
+    each of the interacting parameters. See `variance_shares`.
 
     Args:
-        opt: with at least one value.
-        ax: where to draw; None makes a new figure.
+        opt: an optimizer with at least one value.
+        ax: Axes to draw on; None for a new figure.
         n: sample size.
 
     Raises:
-        ArgumentTypeError, ArgumentError, NotReadyError: as `variance_shares`.
+        ArgumentTypeError, ArgumentError, NotReadyError: as for `variance_shares`.
 
     Example:
         >>> import bkbopt as bo
@@ -122,7 +122,7 @@ def importance(opt: Optimizer, ax: "Axes | None" = None, *, n: int = 2048) -> "A
 
 
 def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
-    """The bars of `importance`."""
+    """Draw the bars of `importance`."""
     ranked = sorted(shares.items(), key=lambda item: item[1].total)
     names = [name for name, _ in ranked]
     first = 100.0 * np.array([share.first for _, share in ranked])

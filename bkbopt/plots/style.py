@@ -1,4 +1,4 @@
-"""What all pictures share: where they are drawn, their colours, and where the legend stands."""
+"""Common parts of all plots: figures, colours, ticks and legends."""
 
 import functools
 import io
@@ -30,8 +30,8 @@ __all__ = [
     "whole_numbers",
 ]
 
-# The colours of Okabe and Ito, which people of all kinds of colour vision can tell apart, in an order in which
-# neighbours differ in lightness too.
+# The palette of Okabe and Ito, which is distinguishable with all kinds of colour vision, in an order in which
+# neighbours also differ in lightness.
 BLUE, ORANGE, BLACK, SKY, GREEN, PURPLE, GREY = (
     "#0072b2",
     "#e69f00",
@@ -41,15 +41,15 @@ BLUE, ORANGE, BLACK, SKY, GREEN, PURPLE, GREY = (
     "#cc79a7",
     "#777777",
 )
-#: Its lightness grows evenly, and it looks much the same without red or green.
+#: A colour map with evenly increasing lightness that is suitable for colour-blind readers.
 MAP = "cividis"
-#: From the lower edge of the axes down to the legend, in points: the room of tick labels and axis label.
+#: Distance between the lower edge of the axes and the legend, in points, for tick labels and axis label.
 BELOW = 34.0
 
 
 @dataclass(frozen=True)
 class Series:
-    """How one of several lines looks."""
+    """The style of a line."""
 
     colour: str
     line: str
@@ -67,33 +67,33 @@ SERIES = (
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """A figure of that size in inches, unknown to pyplot, which a notebook shows."""
+    """A figure of this size in inches, not registered with pyplot, that notebooks can show."""
     try:
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
         raise MissingPackageError(
-            'plots: expected matplotlib, which is not installed; pip install "bkbopt[plots]" brings it.'
+            'plots: this call needs matplotlib, which is not installed; run pip install "bkbopt[plots]".'
         ) from error
-    # Room for marks that stand on the edge of their axes.
+    # Padding for markers on the edge of their axes.
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.12))
-    # What IPython asks of an object that it shows: it knows how to show a plain figure only once pyplot is imported.
+    # IPython calls this method to show an object; without pyplot it has no other way to show a figure.
     figure._repr_png_ = functools.partial(_png, figure)  # type: ignore[attr-defined]
     return figure
 
 
 def _png(figure: "Figure") -> bytes:
-    """The picture as a PNG file, at the figure's own resolution."""
+    """The figure as a PNG file, at its own resolution."""
     file = io.BytesIO()
     figure.savefig(file, format="png")
     return file.getvalue()
 
 
 def axes_of(ax: "Axes | None", width: float = 6.4, height: float = 4.6) -> "Axes":
-    """The axes given, or those of a new figure.
+    """The given Axes, or those of a new figure.
 
     Raises:
-        ArgumentTypeError: something else was given.
+        ArgumentTypeError: `ax` is neither Axes nor None.
         MissingPackageError: matplotlib is not installed.
     """
     if ax is None:
@@ -104,10 +104,10 @@ def axes_of(ax: "Axes | None", width: float = 6.4, height: float = 4.6) -> "Axes
 
 
 def as_optimizer(opt: object) -> Optimizer:
-    """The optimizer given.
+    """The argument, checked to be an optimizer.
 
     Raises:
-        ArgumentTypeError: it is none.
+        ArgumentTypeError: it is not an optimizer.
     """
     if not isinstance(opt, Optimizer):
         raise ArgumentTypeError(f"opt: expected a bkbopt Optimizer, got {type(opt).__name__}.")
@@ -115,7 +115,7 @@ def as_optimizer(opt: object) -> Optimizer:
 
 
 def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
-    """Ticks of the horizontal axis, which counts, at whole numbers; of the vertical one too where `both` count."""
+    """Put the ticks of the horizontal axis, with `both` also of the vertical one, at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     for axis in (ax.xaxis, ax.yaxis) if both else (ax.xaxis,):
@@ -123,7 +123,7 @@ def whole_numbers(ax: "Axes", *, both: bool = False) -> None:
 
 
 def log_ticks(axis: "Axis") -> None:
-    """Labels of a logarithmic axis as plain numbers, between the powers of ten too where it spans few of them."""
+    """Label a logarithmic axis with plain numbers, also between the powers of ten if it spans few of them."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     low, high = axis.get_view_interval()
@@ -136,7 +136,7 @@ def log_ticks(axis: "Axis") -> None:
 
 
 def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BELOW) -> None:
-    """A legend under the axis label, of everything labelled and `more`; none where nothing is."""
+    """Draw a legend below the axis label, of all labelled artists and `more`; no legend if there are none."""
     from matplotlib.transforms import ScaledTranslation
 
     handles = [*ax.get_legend_handles_labels()[0], *more]
@@ -156,13 +156,13 @@ def legend_below(ax: "Axes", *more: "Artist", ncols: int = 2, below: float = BEL
 
 
 def _columns(labels: list[str], most: int, ax: "Axes") -> int:
-    """As many columns, at most `most`, as are about as wide as the axes: a wider legend would squeeze them."""
+    """The largest number of columns, at most `most`, whose width is about that of the axes."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     room = 1.2 * 72.0 * ax.get_position().width * float(figure.get_size_inches()[0])
     for n in range(min(most, len(labels)), 1, -1):
         rows = -(-len(labels) // n)
         longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
-        if sum(34.0 + 5.0 * length for length in longest) <= room:  # points of a handle, and of a letter
+        if sum(34.0 + 5.0 * length for length in longest) <= room:  # widths of a handle and of a letter, in points
             return n
     return 1

@@ -11,7 +11,7 @@
 | b      | (r,)   | y^2     | Z^T s                                                         |
 | w      | (r,)   | -       | V^-1 b                                                        |
 
-Leverage z^T V^-1 z has no unit; times lam it is a variance.
+The leverage z^T V^-1 z has no unit; lam times the leverage is a variance.
 """
 
 import math
@@ -31,13 +31,13 @@ from bkbopt.posterior.linalg import (
 
 __all__ = ["GaussianState"]
 
-#: Rows that are multiplied at once.
+#: Number of rows that are multiplied at once.
 BLOCK = 4096
 
 
 @dataclass(frozen=True)
 class GaussianState:
-    """The posterior of the weights; see the module's table of symbols.
+    """The Gaussian posterior of the weights; see the module's table of symbols.
 
     Example:
         >>> import torch
@@ -70,7 +70,7 @@ class GaussianState:
         return cls(lam, V, root, b, root.T @ (root @ b))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "GaussianState":
-        """Itself: nothing in it changes."""
+        """The object itself, since it is immutable."""
         return self
 
     def leverage(self, Z: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class GaussianState:
         return torch.cat([self.leverage(B) for B in torch.split(Z, BLOCK)])
 
     def update(self, z: Tensor, y: float, weight: float = 1.0) -> "GaussianState":
-        """One more observation `y`, with noise of variance lam / weight, at the features `z (r,)`: O(r^2)."""
+        """The state after an observation `y` with noise variance lam / weight at the features `z (r,)`: O(r^2)."""
         if weight != 1.0:
             z, y = z * weight**0.5, y * weight**0.5
         u = self.root @ z
@@ -92,16 +92,16 @@ class GaussianState:
         )
 
     def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":
-        """More features: O(r^2 k + k^3).
+        """The state with k more features, whose values at the data are C `(u, k)`: O(r^2 k + k^3).
 
         Args:
-            G: their products with the others, Z^T N C `(r, k)`, where C `(u, k)` are their values at the data.
-            H: their products with each other, C^T N C `(k, k)`.
+            G: Z^T N C, `(r, k)`.
+            H: C^T N C, `(k, k)`.
             b: C^T s, `(k,)`.
         """
         U = self.root @ G
         P = self.root.T @ U
-        # The part of C that the other features do not explain, and lam I.
+        # The Schur complement: the part of C that the other features do not explain, plus lam I.
         root = difference_root(H - U.T @ U, self.lam)
         step = root.T @ (root @ (b - P.T @ self.b))
         r, k = G.shape
@@ -112,19 +112,19 @@ class GaussianState:
         return GaussianState(self.lam, V, append_to_inverse_root(self.root, P, root), b, w)
 
     def refactor(self) -> "GaussianState":
-        """The same state with root and w computed anew from V and b, which rank-one steps keep to rounding error."""
+        """The same state with root and w recomputed from V and b, without the rounding errors of rank-one steps."""
         return self._from_V(self.V, self.b, self.lam)
 
     def effective_dimension(self) -> float:
-        """Tr(V^-1 Z^T N Z) = r - lam Tr(V^-1), the part of d_eff that the features see."""
+        """Tr(V^-1 Z^T N Z) = r - lam Tr(V^-1), the part of d_eff inside the span of the features."""
         return max(len(self.w) - self.lam * float((self.root * self.root).sum()), 0.0)
 
     def log_determinant(self) -> float:
-        """logdet(V / lam), twice the information gain that the features see: O(r^3)."""
+        """logdet(V / lam), twice the information gain inside the span of the features: O(r^3)."""
         return float(torch.linalg.slogdet(self.V).logabsdet) - len(self.w) * math.log(self.lam)
 
     def hallucinate(self, Z: Tensor) -> "GaussianState":
-        """Observations imagined to equal the mean at the rows of `Z (p, r)`: V grows, w stays."""
+        """The state after hallucinated observations, equal to the mean, at the rows of `Z (p, r)`; w is unchanged."""
         b = self.b + Z.T @ (Z @ self.w)
         if len(Z) == 1:
             z = Z[0]

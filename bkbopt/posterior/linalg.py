@@ -1,4 +1,4 @@
-"""Dense linear algebra that survives nearly singular kernels: the jitter policy, thin roots, rank-one steps.
+"""Dense linear algebra for nearly singular kernel matrices: the jitter policy, thin roots, rank-one steps.
 
 | symbol | shape  | meaning                                                                       |
 | ------ | ------ | ----------------------------------------------------------------------------- |
@@ -7,8 +7,8 @@
 | W      | (m, r) | thin root of a pseudo-inverse, W^T K W = I_r, r = numerical rank of K         |
 | G      | (m, m) | root of an inverse, G^T G = A^-1; not triangular after rank-one steps         |
 
-Inverses are kept as roots G: the quadratic form z^T A^-1 z = |G z|^2 is then never negative, and a rank-one
-change of A costs two matrix-vector products and one outer product.
+Inverses are stored as roots G: quadratic forms z^T A^-1 z = |G z|^2 are then never negative, and a rank-one change of A
+costs two matrix-vector products and one outer product.
 """
 
 import contextlib
@@ -33,16 +33,16 @@ __all__ = [
     "update_inverse_root",
 ]
 
-#: Jitter tried in turn, as multiples of the mean diagonal. Past the last one the matrix is not a rounding error
-#: away from being positive definite, and the caller is told so.
+#: Jitter values that are tried in turn, as multiples of the mean diagonal. A matrix that needs more is not positive
+#: definite up to rounding, and is refused.
 JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
 def eigh(A: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues `(n,)`, ascending, and eigenvectors `(n, n)` of a symmetric matrix.
 
-    Up to a thousand rows on one thread: little of the work is parallel, and on two busy cores the threads waited for
-    each other 2.5 s where one thread needs 6 ms.
+    Matrices of up to a thousand rows use one thread: little of the work is parallel, and on two busy cores the threads
+    waited for each other for 2.5 s where one thread needs 6 ms.
     """
     with small_work() if len(A) <= 1000 else contextlib.nullcontext():
         values, vectors = torch.linalg.eigh(A)
@@ -54,8 +54,8 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
 
     Args:
         A: the matrix.
-        size: what jitter is a part of; None for the mean of the diagonal. A difference of larger matrices has their
-            rounding.
+        size: the scale of the jitter; None for the mean of the diagonal. For a difference of larger matrices pass their
+            scale, which determines the rounding error.
 
     Raises:
         KernelError: `A` is not finite, or not positive semi-definite beyond rounding.
@@ -69,8 +69,8 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
         if int(info.max()) == 0:
             return L
     raise KernelError(
-        f"kernel: expected a positive semi-definite matrix, but a {A.shape[-1]} x {A.shape[-1]} one has no Cholesky "
-        f"factor even with {JITTERS[-1]:g} of its diagonal added; use a valid kernel or more noise."
+        f"kernel: expected a positive semi-definite matrix, got a {A.shape[-1]} x {A.shape[-1]} one without Cholesky "
+        f"factor, even with a jitter of {JITTERS[-1]:g} times its mean diagonal; use a valid kernel or more noise."
     )
 
 
@@ -80,15 +80,15 @@ def inverse_root(A: Tensor) -> Tensor:
 
 
 def inverse_of_lower(L: Tensor) -> Tensor:
-    """Inverse of a lower triangular matrix `L (m, m)`, which is lower triangular, too."""
+    """Inverse of a lower triangular matrix `L (m, m)`; it is lower triangular."""
     eye = torch.eye(L.shape[-1], dtype=L.dtype, device=L.device)
     return torch.linalg.solve_triangular(L, eye, upper=False).contiguous()
 
 
 def difference_root(R: Tensor, lam: float) -> Tensor:
-    """Root `(m, m)` of the inverse of R + lam I, lam > 0, of a difference `R (m, m)` of larger matrices.
+    """Root `(m, m)` of the inverse of R + lam I, lam > 0, where `R (m, m)` is a difference of larger matrices.
 
-    R is positive semi-definite but for rounding; negative eigenvalues that lam does not hide are taken for zero.
+    R is positive semi-definite up to rounding; negative eigenvalues that are not small beside lam are set to zero.
     """
     if len(R) == 1:
         return (R.clamp_min(0.0) + lam).rsqrt()
@@ -105,38 +105,38 @@ def difference_root(R: Tensor, lam: float) -> Tensor:
 def thin_root(K: Tensor) -> Tensor:
     """Thin root `W (m, r)` of the pseudo-inverse of `K (m, m)`: W^T K W = I_r and W W^T = K^+.
 
-    Eigenvalues below w_max * m * eps are rounding error and are cut; without the cut the residual
-    k(x, x) - |z|^2 of points in the dictionary goes negative. What is cut, up to c = w_max * m * eps, y squared, counts
-    as unseen: posterior variances of points with n evaluations have relative errors of about n c / lam.
+    Eigenvalues below c = w_max * m * eps (y squared, w_max the largest eigenvalue) are rounding error and are cut;
+    otherwise the residual k(x, x) - |z|^2 of points in the dictionary becomes negative. The cut part counts as
+    residual, so posterior variances of points with n evaluations have relative errors of about n c / lam.
 
     Raises:
-        KernelError: `K` is not finite or has an eigenvalue far below zero, so the kernel is not positive definite.
+        KernelError: `K` is not finite, or has an eigenvalue far below zero (the kernel is not positive definite).
     """
     m = K.shape[0]
     if not bool(torch.isfinite(K).all()):
         raise KernelError("kernel: expected a matrix of finite values, got NaN or infinity in it; check the kernel.")
     eigenvalues, U = eigh(K)
     top = float(eigenvalues[-1])
-    # A kernel matrix computed in float64 has rounding error of about m * eps * top; float32 kernels reach 1e-7 * m.
+    # Rounding errors are about m * eps * top for kernels computed in float64, and up to 1e-7 * m * top in float32.
     if float(eigenvalues[0]) < -1e-6 * m * max(top, 0.0):
         raise KernelError(
             f"kernel: expected a positive semi-definite matrix, got eigenvalues from {float(eigenvalues[0]):.3g} "
             f"to {top:.3g} on {m} points; use a valid kernel."
         )
     keep = eigenvalues > top * m * torch.finfo(K.dtype).eps
-    # Contiguous, as a state file gives it back: products of other layouts round differently.
+    # Contiguous, as arrays read from a state file: products of arrays with other layouts round differently.
     return (U[:, keep] / eigenvalues[keep].sqrt()).contiguous()
 
 
 def append_to_thin_root(W: Tensor, Z: Tensor, root: Tensor) -> Tensor:
-    """Thin root after k more points enter the dictionary.
+    """Thin root after k points X were appended to the dictionary.
 
     Args:
-        W: the root so far, (m, r).
-        Z: embedding of the new points under `W`, (k, r).
+        W: the old root, (m, r).
+        Z: features of the new points under `W`, (k, r).
         root: root of the inverse of their residual covariance k(X, X) - Z Z^T, (k, k).
 
-    The new features are the Gram-Schmidt directions root (k(X, .) - Z z(.)); old features stay as they are.
+    The new features are the Gram-Schmidt directions root (k(X, .) - Z z(.)); the old features are unchanged.
     """
     m, r = W.shape
     out = W.new_zeros(m + len(Z), r + len(Z))
@@ -161,7 +161,7 @@ def update_inverse_root(G: Tensor, u: Tensor, v: Tensor, q: float) -> Tensor:
 
     (I + u u^T)^(-1/2) = I - c u u^T with c = (1 - 1/sqrt(1 + q)) / q.
     """
-    # The second form of c does not lose digits when q is tiny.
+    # This form of c is the same, and does not lose digits for small q.
     root = (1.0 + q) ** 0.5
     c = 1.0 / (root * (1.0 + root))
     return torch.addr(G, u, v, alpha=-c)
@@ -179,9 +179,10 @@ def block_update_inverse_root(G: Tensor, U: Tensor) -> Tensor:
 
 
 def downdate_inverse_root(G: Tensor, i: int, delta: float) -> Tensor:
-    """Root of (A - delta e_i e_i^T)^-1, 0 < delta < 1 / (A^-1)_ii: the i-th diagonal entry of A becomes smaller.
+    """Root of (A - delta e_i e_i^T)^-1, 0 < delta < 1 / (A^-1)_ii, which makes the i-th diagonal entry of A smaller.
 
-    This is what one more pull of a known point does to K + lam N^-1. (I + d u u^T)^(1/2) = I + c u u^T with u = G e_i.
+    Another evaluation of an observed point changes K + lam N^-1 in this way. (I + d u u^T)^(1/2) = I + c u u^T with
+    u = G e_i.
     """
     u = G[:, i]
     q = float(u @ u)

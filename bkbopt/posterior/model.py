@@ -3,17 +3,17 @@
 | symbol     | shape  | units     | meaning                                                              |
 | ---------- | ------ | --------- | -------------------------------------------------------------------- |
 | z(x)       | (r,)   | y         | features                                                             |
-| residual   | (n,)   | y squared | k(x, x) - |z(x)|^2, what the features cannot see                     |
+| residual   | (n,)   | y squared | k(x, x) - |z(x)|^2, prior variance outside of the features           |
 | w          | (r,)   | -         | weights                                                              |
-| root       | (k, r) | 1/y       | root^T root = V^-1; k = 0 where nothing is left uncertain inside z   |
+| root       | (k, r) | 1/y       | root^T root = V^-1; k = 0 if the weights are known exactly           |
 | lam        | scalar | y squared | noise variance = ridge                                               |
 
     mean(x)     = z . w
     variance(x) = residual(x) + lam |root z|^2            (Calandriello et al. 2019, Eq. 4, the DTC form)
     leverage(x) = variance(x) / lam                       (what the paper writes as sigma-tilde squared)
 
-The exact GP is the same formula with all unique points as inducing points, whitened by the noisy kernel matrix:
-its features carry everything that was learnt, its residual is the whole posterior variance, and k = 0.
+The exact GP is the same formula with all unique points as inducing points, whitened by the noisy kernel matrix
+K + lam N^-1: the residual is then the whole posterior variance, and k = 0.
 """
 
 from collections.abc import Callable
@@ -33,8 +33,8 @@ from bkbopt.posterior.linalg import eigh, safe_cholesky
 
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
-#: What is added to I - lam V^-1 before it is factorised: it has eigenvalues of zero where nothing was seen. It takes
-#: this part of |z|^2 from a variance: no more than its rounding error.
+#: Added to the diagonal of I - lam V^-1 before its factorisation, since its eigenvalues are zero in directions without
+#: data. It lowers a variance by this multiple of |z|^2, no more than the variance's rounding error.
 ROUNDING = 1e-14
 
 
@@ -43,7 +43,7 @@ class Posterior:
     """The posterior of the black box at the points `X (n, d)`.
 
     Attributes:
-        model: the frozen model that made it.
+        model: the model.
         X: the points, (n, d).
         mean: posterior mean (n,), units of y.
         variance: posterior variance of the noise-free value (n,), y squared, never negative.
@@ -84,7 +84,7 @@ class Posterior:
 
         Args:
             n: number of samples.
-            seed: of the sampling; None draws a fresh one.
+            seed: seed of the random numbers; None for a fresh one.
         """
         L = self.model.covariance_root(self.X)
         rng = np.random.default_rng(seed)
@@ -92,12 +92,12 @@ class Posterior:
         return self.mean + eps @ L.T
 
 
-#: From the derivatives of a scalar by mean and variance, each (n,), to those by the points, (n, d).
+#: The chain rule for a scalar L: maps dL/dmean and dL/dvariance, each (n,), to dL/dX, (n, d).
 PosteriorPullback = Callable[[Tensor, Tensor], Tensor]
 
 
 class Predictor(Protocol):
-    """Anything that predicts mean and variance."""
+    """The interface of a posterior that predicts mean and variance."""
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`."""
@@ -106,7 +106,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True)
 class Collapsed:
-    """The posterior of Nystrom features without the features.
+    """The posterior of a model with Nystrom features, written in the kernel functions k_S(x) of the inducing points.
 
     mean(x) = k_S(x) . a and cov(x, x') = k(x, x') - k_S(x)^T C C^T k_S(x'), where C C^T = W (I - lam V^-1) W^T.
 
@@ -114,7 +114,7 @@ class Collapsed:
         kernel: the kernel.
         S: inducing points, (m, d).
         a: weights of the mean, W w, (m,).
-        C: root of what the observations explain, (m, r).
+        C: root of the variance that the observations explain, (m, r).
     """
 
     kernel: Kernel
@@ -124,13 +124,13 @@ class Collapsed:
 
     @cached_property
     def has_slopes(self) -> bool:
-        """Whether the kernel's derivatives are written out."""
+        """Whether the kernel has derivatives in closed form."""
         return has_closed_form(self.kernel, self.S)
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
         if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
-            # Autograd would visit every operation of the kernel, most of the time for other things than arithmetic.
+            # Autograd through each operation of the kernel would spend most of its time on overhead.
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
         K = self.kernel(X, self.S)
         P = K @ self.C
@@ -144,7 +144,7 @@ class Collapsed:
         return cast(ClosedFormKernel, self.kernel).sloped(self.S)
 
     def with_pullback(self, X: Tensor) -> tuple[Tensor, Tensor, "PosteriorPullback"]:
-        """Mean and variance, and the map from the derivatives of a scalar by them to those by `X`; see `has_slopes`."""
+        """Mean and variance, each `(n,)`, and their pullback to `X (n, d)`; needs `has_slopes`."""
         K, pullback = self._sloped(X)
         P = K @ self.C
         variance = self._variance(X, P)
@@ -157,7 +157,7 @@ class Collapsed:
 
 
 class _Sloped(torch.autograd.Function):
-    """Mean and variance of a `Collapsed` at points, as automatic differentiation calls them."""
+    """Mean and variance of a `Collapsed` as an autograd function."""
 
     @staticmethod
     def forward(ctx: Any, X: Tensor, collapsed: Collapsed) -> tuple[Tensor, Tensor]:
@@ -171,12 +171,12 @@ class _Sloped(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class Model:
-    """A frozen posterior; see the module's table.
+    """An immutable posterior; see the module's table.
 
-    `epoch` names a run of models along which data are only added and features only appended, and `growth` >= 1 bounds
-    what that does to standard deviations: from one of the models to a later one they grow by the ratio of the two at
-    most (see `bkbopt.surrogates.epochs`). The lazy maximiser over a pool relies on it. `V (r, r)` is the matrix behind
-    `root`, where there is one.
+    Within an *epoch*, a sequence of models with the same number `epoch`, data are only added and features only
+    appended. Between two models of an epoch a standard deviation grows at most by the ratio of their `growth` >= 1
+    (see `bkbopt.surrogates.epochs`); the lazy maximiser over a pool relies on this bound. `V (r, r)` is the matrix of
+    which `root` is the inverse root, or None.
 
     Example:
         >>> import torch
@@ -203,9 +203,10 @@ class Model:
         return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
 
     def collapse(self) -> Predictor:
-        """A predictor of mean and variance that costs one matrix product instead of two, for scans of many points.
+        """A predictor that needs one matrix product instead of two, for predictions at many points.
 
-        Of Nystrom features it is a `Collapsed`. Its rounding error is relative to k(x, x), not to the variance.
+        For Nystrom features it is a `Collapsed`, otherwise the model itself. The rounding error of its variance is
+        relative to k(x, x), not to the variance.
         """
         features = self.features
         if not isinstance(features, Nystrom):
@@ -216,13 +217,13 @@ class Model:
         return Collapsed(features.kernel, features.S, features.W @ self.w, C)
 
     def _explained_root(self) -> Tensor:
-        """Root `R (r, r)` of what the observations explain, R R^T = I - lam V^-1."""
+        """Root `R (r, r)` of the part of the prior covariance that the observations explain, R R^T = I - lam V^-1."""
         A = self.root.T @ self.root
         B = (-self.lam * A).diagonal_scatter(1.0 + ROUNDING - self.lam * A.diagonal())
         R, info = torch.linalg.cholesky_ex(B)
         if int(info) == 0:
             return R
-        # Where weights span many orders of magnitude, lam V^-1 exceeds I by rounding.
+        # Where the counts span many orders of magnitude, lam V^-1 may exceed I by rounding.
         e, Q = eigh(A)
         return Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt()
 
@@ -233,12 +234,12 @@ class Model:
         return self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)
 
     def covariance_root(self, X: Tensor) -> Tensor:
-        """Lower Cholesky factor `(n, n)` of the joint posterior covariance of the points `X (n, d)`, y."""
+        """Lower Cholesky factor `(n, n)` of the joint posterior covariance of the points `X (n, d)`, units of y."""
         C = self.covariance(X)
         try:
             return safe_cholesky(C)
         except KernelError:
-            # Where nearly nothing is left of the prior variance, the covariance is rounding error of the prior's size.
+            # The posterior covariance is tiny; its rounding error has the scale of the prior covariance.
             Z = self.features(X)
             return safe_cholesky(C, float((self.features.residual(X, Z) + (Z * Z).sum(1)).mean()))
 

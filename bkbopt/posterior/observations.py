@@ -1,14 +1,14 @@
-"""Observations kept by unique point: counts, sums and sums of squares are all that a Gaussian posterior needs.
+"""Observations by unique point: counts, sums and the sum of squares, the sufficient statistics of the posterior.
 
 | symbol  | shape  | units     | meaning                                                                     |
 | ------- | ------ | --------- | --------------------------------------------------------------------------- |
 | X       | (u, d) | encoded   | unique points, in order of arrival                                          |
-| repeats | (u,)   | -         | evaluations of each after the first                                         |
-| n       | (u,)   | -         | sum of the weights of its evaluations; their number where none has a weight |
-| s       | (u,)   | y         | (weighted) sum of the values of each                                        |
+| repeats | (u,)   | -         | evaluations of each point after the first                                   |
+| n       | (u,)   | -         | sum of the weights of a point's evaluations; without weights their number   |
+| s       | (u,)   | y         | (weighted) sum of the values of each point                                  |
 | Y2      | scalar | y squared | (weighted) sum of the squares of all values                                 |
 
-An evaluation of weight a has noise of variance lam / a, and counts as a evaluations of the same mean.
+An evaluation with weight a has noise variance lam / a, and is equivalent to the mean of a evaluations of weight 1.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ __all__ = ["Observations", "row_keys"]
 
 
 def row_keys(X: Tensor) -> list[bytes]:
-    """A hashable key for each row of `X (n, d)`; equal rows (0.0 and -0.0 alike) have equal keys.
+    """A hashable key for each row of `X (n, d)`; equal rows have equal keys (0.0 and -0.0 are equal).
 
     Example:
         >>> import torch
@@ -38,7 +38,7 @@ class Observations:
 
     Args:
         dim: number of columns d.
-        device: where the tensors live.
+        device: device of the tensors.
 
     Example:
         >>> import torch
@@ -76,12 +76,12 @@ class Observations:
 
     @property
     def n(self) -> Tensor:
-        """Evaluations of each unique point (u,), by weight."""
+        """Sum of the weights of each unique point's evaluations (u,)."""
         return self._n[: len(self)]
 
     @property
     def s(self) -> Tensor:
-        """Sum of the values of each unique point (u,), by weight, units of y."""
+        """Weighted sum of the values of each unique point (u,), units of y."""
         return self._s[: len(self)]
 
     def find(self, x: Tensor) -> int | None:
@@ -91,7 +91,7 @@ class Observations:
     def add(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
         """Add evaluations `y (n,)` of the points `X (n, d)`; returns the index of each among the unique points.
 
-        With a `weight (n,)` an evaluation counts as so many: its noise variance is lam / weight.
+        An evaluation with a weight of `weight (n,)` has noise variance lam / weight.
         """
         rows = torch.empty(len(y), dtype=torch.int64)
         for i, key in enumerate(row_keys(X)):

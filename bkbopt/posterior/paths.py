@@ -1,23 +1,23 @@
-"""Sample paths: joint draws of a posterior as functions, at the cost of the inducing points and not of the points.
+"""Sample paths: joint draws of a posterior as functions, whose cost depends on the number of inducing points only.
 
 | symbol | shape  | units | meaning                                                                        |
 | ------ | ------ | ----- | ------------------------------------------------------------------------------ |
 | p(x)   | (F,)   | y     | features of the prior: p(x).p(x') is k(x, x'), or an unbiased estimate of it   |
 | C      | (F, s) | -     | their weights in s paths, standard normal; g(x) = p(x) C are paths of the prior |
 | S, W   |        |       | inducing points (m, d) and their root (m, r): z(x) = W^T k_S(x), see `Nystrom` |
-| e      | (m, s) | y     | noise of the inducing points, where their root was made with it (exact GPs)    |
+| e      | (m, s) | y     | noise at the inducing points; zero except for exact GPs                        |
 | u      | (r, s) | -     | draws of the weights, normal with mean w and covariance lam V^-1               |
 
     f(x) = g(x) + k_S(x) . W (u - W^T (g(S) + e))
 
-Matheron's rule with the inducing points as the data (Wilson et al. 2020, https://arxiv.org/abs/2002.09309). The part
-g(x) - z(x) . W^T (g(S) + e) has the covariance k(x, x') - z(x) . z(x'), which is the residual, and z(x) . u has mean
-and covariance of the state: mean and covariance of a path are those of `Model`, and of many paths with features of
-their own exactly. Paths that share 1,024 Fourier frequencies have variances that are wrong by some per cent, by more
-where noise is small and points are many.
+This is Matheron's rule with the inducing points as the data (Wilson et al. 2020, https://arxiv.org/abs/2002.09309). The
+part g(x) - z(x) . W^T (g(S) + e) has the covariance k(x, x') - z(x) . z(x') of the residual, and z(x) . u has the mean
+and covariance of the state. Mean and covariance of the paths are therefore those of `Model`; exactly so over paths of
+which each has its own draw of the prior features. Paths that share 1,024 Fourier frequencies have variances with errors
+of a few per cent, and larger errors where the noise is small and there are many points.
 
-Where does e come from: BKB's root has W^T K W = I, and e = 0. That of an exact GP has W^T (K + lam N^-1) W = I, and e
-has the variances lam / n.
+The noise e is zero for BKB, whose root has W^T K W = I. For an exact GP the root has W^T (K + lam N^-1) W = I, and the
+variances of e are lam / n.
 """
 
 import math
@@ -46,18 +46,18 @@ __all__ = ["Paths", "draw_paths", "prior_features"]
 
 #: Fourier frequencies of a prior.
 N_FREQUENCIES = 1024
-#: Points that, with the inducing points, span what stands in for the prior of a kernel without a known spectrum.
+#: Points that, with the inducing points, span the approximate prior of a kernel without a known spectral density.
 N_SPANNING = 400
 
 
 def prior_features(
     kernel: Kernel, S: Tensor, X: Tensor, rng: np.random.Generator, n: int = N_FREQUENCIES
 ) -> FeatureMap:
-    """Features whose inner products are the kernel's values: the kernel's own, or of `n` random frequencies.
+    """Features whose inner products are the kernel's values: the kernel's exact ones, or `n` random frequencies.
 
-    Of kernels that have none, and whose spectrum is not known, they are the Nystrom features of the points `S (m, d)`
-    and of a random part of the points `X (n, d)`: exact up to `N_SPANNING` points, and beyond with too little variance
-    far from those drawn.
+    For kernels without exact features or a known spectral density they are the Nystrom features of the points
+    `S (m, d)` and of at most `N_SPANNING` random rows of `X (n, d)`: exact if these are all rows, otherwise with too
+    little variance far from the drawn rows.
     """
     known = _known_features(kernel, n, rng)
     if known is not None:
@@ -67,7 +67,7 @@ def prior_features(
 
 
 def _known_features(kernel: Kernel, n: int, rng: np.random.Generator) -> FeatureMap | None:
-    """The kernel's own features, or `n` random frequencies for each part of a sum; None where neither is known."""
+    """The kernel's exact features, or `n` random frequencies for each part of a sum; None if neither is known."""
     match kernel:
         case SphericalKernel():
             return Spherical(kernel)
@@ -90,7 +90,7 @@ def _known_features(kernel: Kernel, n: int, rng: np.random.Generator) -> Feature
 
 
 def _of_column(kernel: ColumnsKernel, j: int, n: int, rng: np.random.Generator) -> WideFourier:
-    """That of the part of one column; a category has frequencies whose cosines are 0 on average where codes differ."""
+    """Features of one column's part; for categories the mean of the cosines is zero where the codes differ."""
     omega = kernel.log_variance.new_zeros(n, kernel.dim)
     order = [*kernel.numeric, *kernel.categorical]
     variance = float(kernel.log_variance[order.index(j)].exp())
@@ -109,12 +109,12 @@ def _joined(parts: list[WideFourier]) -> WideFourier:
 
 @dataclass(frozen=True)
 class Paths:
-    """Draws of a function, which can be evaluated anywhere; see the module's text.
+    """Sample paths, functions that can be evaluated at any points; see the module's text.
 
     Attributes:
-        prior: features, p(x).
-        weights: their weights in each path, C (F, s).
-        correction: kernel, points S (m, d) and weights (m, s) of what is added; None where nothing is.
+        prior: features p(x).
+        weights: weights of the features in each path, C (F, s).
+        correction: kernel, points S (m, d) and weights (m, s) of the added term; None if there is none.
 
     Example:
         >>> import numpy as np
@@ -125,7 +125,7 @@ class Paths:
         >>> model.observe([[0.1], [0.5]], [1.0, 2.0])
         >>> X = torch.tensor([[0.1], [0.5], [9.0]], dtype=torch.float64)
         >>> paths = draw_paths(model.model, X, np.random.default_rng(0), 100)
-        >>> paths(X).std(1) < 0.05  # all paths go through the data, to their noise
+        >>> paths(X).std(1) < 0.05  # all paths pass the data within the noise
         tensor([ True,  True, False])
     """
 
@@ -134,7 +134,7 @@ class Paths:
     correction: tuple[Kernel, Tensor, Tensor] | None = None
 
     def __call__(self, X: Tensor) -> Tensor:
-        """Values `(n, s)`, y, of the paths at the points `X (n, d)`; differentiable in `X`."""
+        """Values `(n, s)`, units of y, of the paths at the points `X (n, d)`; differentiable in `X`."""
         values = self.prior(X) @ self.weights
         if self.correction is None:
             return values
@@ -142,7 +142,7 @@ class Paths:
         return values + kernel(X, S) @ weights
 
     def each(self, X: Tensor, path: Tensor) -> Tensor:
-        """Values `(n,)`, y, of one path a point: of path number `path (n,)` at `X (n, d)`; differentiable in `X`."""
+        """Values `(n,)`, units of y, of path `path[i]` at point `X[i]`, for `X (n, d)`; differentiable in `X`."""
         values = (self.prior(X) * self.weights.T[path]).sum(1)
         if self.correction is None:
             return values
@@ -157,10 +157,10 @@ def draw_paths(
 
     Args:
         model: the posterior.
-        X: points (n, d) where paths are to be evaluated, or some of them; see `prior_features`.
-        rng: of the draws.
+        X: points (n, d) at which the paths will be evaluated, or some of them; see `prior_features`.
+        rng: generator of the random numbers.
         n_paths: number of paths s.
-        n_frequencies: of the prior's features.
+        n_frequencies: number of random frequencies of the prior's features.
     """
     device = model.w.device
 
@@ -177,7 +177,7 @@ def draw_paths(
     weights = normal(prior.size)
     g = prior(S) @ weights
     if not len(model.root) and W.shape[0] == W.shape[1]:
-        # K + lam N^-1 = (W W^T)^-1 = R^T R with R = W^-1, so the noise is what its diagonal has beyond the kernel's.
+        # K + lam N^-1 = (W W^T)^-1 = R^T R with R = W^-1; the noise variances are its diagonal minus that of K.
         R = torch.linalg.inv(W)
         variance = (R.square().sum(0) - kernel.diag(S)).clamp_min(0.0)
         g = g + variance.sqrt()[:, None] * normal(len(S))

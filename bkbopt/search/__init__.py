@@ -1,4 +1,4 @@
-"""What to evaluate next: standardisation, fitted models, acquisition functions and their maximisers."""
+"""The search: standardised values, fitted models, acquisition functions, their maximisers, and the designer."""
 
 from typing import TYPE_CHECKING
 

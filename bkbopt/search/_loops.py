@@ -12,14 +12,14 @@ __all__ = ["Rows", "advance"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: Sufficient increase of a step, as a part of what its slope promises (Nocedal and Wright 2006, Eq. 3.4).
+#: Sufficient increase of a step, as a fraction of the increase of the linear model (Nocedal and Wright 2006, Eq. 3.4).
 ARMIJO = 1e-4
-#: A row has converged where a step gains less than this, relative to the score, or no slope along a free column is
-#: larger than this.
+#: A row has converged if a step gains less than GAIN, relative to the score, or if the projected gradient is below
+#: SLOPE in every column.
 GAIN, SLOPE = 2e-9, 1e-5
-#: A step that is shortened this often in a row ends its search.
+#: A search ends after this number of shortenings of one step.
 SHORTEST = 20
-#: Length of the first step, in units of the cube: further away a slope says little.
+#: Largest length of the first step, in units of the cube; the gradient is a bad model further away.
 FIRST = 0.1
 
 
@@ -27,16 +27,16 @@ class Rows(NamedTuple):
     """The state of all searches; changed in place.
 
     Attributes:
-        x: where each search stands, (n, c).
-        f: scores there, (n,).
-        g: slopes there, (n, c).
+        x: current points, (n, c).
+        f: scores at x, (n,).
+        g: gradients at x, (n, c).
         d: directions, (n, c).
-        trial: the points to evaluate next, (n, c).
-        S: the latest steps, a ring, (n, h, c).
-        Y: by how much the slopes fell in these, (n, h, c).
-        step: length of the present step, a multiple of d, (n,).
-        counts: points taken (the start is one), steps remembered, times that the step was shortened, (n, 3).
-        done: one where a search has ended, (n,).
+        trial: trial points, which are evaluated next, (n, c).
+        S: the latest steps, a ring buffer, (n, h, c).
+        Y: decrease of the gradients in these steps, (n, h, c).
+        step: length of the current step, a multiple of d, (n,).
+        counts: accepted points (including the start), stored steps, shortenings of the current step, (n, 3).
+        done: 1 for searches that have ended, (n,).
     """
 
     x: Floats
@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 
 @compiled
 def advance(rows: Rows, f: Floats, g: Floats, most: int) -> int:
-    """Take or shorten the step of each row, given scores and slopes at `rows.trial`; how many rows go on."""
+    """Accept or shorten the step of each row, given scores and gradients at `rows.trial`; returns the active rows."""
     going = 0
     for i in range(rows.x.shape[0]):
         if rows.done[i]:
@@ -96,7 +96,7 @@ def _has_converged(rows: Rows, i: int, f: float, g: Floats) -> bool:
 
 @compiled
 def _take(rows: Rows, i: int, f: float, g: Floats) -> None:
-    """The trial becomes the place, and the step is remembered where the score is concave along it."""
+    """Accept the trial point, and store the step if the score is concave along it."""
     h = rows.S.shape[1]
     if rows.counts[i, 0]:
         at = rows.counts[i, 1] % h
@@ -117,7 +117,7 @@ def _take(rows: Rows, i: int, f: float, g: Floats) -> None:
 
 @compiled
 def _aim(rows: Rows, i: int) -> None:
-    """The next direction: two loops over the remembered steps (Nocedal and Wright 2006, Alg. 7.4), in free columns."""
+    """The next direction: the two-loop recursion (Nocedal and Wright 2006, Alg. 7.4) in the free columns."""
     c, h = rows.x.shape[1], rows.S.shape[1]
     free = np.empty(c)
     for j in range(c):
@@ -153,7 +153,7 @@ def _aim(rows: Rows, i: int) -> None:
 
 @compiled
 def _shorten(rows: Rows, i: int, f: float) -> None:
-    """To the top of the parabola through both scores and the slope, within a tenth and a half of the step."""
+    """Shorten the step to the maximum of the parabola through both scores and the slope, within 0.1 to 0.5 of it."""
     slope = 0.0
     for j in range(rows.x.shape[1]):
         slope += rows.g[i, j] * (rows.trial[i, j] - rows.x[i, j])

@@ -1,11 +1,11 @@
-"""Acquisition functions: what a candidate is worth, given its posterior. Larger is better; y is maximised.
+"""Acquisition functions: scores of candidates from their posterior. Larger is better; y is maximised.
 
 | symbol    | shape | units     | meaning                                  |
 | --------- | ----- | --------- | ---------------------------------------- |
 | mean      | (n,)  | y         | posterior mean                           |
 | variance  | (n,)  | y squared | posterior variance                       |
 | beta      | -     | -         | confidence width                         |
-| incumbent | -     | y         | best posterior mean of a tried point     |
+| incumbent | -     | y         | best posterior mean of an observed point |
 """
 
 import math
@@ -17,15 +17,16 @@ from torch import Tensor
 
 __all__ = ["UCB", "Acquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
 
-#: Keeps the gradient of the square root finite where the variance is rounding error, relative to y standardised.
+#: Lower bound of variances of standardised y, which keeps the gradient of the square root finite.
 VARIANCE_FLOOR = 1e-16
-#: Smallest standard deviation of a constraint, on values with a standard deviation of one: below it a probability has
-#: no slope to follow. Twice as much is kept as a distance from an edge, or half of the trials there would be outside.
+#: Lower bound of the standard deviation of a constraint, on values with standard deviation one; below it the
+#: probability has no useful gradient. The constraint has to hold with a margin of twice this bound; without the margin
+#: half of the trials at the border of the feasible region would be infeasible.
 CONSTRAINT_FLOOR = 1e-3
 
 
 class Acquisition(Protocol):
-    """Scores candidates from their posterior; differentiable."""
+    """A differentiable score of candidates from their posterior."""
 
     def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Scores `(n,)`."""
@@ -34,7 +35,7 @@ class Acquisition(Protocol):
 
 @runtime_checkable
 class ClosedFormAcquisition(Acquisition, Protocol):
-    """An acquisition function whose derivatives are written out."""
+    """An acquisition function with derivatives in closed form."""
 
     def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
         """Derivatives of the scores by mean and variance, each `(n,)`."""
@@ -66,7 +67,7 @@ class UCB:
 
 @dataclass(frozen=True)
 class LogEI:
-    """Logarithm of the expected improvement over `incumbent`, stable far below it (Ament et al. 2023).
+    """Logarithm of the expected improvement over `incumbent`, also accurate far below it (Ament et al. 2023).
 
     Example:
         >>> import torch
@@ -109,7 +110,7 @@ class LogFeasibility:
         return torch.special.log_ndtr(self._margin(mean, self._sd(variance)))
 
     def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ClosedFormAcquisition`. With t the margin, d log cdf(t) / dt = pdf(t) / cdf(t), far below zero -t."""
+        """See `ClosedFormAcquisition`. With the margin t, d log cdf(t) / dt = pdf(t) / cdf(t), about -t for t << 0."""
         sd = self._sd(variance)
         t = self._margin(mean, sd)
         ratio = torch.exp(-0.5 * t * t - torch.special.log_ndtr(t)) / math.sqrt(2.0 * math.pi)
@@ -124,7 +125,7 @@ class LogFeasibility:
 
 
 def _log_h(e: Tensor) -> Tensor:
-    """log(pdf(e) + e cdf(e)), by three formulas that are each accurate in their range."""
+    """log(pdf(e) + e cdf(e)), by three formulas, each accurate in its range."""
     log_pdf = -0.5 * e * e - 0.5 * math.log(2.0 * math.pi)
     near = e.clamp_min(-1.0)
     direct = torch.log(torch.exp(-0.5 * near * near) / math.sqrt(2.0 * math.pi) + near * torch.special.ndtr(near))
@@ -133,6 +134,6 @@ def _log_h(e: Tensor) -> Tensor:
     a = -far.clamp_min(-1e3)
     mills = math.sqrt(math.pi / 2.0) * torch.special.erfcx(a / math.sqrt(2.0))
     middle = torch.log((1.0 - a * mills).clamp_min(1e-300))
-    # Past 1e3 the bracket cancels; its series is 1 / e^2 to relative 3e-6.
+    # Below -1e3 the bracket cancels; there it is 1 / e^2 with a relative error of 3e-6.
     tail = torch.where(e < -1e3, -2.0 * torch.log(-far), middle)
     return torch.where(e > -1.0, direct, log_pdf + tail)

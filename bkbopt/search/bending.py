@@ -1,15 +1,15 @@
-"""Whether values are better bent, see `scaling.py`: by evidence.
+"""The decision, by evidence, whether values are bent: transformed by a logarithm, see `scaling.py`.
 
 | symbol | shape  | units  | meaning                                                            |
 | ------ | ------ | ------ | ------------------------------------------------------------------ |
 | X      | (n, d) | enc.   | points                                                             |
-| y      | (n,)   | user's | values; v are the same standardised                                |
+| y      | (n,)   | user's | values; v are the transformed ones                                 |
 | J      | (n,)   | -      | log dv / dy, up to a constant                                      |
 
-Losses of models are often noisier, and steeper, the worse they are. A kernel of values as they are takes that for
-ripples. Compared are log p(v) + sum J, on the same points, of the kernel that was fitted to the values as they are,
-structure and all, and of a stationary kernel of bent ones. What a kernel gains that fits neither grows with the number
-of values, and so does what has to be gained.
+Losses of models are often noisier, and steeper, the worse they are. A kernel on the untransformed values fits this as
+ripples. The criterion log p(v) + sum J is compared on the same points for two models: the fitted kernel, with its
+structure, on untransformed values, and a stationary kernel on bent values. Where both models are wrong their difference
+grows with the number of values; the margin therefore grows with it, too.
 """
 
 import numpy as np
@@ -23,9 +23,9 @@ from bkbopt.surrogates.structure import COMPARED
 
 __all__ = ["FEWEST", "is_better_bent"]
 
-#: Fewer values are left as they are.
+#: With fewer values there is no transformation.
 FEWEST = 100
-#: What the evidence must gain by each value compared.
+#: Required gain of the evidence for each of the compared values.
 MARGIN = 0.2
 
 
@@ -37,14 +37,14 @@ def is_better_bent(
     start: tuple[Kernel, float],
     fit_noise: bool,
 ) -> bool:
-    """Whether the values `y (n,)` at `X (n, d)` are explained better where the scaler bends them.
+    """Whether the evidence for bent values is larger, by the margin, than that for untransformed values.
 
     Args:
         X: encoded points.
         y: values, user's units.
-        scaler: of the values as they are.
-        fitted: the kernel and the noise variance that were fitted to these.
-        start: the stationary kernel and the noise variance that a fit begins with.
+        scaler: the scaler without the transformation.
+        fitted: the kernel and the noise variance that were fitted to the untransformed values.
+        start: the stationary kernel and the noise variance at the start of a fit.
         fit_noise: whether the noise is fitted.
     """
 

@@ -1,9 +1,9 @@
-"""Candidates of a space that cannot be listed: points that a search finds.
+"""Candidates of a space whose points are not listed, because it is continuous or too large.
 
 | symbol | shape  | units   | meaning                                                                  |
 | ------ | ------ | ------- | ------------------------------------------------------------------------ |
 | X      | (n, d) | encoded | points, in the columns of the whole encoding                             |
-| U      | (n, k) | encoded | points of the space inside the encoding that a suggestion is chosen from |
+| U      | (n, k) | encoded | the same points in the columns of the space from which is chosen         |
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from bkbopt.spaces.encoding import Embedding
 
 __all__ = ["BoxCandidates", "candidates_of"]
 
-#: Random points that compete to be a coordinate perturbation.
+#: Number of random candidates of a coordinate perturbation.
 N_PERTURBATIONS = 8
 
 
@@ -52,13 +52,13 @@ class _Within:
 
 @dataclass(frozen=True)
 class _Shared:
-    """Points that several suggestions start from.
+    """Random points that are shared by several suggestions as starts of their searches.
 
     Attributes:
-        numbers: what their random numbers follow from.
+        numbers: seed of the points.
         U: the points, (n, k).
-        search: of the best one, with bounds that it keeps.
-        unusable: which of them are infeasible, as far as that is known, (n,).
+        search: the lazy argmax over the points, with its stored bounds.
+        unusable: mask of the points that are known to be infeasible, (n,).
     """
 
     numbers: tuple[int, ...]
@@ -68,7 +68,7 @@ class _Shared:
 
 
 class BoxCandidates:
-    """The points of a space that cannot be listed."""
+    """The points of a space, not listed; see `CandidateSet`."""
 
     n_arms = None
     is_listed = False
@@ -93,7 +93,7 @@ class BoxCandidates:
 
     @property
     def is_perturbed(self) -> bool:
-        """See `CandidateSet`. A search sees a line whole, and a perturbation would be a random point of it."""
+        """See `CandidateSet`. In one dimension the search is exhaustive, and a perturbation would be a random point."""
         return self.space.dim > 1
 
     def _usable(self, u: Tensor) -> bool:
@@ -110,11 +110,11 @@ class BoxCandidates:
         return set(row_keys(self.embedding.project(taken[self.embedding.holds(taken)])))
 
     def _canonical(self, U: Tensor) -> Tensor:
-        """The points `(n, k)` as they come back through their parameters, so that one point has one key."""
+        """The points `(n, k)` decoded and encoded again, so that equal parameters have equal keys."""
         return self.space.encode(self.space.decode(U))
 
     def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
-        for i in range(len(U)):  # over a tensor, a loop would take all of it apart first
+        for i in range(len(U)):  # iterating over the tensor would first split all of it into rows
             u = self._canonical(U[i : i + 1])[0]
             if row_keys(u[None])[0] not in taken and self._usable(u):
                 return Choice(self.embedding(u[None])[0], self.embedding.point(u))
@@ -131,7 +131,7 @@ class BoxCandidates:
         return self._first_open(ranked, self._keys(scope.taken))
 
     def _best_of_shared(self, criterion: Criterion, numbers: tuple[int, ...]) -> Tensor | None:
-        """The best usable one of the random points that follow from `numbers`, (1, k); None where none is usable."""
+        """The best usable one of the random points with the seed `numbers`, (1, k); None if none is usable."""
         if self._shared is None or self._shared.numbers != numbers:
             U = self.maximizer.everywhere(np.random.default_rng(numbers))
             search = PoolMaximizer(self.embedding(U))
@@ -147,7 +147,7 @@ class BoxCandidates:
     def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
         """See `CandidateSet`.
 
-        They are few on purpose: of many, an acquisition function takes one that hardly differs from the centre.
+        The number of candidates is small on purpose: of many, the best one would hardly differ from the centre.
         """
         u = self.embedding.project(center[None])[0]
         U = self._canonical(self.maximizer.perturbations(u, N_PERTURBATIONS, scope.rng))
@@ -167,7 +167,7 @@ class BoxCandidates:
     def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
         """See `CandidateSet`."""
         criterion = UpperBound.over(model, beta)
-        rng = np.random.default_rng(0)  # a report has random numbers of its own
+        rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
         ranked = self.maximizer.ranked(
             _Within(criterion, self.embedding), self.embedding.project(good), rng, lambda _: True
         )
@@ -175,7 +175,7 @@ class BoxCandidates:
 
 
 def candidates_of(embedding: Embedding, feasible: Feasible | None) -> BoxCandidates | GridCandidates:
-    """The points of an embedding, listed where they are few."""
+    """The candidates of an embedding: a grid if it has at most `GRID_LIMIT` points, otherwise a box."""
     space = embedding.space
     if space is None or (space.is_discrete and space.cardinality <= GRID_LIMIT):
         return GridCandidates(embedding, feasible)

@@ -1,9 +1,11 @@
-"""Maximising an acquisition over a mixed space: many cheap starts, batched gradients, moves on the discrete part.
+"""Maximisation of an acquisition function over a mixed space: many starts, batched gradients, discrete moves.
 
 | symbol | shape  | units   | meaning                                             |
 | ------ | ------ | ------- | --------------------------------------------------- |
 | X      | (n, d) | encoded | candidates                                          |
-| score  | (n,)   | -       | acquisition, larger is better                       |
+| score  | (n,)   | -       | acquisition function, larger is better              |
+
+Columns are *relaxed* (searched by gradients, then rounded) if they are continuous or have a long grid.
 """
 
 from collections.abc import Callable
@@ -19,9 +21,9 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["BoxMaximizer", "SearchSettings"]
 
-#: Grids with more values than this are searched by gradients too, then rounded; shorter ones by moves only.
+#: Grids with more values than this are searched by gradients, then rounded; shorter ones by discrete moves only.
 RELAX_ABOVE = 12
-#: A perturbation on a continuum or a long grid moves at least this part of its range: gradients reach nearer points.
+#: Smallest perturbation of a relaxed column, as a fraction of its range; gradients reach nearer points.
 FAR = 0.1
 
 
@@ -54,10 +56,10 @@ class SearchSettings:
 
 
 class BoxMaximizer:
-    """Ranks candidates of a mixed space by an acquisition, best first.
+    """Ranking of candidates of a mixed space by an acquisition function, best first.
 
     Args:
-        space: the search space, with at least one free column.
+        space: the search space, with at least one column that varies.
         settings: effort of a search.
     """
 
@@ -79,13 +81,13 @@ class BoxMaximizer:
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
     ) -> Tensor:
-        """Candidates `(n, d)` in the order of their scores, those refined by search first.
+        """Candidates `(n, d)`: the refined ones by decreasing score, then the others by decreasing score.
 
         Args:
-            score: of points `(n, d)`, (n,); differentiable.
-            good: (k, d) the best points known so far, best first; they are among the starts.
-            rng: of the candidates.
-            usable: whether a start may be used (feasible); refinement starts from usable points only.
+            score: scores (n,) of points `(n, d)`; differentiable.
+            good: the best known points, best first, (k, d); they are among the starts.
+            rng: generator of the candidates.
+            usable: whether a point is feasible; refinement starts from usable points only.
         """
         with small_work(), torch.no_grad():
             return self._searched(score, self.candidates(good, rng), usable)
@@ -98,9 +100,9 @@ class BoxMaximizer:
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
     ) -> Tensor:
-        """As `ranked`, from the points `start (n, d)` and some around the good ones, without looks along columns.
+        """`ranked` from the points `start (n, d)` and some around the good ones, without scans along columns.
 
-        It costs less than half of a whole search: for one of many suggestions that are made together.
+        It costs less than half of a whole search, and is used for suggestions of large batches.
         """
         with small_work(), torch.no_grad():
             X = torch.cat([good, self._around(good, rng, self.settings.n_local_of_batch)])
@@ -110,16 +112,16 @@ class BoxMaximizer:
             return torch.cat([_sorted(refined, score), start, X])
 
     def perturbations(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
-        """At most `n` copies of `x (d,)`, each with one column drawn anew, on a continuum `FAR` or further."""
+        """At most `n` copies of `x (d,)`, each with one column redrawn; relaxed columns move by more than `FAR`."""
         d = len(x)
         column = torch.as_tensor(rng.integers(d, size=(2 * n, 1)))
         X = torch.where(torch.arange(d) == column, self.space.sample(2 * n, rng), x)
-        # Where grids are short any other value is far.
+        # On a short grid any other value will do.
         near = torch.tensor([FAR if j in self._relaxed else 0.0 for j in range(d)], dtype=torch.float64)
         return X[((X - x).abs() > near).any(1)][:n]
 
     def _searched(self, score: Score, X: Tensor, usable: Callable[[Tensor], bool]) -> Tensor:
-        """The refined best of `X`, then all of `X`, each in the order of their scores."""
+        """The refined best candidates of `X`, then all of `X`, each by decreasing score."""
         X = X[torch.argsort(score(X), descending=True, stable=True)]
         starts = _spread(X, usable, self.settings.n_starts)
         most = self.settings.max_iterations
@@ -132,10 +134,10 @@ class BoxMaximizer:
         return torch.cat([refined, X])
 
     def _scanned(self, x: Tensor, score: Score) -> Tensor:
-        """What a look along every relaxed column makes better of the point `x (1, d)`: one point, or none.
+        """The best point of a scan along every relaxed column from `x (1, d)`: one better point, or none.
 
-        It moves in the one column that gains most, or in all columns that gain, whichever is better: where the score is
-        a sum over columns, the second is its maximiser over the grid of all values tried.
+        Two points are tried: a move in the column that gains most, and moves in all columns that gain. If the score is
+        a sum over columns, the second point is its maximiser over the grid of all scanned values.
         """
         columns, n = torch.tensor(self._relaxed), self.settings.n_scan
         c = len(columns)
@@ -153,24 +155,24 @@ class BoxMaximizer:
         return both[found : found + 1] if found else both[:0]
 
     def candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
-        """Points `(n, d)` all over the space, the good ones `(k, d)`, and points around these."""
+        """The good points `(k, d)`, quasi-random points of the space, and points around the good ones, `(n, d)`."""
         parts = [good, self.everywhere(rng)]
         if len(good):
             parts.append(self._around(good, rng, self.settings.n_local))
         return torch.cat(parts)
 
     def everywhere(self, rng: np.random.Generator) -> Tensor:
-        """Quasi-random points `(n_raw, d)` all over the space."""
+        """Quasi-random points `(n_raw, d)` of the space."""
         d = self.space.dim
         if self._base is None:
             self._base = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(
                 self.settings.n_raw, dtype=torch.float64
             )
-        # A random shift of one quasi-random set is as even as a new one, and costs nothing.
+        # A random shift of one quasi-random set is as uniform as a new set, and cheap.
         return self.space.from_unit(torch.remainder(self._base + torch.as_tensor(rng.random(d)), 1.0))
 
     def _around(self, good: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
-        """Copies of the good points with a few columns moved: by normal steps of three sizes, or to another value."""
+        """Copies of the good points with a few columns changed: by normal steps of three sizes, or redrawn."""
         k, d = good.shape
         n = k * copies
         X = good.repeat_interleave(copies, 0)
@@ -207,7 +209,7 @@ class BoxMaximizer:
         return self._ascend(X, score, max_iterations) if self._relaxed else X
 
     def _ascend(self, X: Tensor, score: Score, most: int) -> Tensor:
-        """Each row climbs in the relaxed columns; it is moved only where it became better."""
+        """Gradient ascent of each row in the relaxed columns; rows that did not improve are unchanged."""
         columns, Y, with_slopes = self._relaxed, X.clone(), slopes_of(score)
 
         def sloped(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -221,7 +223,7 @@ class BoxMaximizer:
         return torch.where(better[:, None], Y, X)
 
     def _move(self, X: Tensor, score: Score) -> Tensor:
-        """Each row climbs to its best neighbour in one discrete column until none is better, a few times at most."""
+        """Local search: each row moves to its best neighbour in one discrete column, at most eight times."""
         X = X.clone()
         current = score(X)
         for _ in range(8):
@@ -244,7 +246,7 @@ def _sorted(X: Tensor, score: Score) -> Tensor:
 
 
 def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:
-    """The first `n` usable rows of `X`, leaving out those very near one taken already."""
+    """The first `n` usable rows of `X`, without those very near an earlier one."""
     taken: list[int] = []
     radius = 0.02 * X.shape[1] ** 0.5
     points = X.numpy()

@@ -1,11 +1,11 @@
-"""The branches of a conditional space, as its conditions say or as the trials show.
+"""Branches of a conditional space, from its declared conditions or inferred from trials.
 
-A *switch* is a discrete parameter whose value decides whether some other parameter is active. A *branch* is one setting
-of all switches, with the parameters that are active then. One model over all columns serves every branch.
+A *switch* is a discrete parameter whose value decides whether some other parameter is active. A *branch* is a setting
+of all switches, with the parameters that are then active. One model over all columns is used for every branch.
 
-Where no space was declared (Optuna's are defined by running) the switches are inferred: a switch then is a discrete
-parameter whose value decides, in all trials so far, whether another one is there. Parameters that come and go for no
-visible reason are proposed in every branch: a proposal that is not used costs nothing.
+If no space was declared (Optuna's spaces are defined by running), switches are inferred: a switch then is a discrete
+parameter whose value decides, in all trials so far, whether another parameter is present. Parameters that some trials
+lack for no visible reason are proposed in every branch, since an unused proposal costs nothing.
 """
 
 import math
@@ -21,18 +21,18 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["Branch", "Branching", "declared_branches", "switches_of"]
 
-#: A parameter with more different values than this in the trials is no switch.
+#: A parameter with more distinct values in the trials than this is not a switch.
 MAX_SWITCH_VALUES = 24
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A setting of the switches, and the free columns that come with it.
+    """A setting of the switches, with the columns that vary in it.
 
     Attributes:
-        setting: values of the switches that are there, in internal form.
+        setting: values of the active switches, in internal form.
         free: keys of the columns that vary.
-        rows: indices of the trials in it.
+        rows: indices of the trials in this branch.
     """
 
     setting: Values
@@ -41,12 +41,12 @@ class Branch:
 
 
 def switches_of(rows: Sequence[Values], keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
-    """The switch of every conditional key that has one.
+    """The inferred switch of each conditional key that has one.
 
     Args:
         rows: values of the trials, by key.
         keys: all keys.
-        discrete: those whose values can be switches.
+        discrete: keys of the parameters that can be switches.
     """
     sometimes = [key for key in keys if any(key not in row for row in rows)]
     if not sometimes:
@@ -65,7 +65,7 @@ def switches_of(rows: Sequence[Values], keys: Sequence[str], discrete: Sequence[
 def _patterns(
     rows: Sequence[Values], patterns: Sequence[frozenset[str]], switch: str
 ) -> Mapping[float | None, set[frozenset[str]]]:
-    """The sets of keys that occur together with each value of the switch."""
+    """For each value of the switch, the sets of keys of the trials with this value."""
     found: dict[float | None, set[frozenset[str]]] = {}
     for row, pattern in zip(rows, patterns, strict=True):
         found.setdefault(row.get(switch), set()).add(pattern)
@@ -75,21 +75,21 @@ def _patterns(
 def _decides(patterns: Mapping[float | None, set[frozenset[str]]], key: str) -> bool:
     if len(patterns) > MAX_SWITCH_VALUES:
         return False
-    # A switch that is absent itself must take the key with it: a parent does not appear without its parent.
+    # Where the switch is absent the key must be absent too: a parameter is not active without its switch.
     absent = any(key in pattern for pattern in patterns.get(None, ()))
     return not absent and all(len({key in pattern for pattern in found}) == 1 for found in patterns.values())
 
 
 @dataclass(frozen=True)
 class Branching:
-    """What the trials show of the switches; made by `of`.
+    """Switches and branches inferred from trials; made by `of`.
 
     Attributes:
-        keys: of all columns that may be proposed.
-        discrete: the possible values of those that may be switches.
+        keys: keys of all columns that may be proposed.
+        discrete: possible values of the parameters that may be switches.
         switches: the switch of each conditional key.
-        comes_with: values of its switch that a conditional key was seen with.
-        members: rows of each setting of all switches, in the order of `names`; None for one that is not there.
+        comes_with: for each conditional key, the values of its switch with which it was present.
+        members: rows of the trials with each setting of all switches, in the order of `names`; None for absent ones.
     """
 
     keys: tuple[str, ...]
@@ -100,7 +100,7 @@ class Branching:
 
     @classmethod
     def of(cls, rows: Sequence[Values], keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
-        """Read the values of the trials, by key."""
+        """Infer the switches from the values of the trials, by key."""
         switches = switches_of(rows, keys, list(discrete))
         names = sorted(set(switches.values()))
         members: dict[tuple[float | None, ...], list[int]] = {}
@@ -118,7 +118,7 @@ class Branching:
 
     @cached_property
     def seen(self) -> list[Branch]:
-        """The branches that trials were in and can be in still, the most visited first."""
+        """The branches with trials that are still possible, those with the most trials first."""
         found = [
             self._branch({name: v for name, v in zip(self.names, values, strict=True) if v is not None}, at)
             for values, at in self.members.items()
@@ -126,13 +126,13 @@ class Branching:
         return sorted(filter(self._is_possible, found), key=lambda branch: -len(branch.rows))
 
     def branches(self, most: int) -> list[Branch]:
-        """One branch for each switch value that no trial had, and the `most` visited of those that were seen."""
+        """One branch for each switch value without trials, and the `most` seen branches with the most trials."""
         rows = tuple(i for at in self.members.values() for i in at)
-        # Ranges that moved may leave no combination of switches that was seen: then these vary like the rest.
+        # After a change of ranges no seen combination of switches may be possible: then the switches vary freely.
         return self._unseen() + self.seen[:most] or [Branch({}, self.keys, tuple(sorted(rows)))]
 
     def crossings(self, branch: Branch) -> list[Branch]:
-        """The branches next to this one that no trial was in: one switch has another value that was seen elsewhere."""
+        """Neighbouring branches without trials: one switch has another value, which was seen in some other branch."""
         settings = [seen.setting for seen in self.seen]
         out = []
         for name in branch.setting:
@@ -140,7 +140,7 @@ class Branching:
                 host = next((setting for setting in settings if setting.get(name) == value), None)
                 if value == branch.setting[name] or host is None:
                     continue
-                # What stands under the switch goes with its value; the rest stays as it is.
+                # Switches that depend on this one take their values from the other branch.
                 kept = {key: v for key, v in branch.setting.items() if not self._is_under(key, name)}
                 under = {key: v for key, v in host.items() if self._is_under(key, name)}
                 setting = {**kept, **under, name: value}
@@ -158,7 +158,7 @@ class Branching:
         return Branch(setting, tuple(free), tuple(rows))
 
     def _unseen(self) -> list[Branch]:
-        """What comes with a value that no trial had is not known, so nothing that the switch decides does."""
+        """Branches of switch values without trials, in which no parameter that depends on the switch is active."""
         out = []
         for name in self.names:
             at = self.names.index(name)
@@ -176,12 +176,12 @@ class Branching:
         return out
 
     def _is_under(self, key: str, switch: str) -> bool:
-        """Whether the switch decides over the key, or over its switch."""
+        """Whether the key depends on the switch, directly or through other switches."""
         above = self.switches.get(key)
         return above is not None and (above == switch or self._is_under(above, switch))
 
     def _is_possible(self, branch: Branch) -> bool:
-        """Whether no switch has a value that its range has lost, or never had."""
+        """Whether the values of all switches are within their present ranges."""
         return all(
             any(math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12) for other in self.discrete[name])
             for name, value in branch.setting.items()
@@ -191,14 +191,16 @@ class Branching:
 def declared_branches(
     at: KeyedSpace, space: Space, rows: Sequence[Values], limit: int, rng: np.random.Generator
 ) -> list[Branch]:
-    """The branches of a space that states its conditions: all, or those most tried and `limit` random ones.
+    """The branches of a space with declared conditions.
+
+    If there are more than `limit`, they are the `limit` branches with the most trials and `limit` random ones.
 
     Args:
         at: the space by column keys.
-        space: the same by names.
+        space: the same space by names.
         rows: values of the trials, by key.
-        limit: of branches.
-        rng: of the random ones.
+        limit: number of branches, see above.
+        rng: generator of the random branches.
     """
     switches = at.switches
     members: dict[tuple[tuple[str, float], ...], list[int]] = {}

@@ -1,11 +1,11 @@
-"""What a suggestion is chosen from: the protocol of the sets, of listed points and of those of a box.
+"""The protocol of candidate sets, from which suggestions are chosen: pools, grids and boxes.
 
 | symbol | shape  | units   | meaning                                                                  |
 | ------ | ------ | ------- | ------------------------------------------------------------------------ |
 | X      | (n, d) | encoded | points, in the columns of the whole encoding                             |
-| U      | (n, k) | encoded | points of the space inside the encoding that a suggestion is chosen from |
+| U      | (n, k) | encoded | the same points in the columns of the space from which is chosen         |
 
-Points that may not be chosen come as rows of X. A set answers None where it has nothing else to offer.
+Points that may not be chosen are given as rows of X. Methods return None if no other point is left.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from bkbopt.search.criteria import Criterion
 
 __all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "exhausted"]
 
-#: Random points tried before a feasible set is called empty.
+#: Number of random points that are tried before the feasible set counts as empty.
 TRIES = 10_000
 
 Point = Mapping[str, float]
@@ -30,7 +30,7 @@ Feasible = Callable[[Point], bool]
 
 @dataclass(frozen=True)
 class Choice:
-    """A point that was chosen.
+    """A chosen point.
 
     Attributes:
         x: its encoded form, (d,).
@@ -45,14 +45,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a point is looked for, beside the set that it is chosen from.
+    """Arguments of a search over a candidate set.
 
     Attributes:
-        good: the best known points, best first, (g, d); searches start from them too.
-        rng: of the points that are compared.
+        good: the best known points, best first, (g, d); searches also start from them.
+        rng: generator of the points that are compared.
         taken: points that may not be chosen, (t, d).
-        shared: what the random starts of a search follow from, where points are not listed and many suggestions have
-            them in common: they are compared once, and a search costs less than half. None for starts of its own.
+        shared: seed of random starts that many suggestions share; they are compared once, so that a search of a box
+            costs less than half. None for own starts.
     """
 
     good: Tensor
@@ -62,7 +62,7 @@ class Scope:
 
 
 class CandidateSet(Protocol):
-    """What a designer asks of a set of candidates."""
+    """The interface that a designer needs of a set of candidates."""
 
     @property
     def n_arms(self) -> int | None:
@@ -76,7 +76,7 @@ class CandidateSet(Protocol):
 
     @property
     def is_discrete(self) -> bool:
-        """Whether a point can be met twice by chance."""
+        """Whether the same point can be proposed twice by chance."""
         ...
 
     @property
@@ -86,7 +86,7 @@ class CandidateSet(Protocol):
 
     @property
     def is_perturbed(self) -> bool:
-        """Whether some suggestions are to be perturbations: not where a search sees the set whole."""
+        """Whether some suggestions should be perturbations; not if the search over the set is exhaustive."""
         ...
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
@@ -98,11 +98,11 @@ class CandidateSet(Protocol):
         ...
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
-        """A random point, none of `taken (t, d)`."""
+        """A random point that is not in `taken (t, d)`."""
         ...
 
     def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
-        """The largest upper confidence bound, feasible or not: exact where points are listed, else as found."""
+        """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""
         ...
 
 
@@ -120,5 +120,5 @@ def exhausted(arms: CandidateSet | None, is_discrete: bool) -> SpaceExhaustedErr
         )
     return ArgumentError(
         f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
-        "check the constraint, or narrow the space to where it can hold."
+        "check the constraint, or restrict the space to points where it can hold."
     )

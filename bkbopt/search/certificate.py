@@ -1,4 +1,4 @@
-"""How much better than a point the optimum can be: the gap max f - f(x) in joint draws of the posterior.
+"""Regret certificates: quantiles of the gap max f - f(x) in joint draws of the posterior.
 
 | symbol | shape  | units | meaning                                                                             |
 | ------ | ------ | ----- | ----------------------------------------------------------------------------------- |
@@ -6,17 +6,16 @@
 | f      |        | y     | a draw: hyper-parameters and constant mean (`Quantity.ensemble`), then a path        |
 | gap    | (s,)   | user's | max f - f(x) of each of s draws, never negative                                    |
 
-A confidence band of the search's width says little of the gap: it is 1.2 standard deviations on each side, at hyper-
-parameters that are taken for certain. Draws of the posterior give the distribution of the gap. The posterior is still a
-little too narrow, since no function is a draw of its prior, so half of the probability that a bound may fail is kept
-for that: at a confidence of 95 % it is the quantile of 97.5 %, and no less than a band of 95 % at single points leaves
-open. How often it held (`python -m benchmarks.calibration`): on functions of a prior in 218 of 220 readings, on Branin
-in 120 of 120. Where the posterior is narrow and wrong it does not hold: on Hartmann-6 in a box it did in 50 of 60, over
-pools of random points, whose best arms stand alone, in 48 of 60, and on Shekel-4, whose minima are narrow wells, in 12
-of 60.
+The confidence band of the search does not bound the gap: its width is 1.2 standard deviations on each side, for fixed
+hyper-parameters. Draws of the posterior give the distribution of the gap. The posterior is still slightly too narrow,
+since real functions are not draws of its prior. Half of the failure probability is reserved for that: at a confidence
+of 95 % the bound is the 97.5 % quantile, and at least the gap of a pointwise 95 % band. Frequency with which it held
+(`python -m benchmarks.calibration`): on functions of a prior in 218 of 220 cases, on Branin in 120 of 120. It does not
+hold where the posterior is narrow and wrong: on Hartmann-6 it held in 50 of 60 cases in a box and in 48 of 60 over
+pools of random points, whose best arms are isolated; on Shekel-4, whose minima are narrow wells, in 12 of 60.
 
-Over a pool the maximum of a draw is over the arms with the largest upper bounds, 1,000 of them. In a box it is over as
-many candidates, and the draws with the largest gaps climb from their best one.
+Over a pool the maximum of a draw is taken over the 1,000 arms with the largest upper bounds. In a box it is taken over
+1,000 candidates, and the draws with the largest gaps are maximised further by gradient ascent from their best one.
 """
 
 import math
@@ -38,30 +37,31 @@ from bkbopt.spaces.rows import RowSource
 
 __all__ = ["band_gap", "gap_quantile", "gaps"]
 
-#: Draws in all: the quantile of a bound at 0.95 has ten of them beyond it. Fourier frequencies in all, which posteriors
-#: share out, since each has its own, and the most of one of them.
+#: Total number of draws (ten are beyond the quantile of a bound at 0.95), total number of Fourier frequencies, which is
+#: divided among the posteriors, and largest number of frequencies of one posterior.
 N_DRAWS, N_FREQUENCIES, MOST_FREQUENCIES = 400, 5120, 1024
-#: Candidates, and the width of the bound that they are chosen by, in standard deviations.
+#: Number of candidates, and the width, in standard deviations, of the upper bound by which they are chosen.
 N_CANDIDATES, WIDTH = 1000, 2.5
 #: Points whose bounds are computed at once.
 BLOCK = 4096
 #: Steps of the ascent of a draw; twice as many give the same bounds but for some parts in a hundred.
 ITERATIONS = 10
-#: Share of the draws that climb, those with the largest gaps: so many times that beyond the confidence, or the least.
+#: Fraction of the draws that are maximised by ascent, those with the largest gaps: CLIMBING * (1 - confidence), at
+#: least LEAST_CLIMBING.
 CLIMBING, LEAST_CLIMBING = 4.0, 0.2
-#: Keeps the random numbers apart from others of the same seed.
+#: Distinguishes these random numbers from others with the same seed.
 STREAM = 4_001
 
 
 def gap_quantile(gap: Tensor, confidence: float) -> float:
-    """The gap that is exceeded with half of the probability 1 - `confidence`, by the draws `gap (s,)`."""
+    """The (1 + `confidence`) / 2 quantile of the draws `gap (s,)`."""
     rank = math.ceil(0.5 * (1.0 + confidence) * (len(gap) + 1))
     return float(gap.sort().values[min(rank, len(gap)) - 1])
 
 
 @torch.no_grad()
 def band_gap(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, confidence: float) -> float:
-    """Largest upper bound less the lower bound at `x (d,)`, user's units, of a band with this confidence at a point."""
+    """Largest upper bound minus the lower bound at `x (d,)`, user's units, of a pointwise band with this confidence."""
     beta = float(torch.special.ndtri(torch.tensor(0.5 * (1.0 + confidence), dtype=torch.float64)))
     mean, variance = fantasy.models[0](x[None])
     lower = float(mean[0] - beta * variance[0].sqrt())
@@ -73,11 +73,11 @@ def gaps(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, c
     """Draws `(s,)` of max f - f(x), user's units, at the encoded point `x (d,)`.
 
     Args:
-        designer: whose candidates and random numbers are used.
-        objective: what is drawn.
-        fantasy: its posterior without pending points, which candidates are chosen by.
+        designer: the designer, with its candidates and seed.
+        objective: the objective whose posterior is drawn.
+        fantasy: its posterior without pending points, by which candidates are chosen.
         x: the point.
-        confidence: of the quantile that is to be taken: draws far below it do not climb.
+        confidence: confidence of the certificate; draws far below its quantile are not maximised by ascent.
     """
     rng = np.random.default_rng([designer.seed, STREAM, len(designer.history.finished)])
     with small_work():
@@ -103,7 +103,7 @@ def gaps(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, c
 def _candidates(
     designer: Designer, fantasy: Fantasy, rng: np.random.Generator
 ) -> tuple[list[BoxCandidates | None], Tensor, Tensor]:
-    """Boxes to climb in, candidates `(n, d)`, and the number of the box of each `(n,)`; None stands for a list."""
+    """Candidate sets (None for listed points), candidates `(n, d)`, and the number of the set of each, `(n,)`."""
     good = fantasy.incumbents(torch.arange(len(fantasy.known)))
     boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
@@ -136,7 +136,7 @@ def _best(X: RowSource, fantasy: Fantasy) -> tuple[Tensor, Tensor]:
 
 
 def _climbed(candidates: BoxCandidates, drawn: Sequence[Paths], each: int, X: Tensor, columns: Tensor) -> Tensor:
-    """What each draw `columns (k,)` reaches from its start `X (k, d)`, (k,)."""
+    """Values (k,) that the draws `columns (k,)` reach by gradient ascent from their starts `X (k, d)`."""
     by_model = [torch.nonzero(columns // each == j)[:, 0] for j in range(len(drawn))]
 
     def score(U: Tensor) -> Tensor:

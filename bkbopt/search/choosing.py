@@ -1,4 +1,4 @@
-"""The point that a suggestion takes of a set: what is closed to it, and whether it is a perturbation."""
+"""Choice of a point of a candidate set: which points are excluded, and whether it is a perturbation."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,23 +16,23 @@ from bkbopt.search.perturbations import is_perturbation, perturbed
 
 __all__ = ["CROWD", "Chooser"]
 
-#: The use of random numbers for points that many suggestions share; criteria are drawn with another one.
+#: Distinguishes the random numbers of shared points from others with the same seed and mark.
 SHARED = 2
-#: Running trials from which on suggestions share the points that their searches start from.
+#: From this number of running trials on, suggestions share the random starts of their searches.
 CROWD = 10
 
 
 @dataclass(frozen=True)
 class Chooser:
-    """Chooses a point of a set of candidates.
+    """The choice of a point of a candidate set.
 
     Attributes:
-        options: how.
-        history: of the log.
-        models: of all data.
+        options: options of the designer.
+        history: the finished trials.
+        models: models of all data.
         fantasy: their posteriors with pending points counted.
-        criterion: what is maximised.
-        request: for which trial.
+        criterion: the criterion that is maximised.
+        request: the request for a suggestion.
     """
 
     options: Options
@@ -43,10 +43,10 @@ class Chooser:
     request: Request
 
     def choose(self, candidates: CandidateSet, good: Tensor) -> tuple[Choice, bool] | None:
-        """The choice, and whether it is a perturbation; None where nothing is left to propose.
+        """The choice, and whether it is a perturbation; None if no point is left to propose.
 
         Args:
-            candidates: the set.
+            candidates: the candidate set.
             good: the best known points in it, best first, (g, d).
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(good) > 0
@@ -72,7 +72,7 @@ class Chooser:
         return choice or candidates.random(scope.rng, scope.taken)
 
     def _levels(self, candidates: CandidateSet) -> Iterator[Tensor]:
-        """Points that may not be chosen, (t, d): fewer each time, for when nothing else is left."""
+        """Sets of excluded points, (t, d); each is smaller than the one before, and is used if no point was left."""
         options, fantasy, closed = self.options, self.fantasy, self._closed(candidates)
         levels = [torch.cat([closed, fantasy.pending]), closed]
         if options.avoid_duplicates or self._may_repeat_pending(candidates):
@@ -81,12 +81,12 @@ class Chooser:
             levels = [levels[0], fantasy.pending, closed[:0]]
         listed = candidates.n_arms is not None and options.models.fit
         if listed and all(quantity.is_found_noiseless for quantity in self.models.objectives):
-            # The argmax over the rest is that of the second look of `_best`, so one look is enough.
+            # Excludes known points at once, with the same result as the second search of `_best`.
             yield torch.cat([levels[0], fantasy.known])
         yield from levels
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
-        """Encoded points of a discrete set that are not to be proposed again, (c, d)."""
+        """Encoded points of a discrete set that may not be proposed again, (c, d)."""
         X = self.history.X
         if not candidates.is_discrete:
             return X[:0]
@@ -96,13 +96,13 @@ class Chooser:
         return self.history.failures()
 
     def _may_repeat_pending(self, candidates: CandidateSet) -> bool:
-        """Whether a point may be proposed while it is pending: where values are noisy, a second one can pay."""
+        """Whether a pending point may be proposed again: if values are noisy, a second one is useful."""
         if not (candidates.is_discrete and len(self.fantasy.pending)):
             return False
         return not self.options.models.fit or self._is_noisy()
 
     def _repeats_in_vain(self, candidates: CandidateSet, choice: Choice) -> bool:
-        """Whether the choice was evaluated before, and a second value would be the same."""
+        """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
         if not (candidates.is_discrete and self.options.models.fit):
             return False
         return bool((self.fantasy.known == choice.x).all(1).any()) and not self._is_noisy()
@@ -111,7 +111,7 @@ class Chooser:
         return any(quantity.is_noisy() for quantity in self.models.objectives)
 
     def _shared(self) -> tuple[int, ...] | None:
-        """What the random points of one of many suggestions follow from; None for a search of its own."""
+        """Seed of the random points that many suggestions share; None for own points."""
         if len(self.fantasy.pending) < CROWD or self.options.rule.name == "thompson":
-            return None  # a joint draw over the shared points would not be the path that is climbed
+            return None  # the draw over the shared points would differ from the path that is maximised
         return self.request.entropy[0], self.models.objectives[0].mark, SHARED

@@ -1,17 +1,17 @@
-"""What a suggestion maximises: the acquisition function on one model, or a score over several.
+"""Criteria: the function that a suggestion maximises, an acquisition function of one model or a score of several.
 
 | symbol   | shape  | units | meaning                                                            |
 | -------- | ------ | ----- | ------------------------------------------------------------------ |
 | X        | (n, d) | enc.  | encoded points                                                     |
 | mean, sd | (n,)   | y     | posterior of one quantity, larger is better; y standardised        |
-| bound    | -      | y     | the constraint's zero on that scale; feasible where it is exceeded |
+| bound    | -      | y     | the constraint's zero on that scale; feasible above it             |
 
-With one objective and no constraint the criterion is the acquisition function that the user named. With constraints it
-is the logarithm of the expected improvement plus the logarithms of the probabilities that they hold (Gardner et al.
-2014): as the best feasible region is used up its improvement falls without limit, and regions whose feasibility is in
-doubt become worth a trial. Upper bounds with a penalty did worse: with optimistic constraints four trials in five lay
-just outside, with the probability alone searches stayed in the first region. With several objectives the score is
-what the vector of upper bounds adds to the hypervolume (see `pareto.py`).
+With one objective and no constraint the criterion is the user's acquisition function. With constraints it is the
+logarithm of the expected improvement plus the logarithms of the probabilities that the constraints hold (Gardner et al.
+2014). As the best feasible region is explored, its log improvement decreases without limit, and regions with uncertain
+feasibility are tried. Upper confidence bounds with a penalty were worse: with optimistic constraints four of five
+trials were just outside of the feasible region, and with the probability alone searches stayed in the first region.
+With several objectives the score is the hypervolume that the vector of upper bounds adds (see `pareto.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -44,11 +44,12 @@ __all__ = [
     "rule_of",
 ]
 
-#: What a score loses where a trial is expected to fail: more than any logarithm of an improvement differs by.
+#: Penalty of a score where a trial is expected to fail, larger than all differences of log improvements.
 CRASH_PENALTY = 1e6
-#: Correlations that differ by this part are the same: an edge is approached to a ten-thousandth of a lengthscale.
+#: Relative difference of correlations that are considered equal; the border of a failing region is then approached to a
+#: ten-thousandth of a lengthscale.
 ALIKE = 1e-8
-#: Successes that bound the neighbourhood of a failure.
+#: Number of successes that are compared with each failure.
 N_NEAREST = 32
 #: Weight of the objective while no feasible point is known.
 FEASIBILITY_FIRST = 0.01
@@ -94,7 +95,7 @@ class _Scored:
 
     @cached_property
     def _closed(self) -> tuple[Collapsed, ClosedFormAcquisition] | None:
-        """Posterior and acquisition function where the derivatives of both are written out."""
+        """Posterior and acquisition function if both have derivatives in closed form, otherwise None."""
         predict, acquisition = self._predict, self.acquisition
         if isinstance(predict, Collapsed) and predict.has_slopes and isinstance(acquisition, ClosedFormAcquisition):
             return predict, acquisition
@@ -106,7 +107,7 @@ class _Scored:
 
 @dataclass(frozen=True)
 class UpperBound(_Scored):
-    """The upper confidence bound, whose argmax over a pool is exact and lazy."""
+    """The upper confidence bound, with an exact lazy argmax over a pool."""
 
     acquisition: UCB
 
@@ -122,10 +123,10 @@ class UpperBound(_Scored):
 
 @dataclass(frozen=True)
 class _Sampled:
-    """Thompson sampling: one joint draw of the posterior, a function of the points.
+    """Thompson sampling: one sample path of the posterior as the score.
 
-    The prior of a kernel without a known spectrum is drawn on the points that the function meets first (see
-    `prior_features`); over a pool those are all arms.
+    For a kernel without a known spectral density the prior is approximated from the points of the first call (see
+    `prior_features`); over a pool these are all arms.
     """
 
     model: Model
@@ -147,8 +148,8 @@ class AcquisitionRule:
 
     Attributes:
         name: "ucb", "logei", "thompson" or "custom".
-        build: model, beta, incumbent (the best posterior mean of an observed point, y) and the random numbers that
-            the criterion is drawn with, if it is, to a criterion.
+        build: function of model, beta, incumbent (best posterior mean of an observed point, y) and random generator
+            that returns the criterion.
     """
 
     name: str
@@ -169,7 +170,7 @@ def _build_thompson(model: Model, _beta: float, _incumbent: float, rng: np.rando
 
 @dataclass(frozen=True)
 class _BuildCustom:
-    """The user's own acquisition function."""
+    """Builds the criterion of the user's own acquisition function."""
 
     acquisition: Acquisition
 
@@ -177,7 +178,7 @@ class _BuildCustom:
         return _Scored(model, self.acquisition)
 
 
-#: The rules that users name.
+#: The named acquisition functions.
 ACQUISITIONS = {
     "ucb": AcquisitionRule("ucb", _build_ucb),
     "logei": AcquisitionRule("logei", _build_logei),
@@ -194,29 +195,29 @@ def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint's model, and where its zero is."""
+    """The model of a constraint, and the constraint's zero on the model's scale."""
 
     model: Model
     bound: float
 
     @cached_property
     def log_probability(self) -> _Scored:
-        """Logarithm of the probability that the constraint holds, a score of points, <= 0."""
+        """Log probability that the constraint holds, as a score of points, <= 0."""
         return _Scored(self.model, LogFeasibility(self.bound))
 
 
 @dataclass(frozen=True)
 class Crashes:
-    """Where trials failed: points that are more like a failure than like any success are not proposed.
+    """Exclusion of points that are more similar to a failed trial than to any successful one.
 
-    A success between a failure and a point opens the way to it, so that a search approaches an edge by bisection,
-    until the difference is `ALIKE`.
-    What is alike is measured by the prior correlation under the objective's kernel.
+    Similarity is the prior correlation under the objective's kernel. Each success makes points beyond it admissible, so
+    that the search approaches the border of a failing region by bisection, until correlations differ by less than
+    `ALIKE`.
 
     Attributes:
-        kernel: of the objective.
-        failures: (f, d) points that failed and never gave a value.
-        successes: (s, d) points with a value, those nearest to the failures.
+        kernel: kernel of the objective.
+        failures: points that failed and never had a value, (f, d).
+        successes: points with a value that are nearest to the failures, (s, d).
     """
 
     kernel: Kernel
@@ -225,12 +226,12 @@ class Crashes:
 
     @classmethod
     def among(cls, kernel: Kernel, failures: Tensor, known: Tensor) -> "Crashes":
-        """Of all `failures (f, d)`, with the `N_NEAREST` most similar of the `known (u, d)` points of each."""
+        """All `failures (f, d)`, and for each of them the `N_NEAREST` most similar points of `known (u, d)`."""
         nearest = _correlation(kernel, failures, known).topk(min(N_NEAREST, len(known)), dim=1).indices
         return cls(kernel, failures, known[torch.unique(nearest)])
 
     def __call__(self, X: Tensor) -> Tensor:
-        """Which of the points `X (n, d)` are more like a failure, (n,)."""
+        """A mask (n,) of the points `X (n, d)` that are more similar to a failure than to any success."""
         with torch.no_grad():
             near_failure = _correlation(self.kernel, X, self.failures).amax(1)
             return near_failure > (1.0 - ALIKE) * _correlation(self.kernel, X, self.successes).amax(1)
@@ -242,14 +243,14 @@ def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Combined:
-    """The score of several objectives or under constraints; see the module's text.
+    """The criterion for several objectives or with constraints; see the module's text.
 
     Attributes:
-        objectives: models with their confidence widths.
-        constraints: of the outcome, and of failing.
-        improvement: over the front; None with a single objective.
-        incumbent: the best posterior mean of a feasible point; None where none is known, and feasibility comes first.
-        crashes: where trials failed; None where none did, and for suggestions that may go there.
+        objectives: models with their betas.
+        constraints: outcome constraints, and the constraint that the trial does not fail.
+        improvement: hypervolume improvement over the Pareto front; None with a single objective.
+        incumbent: the best posterior mean of a feasible point; None if none is known, and feasibility is then sought.
+        crashes: exclusion of points near failures; None without failures, and for perturbations.
     """
 
     objectives: Sequence[tuple[Model, float]]
@@ -264,7 +265,7 @@ class Combined:
 
     @cached_property
     def _terms(self) -> list[tuple[float, _Scored]]:
-        """The scores with their weights whose sum it is, but for several objectives and what failed."""
+        """Weights and scores of the sum, without hypervolume improvement and crash penalty."""
         terms = [(1.0, constraint.log_probability) for constraint in self.constraints]
         if self.improvement is not None:
             return terms
@@ -292,7 +293,7 @@ class Combined:
         return scores, slopes
 
     def _penalties(self, X: Tensor) -> Tensor:
-        """What the points lose that are expected to fail, (n,): zero or minus `CRASH_PENALTY`, without slopes."""
+        """The crash penalty, (n,): zero or minus `CRASH_PENALTY`; its gradient is zero."""
         none = X.new_zeros(len(X))
         return none if self.crashes is None else none - CRASH_PENALTY * self.crashes(X)
 

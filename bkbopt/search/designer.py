@@ -1,10 +1,10 @@
-"""The designer: what to evaluate next, as a function of the problem, the options, a seed and a log of trials.
+"""The designer, which computes suggestions from a problem, options, a seed and a log of trials.
 
-A designer is told of trials by `update`, in any order, and gives points by `suggest`. A new designer that is given the
-same log suggests the same, to the last bit: trials are learnt in the order of their completion, hyper-parameters are
-fitted at fixed numbers of them, and every suggestion has random numbers of its own that follow from the seed and the
-number of its trial. Whatever a designer remembers is a cache. It depends on no file format, on no adapter and on no
-form of user input.
+`update` passes trials to a designer, in any order, and `suggest` returns points. The *law*: suggestions are a function
+of problem, options, seed and log, bit for bit. For that, trials are learnt in the order of their completion,
+hyper-parameters are fitted at fixed numbers of trials, and the random numbers of a suggestion depend only on the seed
+and the number of its trial. The state of a designer is a cache. The designer does not depend on file formats, adapters
+or forms of user input.
 
 Three kinds of suggestion:
 
@@ -41,16 +41,16 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["Designer", "Options"]
 
-#: The use of random numbers that a criterion is drawn with.
+#: Distinguishes the random numbers of criteria (see `Request.rng`).
 DRAWN = 1
-#: Largest 1 + sum of leverages of a batch that pays: BBKB's constant C.
+#: Largest useful 1 + sum of the leverages of a batch: BBKB's constant C.
 BATCH_BUDGET = 2.0
-#: Candidate sets that are kept, with the bounds of their points.
+#: Number of cached candidate sets, with the bounds of their points.
 KEPT = 8
 
 
 def _taken(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> list[Suggestion]:
-    """As many as there are; that there is none is an error, unless it may be."""
+    """The suggestions until the space is exhausted; an error if there are none, unless `may_be_empty`."""
     out: list[Suggestion] = []
     try:
         out.extend(suggestions)
@@ -61,37 +61,37 @@ def _taken(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> lis
 
 
 class Designer:
-    """Suggests points; see the module's text.
+    """Computes suggestions; see the module's text.
 
     Args:
-        problem: what is optimized.
-        options: how.
-        seed: of everything random, a whole number >= 0.
+        problem: the optimisation problem.
+        options: options of the search.
+        seed: seed of all random numbers, a whole number >= 0.
     """
 
     def __init__(self, problem: Problem, options: Options, seed: int) -> None:
         self.options, self.seed = options, seed
         self.history = History(problem)
-        #: By the number of values that their first fit waits for.
+        #: Models by the number of values at their first fit.
         self._models: dict[int, Models] = {}
         self._pool: PoolCandidates | ProductCandidates | None = None
         self._candidates: dict[object, CandidateSet] = {}
 
     @property
     def problem(self) -> Problem:
-        """What is optimized."""
+        """The optimisation problem."""
         return self.history.problem
 
     def set_problem(self, problem: Problem) -> None:
-        """Another space or pool from here on; what was learnt stays."""
+        """Set another space or pool for later suggestions; all trials are kept."""
         if self.history.set_problem(problem):
             self._models = {}
         self._pool, self._candidates = None, {}
 
-    # -- the two verbs -----------------------------------------------------------------------------------------------
+    # -- update and suggest ------------------------------------------------------------------------------------------
 
     def update(self, evaluations: Iterable[Evaluation]) -> None:
-        """Take in trials of the log: finished, failed and running ones, in any order; known ones change nothing."""
+        """Add finished, failed and running trials of the log, in any order; known ones change nothing."""
         self.history.update(evaluations)
 
     def suggest(
@@ -106,21 +106,21 @@ class Designer:
         seed: int | None = None,
         quasi_random: bool = False,
     ) -> list[Suggestion]:
-        """Points for the trials `number`, `number` + 1, ...; each counts as running for those after it.
+        """Points for the trials `number`, `number` + 1, ...; each is pending for those after it.
 
         Args:
-            count: how many; fewer come back where a discrete set has no more.
-            number: of the first trial, by default the next after all known ones. A running trial of that number is
-                the one that is suggested for, and does not count as running.
-            fixed: values that are held, by column key in internal form.
-            running: points of further running trials by their number, which no update has told of yet.
-            space: what may vary, where the problem has no space of its own; names are those of the user.
-            attempt: another one gives another point for the same trial.
-            seed: of this suggestion, by default that of the designer.
-            quasi_random: whether to suggest a start-up point in any case.
+            count: number of points; fewer are returned if a discrete set has no more.
+            number: number of the first trial, by default the next after all known ones. A running trial of this number
+                is the one for which the point is suggested, and is not counted as pending.
+            fixed: fixed values, by column key in internal form.
+            running: points, by trial number, of running trials that were not passed to `update`.
+            space: the space of this suggestion, if the problem has no space; names are those of the user.
+            attempt: number of the attempt; another attempt gives another point for the same trial.
+            seed: seed of this suggestion, by default that of the designer.
+            quasi_random: whether to suggest a start-up point even if there are models.
 
         Raises:
-            SpaceExhaustedError: nothing is left to propose.
+            SpaceExhaustedError: no point is left to propose.
         """
         entropy = (self.seed if seed is None else seed, attempt)
         request = self._request(number, fixed, running, self.problem.space if space is None else space, entropy)
@@ -134,14 +134,14 @@ class Designer:
         fixed: Point | None = None,
         running: Mapping[int, Point] | None = None,
     ) -> list[Suggestion]:
-        """As `suggest`, as many as it is useful to evaluate beside the running ones, at most `limit`, or none.
+        """`suggest` with a number of points that is useful in addition to the running trials, at most `limit`.
 
         BBKB's rule for the size of a batch, with the posterior of the finished trials: points are added while 1 + the
-        sum of the leverages of those in flight is at most `BATCH_BUDGET`. Before there are models: the start-up trials
-        left. With nothing in flight it is one point at least.
+        sum of the leverages of all pending points is at most `BATCH_BUDGET`. Before there are models, the remaining
+        start-up trials are suggested. Without running trials there is at least one point.
 
         Raises:
-            SpaceExhaustedError: nothing is in flight and nothing left to propose.
+            SpaceExhaustedError: there are no running trials, and no point is left to propose.
         """
         request = self._request(number, fixed, running, self.problem.space, (self.seed, 0))
         return _taken(itertools.islice(self._useful(request), limit), may_be_empty=len(request.running) > 0)
@@ -187,10 +187,10 @@ class Designer:
             request = replace(request, number=request.number + 1, running=(*request.running, suggestion.point))
 
     def complete(self, point: Point, number: int, running: Mapping[int, Point] | None = None) -> Suggestion:
-        """The point that trial `number` is to have, where `point` gives some or all of its values; see `suggest`.
+        """A suggestion for trial `number` with the values of `point`, which may be incomplete; see `suggest`.
 
         Raises:
-            SpaceExhaustedError, ArgumentError: no point with these values is left to propose, or is feasible.
+            SpaceExhaustedError, ArgumentError: no feasible point with these values is left to propose.
         """
         whole = self.whole(point)
         if whole is None:
@@ -199,7 +199,7 @@ class Designer:
         return Suggestion(number, whole[0], whole[1], diagnostics)
 
     def whole(self, point: Point) -> tuple[Point, int | None] | None:
-        """The only point with these values and its row in the pool; None where others have them too."""
+        """The point with these values and its row in the pool; None if there are several such points."""
         pool, space = self.problem.pool, self.problem.space
         if pool is not None:
             rows = pool.rows_like(point)
@@ -235,12 +235,12 @@ class Designer:
 
     @property
     def models(self) -> Models:
-        """The models of all data, up to date. They may not be ready: see `Models.ready`."""
+        """The models, updated with all data; they may not be ready, see `Models.ready`."""
         return self._following(max(self.options.n_startup_trials, 1))
 
     def _following(self, first: int) -> Models:
-        """The models whose first fit waits for `first` values, up to date."""
-        models = self._models.pop(first, None)  # an interrupted update is not gone on with, but begun anew
+        """The models whose first fit is at `first` values, updated with all data."""
+        models = self._models.pop(first, None)  # after an interrupted update the models are made again
         if models is None:
             models = Models(self.options.models, self.seed, first)
         models.follow(self.history)
@@ -248,17 +248,17 @@ class Designer:
         return models
 
     def trained(self) -> Models:
-        """The models of all data, also before the start-up trials are over: those of the first value on."""
+        """The models of all data; during the start-up design models that are fitted from the first value on."""
         models = self.models
         if not models.ready:
             models = self._following(1)
-        if not models.ready:  # no row up to a mark has a value: take all rows
+        if not models.ready:  # no row up to a mark has a value: use all rows
             models = Models(self.options.models, self.seed, len(self.history.finished))
             models.follow(self.history)
         return models
 
     def n_arms(self, space: Space | None = None) -> int | None:
-        """Number of points where they are listed."""
+        """Number of points of a pool or grid; None for a box."""
         if self.problem.pool is not None:
             return len(self.problem.pool)
         space = self.problem.space if space is None else space
@@ -267,13 +267,13 @@ class Designer:
         return int(space.cardinality)
 
     def upper_bound(self, fantasy: Fantasy) -> float:
-        """The largest upper confidence bound of the first objective: exact over a pool, else as a search finds it."""
+        """The largest upper confidence bound of the first objective; exact over a pool, otherwise found by a search."""
         model, beta = fantasy.models[0], fantasy.betas[0]
         good = fantasy.incumbents(torch.arange(len(fantasy.known)))
         if self.problem.pool is not None:
             return self.pool_candidates.upper_bound(model, beta, good)
         assert self.problem.space is not None
-        rng = np.random.default_rng(0)  # a report has random numbers of its own
+        rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
         regions = regions_of(self.history, self.problem.space, {}, rng)
         return max(candidates_of(region.embedding, None).upper_bound(model, beta, good) for region in regions)
 
@@ -282,7 +282,7 @@ class Designer:
     def _start_up(self, request: Request) -> Choice:
         running = list(request.running)
         closed, tried = self._closed_points(running)
-        # Running points come last, for they are what a batch adds to.
+        # Running points are last in each list, so that the lists of a batch differ at the end only.
         levels = [[*closed, *tried, *running], [*closed, *running], closed]
         if self.options.avoid_duplicates:
             levels = [closed]
@@ -300,7 +300,7 @@ class Designer:
         raise exhausted(arms, space is not None and space.is_discrete)
 
     def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:
-        """Points that may not be proposed again, and others that were tried."""
+        """Points that may not be proposed again, and the other evaluated points."""
         finished = self.history.finished
         if self.options.avoid_duplicates:
             return [e.point for e in finished] + running, []

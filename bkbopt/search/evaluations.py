@@ -1,4 +1,4 @@
-"""Trials as the search sees them, and the problem that they belong to."""
+"""Data of the search: evaluations (trials of a log), problems, requests and suggestions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -23,15 +23,15 @@ class Evaluation:
     """One trial of a log.
 
     Attributes:
-        number: of the trial, from 0 on.
+        number: number of the trial, from 0 on.
         state: `RUNNING`, `COMPLETE`, `PRUNED` or `FAIL`.
-        point: what is, or was, evaluated.
-        space: the ranges that the point was proposed from; None over a pool.
+        point: the point.
+        space: the space from which the point was proposed; None for a pool.
         order: time of completion, then the number. Finished trials are learnt in this order.
-        values: one for each objective, in the user's units; may be infinite; empty where there is none.
-        stds: known standard deviations of the values' noise, user's units; None where the noise is fitted.
-        intermediate: last intermediate value of a pruned trial, NaN where there is none.
-        constraints: by name; a point is feasible where all are <= 0.
+        values: one for each objective, in the user's units; may be infinite; empty if there are none.
+        stds: known standard deviations of the values' noise, user's units; None if the noise is fitted.
+        intermediate: last intermediate value of a pruned trial; NaN if there is none.
+        constraints: values of constraints by name; a point is feasible if all are <= 0.
     """
 
     number: int
@@ -47,12 +47,12 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is optimized.
+    """An optimisation problem.
 
     Attributes:
-        signs: one for each objective: +1 where larger is better, -1 where smaller is.
-        space: the parameters; None where each suggestion names its own, and over a pool.
-        pool: the arms; None in a space.
+        signs: one for each objective: +1 if larger is better, -1 if smaller is better.
+        space: the search space; None for a pool, or if each request has its own space.
+        pool: the pool; None for a space.
         feasible: the user's constraint on points.
     """
 
@@ -76,14 +76,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class Request:
-    """What a suggestion is asked for.
+    """A request for a suggestion.
 
     Attributes:
-        number: of the trial.
-        space: what may vary; None over a pool.
-        fixed: values that are held.
-        running: points that are being evaluated.
-        entropy: of the random numbers: a seed, and the attempt at the same trial.
+        number: number of the trial.
+        space: the search space; None for a pool.
+        fixed: fixed values.
+        running: points of the running trials.
+        entropy: seed of the random numbers, and number of the attempt at the same trial.
     """
 
     number: int
@@ -93,7 +93,7 @@ class Request:
     entropy: tuple[int, int]
 
     def rng(self, *use: int) -> np.random.Generator:
-        """The random numbers of the suggestion, from the first on; another `use` has other ones."""
+        """A new generator of the suggestion's random numbers; `use` distinguishes independent streams."""
         seed, attempt = self.entropy
         return np.random.default_rng([seed, self.number, attempt, *use])
 
@@ -103,10 +103,10 @@ class Suggestion:
     """A point to evaluate.
 
     Attributes:
-        number: of the trial that it is for.
+        number: number of its trial.
         point: its parameters, in internal form.
         index: its row in the pool, or None.
-        diagnostics: of the model that it comes from.
+        diagnostics: record of the models and the criterion.
     """
 
     number: int

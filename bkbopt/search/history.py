@@ -1,13 +1,13 @@
-"""The finished trials of a log in the order of their completion, encoded, and kept up to date as they come in.
+"""The finished trials of a log, encoded, in the order of their completion.
 
 | symbol | shape  | meaning                                                                        |
 | ------ | ------ | ------------------------------------------------------------------------------ |
 | X      | (n, d) | encoded points of all finished trials, failed ones included                    |
-| rows   | (k,)   | indices into X of the trials that a quantity is learnt from                    |
+| rows   | (k,)   | indices into X of the trials from which a quantity is learnt                   |
 
-Everything here is a function of the log: a designer that has followed it and one that meets it now hold the same rows
-in the same order. A trial that turns up late, with an earlier time of completion than one already taken in, is put in
-its place, and `version` says that what was computed from the old order is void.
+The rows are a function of the log, and do not depend on when the trials were added. A late trial, which completed
+before a trial that was added earlier, is inserted at its place; `version` then changes, since results computed from the
+old order are no longer valid.
 """
 
 import bisect
@@ -33,7 +33,7 @@ __all__ = ["History"]
 
 @dataclass
 class _Column:
-    """Values of one quantity, row by row: index of the trial, value, what stands in for it, known deviation."""
+    """Values of one quantity, row by row: index of the trial, value, substitute value, known standard deviation."""
 
     rows: "array[int]" = field(default_factory=lambda: array("q"))
     y: "array[float]" = field(default_factory=lambda: array("d"))
@@ -51,15 +51,15 @@ class History:
     """All trials of a log.
 
     Args:
-        problem: what is optimized.
+        problem: the optimisation problem.
 
     Attributes:
         finished: the finished trials in the order of their completion.
-        running: the others by number.
-        version: raised whenever rows that were there before have moved or changed their code.
-        parameters: those of all trials and of the problem, by column key, each with the union of its ranges.
-        n_complete: trials with a value for every objective.
-        n_failed: trials that failed.
+        running: the running trials by number.
+        version: incremented whenever existing rows have moved or are encoded differently.
+        parameters: parameters of all trials and of the problem by column key, each with the union of its ranges.
+        n_complete: number of trials with a value for every objective.
+        n_failed: number of failed trials.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -94,9 +94,9 @@ class History:
     # -- following the log -------------------------------------------------------------------------------------------
 
     def update(self, evaluations: Iterable[Evaluation]) -> None:
-        """Take in trials; those that are known to be finished are passed over.
+        """Add trials; those that are known as finished are skipped.
 
-        An update that was interrupted is to be given again.
+        An interrupted update must be repeated.
         """
         if self._interrupted:
             self._begin_anew()
@@ -105,7 +105,7 @@ class History:
         self._interrupted = False
 
     def _begin_anew(self) -> None:
-        """Forget what follows from the trials and the problem, of which an interrupt may have left half."""
+        """Reset all data that follow from the trials and the problem, after an interrupt."""
         self._numbers = {evaluation.number for evaluation in self.finished}
         self._constraints = {name for evaluation in self.finished for name in evaluation.constraints}
         self._merge_all()
@@ -119,7 +119,7 @@ class History:
                 continue
             self.running.pop(number, None)
             if not evaluation.point and evaluation.state in (RUNNING, FAIL):
-                continue  # it has no parameters yet, or failed before it had any
+                continue  # a trial without parameters, running or failed
             if evaluation.state == RUNNING:
                 self.running[number] = evaluation
                 continue
@@ -143,9 +143,9 @@ class History:
         self._take_all()
 
     def set_problem(self, problem: Problem) -> bool:
-        """Another space or pool; what is known stays. Whether rows have changed their code.
+        """Set another space or pool; all trials are kept. Returns whether rows are encoded differently.
 
-        Where it was interrupted, it is to be called again.
+        An interrupted call must be repeated.
         """
         was_interrupted, self._interrupted = self._interrupted, True
         old = None if was_interrupted or problem.pool is not None else self.encoding
@@ -162,7 +162,7 @@ class History:
         return moved or was_interrupted
 
     def _merge_all(self) -> None:
-        """The ranges of the problem's space and of those that trials came from, and of no others."""
+        """Recompute the union of the ranges of the problem's space and of the spaces of the trials."""
         self._encoding, self.parameters, self._spaces = None, {}, {}
         for space in (self.problem.space, *(e.space for e in self.finished if e.state != FAIL)):
             if space is not None:
@@ -178,7 +178,7 @@ class History:
         self._taken = len(self.finished)
 
     def _take(self, row: int, evaluation: Evaluation) -> None:
-        """The trial as a row of each quantity that it says something about."""
+        """Add the trial as a row to each quantity for which it has a value."""
         failed = evaluation.state == FAIL
         self._failing.append(row, 1.0 if failed else -1.0)
         if failed:
@@ -191,19 +191,19 @@ class History:
             self._limits.setdefault(name, _Column()).append(row, value)
         values, stds = evaluation.values, evaluation.stds
         if not values and evaluation.state != "PRUNED":
-            return  # it gave the values of constraints only
+            return  # it has values of constraints only
         self.n_complete += bool(values)
         for k, column in enumerate(self._objectives):
             y = values[k] if values else math.nan
             column.append(row, y, evaluation.intermediate, math.nan if stds is None else stds[k])
 
     def _widen(self, space: Space) -> None:
-        """Take in the ranges of a space; rows that are known are encoded anew where that changes a column."""
+        """Add the ranges of a space; if this changes a column, all rows are encoded again."""
         if self._merge(space) and self.finished:
             self._void()
 
     def _merge(self, space: Space) -> bool:
-        """Whether the ranges of a space add to those known."""
+        """Add the ranges of a space to `parameters`; returns whether this changed them."""
         if self._spaces.get(id(space)) is space:
             return False
         self._spaces[id(space)] = space
@@ -219,11 +219,11 @@ class History:
             self._encoding = None
         return grown
 
-    # -- what the log says -------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------------------------
 
     @property
     def encoding(self) -> Encoding:
-        """The columns of all parameters seen: those of the problem's space in its order, then the rest by key."""
+        """The columns of all known parameters: those of the problem's space in its order, then the rest by key."""
         if self._encoding is None:
             space = self.problem.space
             first = [column_key(name, parameter) for name, parameter in space.items] if space is not None else []
@@ -242,7 +242,7 @@ class History:
         return self.encoding.categorical if self.problem.pool is None else self.problem.pool.categorical
 
     def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
-        """Encoded points `(n, d)`; those that the longest of the last lists begins with too are not encoded again."""
+        """Encoded points `(n, d)`; a common beginning with the last list of points is not encoded again."""
         encoder = self.encoding if self.problem.pool is None else self.problem.pool
         last, X = self._encoded_last
         if self._encoder is not encoder or not all(map(operator.is_, last, points)):
@@ -273,13 +273,13 @@ class History:
         return any(count < n for count in self._counts.values())
 
     def objective(self, k: int, first: int) -> Rows:
-        """The rows of objective k; `first` is the number of values that the first fit waits for."""
+        """The rows of objective k; `first` is the number of values at the first fit."""
         column = self._objectives[k]
         return self._rows(column, last_mark(len(column.y), first))
 
     @property
     def constraint_names(self) -> list[str]:
-        """Names of all constraints that were told, sorted."""
+        """Names of all constraints with values, sorted."""
         return sorted(self._constraints)
 
     def constraint(self, name: str, first: int) -> Rows:
@@ -288,15 +288,15 @@ class History:
         return self._rows(column, last_mark(len(column.y), first))
 
     def failing(self) -> Rows:
-        """Rows of all finished trials: 1 where they failed, -1 where not.
+        """Rows of all finished trials, with the value 1 for failed trials and -1 for others.
 
-        The first failures say most, so the marks are those of the number of failures too.
+        There are additional marks by the number of failures, since the first failures are the most informative.
         """
         mark = max(last_mark(len(self._failing.y), 2), self._failures[last_mark(self.n_failed, 1) - 1] + 1)
         return self._rows(self._failing, mark)
 
     def failures(self) -> Tensor:
-        """Points that failed each time, `(f, d)`; computed once for the same rows."""
+        """Points at which all trials failed, `(f, d)`; cached for the same rows."""
         at = (self.version, self._taken)
         if self._failed_at is None or self._failed_at[0] != at:
             self._failed_at = (at, self._points_that_failed())
@@ -311,6 +311,6 @@ class History:
 
     def _rows(self, column: _Column, mark: int) -> Rows:
         X = self.X if len(column.rows) == len(self.finished) else self.X[np.array(column.rows)]
-        # Copies: an array whose memory is looked at cannot grow.
+        # Copies, since an `array` cannot grow while a tensor shares its memory.
         y, poor, std = (torch.from_numpy(np.array(values)) for values in (column.y, column.poor, column.std))
         return Rows(X, y, poor, std, self.categorical, self.version, mark)

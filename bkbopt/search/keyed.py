@@ -1,4 +1,4 @@
-"""A space by column keys, with its conditions in internal form: what the search works with."""
+"""A space by column keys, with its conditions in internal form."""
 
 import math
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ class KeyedSpace:
     """A space by column keys.
 
     Attributes:
-        parameters: by key, in the order of the space.
-        conditions: values of other keys that a key needs to be active, in internal form.
+        parameters: parameters by key, in the order of the space.
+        conditions: for each conditional key, the values of other keys with which it is active, in internal form.
     """
 
     parameters: Mapping[str, Parameter]
@@ -26,7 +26,7 @@ class KeyedSpace:
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Keys that decide over others."""
+        """Keys on which other keys are conditional."""
         return tuple(key for key in self.parameters if any(key in needs for needs in self.conditions.values()))
 
     def active(self, point: Point) -> dict[str, float]:

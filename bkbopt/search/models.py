@@ -3,8 +3,8 @@
 | symbol | shape  | units | meaning                                                                              |
 | ------ | ------ | ----- | ------------------------------------------------------------------------------------ |
 | known  | (u, d) | enc.  | unique points with a value                                                           |
-| means  | (u, k) | y     | posterior means there, one column an objective, standardised, larger is better       |
-| lost   | (u,)   | y     | by how much the constraints' posterior means miss feasibility there, 0 where feasible |
+| means  | (u, k) | y     | their posterior means, a column for each objective, standardised, larger is better   |
+| lost   | (u,)   | y     | sum of the constraint violations by posterior mean, 0 for feasible points            |
 """
 
 from collections.abc import Sequence
@@ -24,26 +24,26 @@ from bkbopt.search.quantity import ModelOptions, Quantity
 
 __all__ = ["Fantasy", "Models"]
 
-#: Numbers of random streams: objectives have 0, 1, ..., far below these.
+#: First numbers of random streams; those of objectives are 0, 1, ..., far below these.
 CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
-#: Observed points with the best posterior means that searches start from.
+#: Number of observed points, with the best posterior means, from which searches start.
 N_INCUMBENTS = 5
-#: Observed points that lower confidence bounds are compared at.
+#: Number of observed points at which lower confidence bounds are compared.
 N_LOWER = 64
 
 
 class Models:
-    """All quantities, brought up to date with a history.
+    """The models of all quantities, updated from a history.
 
     Args:
-        options: of every model.
-        seed: of everything random.
-        first: values that the first fit waits for.
+        options: options of every model.
+        seed: seed of all random numbers.
+        first: number of values at the first fit.
     """
 
     def __init__(self, options: ModelOptions, seed: int, first: int) -> None:
         self.options, self.seed, self.first = options, seed, first
-        #: Constraints and failing are fitted in any case: the user's kernel and noise are those of the objective.
+        #: Constraints and failing are always fitted, since the user's kernel and noise are those of the objective.
         self._limits = replace(options, fit=True)
         self.objectives: list[Quantity] = []
         self.constraints: dict[str, Quantity] = {}
@@ -51,7 +51,7 @@ class Models:
         self._followed: tuple[History, int, int] | None = None
 
     def follow(self, history: History) -> None:
-        """Bring all models up to date."""
+        """Update all models with the history."""
         now = history, history.version, len(history.finished)
         if self._followed == now:
             return
@@ -74,7 +74,7 @@ class Models:
         self._followed = now
 
     def _number_constraints(self, names: Sequence[str]) -> None:
-        """A quantity for each of the sorted names; one that comes late moves those behind it to other streams."""
+        """Make a quantity for each of the sorted names; a new name changes the streams of the names after it."""
         for i, name in enumerate(names):
             stream = CONSTRAINT_STREAM + i
             if name not in self.constraints or self.constraints[name].stream != stream:
@@ -82,7 +82,7 @@ class Models:
         self.constraints = {name: self.constraints[name] for name in names}
 
     def _limit(self, stream: int) -> Quantity:
-        """A quantity that must stay below zero: more feasible is larger."""
+        """A quantity that must stay below zero; its sign is such that larger is more feasible."""
         return Quantity(self._limits, self.seed, stream, -1.0, winsorised=False, is_limit=True)
 
     @property
@@ -91,7 +91,7 @@ class Models:
         return bool(self.objectives) and all(quantity.ready for quantity in self.objectives)
 
     def fantasy(self, history: History, pending: Tensor, confidence: Confidence, n_arms: int | None) -> "Fantasy":
-        """All posteriors of the history with `pending (p, d)` counted as evaluated at their means."""
+        """All posteriors of the history with `pending (p, d)` counted as if evaluated at their means."""
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
         models = tuple(quantity.model(pending) for quantity in self.objectives)
         constraints = [Constraint(quantity.model(pending), quantity.zero) for quantity in limits]
@@ -120,18 +120,18 @@ class Models:
         )
 
     def _fails_at_random(self, history: History) -> bool:
-        """Whether failing has nothing to do with the point: its chance is then the same everywhere.
+        """Whether failures are independent of the point, so that their probability is the same everywhere.
 
-        A single failure does not tell: the next trial would be at the same place.
+        A single failure is not enough to decide that; the next trial would be at the same place.
         """
         return self.failing is not None and self.failing.is_constant and history.n_failed > 1
 
 
 def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
-    """By how much a constraint is expected to be missed at the points `known (u, d)`, (u,).
+    """The expected violation of a constraint at the points `known (u, d)`, (u,).
 
-    What was measured at a point counts too, as far as its noise does not explain it: a point that was found infeasible
-    without noise is not feasible because a smooth model says so.
+    It is the larger one of the violations by posterior mean and by measured mean plus one standard error. So a point
+    that was measured as infeasible without noise stays infeasible, even if a smooth model has a feasible mean.
     """
     surrogate = quantity.surrogate
     obs = surrogate.observations
@@ -143,18 +143,18 @@ def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Fantasy:
-    """Posteriors with pending points counted; see the module's table.
+    """The posteriors of all quantities with pending points counted; see the module's table.
 
     Attributes:
-        models: of the objectives.
-        contexts: what their confidence widths were made from.
-        betas: the widths.
-        constraints: outcome constraints, and failing.
-        pending: encoded points that are being evaluated, (p, d).
+        models: models of the objectives.
+        contexts: inputs of the schedule of beta, for each objective.
+        betas: the betas of the objectives.
+        constraints: outcome constraints, and the constraint that the trial does not fail.
+        pending: encoded pending points, (p, d).
         known: see the table.
         means: see the table.
         lost: see the table.
-        crashes: where trials failed; None where none did.
+        crashes: exclusion of points near failures; None without failures.
     """
 
     models: tuple[Model, ...]
@@ -169,27 +169,27 @@ class Fantasy:
 
     @cached_property
     def feasible(self) -> Tensor:
-        """Which known points are expected to be feasible, (u,)."""
+        """A mask (u,) of the known points that are expected to be feasible."""
         return self.lost <= 0.0
 
     @cached_property
     def incumbent(self) -> float | None:
-        """The best posterior mean of a point expected to be feasible; None where there is no such point."""
+        """The best posterior mean of a known point that is expected to be feasible; None if there is none."""
         return float(self.means[self.feasible, 0].max()) if bool(self.feasible.any()) else None
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is one objective and nothing that limits it."""
+        """Whether there is a single objective and no constraint."""
         return len(self.models) == 1 and not self.constraints
 
     def criterion(self, rule: AcquisitionRule, rng: np.random.Generator) -> Criterion:
-        """What a suggestion maximises, drawn with `rng` if it is random."""
+        """The criterion of a suggestion; `rng` generates its random numbers, if it has any."""
         if self.is_plain:
             return rule.build(self.models[0], self.betas[0], float(self.means.max()), rng)
         return replace(self._combined, crashes=self.crashes)
 
     def perturbation_criterion(self) -> Criterion:
-        """What ranks coordinate perturbations: expected improvement. They may go where a trial is expected to fail."""
+        """The criterion of coordinate perturbations: expected improvement, without the exclusion near failures."""
         if self.is_plain:
             return Combined([(self.models[0], 0.0)], (), None, float(self.means.max()))
         return self._combined
@@ -208,12 +208,12 @@ class Fantasy:
     def incumbents(self, rows: Tensor) -> Tensor:
         """The best known points among `rows (k,)`, best first, `(<= N_INCUMBENTS, d)`."""
         means, lost = self.means[rows], self.lost[rows]
-        # With several objectives: good in the worst of them, each on its own scale.
+        # With several objectives a point ranks mainly by its worst objective, each on its own scale.
         rank = means[:, 0] if means.shape[1] == 1 else means.min(1).values + 0.1 * means.sum(1)
         return self.known[rows[(rank - 1e3 * lost).topk(min(N_INCUMBENTS, len(rows))).indices]]
 
     def losses(self, X: Tensor) -> Tensor:
-        """By how much the first objective is expected to be worse at `X (n, d)` than at the best known point, (n,)."""
+        """Posterior mean of the first objective at the best known point minus that at `X (n, d)`, at least 0, (n,)."""
         return (self.means[:, 0].max() - self.models[0](X)[0]).clamp_min(0.0)
 
     def lower_bound(self) -> tuple[Tensor, float]:

@@ -1,4 +1,4 @@
-"""How a designer works."""
+"""Options of a designer."""
 
 from dataclasses import dataclass, field
 
@@ -11,16 +11,16 @@ __all__ = ["Options"]
 
 @dataclass(frozen=True)
 class Options:
-    """How a designer works.
+    """Options of a designer.
 
     Attributes:
-        models: of all quantities.
-        n_startup_trials: values before the models take over.
+        models: options of the models of all quantities.
+        n_startup_trials: number of values before the models are used.
         rule: the acquisition function.
         confidence: schedule of beta.
         avoid_duplicates: whether no point of a discrete set is proposed twice.
-        repeat_when_exhausted: whether points of a discrete set are proposed again once all have been proposed or have
-            failed; if not, that is an error.
+        repeat_when_exhausted: whether points of a discrete set are proposed again when all have been proposed or have
+            failed; otherwise `SpaceExhaustedError` is raised.
         perturbations: whether some suggestions are perturbations.
     """
 

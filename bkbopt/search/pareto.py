@@ -1,13 +1,14 @@
-"""Hypervolume improvement of an optimistic vector of objectives: UCB for several objectives.
+"""Optimistic hypervolume improvement: the upper confidence bound for several objectives.
 
 | symbol    | shape  | units | meaning                                                                     |
 | --------- | ------ | ----- | --------------------------------------------------------------------------- |
 | F         | (p, k) | y     | values of known points (posterior means), larger is better in each column   |
-| reference | (k,)   | y     | what a point must beat in every objective to count                          |
+| reference | (k,)   | y     | reference point of the hypervolume                                          |
 | Y         | (n, k) | y     | upper confidence bounds of candidates                                       |
 
-The improvement is the volume between the front and the reference that a point would add. It is zero, and flat, where
-the bounds are dominated; there the score is minus the distance that is missing, so that a search finds its way.
+The improvement is the volume, bounded by the reference point, that a point would add to the region that the front
+dominates. It is zero for dominated bounds; there the score decreases with the distance from the front, so that it has a
+gradient.
 """
 
 from dataclasses import dataclass
@@ -19,11 +20,11 @@ from bkbopt.errors import ArgumentError
 
 __all__ = ["Improvement"]
 
-#: Points of the front that are kept, evenly along it, by the number of objectives, and with more of these. The cells of
-#: a decomposition grow fast with both: twelve points of seven objectives take 12 s, four take 0.4.
+#: Largest number of points of the front by number of objectives, and for more objectives; a larger front is thinned
+#: evenly. The number of cells grows fast with both: twelve points of seven objectives take 12 s, four take 0.4 s.
 MAX_FRONT, FEWEST = {2: 256, 3: 64, 4: 24, 5: 12, 6: 6, 7: 4, 8: 3}, 2
 
-#: Volume below which the score goes on by the distance from the front.
+#: Lower bound of the volume, below which the score depends on the distance from the front.
 SMALLEST = 1e-12
 
 
@@ -50,22 +51,22 @@ class Improvement:
                 "directions: a study with several objectives needs BoTorch; install it with the extra bkbopt[botorch]."
             ) from error
         front = F[is_non_dominated(F)]
-        # The worst of all points, not of the front: a front that covers one end only must be able to grow.
+        # From the worst of all points, not of the front, since a front may cover only a part of the trade-off.
         reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
         most = MAX_FRONT.get(F.shape[1], FEWEST)
         if len(front) > most:
-            # Even steps along the order of the first objective keep both ends and the shape.
+            # Even steps in the order of the first objective keep both ends and the shape of the front.
             order = torch.argsort(front[:, 0], stable=True)
             front = front[order[torch.linspace(0, len(order) - 1, most).round().long()]]
         cells = FastNondominatedPartitioning(ref_point=reference, Y=front).get_hypercell_bounds()
         return cls(front, reference, cells)
 
     def __call__(self, Y: Tensor) -> Tensor:
-        """Logarithms of the improvement `(n,)` of the bounds `Y (n, k)`, continued below it; differentiable."""
+        """Log improvement `(n,)` for the bounds `Y (n, k)`, minus distances for dominated ones; differentiable."""
         low, high = self.cells[0], self.cells[1]
         sides = (torch.minimum(Y[:, None, :], high[None]) - low[None]).clamp_min(0.0)
         volume = sides.prod(2).sum(1)
-        # How far the bounds stay behind the front (over its points, the largest smallest lead) and the reference.
+        # Distances of the bounds behind the front (over its points, the largest smallest lead) and the reference.
         behind = (self.front[None] - Y[:, None, :]).min(2).values.max(1).values.clamp_min(0.0)
         short = (self.reference - Y).clamp_min(0.0).sum(1)
         return volume.clamp_min(SMALLEST).log() - behind - short

@@ -1,30 +1,29 @@
-"""Perturbations: suggestions that leave the best known basin, and when they are made.
+"""Perturbations: suggestions that leave the basin of the best known point, and their schedule.
 
 | symbol | units | meaning                                                           |
 | ------ | ----- | ----------------------------------------------------------------- |
-| t      | -     | number of the trial that is suggested                             |
-| c(t)   | -     | the whole part of 3 sqrt(t): a perturbation is due where it grows |
+| t      | -     | number of the suggested trial                                     |
+| c(t)   | -     | floor(3 sqrt(t)); a perturbation is due when it increases         |
 | beta   | -     | multiplies a standard deviation, as in `confidence.py`            |
 
-A posterior that has seen one basin at length and the rest of the space here and there is sure that nothing is better
-elsewhere: in most of the space it has only its prior to go by, and the best values found lie several prior standard
-deviations up. On functions with many basins such a search settles in a good one. There are two ways out of it, in turn:
+If most observations are in one basin, the best values are several prior standard deviations above the mean. In the rest
+of the space the posterior is close to the prior, so that the model excludes better values there. On functions with many
+basins such a search stays in a good one. Two kinds of perturbations alternate:
 
-- a *coordinate perturbation*, at odd c(t), is the best of a few random points that differ from the best known one in
-  one parameter, since the basins of a black box are often shifted in one or a few parameters only;
-- a *wide step*, at even c(t), is the maximiser of the upper confidence bound with beta = 3, or that of the search if
-  it is larger. It goes elsewhere only as far as that may pay: where nothing else comes close it stays near the best
-  known point, and costs little. There are wide steps with one objective and no constraints; otherwise all perturbations
-  are those of a coordinate.
+- A *coordinate perturbation*, at odd c(t), is the best of a few random points that differ from the best known point in
+  one parameter, since the basins of a black box often differ in one or a few parameters only.
+- A *wide step*, at even c(t), is the maximiser of the upper confidence bound with beta = 3, or with the beta of the
+  search if that is larger. If no other region has a comparable bound, it is near the best known point, and costs
+  little. Wide steps need a single objective without constraints; otherwise all perturbations are of a coordinate.
 
-What lands in a better basin is noticed by the global steps at once. Perturbations are about 15 in 100 trials, 79 in
-1,000, and their share of the regret goes to zero. Wide steps begin after 10 trials; those of a coordinate after 50, or
-also after 10 where a parameter has few values: a search that likes one of the values has no reason to try the next.
+When a perturbation finds a better basin, the following global steps search it. There are about 15 perturbations in 100
+trials and 79 in 1,000, and their share of the regret goes to zero. Wide steps begin after 10 trials, coordinate
+perturbations after 50, or after 10 if a parameter has few values, since the search may otherwise never try some value.
 
-They have to earn their place: where the other trials have come near the best known point, as at the end of a run, a
-perturbation costs more than all of them. One is left out while those among the last 200 trials have cost more than half
-of what the others have, in the model's estimate; but every fourth, a wide step where there are such, is made in any
-case, for the model may be in the wrong basin.
+Perturbations are limited by their cost, the regret that the model expects. At the end of a run, when the other trials
+are near the best known point, a perturbation costs more than all of them. It is left out while the perturbations among
+the last 200 trials have cost more than half of the cost of the other trials. Every fourth perturbation (a wide step, if
+there are any) is always made, since the model may be in the wrong basin.
 """
 
 import math
@@ -52,22 +51,22 @@ __all__ = [
     "perturbed",
 ]
 
-#: No perturbations in the first trials, when the global search itself goes everywhere. The trials after which there are
-#: some: of a coordinate; of a coordinate where a parameter has few values; wide steps.
+#: Numbers of trials after which there are perturbations (before, the global search itself explores): of a coordinate;
+#: of a coordinate if a parameter has few values; wide steps.
 FIRST_PERTURBATION, FIRST_PERTURBATION_OF_CHOICES, FIRST_WIDE_STEP = 50, 10, 10
 #: About PERTURBATIONS * sqrt(t) perturbations in t trials.
 PERTURBATIONS = 3.0
-#: Of so many of the latest trials, perturbations may make up this part of the regret of the others.
+#: Number of latest trials whose costs are compared, and largest cost of perturbations relative to that of the others.
 RECENT, AFFORDABLE = 200, 0.5
-#: Every so many perturbations one is made whatever it costs.
+#: One of this many perturbations is made whatever it costs.
 CERTAIN = 4
-#: The confidence width of wide steps, at least.
+#: Smallest beta of wide steps.
 WIDE_BETA = 3.0
 
 
 @dataclass(frozen=True)
 class Perturbations:
-    """Which trials of a search are perturbations.
+    """The schedule of perturbations.
 
     Attributes:
         choices: whether a parameter has few values.
@@ -78,7 +77,7 @@ class Perturbations:
     wide: bool
 
     def is_wide(self, number: int) -> bool:
-        """Whether the perturbation that trial `number` may be is a wide step, and not one of a coordinate."""
+        """Whether a perturbation at trial `number` would be a wide step, not one of a coordinate."""
         return self.wide and _count(number) % 2 == 0
 
     def is_due(self, number: int) -> bool:
@@ -90,12 +89,12 @@ class Perturbations:
         return number > first and _count(number) > _count(number - 1)
 
     def is_affordable(self, number: int, numbers: Sequence[int], losses: Tensor) -> bool:
-        """Whether perturbations have cost little beside the other trials of late, or this one is made anyway.
+        """Whether the latest perturbations have cost little compared with the other trials, or this one is certain.
 
         Args:
-            number: of the trial that may be one.
-            numbers: of the latest trials.
-            losses: by how much each is expected to be worse than the best known point, (n,).
+            number: number of the trial that may be a perturbation.
+            numbers: numbers of the latest trials.
+            losses: expected regrets of these trials relative to the best known point, (n,).
         """
         if _count(number) % CERTAIN == 0:
             return True
@@ -108,7 +107,7 @@ def _count(number: int) -> int:
 
 
 def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, history: History) -> bool:
-    """Whether trial `number` is to be a perturbation."""
+    """Whether trial `number` is a perturbation."""
     schedule = _schedule(fantasy, candidates)
     if len(fantasy.models) > 1 or not candidates.is_perturbed or not schedule.is_due(number):
         return False
@@ -118,13 +117,13 @@ def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, his
 
 
 def perturbed(number: int, fantasy: Fantasy, candidates: CandidateSet, scope: Scope) -> Choice | None:
-    """The perturbation that trial `number` is; None where there is none but points that are taken.
+    """The perturbation at trial `number`; None if no point is left.
 
     Args:
-        number: of the trial.
+        number: number of the trial.
         fantasy: the posteriors.
-        candidates: the set to choose from.
-        scope: where to look; the best known point is its first one.
+        candidates: the candidate set.
+        scope: arguments of the search; its first good point is the best known one.
     """
     if _schedule(fantasy, candidates).is_wide(number):
         beta = max(WIDE_BETA, fantasy.betas[0])

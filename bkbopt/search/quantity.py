@@ -1,16 +1,16 @@
-"""One modelled quantity of a problem: an objective, a constraint, or failing, with its surrogate brought up to date.
+"""A modelled quantity of a problem: an objective, a constraint, or failing, with its surrogate.
 
 | symbol | shape  | units  | meaning                                                          |
 | ------ | ------ | ------ | ---------------------------------------------------------------- |
-| X      | (n, d) | enc.   | points of all rows, in the order in which their values came      |
-| y      | (n,)   | user's | values; v are the same standardised, larger is better            |
-| std    | (n,)   | user's | known standard deviations of the noise, NaN where it is fitted   |
+| X      | (n, d) | enc.   | points of all rows, in the order of completion                   |
+| y      | (n,)   | user's | values; v are the standardised ones, larger is better            |
+| std    | (n,)   | user's | known standard deviations of the noise; NaN if it is fitted      |
 | lam    | scalar | v^2    | noise variance                                                   |
 
-The surrogate depends on the rows alone, not on when they were seen: hyper-parameters are fitted from scratch at fixed
-numbers of rows (the *marks*, each 15 % after the one before), with random numbers that belong to the mark, and the
-rows after the last mark are learnt one by one. A process that starts anew needs one fit, and arrives where a process
-arrives that has followed the rows from the first, to the last bit. Warm starts of the fit would save little.
+The surrogate depends on the rows only, not on when they were added. Hyper-parameters are fitted from scratch at fixed
+numbers of rows, the *marks*, each 15 % larger than the one before, with random numbers that depend on the mark. Rows
+after the last mark are learnt one by one. A new process therefore needs a single fit, and has bit for bit the same
+surrogate as one that has followed the rows from the first. Warm starts of the fit would save little time.
 """
 
 import copy
@@ -44,31 +44,31 @@ from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
-#: The hyper-parameters are fitted again when the number of rows has grown by this factor.
+#: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
 GROWTH = 1.15
-#: Noise variance of a deterministic objective, as a share of the variance of its values.
+#: Noise variance of a deterministic objective, relative to the variance of its values.
 DETERMINISTIC = 1e-6
-#: How much better (log posterior density) a model with noise must explain the values than one without.
+#: Required gain in log posterior density of a model with noise over one without.
 EVIDENCE = 0.5
-#: How much better (log likelihood) a constant must explain values than a model of them. Of trials that failed at random
-#: it was 1.5 to 3 better, of trials that failed beyond an edge 0.5 at most.
+#: Required gain in log likelihood of a constant over a model. For trials that failed at random the gain was 1.5 to 3,
+#: for trials that failed beyond a border at most 0.5.
 AT_RANDOM = 1.0
-#: Unique points up to which noise is tested by fitting without it; beyond, a single repeat is a cheap and better test.
+#: Up to this number of unique points noise is tested by a fit without noise; with more, a repeat is a better test.
 TEST_UP_TO = 50
-#: Posteriors of an ensemble, and what keeps its random numbers apart from others of the quantity.
+#: Number of posteriors of an ensemble, and the number that distinguishes its random numbers from others.
 N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
-#: Smallest and largest weight lam / variance of a value with known noise, where kernel and lam are the user's.
+#: Smallest and largest weight lam / variance of a value with known noise, for kernel and lam of the user.
 OWN_WEIGHTS = (1e-12, 1e10)
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """How every quantity is modelled.
+    """Options of the models of all quantities.
 
     Attributes:
-        surrogate: without data; each model is a copy.
-        fit: whether values are standardised, and kernel and noise fitted. If not, everything is in the user's units.
-        deterministic: whether the same point gives the same value always.
+        surrogate: a surrogate without data, which is copied for each model.
+        fit: whether values are standardised, and kernel and noise fitted. Otherwise all is in the user's units.
+        deterministic: whether the same point always gives the same value.
     """
 
     surrogate: Surrogate
@@ -78,15 +78,15 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class Rows:
-    """What a quantity is learnt from.
+    """The data of a quantity.
 
     Attributes:
         X: encoded points, (n, d).
-        y: values (n,), user's units; NaN for pruned trials; infinite ones count as the worst or best finite value.
-        poor: last intermediate values of pruned trials (n,), NaN where there is none.
-        std: known standard deviations of the noise (n,), NaN where it is fitted.
+        y: values (n,), user's units; NaN for pruned trials; infinite ones are replaced by the worst or best finite one.
+        poor: last intermediate values of pruned trials (n,); NaN if there is none.
+        std: known standard deviations of the noise (n,); NaN if it is fitted.
         categorical: columns that hold category codes.
-        version: another version voids what was learnt from the rows before.
+        version: version of the rows; if it changes, the surrogate is built again.
         mark: number of rows at which hyper-parameters are fitted.
     """
 
@@ -100,7 +100,7 @@ class Rows:
 
 
 def last_mark(n: int, first: int) -> int:
-    """The largest mark up to `n` rows; 0 below the first."""
+    """The largest mark <= `n`, where the first mark is `first`; 0 if there is none."""
     mark = max(first, 1)
     if n < mark:
         return 0
@@ -114,18 +114,18 @@ class Quantity:
     """A surrogate of the rows of one quantity, with the scaling of its values.
 
     Args:
-        options: of the model.
-        seed: of everything random.
-        stream: number of the quantity, which its random numbers depend on.
-        sign: +1 if larger is better, -1 if smaller is.
-        winsorised: whether very poor values are pulled up; where it matters how poor they are (a constraint, one of
-            several objectives), they are not.
-        is_limit: whether it is a limit that values must not exceed, with a noise of its own: that of the surrogate is
-            the objective's.
+        options: options of the model.
+        seed: seed of all random numbers.
+        stream: number of the quantity, on which its random numbers depend.
+        sign: +1 if larger is better, -1 if smaller is better.
+        winsorised: whether very poor values are clipped; not for constraints and for one of several objectives, where
+            the size of poor values matters.
+        is_limit: whether the quantity is a constraint or failing; its noise is then fitted, since the noise of the
+            user's surrogate is that of the objective.
 
     Attributes:
-        scaler: from values to standardised ones, of the last fit.
-        is_constant: of a limit, whether its values at the last fit are better explained by one constant and noise.
+        scaler: scaling of the values, from the last fit.
+        is_constant: for a limit, whether a constant with noise explains the values of the last fit better.
     """
 
     options: ModelOptions
@@ -151,7 +151,7 @@ class Quantity:
     # -- learning ----------------------------------------------------------------------------------------------------
 
     def follow(self, rows: Rows) -> None:
-        """Bring the model up to date with all rows; without a finite value up to the mark there is none."""
+        """Update the model with all rows; without a finite value up to the mark there is no model."""
         mark = rows.mark if self.options.fit else min(1, rows.mark)
         if not mark or not bool(torch.isfinite(rows.y[:mark]).any()):
             self._surrogate, self._built = None, (-1, -1)
@@ -162,7 +162,7 @@ class Quantity:
         new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
         values = usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
         if self._built != built:
-            self._surrogate = None  # an interrupted fit must not be taken for a finished one
+            self._surrogate = None  # so that an interrupted fit does not look finished
             learnt = slice(0, mark)
             self._start(rows, usable(rows.y[learnt], rows.poor[learnt], self.sign, rows.y[:mark]), mark)
             self._built = built
@@ -193,7 +193,7 @@ class Quantity:
         self._noise_is_fitted = fit_noise and not bool(torch.isfinite(std).any())
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
         start = kernel, noise
-        # Known noise enters as weights lam / std^2, which follow lam: a second pass where lam is fitted too.
+        # The weights lam / std^2 of known noise depend on lam; if lam is fitted, there is a second pass.
         for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
             observations = self._observed(X, y, std, noise)
             kernel, noise = self._fitted_to(observations, kernel, noise, fit_noise, surrogate.rng)
@@ -207,7 +207,7 @@ class Quantity:
         surrogate.rebuild(observations, kernel, noise)
 
     def _first_kernel(self, dim: int, categorical: tuple[int, ...]) -> FittableKernel:
-        """The kernel that a fit starts from: the user's, or the default."""
+        """The kernel at the start of a fit: the user's, or the default."""
         given = self.options.surrogate
         if not given.has_kernel:
             return matern52(dim, categorical=categorical)
@@ -216,25 +216,25 @@ class Quantity:
         return ScaledKernel(given.kernel, torch.zeros((), dtype=torch.float64))
 
     def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
-        """Whether the form of the kernel is ours to choose."""
+        """Whether the kernel is the default one, whose structure may be chosen."""
         given = self.options.surrogate
         return isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure
 
     def _may_bend(self, kernel: Kernel, n: int) -> bool:
-        """Whether `n` values may be bent: their noise is not known, and how poor a poor one is matters little."""
+        """Whether `n` values may be bent: with unknown noise, winsorised values and the default kernel."""
         unknown = self._noise_is_fitted or self.options.deterministic
         return self.winsorised and unknown and n >= FEWEST and self._is_default(kernel)
 
     def _fitted_to(
         self, observations: Observations, kernel: Kernel, noise: float, fit_noise: bool, rng: np.random.Generator
     ) -> tuple[Kernel, float]:
-        """Kernel and noise variance; the default kernel gets the structure with the largest evidence."""
+        """Fitted kernel and noise variance; for the default kernel with the structure of the largest evidence."""
         if self._is_default(kernel):
             return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
         return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
     def _first_noise(self, surrogate: Surrogate, std: Tensor) -> tuple[float, bool]:
-        """The noise variance that a fit starts from, and whether it is fitted."""
+        """The noise variance at the start of a fit, and whether it is fitted."""
         if self.options.deterministic:
             return DETERMINISTIC, False
         if surrogate.fixed_noise and not self.is_limit:
@@ -249,7 +249,7 @@ class Quantity:
         return observations
 
     def _weights(self, std: Tensor, lam: float) -> Tensor | None:
-        """lam / variance of the noise (n,); one where it is not known, None where none is."""
+        """Weights lam / known noise variance (n,), 1 for unknown noise; None if no noise is known."""
         known = torch.isfinite(std)
         if not bool(known.any()):
             return None
@@ -266,7 +266,7 @@ class Quantity:
 
     @property
     def mark(self) -> int:
-        """The number of rows that the hyper-parameters were fitted to."""
+        """The number of rows of the last fit of hyper-parameters."""
         return self._built[1]
 
     @property
@@ -276,17 +276,17 @@ class Quantity:
         return self._surrogate
 
     def model(self, pending: Tensor) -> Model:
-        """The posterior with `pending (p, d)` counted as evaluated at their means."""
+        """The posterior with `pending (p, d)` counted as if evaluated at their means."""
         return self.surrogate.fantasy(pending) if len(pending) else self.surrogate.model
 
     @property
     def _now(self) -> tuple[int, int, int]:
-        """What the model follows from: it is the same as long as these are."""
+        """The state on which the model depends: version and mark of the rows, and their number."""
         return (*self._built, self._n)
 
     @property
     def fitted(self) -> Tensor:
-        """Posterior mean at the unique observed points, standardised, (u,); computed once for the same rows."""
+        """Posterior mean at the unique observed points, standardised, (u,); cached for the same rows."""
         if self._fitted is None or self._fitted[0] != self._now:
             self._fitted = self._now, self.surrogate.fitted()
         return self._fitted[1]
@@ -297,9 +297,9 @@ class Quantity:
         return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt(), posterior.mean)
 
     def ensemble(self) -> list[tuple[Model, float]]:
-        """Posteriors under hyper-parameters that the data leave open, each with the constant mean to be added to it.
+        """Posteriors under draws of the hyper-parameters, each with a constant mean that has to be added.
 
-        A single one where nothing is fitted. The last ones are kept.
+        There is a single one if nothing is fitted. The result is cached for the same rows.
         """
         surrogate = self.surrogate
         if not self.options.fit:
@@ -316,7 +316,7 @@ class Quantity:
         return self._ensemble[1]
 
     def averaged(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """As `predict`, with the hyper-parameters averaged over: mean and standard deviation of the ensemble."""
+        """`predict` averaged over hyper-parameters: mean and standard deviation of the ensemble."""
         parts = [(mean + c, variance) for model, c in self.ensemble() for mean, variance in (model(X),)]
         means, variances = (torch.stack(part) for part in zip(*parts, strict=True))
         deviation = (variances.mean(0) + means.var(0, correction=0)).sqrt()
@@ -324,12 +324,12 @@ class Quantity:
 
     @property
     def zero(self) -> float:
-        """The standardised value of zero: where a constraint's limit is."""
+        """The limit of a constraint, zero, on the standardised scale."""
         return self.scaler.place(0.0)
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise, user's units; where values are bent, at the best posterior mean."""
+        """Standard deviation of the noise, user's units; for bent values at the best posterior mean."""
         best = self.fitted.max()[None]
         return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
 
@@ -351,14 +351,14 @@ class Quantity:
         )
 
     def in_flight(self, pending: Tensor) -> float:
-        """Sum of the leverages of the points `pending (p, d)`, given the rows alone."""
+        """Sum of the leverages of the points `pending (p, d)`, given the rows only."""
         if self._flying is None or self._flying[0] != self._now:
             self._flying = self._now, PendingVariances(self.surrogate)
         return float(self._flying[1](pending).sum()) / self.surrogate.noise
 
     @property
     def is_found_noiseless(self) -> bool:
-        """Whether `is_noisy` would say no, as far as that is known without a fit."""
+        """Whether `is_noisy` is known to be false without a new fit."""
         obs = self.surrogate.observations
         repeats = obs.total > len(obs)
         if self.options.deterministic or self._known_noise is not None:
@@ -366,10 +366,11 @@ class Quantity:
         return not repeats and len(obs) <= TEST_UP_TO and self._noisy is False
 
     def is_noisy(self) -> bool:
-        """Whether a second evaluation of a point can be expected to give another value.
+        """Whether a second evaluation of a point is expected to give another value.
 
-        Known noise decides where the user gave it, then repeats where there are any. Before that, while points are few,
-        whether noise explains the values of the last mark better than none; later the first repeat is to decide.
+        If the user gave the noise, it decides; otherwise repeats decide if there are any. Without repeats, and with at
+        most `TEST_UP_TO` points, the values of the last mark are tested for noise. With more points the answer is yes,
+        so that a first repeat is made, which then decides.
         """
         if self.options.deterministic:
             return False
@@ -393,7 +394,7 @@ class Quantity:
 
 
 def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
-    """Log likelihood and log prior of the kernel."""
+    """Log likelihood plus log prior of the kernel."""
     with torch.no_grad():
         value = log_marginal_likelihood(FitData.of(obs), kernel, obs.X.new_tensor(noise), 1.0)
         return float(value + kernel.log_prior() if isinstance(kernel, FittableKernel) else value)

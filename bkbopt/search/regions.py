@@ -1,8 +1,8 @@
-"""Where a suggestion is searched: a branch of the space, with the ranges of now and the values that are held.
+"""Regions: branches of a space with the present ranges and fixed values, and the choice of the one to search.
 
-The branch with the best point among a few at random and its own best trials is searched. One that was hardly tried
-comes first: what the others taught the kernel need not hold there. Failed and running trials count as visits, so that a
-branch that always fails is given up.
+The region is chosen whose best score is largest, over a few random points and its best trials. A branch with few trials
+comes first, since the fitted kernel need not be right there. Failed and running trials count as visits, so that a
+branch in which all trials fail is given up.
 """
 
 import math
@@ -24,29 +24,29 @@ from bkbopt.spaces.space import Parameter, Space
 
 __all__ = ["Region", "region_of", "regions_of"]
 
-#: Branches whose best points are compared, and the points that are looked at for it.
+#: Largest number of branches that are compared, and total number of random points for the comparison.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
-#: A branch is not given up on fewer trials than this times sqrt(trials / branches), or than this part of an equal share
-#: where that is less. With PATIENCE = 1 examples/optunahub/example.py ended in the wrong branch.
+#: A branch is visited first while it has fewer trials than PATIENCE * sqrt(trials / branches), or than OWED * trials /
+#: branches if that is less. With PATIENCE = 1 examples/optunahub/example.py ended in the wrong branch.
 PATIENCE, OWED = 2.0, 0.5
 
 
 @dataclass(frozen=True)
 class Region:
-    """A branch as points of the encoding."""
+    """A branch, with its embedding in the encoding of all columns."""
 
     branch: Branch
     embedding: Embedding
 
     @property
     def key(self) -> object:
-        """What makes two regions of one encoding the same."""
+        """A key that is equal for equal regions of one encoding."""
         e = self.embedding
         parts = (e.base, e.columns, e.low, e.width)
         return (tuple(sorted(e.fixed.items())), *(part.numpy().tobytes() for part in parts), repr(e.space))
 
     def members(self, encoding: Encoding, X: Tensor) -> Tensor:
-        """Rows of the encoded points `X (n, d)` that have the branch's setting."""
+        """Indices of the encoded points `X (n, d)` with the branch's setting."""
         columns = [encoding.columns[key] for key in self.branch.setting if key in encoding.columns]
         setting = encoding.encode([self.branch.setting])[0]
         return torch.nonzero((X[:, columns] == setting[columns]).all(1))[:, 0]
@@ -56,7 +56,7 @@ Make = Callable[[Branch], Region]
 
 
 def regions_of(history: History, space: Space, fixed: Point, rng: np.random.Generator) -> list[Region]:
-    """All branches of a declared space, or many of them."""
+    """The regions of all branches of a declared space, or of many of them."""
     regions, _ = _regions(history, space, fixed, rng)
     return [make(branch) for branch, make in regions]
 
@@ -64,14 +64,14 @@ def regions_of(history: History, space: Space, fixed: Point, rng: np.random.Gene
 def region_of(
     history: History, request: Request, fantasy: Fantasy, criterion: Criterion, exhausted: Sequence[object] = ()
 ) -> Region | None:
-    """The region that a suggestion is searched in; None where all are exhausted.
+    """The region in which a suggestion is searched; None if all are exhausted.
 
     Args:
-        history: of the log.
-        request: for which trial, and what is held.
+        history: the finished trials.
+        request: the request for a suggestion.
         fantasy: posteriors with the running trials counted.
-        criterion: what is maximised.
-        exhausted: keys of regions that have nothing left to propose.
+        criterion: the criterion that is maximised.
+        exhausted: keys of regions without points left to propose.
     """
     assert request.space is not None
     rng, fixed = request.rng(), request.fixed
@@ -97,7 +97,7 @@ def region_of(
     open_to = [i for i in range(len(regions)) if not neglected or visits[i] == min(visits)]
     best = max((candidates[i] for i in open_to), key=lambda candidate: candidate[0])
     if branching is not None and not neglected:
-        # What no trial combined is known from its parts; it competes, but is not owed a visit.
+        # Combinations of switches without trials compete by their scores, but are not visited first.
         make = regions[0][1]
         crossed = [scored(branch, make) for branch in branching.crossings(best[1].branch) if _agrees(branch, fixed)]
         crossed = [candidate for candidate in crossed if candidate[1].key not in exhausted]
@@ -108,7 +108,7 @@ def region_of(
 def _regions(
     history: History, space: Space, fixed: Point, rng: np.random.Generator
 ) -> tuple[list[tuple[Branch, Make]], Branching | None]:
-    """Branches that agree with the fixed values, with what makes regions of them; and how they were inferred."""
+    """Branches that agree with the fixed values, each with a function that makes its region; and the `Branching`."""
     at = keyed(space)
     proposed = {key: p for key, p in at.parameters.items() if key not in fixed and key in history.parameters}
     if history.problem.space is not None and not at.conditions:
@@ -124,7 +124,7 @@ def _regions(
         branches = branching.branches(MAX_BRANCHES)
     else:
         branches = [Branch({}, tuple(proposed), ())]
-    # Columns that are neither proposed nor absent are as in the latest trial.
+    # Columns that are present but not proposed have the values of the latest trial.
     latest = learnt[-1] if history.problem.space is None else {}
     held = {key: value for key, value in latest.items() if key not in at.parameters}
 
@@ -142,12 +142,12 @@ def _agrees(branch: Branch, fixed: Point) -> bool:
 
 
 def _visits(branch: Branch, others: Sequence[Point]) -> int:
-    """Trials in the branch, running and failed ones included."""
+    """Number of trials in the branch, including running and failed ones."""
     inside = sum(all(point.get(key) == value for key, value in branch.setting.items()) for point in others)
     return len(branch.rows) + inside
 
 
 def _switch_values(parameter: Parameter) -> list[float]:
-    """The values of a parameter that may be a switch; none where there are too many."""
+    """The values of a parameter that may be a switch; empty if there are too many."""
     n = parameter.n_values
     return [] if n is None or n > MAX_SWITCH_VALUES else list(parameter.internal_values)

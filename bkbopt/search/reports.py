@@ -1,4 +1,4 @@
-"""What the search reports: records for people and plots."""
+"""Records that the search reports to users and plots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ __all__ = ["Diagnostics", "Recommendation", "RegretCertificate"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """One ask.
+    """Record of an ask.
 
     Attributes:
-        trial: id of the trial it gave.
-        t: values told by then.
+        trial: id of the trial.
+        t: number of values at the time of the ask.
         ask_seconds: wall-clock time of the ask.
-        m: inducing points; None while the start-up design lasts, as all below.
-        effective_dimension: a bound of d_eff from above; see `confidence.ScheduleContext`.
-        beta: width of the confidence, in standard deviations.
+        m: number of inducing points; None during the start-up design, like all attributes below.
+        effective_dimension: an upper bound of d_eff; see `confidence.ScheduleContext`.
+        beta: width of the confidence bounds, in standard deviations.
         noise_sd: standard deviation of the noise at the best known point, fitted or given, user's units.
-        regret_bound: largest UCB - largest LCB, user's units. It costs nothing, and shows how the search settles; it
-            is no certificate: the regret of the recommended point was larger in 193 of 520 readings of
-            `python -m benchmarks.calibration`. See `Optimizer.regret_certificate`. None for perturbations;
-            with trials pending or failed, several objectives or constraints, when something else is maximised; and
-            where duplicates are avoided or values are held, when the search leaves points out.
+        regret_bound: largest UCB - largest LCB, user's units. It is a by-product that shows the convergence of the
+            search, and not a certificate: the regret of the recommended point was larger in 193 of 520 cases of
+            `python -m benchmarks.calibration`; see `Optimizer.regret_certificate`. None if another criterion is
+            maximised (perturbations, pending or failed trials, several objectives, constraints), or if the search
+            leaves points out (avoided duplicates, fixed values).
     """
 
     trial: int
@@ -38,7 +38,7 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The point to use.
+    """The recommended point.
 
     Attributes:
         params: its parameters.
@@ -55,16 +55,16 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class RegretCertificate:
-    """How much better than the point named the optimum can be.
+    """An upper bound of the regret of a point.
 
     Attributes:
-        bound: what the optimum exceeds the point's value by at most, with the `confidence`, user's units.
-        params: the recommended point; under a theorem's schedule of beta the one with the largest LCB.
+        bound: upper bound, with the `confidence`, of the optimum's gain over the point's value, user's units.
+        params: the recommended point; with a theorem's schedule of beta the one with the largest LCB.
         index: its row in the pool, or None.
-        confidence: with which the bound holds; None under a theorem's schedule of beta, whose delta says it.
-        naive: largest UCB - largest LCB by the search's beta, user's units: under a theorem's schedule the bound, else
-            no bound but a measure of progress.
-        beta: width of the confidence of the search.
+        confidence: probability with which the bound holds; None with a theorem's schedule of beta, which has a delta.
+        naive: largest UCB - largest LCB with the beta of the search, user's units; with a theorem's schedule it is the
+            bound, otherwise only a measure of progress.
+        beta: beta of the search, in standard deviations.
     """
 
     bound: float

@@ -1,22 +1,22 @@
-"""The only place where values are scaled: robust standardisation of y, for maximisation, bent where that pays.
+"""Scaling of values: direction, robust standardisation and, if useful, a transformation by a logarithm ("bent" values).
 
 | symbol | units         | meaning                                                                        |
 | ------ | ------------- | ------------------------------------------------------------------------------ |
 | y      | user's        | values as told                                                                 |
 | s      | user's        | sign y, larger is better                                                       |
 | z      | -             | (s - origin) / unit, clamped to the bounds `floor` and `ceiling`               |
-| g      | -             | z, or where values are bent: top - bend log(1 + (top - z) / bend) below `top`  |
+| g      | -             | z; for bent values, below `top`: top - bend log(1 + (top - z) / bend)          |
 | v      | -             | (g - center) / scale, never further from zero than `most`                      |
-| origin | user's        | zero, or one of the values where they lie so close that s / unit would lose them |
-| unit   | user's        | largest |s - origin| above the floor: no overflow at 1e300, 1e-300              |
-| bend   | -             | how far the best quarter of the values spreads; infinite where they are not bent |
+| origin | user's        | zero, or one of the values if they are so close that s / unit would lose digits |
+| unit   | user's        | largest |s - origin| above the floor; avoids overflow at 1e300, 1e-300         |
+| bend   | -             | range of the best quarter of the values; infinite if values are not bent       |
 | top    | -             | the best of the values                                                         |
 
-Bent values have the slope one at the best value and above it, and that of a logarithm far below: what is so many times
-worse is so much further down. Noise that grows with the distance from the best is then alike everywhere, as are slopes:
-losses and errors are often so. Whether values are bent is decided by evidence (`bending.py`).
+No other module scales values. The map of bent values has slope one at the best value and above, and is logarithmic far
+below. Noise and slopes that grow with the distance from the best value, as for many losses and errors, are then similar
+everywhere. Whether values are bent is decided by evidence (`bending.py`).
 
-What cannot be a double in the user's units, a mean or a width beyond the largest, is the largest double.
+Means and widths in the user's units beyond the largest double are set to the largest double.
 """
 
 import math
@@ -28,29 +28,30 @@ from torch import Tensor
 
 __all__ = ["Scaler", "usable"]
 
-#: Values this many robust standard deviations below the median are pulled up to there: how bad a bad point is
-#: carries no information about where the good ones are, and would stretch the kernel's scale.
+#: Values more than this many robust standard deviations below the median are clipped there (winsorised): the size of
+#: very poor values says nothing about the good region, and would stretch the kernel's scale.
 WINSOR = 4.0
-#: The first values told, which come from all over the space; later ones crowd around the best.
+#: Number of first values, which come from the whole space; later ones are dense near the best.
 FIRST = 20
-#: Values whose spread is this part of their size are taken from one of them before anything else; the difference of
-#: doubles so close is exact. What is less close loses at most this factor of its digits.
+#: If the spread of the values is below this fraction of their size, one of them is subtracted first, which is exact for
+#: doubles that are so close. With a larger spread at most this factor of precision is lost.
 NARROW = 2.0**-20
-#: What is this many times as far from the median as the quartile on the other side counts as little worse than the
-#: rest, by so many times the distance of that quartile: beside 1e300 all others would be one number. Of objectives so
-#: far that winsorising does not cope; of limits where the others would be less apart than the least noise of a fit.
+#: Far values, whose distance from the median is FAR times that of the quartile on the other side, are clipped at BEYOND
+#: times the distance of that quartile from the other values. Otherwise one value of 1e300 would make all others equal.
+#: For objectives the factor is one with which winsorising alone fails; for limits one with which the differences of the
+#: other values would be below the smallest noise of a fit.
 FAR, BEYOND = 2.0**20, 8.0
 FAR_OF_LIMITS, BEYOND_OF_LIMITS = 2.0**10, 2.0
-#: Values of which a quartile says something.
+#: Smallest number of values with a meaningful quartile.
 FEWEST = 8
-#: Largest standardised value. One that comes after those that were standardised may be anything.
+#: Largest standardised value; values after the fit may be arbitrarily large.
 MOST = 1e6
-#: Smallest and largest noise variance on the surrogate's scale. Below, the kernel matrix is singular in float64; with
-#: a noise above, nothing can be learnt, and a weight lam / variance must not become zero.
+#: Smallest and largest noise variance on the surrogate's scale. With less noise the kernel matrix is singular in
+#: float64; with more nothing can be learnt, and a weight lam / variance must not become zero.
 NOISE_BOUNDS = (1e-12, 1e12)
 LARGEST = sys.float_info.max
 INFINITE = float("inf")
-#: Exponent from which on a value that is unbent is the largest double.
+#: Largest exponent in the inverse of the bending, to avoid overflow.
 MOST_BENT = 700.0
 
 
@@ -71,7 +72,7 @@ class Scaler:
 
     @classmethod
     def identity(cls, sign: float) -> "Scaler":
-        """Only the direction: what a fixed kernel and a known noise ask for."""
+        """The scaler that only changes the sign, for a given kernel and noise."""
         return cls(sign)
 
     @classmethod
@@ -80,9 +81,9 @@ class Scaler:
 
         Args:
             y: the values.
-            sign: +1 if larger is better, -1 if smaller is.
-            winsorised: whether very poor values are pulled up.
-            with_zero: whether it matters on which side of zero a value is, as with a constraint.
+            sign: +1 if larger is better, -1 if smaller is better.
+            winsorised: whether very poor values are clipped.
+            with_zero: whether the side of zero of a value matters, as for a constraint.
         """
         s = sign * y
         low, high = _bounds(s, with_zero)
@@ -90,21 +91,21 @@ class Scaler:
         origin = _origin(s)
         unit = float((s - origin).abs().max()) or 1.0
         z = (s - origin) / unit
-        # Of the two floors the lower: once most values lie near the best one, their spread alone would cut off
-        # everything that says where the bad regions are.
+        # The lower one of two floors: if most values are near the best one, the floor from all values would clip the
+        # values that show where the bad regions are.
         floor = min(_floor(z), _floor(z[:FIRST])) if winsorised else -INFINITE
         z = z.clamp_min(floor)
-        # One terrible value must not set the unit, in which the others would be too small to square.
+        # The unit is taken from clipped values; in the unit of a terrible value the squares of others would underflow.
         top = float(z.abs().max()) or 1.0
         unit, floor, z = unit * top, floor / top, z / top
         scale = float(z.std(correction=0))
-        # A constant y has no scale of its own: anything finite will do.
+        # For a constant y any finite scale will do.
         center, scale = float(z.mean()), scale or 1.0
         floor, ceiling = max(floor, (low - origin) / unit), (high - origin) / unit
         return cls(sign, unit, center, scale, floor, ceiling, origin, MOST)
 
     def bent(self, y: Tensor) -> "Scaler":
-        """The scaler that also bends its values `y (n,)`; itself where a quarter of them are the best one."""
+        """The scaler that also bends the values `y (n,)`; itself if a quarter of them equal the best one."""
         z = self._clamped(y)
         top = float(z.max())
         bend = top - float(torch.quantile(z, 0.75))
@@ -115,16 +116,16 @@ class Scaler:
         return replace(bent, center=float(g.mean()), scale=float(g.std(correction=0)))
 
     def log_slopes(self, v: Tensor) -> Tensor:
-        """Logarithms `(n,)` of dv / dz at standardised values `v (n,)`: what the density of y has beside that of v."""
+        """log dv / dz `(n,)` at standardised values `v (n,)`: log density of y minus that of v, up to a constant."""
         g = v * self.scale + self.center
         return (g - self.top).clamp_max(0.0) / self.bend - math.log(self.scale)
 
     def shifted(self, v: float) -> "Scaler":
-        """The scaler whose zero is the present one's `v`: for a constant mean other than that of the sample."""
+        """The scaler whose zero is at `v` of this one, for a constant mean other than the sample mean."""
         return replace(self, center=self.center + v * self.scale)
 
     def transform(self, y: Tensor) -> Tensor:
-        """The surrogate's values of `y (n,)`."""
+        """The standardised values of `y (n,)`."""
         return ((self._bent(self._clamped(y)) - self.center) / self.scale).clamp(-self.most, self.most)
 
     def _clamped(self, y: Tensor) -> Tensor:
@@ -146,16 +147,16 @@ class Scaler:
         return g + below - self.bend * torch.expm1((below / self.bend).clamp_max(MOST_BENT))
 
     def place(self, y: float) -> float:
-        """Where `y`, which was not observed, lies on the surrogate's scale: the bounds of values do not hold for it."""
+        """The standardised value of `y`, which is not an observation, without the bounds `floor` and `ceiling`."""
         unbounded = replace(self, floor=-INFINITE, ceiling=INFINITE)
         return float(unbounded.transform(torch.tensor([y], dtype=torch.float64))[0])
 
     def mean(self, v: float) -> float:
-        """A posterior mean in the user's units; of bent values the median."""
+        """A posterior mean in the user's units; for bent values the median."""
         return float(self.means(torch.tensor([v], dtype=torch.float64))[0])
 
     def means(self, v: Tensor) -> Tensor:
-        """Posterior means `(n,)` in the user's units; of bent values the medians."""
+        """Posterior means `(n,)` in the user's units; for bent values the medians."""
         away = self._unbent(v * self.scale + self.center) * self.unit
         return (self.sign * (away + self.origin)).clamp(-LARGEST, LARGEST)
 
@@ -168,38 +169,39 @@ class Scaler:
         return (sd * self.scale * slope * self.unit).clamp_max(LARGEST)
 
     def rises(self, v: Tensor, gap: Tensor) -> Tensor:
-        """What `gap (n,)` above the standardised values `v (n,)` is in the user's units, (n,)."""
+        """The differences from `v (n,)` to `v + gap (n,)`, standardised, in the user's units, (n,)."""
         if self.bend == INFINITE:
             return self.widths(gap, v)
         low, high = (self._unbent(end * self.scale + self.center) for end in (v, v + gap))
         return ((high - low) * self.unit).clamp_max(LARGEST)
 
     def rise(self, v: float, gap: float) -> float:
-        """The same of one value."""
+        """`rises` for one value."""
         ends = torch.tensor([v, gap], dtype=torch.float64)
         return float(self.rises(ends[:1], ends[1:])[0])
 
     def noise(self, sd: float) -> float:
-        """The variance, on the surrogate's scale, of noise whose standard deviation `sd` is in the user's units."""
+        """The noise variance on the surrogate's scale for a standard deviation `sd` in the user's units."""
         least, most = NOISE_BOUNDS
         return float(max(min(sd / self.unit / self.scale, most**0.5) ** 2, least))
 
     def noises(self, sd: Tensor) -> Tensor:
-        """The same of deviations `(n,)`; NaN stays."""
+        """`noise` for standard deviations `(n,)`; NaN stays NaN."""
         return (sd / self.unit / self.scale).square().clamp(*NOISE_BOUNDS)
 
 
 def usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
-    """Finite values `(n,)`; what stands in for others depends on the values up to the mark, `first`, only.
+    """Values `(n,)` with finite substitutes for infinite ones and for pruned trials.
 
-    A pruned trial counts as its last intermediate value or the poorer quartile of the complete ones, whichever is
-    worse: it was stopped for being behind, and its early values are not on the scale of final ones.
+    The substitutes depend only on `first`, the values up to the mark. The value of a pruned trial is its last
+    intermediate value or the worse quartile of the complete trials, whichever is worse: the trial was stopped because
+    it was worse than others, and early values are not on the scale of final ones.
     """
     if bool(torch.isfinite(y).all()):
         return y
     finite = first[torch.isfinite(first)]
     low, high = float(finite.min()), float(finite.max())
-    # Of quarters, since the difference of the largest doubles is none.
+    # Computed from quarters, since differences of the largest doubles overflow.
     quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
     values = torch.where(torch.isinf(y), y.clamp(low, high), y)
     behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
@@ -214,19 +216,19 @@ def _floor(z: Tensor) -> float:
 
 
 def _origin(s: Tensor) -> float:
-    """What is subtracted first, without loss."""
+    """The value that is subtracted first, without rounding errors."""
     low, high = float(s.min()), float(s.max())
     size = max(abs(low), abs(high))
-    # Halves, since the difference of the largest doubles is none.
+    # Computed from halves, since differences of the largest doubles overflow.
     narrow = 0.0 < high / 2.0 - low / 2.0 <= NARROW * size / 2.0
     return float(s.median()) if narrow else 0.0
 
 
 def _bounds(s: Tensor, with_zero: bool) -> tuple[float, float]:
-    """Bounds of the values `s (n,)` that are a little beyond those that are not `FAR`; infinite where none is.
+    """Bounds of the values `s (n,)`, a little beyond those that are not `FAR`; infinite if no value is far.
 
-    The spread of the far ones' own side would be theirs if they were many, so that of the other side counts. Values
-    that are too good stay as they are, but for those of a limit: the best value is what is looked for.
+    Far values are detected by the spread on the other side of the median, since they may be the spread on their own
+    side. There is an upper bound for limits only: the best values of an objective are never clipped.
     """
     low = _lower_bound(s, with_zero)
     high = -_lower_bound(-s, with_zero) if with_zero else INFINITE
@@ -234,8 +236,8 @@ def _bounds(s: Tensor, with_zero: bool) -> tuple[float, float]:
 
 
 def _lower_bound(s: Tensor, with_zero: bool) -> float:
-    quarter = s / 4.0  # differences of the largest doubles are no doubles
-    # Of all values and of the first, as with the floor.
+    quarter = s / 4.0  # differences of the largest doubles overflow
+    # Computed from all values and from the first ones, as for the floor.
     upper = [_upper_half(part) for part in (quarter, quarter[:FIRST])]
     spread = max(spread for _, spread in upper)
     far_off, beyond = (FAR_OF_LIMITS, BEYOND_OF_LIMITS) if with_zero else (FAR, BEYOND)
@@ -245,12 +247,12 @@ def _lower_bound(s: Tensor, with_zero: bool) -> float:
     lowest, away = float(s[~far].min()), 4.0 * beyond * spread
     if not with_zero:
         return lowest - away
-    # On their own side of zero.
+    # The clipped values stay on their side of zero.
     return min(lowest, 0.0) - away if float(s.min()) < 0.0 else max(lowest - away, lowest / 2.0)
 
 
 def _upper_half(s: Tensor) -> tuple[float, float]:
-    """The median, and how far the upper quartile, or else the largest value, is from it."""
+    """The median, and its distance to the upper quartile or, if that is zero, to the largest value."""
     ordered = s.sort().values
     median, q3, top = (float(ordered[int(part * (len(s) - 1))]) for part in (0.5, 0.75, 1.0))
     return median, (q3 - median) or top - median

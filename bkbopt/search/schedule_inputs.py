@@ -1,7 +1,7 @@
-"""What schedules of beta look at and what takes a pass over points: each point is computed once.
+"""Inputs of schedules of beta that need a pass over points; each point is computed once.
 
-Both go over their points in blocks from the first on, so that a number depends on the list of points alone, and not on
-when they came: a product, or a kernel of the user's, may round as the size of a block is.
+Points are processed in fixed blocks from the first on, so that results depend only on the list of points, and not on
+the times of the calls: rounding errors of products, or of a user's kernel, may depend on the size of a block.
 """
 
 import torch
@@ -13,15 +13,15 @@ from bkbopt.surrogates import Surrogate
 
 __all__ = ["HighestPrior", "PendingVariances"]
 
-#: Points that are computed at once: observed ones and arms of a pool (prior variances), and pending ones.
+#: Sizes of blocks: observed points and arms of a pool (prior variances), and pending points.
 PRIOR_BLOCK, ARMS_BLOCK, PENDING_BLOCK = 64, 4096, 32
 
 
 class PendingVariances:
-    """Posterior variances of pending points given what was observed, y squared; those of full blocks are kept.
+    """Posterior variances of pending points given the observations, y squared; those of full blocks are cached.
 
     Args:
-        surrogate: it observes nothing more.
+        surrogate: the surrogate, whose observations must not change.
     """
 
     def __init__(self, surrogate: Surrogate) -> None:
@@ -42,9 +42,8 @@ class PendingVariances:
 class HighestPrior:
     """kappa^2: the largest prior variance k(x, x) of an observed point or an arm, y squared.
 
-    Each point is computed once, in blocks from the first on, so that the number does not depend on when points came: a
-    kernel of the user's may round as the size of a block is. Where points are not listed, in a box, the supremum is
-    that over the observed ones, which is all that the bounds of logdet(I + K / lam) need.
+    In a box the maximum is over the observed points only, which suffices for the bounds of logdet(I + K / lam). See the
+    module's text for the blocks.
     """
 
     def __init__(self, kernel: Kernel) -> None:

@@ -1,4 +1,4 @@
-"""Points before there is a model: a scrambled Sobol sequence, of which every trial has the point of its number."""
+"""The start-up design: a scrambled Sobol sequence, from which each trial gets the point with its number."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,21 +16,21 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["startup_point"]
 
-#: Random points that are tried after the one of the sequence.
+#: Number of random points that are tried after the point of the sequence.
 FIRST_TRIES = 64
-#: Discrete spaces up to this many points are listed once these have all been taken.
+#: A discrete space with at most this many points is enumerated after these tries.
 MAX_LISTED = 1024
 
 
 def startup_point(
     space: Space, request: Request, taken: Sequence[Point], feasible: Callable[[Point], bool] | None
 ) -> Choice | None:
-    """The start-up point of a trial; None where all points are taken, or none is found that is feasible.
+    """The start-up point of a trial; None if all points are taken, or no feasible point was found.
 
     Args:
-        space: the parameters.
-        request: for which trial, and what is held.
-        taken: points that are not proposed.
+        space: the search space.
+        request: the request for a suggestion.
+        taken: points that may not be proposed.
         feasible: the user's constraint.
     """
     fixed = request.fixed
@@ -50,7 +50,7 @@ def startup_point(
         for u in block:
             point = at.active(embedding.point(u))
             if any(key not in point for key in fixed):
-                continue  # a value that is held belongs to another branch
+                continue  # a fixed value belongs to another branch
             x = encoding.encode([point])
             if row_keys(x)[0] not in busy and (feasible is None or feasible(point)):
                 return Choice(x[0], point)
@@ -58,14 +58,14 @@ def startup_point(
 
 
 def _quasi_random(space: Space, request: Request) -> Iterator[Tensor]:
-    """Blocks of points `(n, k)`: that of the sequence with some random ones, then random ones."""
+    """Blocks of points `(n, k)`: first the point of the sequence and random ones, then random ones."""
     rng, (seed, attempt) = request.rng(), request.entropy
     first = []
     if attempt == 0:
         sobol = torch.quasirandom.SobolEngine(space.dim, scramble=True, seed=seed)
         sobol.fast_forward(request.number)
         first = [sobol.draw(1, dtype=torch.float64)]
-    # Past the number come points of later trials, so whoever skips one goes to a random point.
+    # The next points of the sequence belong to later trials, so the alternatives are random points.
     yield space.from_unit(torch.cat([*first, torch.as_tensor(rng.random((FIRST_TRIES, space.dim)))]))
     for _ in range(TRIES // FIRST_TRIES):
         yield space.sample(FIRST_TRIES, rng)

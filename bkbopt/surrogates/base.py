@@ -1,4 +1,4 @@
-"""The protocol of a surrogate, and what all of ours share: checked input, the default kernel, seeds, pending points."""
+"""The protocol of surrogates, and their base class: argument checks, default kernel, seed, pending points, epochs."""
 
 import contextlib
 import copy
@@ -27,56 +27,59 @@ T = TypeVar("T")
 
 
 class Surrogate(Protocol):
-    """What the optimizer asks of a surrogate. Points are encoded; the surrogate does not know a direction."""
+    """The interface that the search needs of a surrogate.
+
+    Points are encoded. A surrogate does not distinguish minimisation from maximisation.
+    """
 
     observations: Observations
     noise: float
     fixed_noise: bool
-    #: Whether values may have weights, that is, known noise of their own.
+    #: Whether values may have weights, that is, known noise variances of their own.
     takes_weights: bool
-    #: Whether the search may give it a kernel with structure (`fit_structure`) where the user gave none.
+    #: Whether the search may choose a structured kernel (`fit_structure`) if the user gave none.
     takes_structure: bool
     rng: np.random.Generator
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel; `NotReadyError` while it is not known."""
+        """The kernel; `NotReadyError` before it is known (see `has_kernel`)."""
         ...
 
     @property
     def has_kernel(self) -> bool:
-        """Whether the kernel is known."""
+        """Whether the kernel is known: one was given, or the first observation has set the dimension."""
         ...
 
     def observe(self, X: object, y: object, weight: object = None, *, in_turn: bool = False) -> None:
-        """Learn the values `y (n,)` of the points `X (n, d)`, with noise of variance `noise` / `weight (n,)`.
+        """Learn the values `y (n,)` of the points `X (n, d)`, with noise variances `noise` / `weight (n,)`.
 
-        With `in_turn` the posterior is that of a call for each value, to the last bit.
+        With `in_turn` the posterior is bit for bit that of one call for each value.
         """
         ...
 
     def posterior(self, X: object) -> Posterior:
-        """The posterior at the points `X (n, d)`, given what was observed."""
+        """The posterior at the points `X (n, d)`, given the observations."""
         ...
 
     @property
     def model(self) -> Model:
-        """The posterior given what was observed, frozen; `NotReadyError` before the first observation."""
+        """The posterior given the observations, immutable; `NotReadyError` before the first observation."""
         ...
 
     def fantasy(self, pending: Tensor) -> Model:
-        """The posterior with the points `pending (p, d)` counted as evaluated at their posterior mean.
+        """The *fantasy*: the posterior as if each point of `pending (p, d)` had been evaluated at its posterior mean.
 
-        A function of what was observed and of `pending`, in their order; it changes nothing of either.
+        It depends on the observations and `pending`, both in their order, only; the surrogate is unchanged.
         """
         ...
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """Refuse a kernel that this kind of surrogate has no use for, with `ArgumentError`."""
+        """Raise `ArgumentError` for a kernel that this class of surrogate cannot use."""
         ...
 
     def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
-        """Replace data and hyper-parameters, and compute everything anew."""
+        """Replace data and hyper-parameters, and recompute the posterior from scratch."""
         ...
 
     def fitted(self) -> Tensor:
@@ -89,39 +92,39 @@ class Surrogate(Protocol):
         ...
 
     def effective_dimension(self) -> float:
-        """A bound of d_eff = Tr K (K + lam I)^-1 from above, and d_eff itself where every point is inducing.
+        """An upper bound of d_eff = Tr K (K + lam I)^-1; equal to d_eff if every point is an inducing point.
 
-        It is `leverage_sum` with what the features do not see of a point, n residual / lam, counted as 1 at most.
+        It is `leverage_sum` with the term of each point's residual, n residual / lam, replaced by 1 where it is larger.
         """
         ...
 
     def leverage_sum(self) -> float:
-        """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5), unclamped.
+        """Sum of the leverages of all evaluations (Calandriello et al. 2019, Eq. 5).
 
-        Under a budget that binds it is any number of times `effective_dimension`; under a dictionary whose accuracy is
-        eps <= 1/2 they are the same, since no point then has more than lam eps / (1 - eps) unseen.
+        Where the budget of inducing points binds, it may be many times `effective_dimension`. For a dictionary of
+        accuracy eps <= 1/2 the two are equal, since n residual is then at most lam eps / (1 - eps) for every point.
         """
         ...
 
     def bind_objects(self, objects: list[object]) -> None:
-        """Take points for numbers into `objects`, which the kernel compares."""
+        """Interpret points as indices into `objects`, on which the kernel is evaluated."""
         ...
 
     def options(self) -> dict[str, object]:
-        """The constructor's arguments but the kernel, and whether one of the user's is needed (`needs_kernel`)."""
+        """The constructor's arguments except the kernel, and `needs_kernel`: whether the user gave a kernel."""
         ...
 
 
 class SurrogateBase(ABC, Generic[T]):
-    """Checked input, the default kernel, the seed, and which model belongs to which epoch.
+    """Argument checks, the default kernel, the seed, pending points, and the epochs of models.
 
-    A surrogate adds `_learn`, `_relearn` and the rest of the protocol, and how it counts pending points: `T` is a
-    posterior without an epoch, which is never changed in place.
+    A subclass implements `_learn`, `_relearn`, `_posterior`, `_count`, `_as_model` and the rest of the protocol. `T` is
+    its type of a posterior without an epoch number; such posteriors are never changed in place.
     """
 
     takes_weights = True
     takes_structure = True
-    #: Names of the constructor's further arguments, which are attributes too.
+    #: Names of the subclass's own constructor arguments, which are attributes too.
     _OPTIONS: tuple[str, ...] = ()
 
     def __init__(self, kernel: object, noise: float | None, seed: int, device: torch.device | str | None) -> None:
@@ -136,14 +139,14 @@ class SurrogateBase(ABC, Generic[T]):
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, once it is known."""
+        """The kernel; `NotReadyError` before it is known (see `has_kernel`)."""
         if self._kernel is None:
             raise NotReadyError("kernel: none was given and no point was observed yet, so its dimension is not known.")
         return self._kernel
 
     @property
     def has_kernel(self) -> bool:
-        """Whether the kernel is known."""
+        """Whether the kernel is known: one was given, or the first observation has set the dimension."""
         return self._kernel is not None
 
     def bind_objects(self, objects: list[object]) -> None:
@@ -156,14 +159,14 @@ class SurrogateBase(ABC, Generic[T]):
         self._kernel = CallableKernel(self.kernel.function, objects)
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """See `Surrogate`; any kernel will do."""
+        """See `Surrogate`; by default all kernels are accepted."""
 
     @abstractmethod
     def effective_dimension(self) -> float:
         """See `Surrogate`."""
 
     def leverage_sum(self) -> float:
-        """See `Surrogate`; here nothing is clamped."""
+        """See `Surrogate`; by default `effective_dimension`, for subclasses without the bound of 1."""
         return self.effective_dimension()
 
     def options(self) -> dict[str, object]:
@@ -175,16 +178,16 @@ class SurrogateBase(ABC, Generic[T]):
     def observe(self, X: object, y: object, weight: object = None, *, in_turn: bool = False) -> None:
         """Learn the values `y (n,)`, units of y, of the points `X (n, d)`.
 
-        The noise of a value has the variance `noise` / `weight`, with `weight (n,)` positive and ones by default: a
-        value of weight 3 is the mean of three values. With `in_turn` the posterior is that of a call for each value, to
-        the last bit; otherwise many values may be learnt together, which is faster and differs by rounding.
+        The noise variance of a value is `noise` / `weight`; `weight (n,)` is positive, by default ones. A value of
+        weight 3 is equivalent to the mean of three values. With `in_turn` the posterior is bit for bit that of one call
+        for each value; otherwise many values may be learnt together, which is faster and differs by rounding errors.
 
         Raises:
             ArgumentError: shapes that do not fit, values that are not finite, or a weight that is not positive.
             ArgumentTypeError: not real numbers.
-            KernelError: the kernel is of no use at these points.
+            KernelError: the kernel is not usable at these points.
 
-        Nothing is learnt then, nor when a kernel of the user raises an error of its own.
+        After an error, also one raised by the user's kernel, the surrogate is unchanged.
         """
         T = as_points(X, self.observations.dim or None, self.device)
         v = as_values(y, len(T), self.device)
@@ -197,7 +200,7 @@ class SurrogateBase(ABC, Generic[T]):
                 f"weight: expected positive numbers, got {float(a[at])} at position {at}; give noise / (variance of "
                 "the value's noise)."
             )
-        with contextlib.ExitStack() as undo:  # a user's kernel may raise any error; all of them are undone
+        with contextlib.ExitStack() as undo:  # a user's kernel may raise any error; the state is then restored
             undo.callback(self._checkpoint())
             if self._kernel is None:
                 self._kernel = matern52(T.shape[1]).to(T.device)
@@ -213,7 +216,7 @@ class SurrogateBase(ABC, Generic[T]):
         self._epochs.observed(T[a >= 1.0])
 
     def _checkpoint(self) -> Callable[[], None]:
-        """A function that brings back the state of now: a kernel may prove unusable half-way through learning."""
+        """A function that restores the present state, for kernels that fail in the middle of `observe`."""
         attributes, rng = vars(self).copy(), self.rng.bit_generator.state
         restore_observations = self.observations.checkpoint()
 
@@ -225,10 +228,10 @@ class SurrogateBase(ABC, Generic[T]):
         return restore
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A copy that shares what never changes: kernel, features, states."""
+        """A copy that shares the immutable parts: kernel, features, states."""
         other = memo[id(self)] = copy.copy(self)
         other.observations, other.rng = copy.deepcopy((self.observations, self.rng), memo)
-        other._epochs = Epochs()  # its next model may differ from ours
+        other._epochs = Epochs()  # the copies' next models may differ, so they must not share an epoch
         return other
 
     @torch.no_grad()
@@ -244,23 +247,23 @@ class SurrogateBase(ABC, Generic[T]):
 
     @abstractmethod
     def _relearn(self) -> None:
-        """Compute everything anew from `observations`, of which there may be none."""
+        """Recompute the posterior from `observations`, which may be empty."""
 
     @abstractmethod
     def _posterior(self) -> T:
-        """The posterior given what was observed; there is something."""
+        """The posterior given the observations, of which there is at least one."""
 
     @abstractmethod
     def _count(self, known: T, X: Tensor) -> T:
-        """The posterior `known` with the points `X (q, d)`, q > 0, counted as evaluated at their mean."""
+        """The posterior `known` as if the points `X (q, d)`, q > 0, had been evaluated at their mean."""
 
     @abstractmethod
     def _as_model(self, known: T) -> Model:
-        """A posterior as a model of any epoch."""
+        """A posterior as a `Model`; its epoch is set later."""
 
     @property
     def model(self) -> Model:
-        """The posterior given what was observed, frozen; `NotReadyError` before the first observation."""
+        """The posterior given the observations, immutable; `NotReadyError` before the first observation."""
         return self._epochs.place(self._as_model(self._known()), Counter(), self.observations)
 
     @torch.no_grad()
@@ -282,11 +285,11 @@ class SurrogateBase(ABC, Generic[T]):
     def posterior(self, X: object) -> Posterior:
         """The posterior at the points `X (n, d)`: `.mean` (y), `.variance` (y squared), `.leverage`, `.sample`.
 
-        Differentiable in `X` where it is a tensor that requires gradients.
+        It is differentiable in `X` if `X` is a tensor that requires gradients.
 
         Raises:
-            NotReadyError: nothing was observed yet.
-            ArgumentError: another number of columns, or values that are not finite.
+            NotReadyError: there is no observation yet.
+            ArgumentError: the wrong number of columns, or values that are not finite.
             ArgumentTypeError: not real numbers.
         """
         model = replace(self._as_model(self._known()), epoch=new_epoch())  # reading changes nothing

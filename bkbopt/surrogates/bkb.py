@@ -1,4 +1,4 @@
-"""BKB: the budgeted kernel bandit's posterior (Calandriello et al. 2019), kept up to date at O(m^2) an observation.
+"""BKB: the posterior of budgeted kernelised bandits (Calandriello et al. 2019), updated in O(m^2) per observation.
 
 | symbol     | shape  | units | meaning                                                                     |
 | ---------- | ------ | ----- | --------------------------------------------------------------------------- |
@@ -9,13 +9,15 @@
 | scale      | scalar | -     | lam of the sampling / lam, > 1 only where the budget `max_inducing` binds   |
 | C          | scalar | -     | budget: the dictionary is drawn anew when 1 + sum of residual / lam > C     |
 
-Between two draws a point with a high leverage is appended to the dictionary at once (an exact Gram-Schmidt step,
-O(u r)): the next draw would include it with probability one. All others enter as rank-one updates, O(r^2).
+The *leverage* of a point is its posterior variance / lam. A *draw* samples the dictionary anew by leverage. Between two
+draws a point that the next draw would include with probability one is appended to the dictionary at once (an exact
+Gram-Schmidt step, O(u r)). All other points are rank-one updates, O(r^2).
 
-When to draw is BBKB's rule with less to pay for. BBKB freezes its variances within a batch, so every leverage counts;
-here they follow each observation, and only the dictionary lags. A dictionary whose projection P misses no more than
-lam eps / (1 - eps) of the old points, ||Phi (I - P) Phi^T||, misses at most the sum of the new points' residuals more.
-The budget therefore counts residual / lam, the part of the leverage that the dictionary cannot see.
+The rule for the time of the next draw is BBKB's, with residuals in place of leverages. BBKB keeps its variances fixed
+within a batch and therefore counts whole leverages. Here variances are updated after each observation, and only the
+dictionary is out of date. If the error of its projection P on the old points, ||Phi (I - P) Phi^T||, is at most
+lam eps / (1 - eps), new points increase the error by at most the sum of their residuals. The budget therefore counts
+residual / lam.
 """
 
 import copy
@@ -42,38 +44,39 @@ from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
 __all__ = ["BKB", "DRAW_FRACTION"]
 
-#: Rank-one steps between two factorisations of V, which keep rounding from adding up.
+#: Number of rank-one steps between two factorisations of V, which remove accumulated rounding errors.
 REFACTOR_EVERY = 512
-#: More rows than this at once are learnt in blocks, not one by one.
+#: More rows than this in one call are learnt together, not one by one.
 BULK = 64
-#: Random inducing points that score the first draw when many points come at once.
+#: Number of random inducing points from which the leverages of the first draw are computed in such a call.
 SEED_SIZE = 256
-#: Part of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
+#: Fraction of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
 DRAW_FRACTION = 0.8
-#: A residual below this part of k(x, x) is rounding error: the point lies in the dictionary's span.
+#: A residual below this fraction of k(x, x) is rounding error: the point lies in the dictionary's span.
 RANK_TOLERANCE = 1e-10
 
 
 class BKB(SurrogateBase[Fantasy]):
-    """The BKB posterior: GP uncertainty at a cost set by the effective dimension.
+    """The BKB posterior: a GP posterior on inducing points whose cost depends on the effective dimension.
 
     Args:
         kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
-        noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
-        qbar: oversampling of the dictionary, >= 1. Theorem 1 asks for 6 alpha log(4 T / delta) / eps^2
-            (`bkbopt.confidence.theorem1_qbar`); 2 does well in practice.
-        coins: what a draw throws: "arm", one coin a point with probability min(1, qbar n leverage) after n evaluations,
-            as the authors' code does; or "pull", one an evaluation, as Algorithm 1 is printed, which includes a point
-            that was evaluated several times less often (see `bkbopt.surrogates.sampling`).
-        resample: "delayed" keeps the dictionary while what it cannot see of the points since the last draw, the sum
-            of residual / lam, stays below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
-        max_inducing: largest dictionary, or None for no limit. Where it binds, the lam of the *sampling* is raised. The
-            variance then does not starve away from the dictionary, where the residual bounds it from below; near the
-            dictionary it can be a tenth of the exact one, and the mean off by more than it says.
-        leverage_budget: C > 1 of delayed resampling: the projection error grows by at most (C - 1) lam between draws.
-        dictionary: "rls" (the paper's), or "uniform", a heuristic to compare with: `max_inducing` random points.
-        variance: "dtc" (the paper's), or "sor", which drops the residual and starves; to compare with.
-        seed: of the dictionary's coins.
+        noise: noise variance lam, y squared; 1e-2 by default (the optimizer then fits it).
+        qbar: oversampling of the dictionary, >= 1. Theorem 1 requires 6 alpha log(4 T / delta) / eps^2
+            (`bkbopt.confidence.theorem1_qbar`); 2 works well in practice.
+        coins: random decisions ("coins") of a draw. "arm": one for each point, with probability
+            min(1, qbar n leverage) after n evaluations, as in the authors' code. "pull": one for each evaluation, as
+            Algorithm 1 is printed, which includes points with several evaluations less often (see
+            `bkbopt.surrogates.sampling`).
+        resample: "delayed" keeps the dictionary while the sum of residual / lam over the observations since the last
+            draw is below `leverage_budget` - 1; "every" draws at each observation (Algorithm 1).
+        max_inducing: largest size of the dictionary, or None for no limit. Where the limit binds, the lam of the
+            *sampling* is raised. Far from the dictionary the residual then still bounds the variance from below; near
+            the dictionary the variance can be a tenth of the exact one, and the error of the mean larger than it.
+        leverage_budget: C > 1 of delayed resampling; between draws the projection error grows by at most (C - 1) lam.
+        dictionary: "rls" (the paper's), or "uniform": `max_inducing` random points, a heuristic for comparison.
+        variance: "dtc" (the paper's), or "sor", which drops the residual and starves, for comparison.
+        seed: seed of the draws.
         device: torch device of all tensors.
 
     Raises:
@@ -146,13 +149,13 @@ class BKB(SurrogateBase[Fantasy]):
         else:
             z, residual = self._table.Z[known].clone(), float(self._table.residual[known])
         leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
-        # The running bound of logdet(I + K / lam) in Theorem 2's safe form, at eps = 1/2, so alpha = 3.
+        # The running bound of logdet(I + K / lam) in Theorem 2's "running" form, at eps = 1/2, so alpha = 3.
         self.log_growth += math.log1p(3.0 * weight * leverage)
         row = int(self.observations.add(x[None], y[None], a[None])[0])
         if known is None:
             self._table.add_row(z, z.new_tensor(residual))
         if self.resample == "every":
-            self._draw(latest=row)  # with the leverages of before this pull, as Algorithm 1 says
+            self._draw(latest=row)  # with the leverages before this evaluation, as in Algorithm 1
             return
         with small_work():
             self._state = self._state.update(z, float(y), weight)
@@ -189,14 +192,14 @@ class BKB(SurrogateBase[Fantasy]):
     # -- the dictionary ------------------------------------------------------------------------------------------
 
     def _append_pays(self, size: int, leverage: float, residual: float, x: Tensor, weight: float = 1.0) -> bool:
-        """Whether the next draw would include the point for certain, and the dictionary does not see it yet.
+        """Whether to append a point: the next draw would include it with probability one, and its residual is large.
 
         Args:
-            size: of the dictionary.
-            leverage: of the point before the observation, variance / lam.
-            residual: of the point, y squared.
+            size: size of the dictionary.
+            leverage: leverage of the point before the observation, variance / lam.
+            residual: residual of the point, y squared.
             x: the point.
-            weight: of the observation.
+            weight: weight of the observation.
         """
         if self._room(size) == 0:
             return False
@@ -207,7 +210,7 @@ class BKB(SurrogateBase[Fantasy]):
         return residual > RANK_TOLERANCE * float(self.kernel.diag(x[None])[0])
 
     def _room(self, size: int) -> int | None:
-        """How many points may be appended to a dictionary of `size` points; None for any number."""
+        """Number of points that may be appended to a dictionary of `size` points; None for no limit."""
         if self.dictionary != "rls":
             return 0
         return None if self.max_inducing is None else max(self.max_inducing - size, 0)
@@ -231,7 +234,7 @@ class BKB(SurrogateBase[Fantasy]):
         )
 
     def _draw(self, latest: int, most: int | None = None) -> None:
-        """Draw the dictionary from scratch, `most` points at most; an empty draw keeps the latest point."""
+        """Draw the dictionary anew, at most `most` points; if none is drawn, it is the point in row `latest`."""
         assert self._state is not None
         obs = self.observations
         if self.dictionary == "uniform":
@@ -247,7 +250,7 @@ class BKB(SurrogateBase[Fantasy]):
         self._build(obs.X[draw.rows] if len(draw.rows) else obs.X[latest : latest + 1])
 
     def _build(self, S: Tensor) -> None:
-        """Take the dictionary `S (m, d)` as one that was drawn, and compute all anew: O(u m^2 + m^3)."""
+        """Recompute everything for a drawn dictionary `S (m, d)`: O(u m^2 + m^3)."""
         obs = self.observations
         with threads_for(len(obs) * len(S) ** 2):
             features = Nystrom.from_points(self.kernel, S.clone())
@@ -257,7 +260,7 @@ class BKB(SurrogateBase[Fantasy]):
         self._drawn_size, self._spent, self._steps = len(S), 0.0, 0
 
     def _relearn(self) -> None:
-        """The old dictionary, where there is one, scores the points for the new."""
+        """See `SurrogateBase`; the leverages of the first draw come from the old dictionary, if there is one."""
         observations, self._scale = self.observations, 1.0
         if not len(observations):
             self._features = self._state = None
@@ -269,14 +272,14 @@ class BKB(SurrogateBase[Fantasy]):
         else:
             S = self._features.S
         for _ in range(4):
-            # Under a poor dictionary the residuals, and so the scores, are too high: a draw takes too many points
-            # rather than too few, and at most about twice as many as there were.
+            # With a poor dictionary residuals and leverages are too high, so that a draw includes too many points
+            # rather than too few, at most about twice as many as before.
             self._build(S)
             self._draw(latest=len(observations) - 1, most=2 * len(S) + SEED_SIZE)
             before, S = len(S), self._ready().S
             if len(S) <= 1.5 * before:
                 break
-        # logdet(I + K / lam) <= logdet(I + Q / lam) + Tr(K - Q) / lam with Q = Z Z^T, whatever the dictionary.
+        # logdet(I + K / lam) <= logdet(I + Q / lam) + Tr(K - Q) / lam with Q = Z Z^T, for any dictionary.
         assert self._state is not None
         self.log_growth = self._state.log_determinant() + float(observations.n @ self._table.residual) / self.noise
 
@@ -293,7 +296,7 @@ class BKB(SurrogateBase[Fantasy]):
 
     @property
     def sampling_scale(self) -> float:
-        """lam of the sampling / lam; above 1 where `max_inducing` binds."""
+        """lam of the sampling / lam; above 1 if `max_inducing` binds."""
         return self._scale
 
     def _unseen(self) -> Tensor:
@@ -320,9 +323,12 @@ class BKB(SurrogateBase[Fantasy]):
         return Model(shown, state.w, state.root, state.lam, V=state.V)
 
     def _count(self, known: Fantasy, X: Tensor) -> Fantasy:
-        """Points that the dictionary does not see are appended to it first, so that their variance really falls."""
+        """See `SurrogateBase`; pending points with a large residual are appended to the dictionary first.
+
+        Otherwise their variance would hardly fall, since the residual stays.
+        """
         Z = known.features(X)
-        for _ in X:  # a pass appends a point at least
+        for _ in X:  # each pass appends at least one point
             size = len(known.features.S)
             room, pays = self._room(size), functools.partial(self._append_pays, size)
             more = None if room == 0 else extension_by(known.features, known.state, X, Z, room, pays)

@@ -1,25 +1,28 @@
-"""Epochs: runs of models from one to the next of which the bounds of a lazy argmax carry over.
+"""Epochs: sequences of models within which the upper bounds of the lazy argmax stay valid.
 
 | symbol      | shape  | units | meaning                                                                          |
 | ----------- | ------ | ----- | -------------------------------------------------------------------------------- |
-| V           | (r, r) | y^2   | Z^T N Z + lam I of the later model, r = a + k: the a features of the earlier, k more |
-| V', G', H'  | blocks | y^2   | the same without the evaluations of the k new inducing points since the earlier  |
+| V           | (r, r) | y^2   | Z^T N Z + lam I of the later model; r = a + k: a old features, k appended ones   |
+| V', G', H'  | blocks | y^2   | V without the evaluations of the k new inducing points since the earlier model   |
 | g, h        | (a, k), (k, k) | - | V'^(-1/2) G' / sqrt(lam), and H' / lam                                       |
 | growth      | -      | -     | standard deviations of the later model <= growth * those of the earlier          |
 
-Within an epoch data are only added, and features only appended: new ones are Gram-Schmidt directions of what the old
-ones do not see. What a new feature of a point is, its residual loses, so the earlier posterior is also that of all r
-features with the matrix V_old (+) lam I:
+Within an epoch data are only added and features only appended. The *growth* between two of its models is the largest
+factor by which a standard deviation may have increased.
+
+New features are Gram-Schmidt directions of the residual, and the square of a new feature is subtracted from the
+residual. The earlier posterior is therefore also that of all r features with the block-diagonal matrix V_old (+) lam I:
 
     variance_old(x) = residual(x) + lam z^T (V_old (+) lam I)^-1 z.
 
-The data that both models have seen couple old and new features, which can raise a variance. With the matrix
-[[V', G'], [G'^T, H' + lam I]] of any data between those of the two models, V_old <= V' and this matrix <= V, so
+The data of the earlier model couple old and new features, which can raise a variance. Let
+[[V', G'], [G'^T, H' + lam I]] be this matrix for any data set between those of the two models. Then V_old <= V', the
+matrix is <= V, and
 
-    variance_new(x) <= variance_old(x) / e,    e the least eigenvalue of [[I, g], [g^T, I + h]].
+    variance_new(x) <= variance_old(x) / e,    e the smallest eigenvalue of [[I, g], [g^T, I + h]].
 
-The evaluations of the new inducing points themselves are left out of it: they alone would make h large. What is left
-is what the others have of the new features, little where the dictionary was drawn well.
+We choose the data set without the evaluations of the new inducing points, since these make h large. The remaining
+points have small new features where the dictionary was drawn well, so that e is close to 1.
 """
 
 import itertools
@@ -36,7 +39,7 @@ from bkbopt.posterior.observations import Observations, row_keys
 
 __all__ = ["Epochs", "new_epoch"]
 
-#: Epochs are numbered across surrogates: a maximiser may serve one after the other.
+#: Epoch numbers are unique across surrogates, since a maximiser may be used with several.
 _NUMBERS = itertools.count(1)
 #: By how much roots of the same inducing points may differ, relative to their largest entry: both are rounded.
 ROUNDING = 1e-10
@@ -45,18 +48,18 @@ LARGEST_GROWTH, MOST_APPENDED = 1.6, 64
 
 
 def new_epoch() -> int:
-    """The number of an epoch that no other model is in."""
+    """An unused epoch number."""
     return next(_NUMBERS)
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """The model handed out last.
+    """The last model that was returned.
 
     Attributes:
-        model: with its epoch and growth.
-        n: evaluations of the unique observed points then, (u,), by weight.
-        counted: pending points that it counts, by their bytes.
+        model: the model, with its epoch and growth.
+        n: summed weights of the unique observed points at that time, (u,).
+        counted: pending points that the model counts, as `row_keys`.
         pending: those of them that were not observed since.
     """
 
@@ -67,17 +70,17 @@ class _Shown:
 
 
 class Epochs:
-    """Numbers the models of one surrogate by epochs."""
+    """Assigns epochs to the models of one surrogate."""
 
     def __init__(self) -> None:
         self._last: _Shown | None = None
 
     def place(self, model: Model, pending: Counter[bytes], seen: Observations) -> Model:
-        """The model with its epoch and growth: those of the last one's epoch, where its bounds carry over.
+        """The model with its epoch and growth; the epoch is that of the last model if its bounds stay valid.
 
         Args:
             model: the posterior of `seen` and `pending`.
-            pending: pending points that it counts, by their bytes.
+            pending: pending points that the model counts, as `row_keys`.
             seen: the observations.
         """
         last = self._last
@@ -92,13 +95,13 @@ class Epochs:
         return model
 
     def observed(self, X: Tensor) -> None:
-        """The points `X (n, d)` were observed, with weights of at least 1: V still counts those that were pending."""
+        """Remove observed points `X (n, d)`, with weights >= 1, from the pending ones: V still counts them."""
         if self._last is not None and self._last.pending:
             self._last = replace(self._last, pending=self._last.pending - Counter(row_keys(X)))
 
 
 def _growth(last: _Shown, model: Model, pending: Counter[bytes], seen: Observations) -> float:
-    """By how much standard deviations may have grown since the last model; infinite where its bounds do not hold."""
+    """The growth since the last model; infinite if the models cannot be in one epoch."""
     old, new = last.model.features, model.features
     if _same(old, new):
         return 1.0
@@ -117,13 +120,13 @@ def _growth(last: _Shown, model: Model, pending: Counter[bytes], seen: Observati
 
 
 def _evaluations(seen: Observations, n: Tensor, pending: Counter[bytes], s: Tensor, key: bytes) -> float:
-    """How often a point counts, by weight, among observations with the counts `n` and the pending points."""
+    """Summed weight of the point `s (d,)` in observations with the counts `n (u,)` and in the pending points."""
     row = seen.find(s)
     return pending[key] + (float(n[row]) if row is not None and row < len(n) else 0.0)
 
 
 def _growth_of(V: Tensor, a: int, lam: float) -> float:
-    """1 / sqrt(e) of the module's text, where the first `a` features of `V (r, r)` are old."""
+    """1 / sqrt(e) of the module's text; the first `a` features of `V (r, r)` are old."""
     L, info = torch.linalg.cholesky_ex(V[:a, :a])
     if int(info):
         return math.inf
@@ -131,13 +134,13 @@ def _growth_of(V: Tensor, a: int, lam: float) -> float:
     k = V.shape[0] - a
     eye = torch.eye(k, dtype=V.dtype, device=V.device)
     q, h = g.T @ g, V[a:, a:] / lam - eye
-    # Rounding in V, relative to lam, is all that is certain of g and h below it.
+    # g and h are only known up to the rounding error of V, relative to lam.
     rounding = V.shape[0] * torch.finfo(V.dtype).eps * float(V.diagonal().max()) / lam
     if k == 1:
         h1, q1 = max(float(h), 0.0), max(float(q), 0.0) + rounding
         e = 1.0 + 0.5 * h1 - math.sqrt(0.25 * h1 * h1 + q1)
     else:
-        # g enters by g^T g alone: the eigenvalues of other directions are one.
+        # Only g^T g matters: in all other directions the eigenvalues are one.
         w, Q = torch.linalg.eigh(q)
         root = (Q * (w.clamp_min(0.0) + rounding).sqrt()) @ Q.T
         M = torch.cat([torch.cat([eye, root], 1), torch.cat([root, eye + 0.5 * (h + h.T)], 1)])
@@ -146,7 +149,7 @@ def _growth_of(V: Tensor, a: int, lam: float) -> float:
 
 
 def _begins_with(new: Nystrom, old: Nystrom) -> bool:
-    """Whether the features of `old` are the first of `new`."""
+    """Whether the first features of `new` are those of `old`."""
     m, r = old.W.shape
     return (
         new.kernel is old.kernel
@@ -164,7 +167,7 @@ def _equal(A: Tensor, B: Tensor) -> bool:
 
 
 def _same(a: FeatureMap, b: FeatureMap) -> bool:
-    """Whether two maps of one surrogate are the same."""
+    """Whether two feature maps of one surrogate are equal."""
     if isinstance(a, WithoutResidual) and isinstance(b, WithoutResidual):
         return _same(a.features, b.features)
     if isinstance(a, Nystrom) and isinstance(b, Nystrom) and a is not b:

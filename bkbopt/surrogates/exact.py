@@ -9,7 +9,7 @@
 
     mean(x) = k_U(x)^T E^-1 ybar,   variance(x) = k(x, x) - k_U(x)^T E^-1 k_U(x)
 
-A new point borders G in O(u^2), a repeat changes one diagonal entry of E, also in O(u^2); no step is cubic.
+A new point adds a row and a column to G; a repeat changes one diagonal entry of E. Both cost O(u^2).
 """
 
 from dataclasses import replace
@@ -25,18 +25,18 @@ from bkbopt.surrogates.base import SurrogateBase
 
 __all__ = ["ExactGP"]
 
-#: Rank-one steps between two factorisations from scratch, which keep rounding from adding up.
+#: Number of rank-one steps between two factorisations from scratch, which remove accumulated rounding errors.
 REFACTOR_EVERY = 512
-#: A residual below this part of k(x, x) is more than one step's rounding error.
+#: A residual below this fraction of k(x, x) is more than the rounding error of one step.
 NEGATIVE = -1e-6
 
 
 class ExactGP(SurrogateBase[Model]):
-    """Exact GP regression whose cost is in the number of unique points.
+    """Exact GP regression; the cost depends on the number of unique points, not of evaluations.
 
     Args:
         kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
-        noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
+        noise: noise variance lam, y squared; 1e-2 by default (the optimizer then fits it).
         device: torch device of all tensors.
 
     Raises:
@@ -78,7 +78,7 @@ class ExactGP(SurrogateBase[Model]):
             G, residual = downdate_inverse_root(self._G, known, self.noise / n - self.noise / (n + weight)), 0.0
         self.observations.add(x[None], y[None], a[None])
         if residual < NEGATIVE:
-            self._refactor()  # rounding has added up, or the kernel is not positive definite: this tells which
+            self._refactor()  # accumulated rounding errors, or an indefinite kernel, which this refuses
         else:
             self._G = G
 
@@ -102,7 +102,7 @@ class ExactGP(SurrogateBase[Model]):
         assert isinstance(features, Nystrom)
         U = features.S
         G, _ = _border(kernel, U, features.W.T, X, self.noise)
-        # What equals the mean adds no innovation, and so no weight.
+        # Values equal to the mean have zero innovation, so the new weights are zero.
         w = torch.cat([known.w, known.w.new_zeros(len(X))])
         return replace(known, features=Nystrom(kernel, torch.cat([U, X]), G.T), w=w, root=G.new_zeros(0, len(w)))
 
@@ -126,7 +126,7 @@ class ExactGP(SurrogateBase[Model]):
 
 
 def _border(kernel: Kernel, U: Tensor, G: Tensor, X: Tensor, lam: float) -> tuple[Tensor, float]:
-    """G for more points `X (q, d)`, and the lowest of their residuals given the others, as a part of k(x, x)."""
+    """G with the points `X (q, d)` added, and the smallest of their residuals as a fraction of k(x, x)."""
     K = gram(kernel, X)
     A = G @ kernel(U, X) if len(U) else G.new_zeros(0, len(X))
     R = K - A.T @ A

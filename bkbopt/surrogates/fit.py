@@ -1,21 +1,21 @@
-"""Hyper-parameters from data: maximum a posteriori, by the exact marginal likelihood of some hundred points.
+"""Fits of hyper-parameters: maximum a posteriori, with the exact marginal likelihood of a few hundred points.
 
 | symbol | shape  | units | meaning                                                              |
 | ------ | ------ | ----- | -------------------------------------------------------------------- |
 | U      | (u, d) | enc.  | unique points (or a subset of `max_points` of them)                  |
 | N      | (u, u) | -     | counts (weights, see `Observations`)                                 |
-| ybar   | (u,)   | y     | mean value of each                                                   |
+| ybar   | (u,)   | y     | mean value of each point                                             |
 | lam    | scalar | y^2   | noise variance                                                       |
 | E      | (u, u) | y^2   | K + lam N^-1, the covariance of ybar                                 |
 
 log p(y) = log N(ybar; 0, E) - (Y2 - sum s_i^2 / n_i) / (2 lam) - sum (repeats_i log(2 pi lam) + log n_i) / 2,
 
-up to half the sum of the logarithms of the weights, a constant. Repeats cost nothing. Values are taken as
-standardised: the priors say so.
+up to half the sum of the logarithms of the weights, which is constant. The cost does not depend on the number of
+repeats. The priors assume standardised values.
 
-A subset is fitted (see `fit_data.py`), where there are more points, and no variational bound on all: with 128 inducing
-points a bound took a function's ripples for noise that an exact fit to some of the points had resolved, and the search
-lost its basin.
+Of more points a subset is fitted (see `fit_data.py`). A variational bound on all points was tried instead: with 128
+inducing points it fitted the ripples of a function as noise, where an exact fit to a subset had resolved them, and the
+search lost the best basin.
 """
 
 import logging
@@ -51,7 +51,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-#: Variance of values that are all the same, y squared.
+#: Lower limit of a sample variance, for values that are all equal, y squared.
 SMALLEST = 1e-12
 
 
@@ -60,10 +60,10 @@ class FitSettings:
     """Limits and priors of a fit.
 
     Attributes:
-        max_points: unique points of a fit; more are subsampled, so that the cost stays bounded.
-        max_iterations: of L-BFGS-B for each start.
+        max_points: largest number of unique points of a fit; of more points a subset is fitted, which bounds the cost.
+        max_iterations: iterations of L-BFGS-B for each start.
         noise_loc: mean of the normal prior on log(noise variance).
-        noise_scale: standard deviation of it.
+        noise_scale: standard deviation of that prior.
         mean_precision: 1 / variance of the normal prior on the constant mean.
         noise_bounds: smallest and largest noise variance.
     """
@@ -78,13 +78,12 @@ class FitSettings:
 
 @dataclass(frozen=True)
 class Fit:
-    """Hyper-parameters that were fitted.
+    """Fitted hyper-parameters.
 
     Attributes:
         kernel: the kernel.
         noise: noise variance, y squared.
-        value: log likelihood plus the log density of the priors over its maximum; -inf where no usable kernel was
-            found.
+        value: log likelihood + log(prior density / its maximum); -inf if no usable kernel was found.
     """
 
     kernel: Kernel
@@ -107,12 +106,12 @@ def fit_hyperparameters(
 
     Args:
         observations: the data, standardised.
-        kernel: where to start; a kernel without hyper-parameters is returned as it is.
-        noise: noise variance to start from, y squared.
+        kernel: the start; a kernel without hyper-parameters is returned unchanged.
+        noise: noise variance at the start, y squared.
         fit_noise: whether the noise is fitted too.
-        rng: of the subsampling.
-        starts: further kernels of the same form to start from; the best end wins.
-        with_mean: whether the values have an unknown constant mean, profiled out; see `constant_mean`.
+        rng: generator for the choice of the subset.
+        starts: further starts, kernels of the same form; the best local maximum is returned.
+        with_mean: whether the values have an unknown constant mean, which is profiled out; see `constant_mean`.
         settings: see `FitSettings`.
     """
     settings = settings or FitSettings()
@@ -129,7 +128,7 @@ def fit_hyperparameters(
 
 
 def fit_data(obs: Observations, settings: FitSettings | None = None, rng: np.random.Generator | None = None) -> FitData:
-    """What a fit looks at: all observations, or those of a random subset of the points; see `FitSettings`."""
+    """The data of a fit: all observations, or those of a random subset of the points; see `FitSettings`."""
     settings = settings or FitSettings()
     rng = rng or np.random.default_rng(0)
     return FitData.of(obs).subset(settings.max_points, rng)
@@ -141,12 +140,12 @@ class LogPosterior:
 
     Attributes:
         data: the observations.
-        kernel: any kernel of the form; without hyper-parameters it is that of all x.
-        noise: noise variance where it is not among the variables, y squared.
-        fit_noise: whether it is.
-        mean_precision: of the constant mean; None where the mean is zero.
+        kernel: any kernel of the form to fit; a kernel without hyper-parameters is the same for all x.
+        noise: noise variance if it is not among the variables, y squared.
+        fit_noise: whether log(noise) is the last of the variables.
+        mean_precision: prior precision of the constant mean; None for a zero mean.
         settings: priors and limits.
-        prior_power: exponent of the prior density of the kernel's hyper-parameters; 1/4 doubles its deviations.
+        prior_power: exponent of the prior density of the kernel's hyper-parameters; 1/4 doubles standard deviations.
     """
 
     data: FitData
@@ -159,34 +158,34 @@ class LogPosterior:
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        """The lowest and the highest value of each variable."""
+        """The smallest and the largest value of each variable."""
         n = len(self.kernel.theta) if isinstance(self.kernel, FittableKernel) else 0
-        # exp(+-7) is a lengthscale of a thousandth or a thousand times the unit cube; beyond it nothing changes.
+        # exp(+-7) is a lengthscale of 1/1000 or 1000 times the unit cube, beyond which the kernel hardly changes.
         low, high = self.settings.noise_bounds
         return [(-7.0, 7.0)] * n + [(math.log(low), math.log(high))] * self.fit_noise
 
     def variables(self) -> np.ndarray:
-        """The variables of the kernel and the noise that were given, within the bounds."""
+        """The variables of `kernel` and `noise`, clipped to the bounds."""
         theta = self.kernel.theta.detach().cpu().numpy() if isinstance(self.kernel, FittableKernel) else np.zeros(0)
         x = np.append(theta, math.log(self.noise)) if self.fit_noise else theta
         bounds = self.bounds
         return np.clip(x, [low for low, _ in bounds], [high for _, high in bounds])
 
     def unpack(self, x: Tensor) -> tuple[Kernel, Tensor]:
-        """Kernel and noise variance of the variables `x (p,)`."""
+        """Kernel and noise variance for the variables `x (p,)`."""
         lam = torch.exp(x[-1]) if self.fit_noise else x.new_tensor(self.noise)
         theta = x[:-1] if self.fit_noise else x
         return (self.kernel.with_theta(theta) if isinstance(self.kernel, FittableKernel) else self.kernel), lam
 
     def log_prior(self, x: Tensor, kernel: Kernel) -> Tensor:
-        """Log prior density of `x (p,)`, which made `kernel`, up to a constant; differentiable."""
+        """Log prior density of `x (p,)`, up to a constant; `kernel` is that of `unpack(x)`. Differentiable."""
         value = self.prior_power * kernel.log_prior() if isinstance(kernel, FittableKernel) else x.new_zeros(())
         if self.fit_noise:
             value = value - (x[-1] - self.settings.noise_loc) ** 2 / (2.0 * self.settings.noise_scale**2)
         return value
 
     def with_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray] | None:
-        """The density with the best constant mean, and its gradient `(p,)`; None where the kernel is not usable."""
+        """The log density with the best constant mean, and its gradient `(p,)`; None if the kernel is not usable."""
         t = torch.tensor(x, device=self.data.U.device)
         try:
             value, slope = self._closed(t) if has_closed_form(self.kernel, t) else self._differentiated(t)
@@ -195,7 +194,7 @@ class LogPosterior:
         return (value, slope.cpu().numpy()) if bool(torch.isfinite(slope).all()) else None
 
     def _closed(self, x: Tensor) -> tuple[float, Tensor]:
-        """Value and slope, written out."""
+        """Value and gradient in closed form."""
         kernel, lam = self.unpack(x)
         at = cast(ClosedFormKernel, kernel)
         value, slope = likelihood_and_gradient(self.data, at, float(lam), self.mean_precision)
@@ -206,7 +205,7 @@ class LogPosterior:
 
     @torch.enable_grad()
     def _differentiated(self, x: Tensor) -> tuple[float, Tensor]:
-        """The same by automatic differentiation, of any kernel."""
+        """Value and gradient by automatic differentiation, for any kernel."""
         x.requires_grad_(True)
         at, lam = self.unpack(x)
         value = log_marginal_likelihood(self.data, at, lam, self.mean_precision) + self.log_prior(x, at)
@@ -215,9 +214,9 @@ class LogPosterior:
 
     @torch.no_grad()
     def over_means(self, x: np.ndarray) -> tuple[float, float, float]:
-        """The density with the constant mean integrated out, and mean and sd of that constant's posterior, y.
+        """The log density with the constant mean integrated out, and posterior mean and sd of the constant, y.
 
-        Minus infinity where the kernel is not usable.
+        The density is -inf if the kernel is not usable.
         """
         t = torch.as_tensor(x, device=self.data.U.device)
         at, lam = self.unpack(t)
@@ -251,7 +250,7 @@ def fit_from(
 
     def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
         found = target.with_gradient(x)
-        # Not a usable kernel there: the line search steps back.
+        # For an unusable kernel the objective is huge, so that the line search steps back.
         return (1e300, np.zeros_like(x)) if found is None else (-found[0], -found[1])
 
     options = {"maxiter": settings.max_iterations}
@@ -274,10 +273,10 @@ def constant_mean(
     rng: np.random.Generator | None = None,
     settings: FitSettings | None = None,
 ) -> float:
-    """The constant mean that goes with fitted hyper-parameters: generalised least squares, shrunk towards zero.
+    """The constant mean for fitted hyper-parameters, units of y: generalised least squares, shrunk towards zero.
 
-    A sample mean leans to where the samples are, which in a search is near the best; this one weights points by how
-    much each says that the others do not. The arguments are those of `fit_hyperparameters`; units of y.
+    The points of a search are dense near the best ones, which biases the sample mean; generalised least squares gives
+    correlated points less weight. The arguments are those of `fit_hyperparameters`.
     """
     settings = settings or FitSettings()
     data = fit_data(observations, settings, rng)
@@ -288,15 +287,15 @@ def constant_mean(
 
 
 def gain_over_constant(observations: Observations, kernel: Kernel, noise: float) -> float:
-    """By how much the log marginal likelihood exceeds that of independent values around one constant.
+    """Log marginal likelihood minus that of independent normal values around a constant.
 
-    Both have the best constant mean, the latter also the best variance. A gain below zero says that the points do not
-    explain the values.
+    Both models have the best constant mean, and the second one also the best variance. The gain is negative where the
+    points do not explain the values.
 
     Args:
         observations: the data, standardised.
-        kernel: the kernel that was fitted to them.
-        noise: noise variance that was fitted, y squared.
+        kernel: the fitted kernel.
+        noise: the fitted noise variance, y squared.
     """
     data = fit_data(observations)
     n = float(data.n.sum())
@@ -314,8 +313,8 @@ def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_pre
         data: the observations.
         kernel: the kernel.
         lam: noise variance, y squared.
-        mean_precision: None for a zero mean; else the best constant mean is put in, under a normal prior of this
-            precision, whose log density (up to a constant) is added.
+        mean_precision: None for a zero mean; otherwise the value is that of the best constant mean under a normal
+            prior of this precision, and includes the prior's log density (up to a constant).
     """
     P, logdet = _products(data, kernel, lam)
     quadratic = P[0, 0]
@@ -326,7 +325,7 @@ def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_pre
 
 
 def _log_density(data: FitData, lam: Tensor, quadratic: Tensor, logdet: Tensor) -> Tensor:
-    """log p(y) from ybar^T E^-1 ybar, or what is left of it, and log det E."""
+    """log p(y) from log det E and `quadratic`: ybar^T E^-1 ybar, less the part explained by a constant mean."""
     n = data.n
     rest = (
         0.5 * data.within / lam

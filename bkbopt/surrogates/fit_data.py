@@ -1,15 +1,14 @@
-"""What a likelihood needs of the observations, and which of them a fit of bounded cost looks at.
+"""The data of a likelihood, and the subset of them that a fit of bounded cost uses.
 
 | symbol | shape  | units | meaning                                                                    |
 | ------ | ------ | ----- | -------------------------------------------------------------------------- |
 | U      | (u, d) | enc.  | unique points                                                              |
 | n      | (u,)   | -     | counts                                                                     |
-| ybar   | (u,)   | y     | mean value of each                                                         |
+| ybar   | (u,)   | y     | mean value of each point                                                   |
 
-The points of a search crowd around the best ones: of 1,000 points a random 400 hold few of those that say how the
-function varies over the space, and lengthscales are then fitted to noise. So half of a subset lies far apart, by
-Gonzalez' greedy rule (1985: each next point is the one furthest from those taken), and half is random, which keeps
-what is dense dense.
+The points of a search are dense around the best ones. A random 400 of 1,000 points has few in the rest of the space,
+and lengthscales are then fitted to noise. So half of a subset is spread over the space by Gonzalez' greedy rule (1985:
+the next point is the one furthest from those chosen), and half is random, which keeps dense regions dense.
 """
 
 from dataclasses import dataclass
@@ -22,19 +21,19 @@ from bkbopt.posterior.observations import Observations
 
 __all__ = ["FitData"]
 
-#: The points of a subset that lie far apart are looked for among at most this many.
+#: The greedy rule chooses from at most this many points.
 SEARCHED = 10_000
 
 
 @dataclass(frozen=True)
 class FitData:
-    """What a likelihood needs of the observations.
+    """The statistics of the observations that a likelihood needs.
 
     Attributes:
         U: unique points (u, d).
         n: counts (u,).
         ybar: mean value of each unique point (u,), units of y.
-        within: Y2 - sum s_i^2 / n_i, the spread of the repeats, y squared.
+        within: Y2 - sum s_i^2 / n_i, sum of squares of the repeats around their means, y squared.
         repeats: number of evaluations of each unique point after the first, (u,).
     """
 
@@ -46,16 +45,16 @@ class FitData:
 
     @classmethod
     def of(cls, obs: Observations) -> "FitData":
-        """All of it."""
+        """The data of all observations."""
         within = max(obs.Y2 - float((obs.s * obs.s / obs.n).sum()), 0.0)
         return cls(obs.X, obs.n, obs.s / obs.n, within, obs.repeats)
 
     def subset(self, most: int, rng: np.random.Generator) -> "FitData":
-        """That of at most so many points, half of them far apart; the spread of the repeats is shared out.
+        """The data of at most `most` points, half of them far apart; `within` is scaled by their share of the repeats.
 
         Args:
-            most: number of points.
-            rng: of the choice.
+            most: largest number of points.
+            rng: generator of the random choice.
         """
         if len(self.U) <= most:
             return self
@@ -70,7 +69,7 @@ class FitData:
 
 
 def _far_apart(U: Tensor, k: int) -> list[int]:
-    """`k` rows of `U`, the first and then always the one furthest from those taken; all columns count alike."""
+    """Indices of `k` rows of `U`: the first, then each time the one furthest from those chosen; columns are scaled."""
     spread = U.amax(0) - U.amin(0)
     A = U / torch.where(spread > 0.0, spread, 1.0)
     rows, away = [0], torch.full((len(A),), torch.inf, dtype=A.dtype, device=A.device)

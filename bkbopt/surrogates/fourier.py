@@ -1,4 +1,4 @@
-"""Random-Fourier-feature regression: fast, simple, and starved of variance. For comparison."""
+"""Regression on random Fourier features, whose variance starves; for comparison."""
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from bkbopt.surrogates.base import SurrogateBase
 __all__ = ["FourierGP"]
 
 
-#: Frequencies: the state is a matrix of twice as many rows and columns.
+#: Largest number of frequencies; the state is a matrix with twice as many rows and columns.
 MOST = 5_000
 
 
@@ -25,12 +25,12 @@ class FourierGP(SurrogateBase[GaussianState]):
     Args:
         kernel: an `ARDKernel`; ARD Matern-5/2 by default.
         noise: noise variance lam, y squared.
-        n_frequencies: number of frequencies D; the features are 2 D.
-        seed: of the frequencies.
+        n_frequencies: number of frequencies D; there are 2 D features.
+        seed: seed of the frequencies.
         device: torch device of all tensors.
 
     Raises:
-        ArgumentError: the noise or the number of frequencies is out of range, or the kernel is no `ARDKernel`.
+        ArgumentError: the noise or the number of frequencies is out of range, or the kernel is not an `ARDKernel`.
         ArgumentTypeError: an option has the wrong type.
 
     The rank is finite and the residual zero, so the variance goes to zero everywhere once there are more observations
@@ -42,7 +42,7 @@ class FourierGP(SurrogateBase[GaussianState]):
         >>> X = np.linspace(0.0, 10.0, 200)[:, None]
         >>> for model in (bo.FourierGP(noise=0.01, n_frequencies=3), bo.ExactGP(noise=0.01)):
         ...     model.observe(X, np.sin(X[:, 0]))
-        ...     print(model.posterior([[15.0]]).variance)  # five lengthscales away from all data, and more
+        ...     print(model.posterior([[15.0]]).variance)  # more than five lengthscales from all data
         tensor([0.0015], dtype=torch.float64)
         tensor([1.0000], dtype=torch.float64)
     """
@@ -71,7 +71,7 @@ class FourierGP(SurrogateBase[GaussianState]):
         self._state: GaussianState | None = None
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """See `Surrogate`: its spectral density must be known."""
+        """See `Surrogate`; the spectral density of the kernel must be known."""
         RandomFourier.from_kernel(kernel, 1, np.random.default_rng(0))  # type: ignore[arg-type]
 
     def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
@@ -110,9 +110,9 @@ class FourierGP(SurrogateBase[GaussianState]):
 
     @property
     def inducing(self) -> Tensor:
-        """There are none: (0, d)."""
+        """An empty tensor (0, d), since there are no inducing points."""
         return self.observations.X[:0]
 
     def effective_dimension(self) -> float:
-        """Sum of the leverages of all evaluations: d_eff of the features' kernel, which may lie below the kernel's."""
+        """Sum of the leverages of all evaluations: d_eff of the features' kernel, which may be below the kernel's."""
         return 0.0 if self._state is None else self._state.effective_dimension()

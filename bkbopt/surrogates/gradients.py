@@ -1,4 +1,4 @@
-"""The exact marginal likelihood of our own kernels with its gradient, in closed form.
+"""The exact log marginal likelihood and its gradient in closed form, for kernels with closed-form derivatives.
 
 | symbol | shape  | units | meaning                                                        |
 | ------ | ------ | ----- | -------------------------------------------------------------- |
@@ -7,8 +7,8 @@
 | v      | (u,)   | 1/y   | E^-1 (ybar - c), c the best constant mean                      |
 | M      | (u, u) | 1/y^2 | derivative of the log likelihood by E: (v v^T - E^-1) / 2      |
 
-Automatic differentiation gives the same numbers and takes longer, most of the time for other things than arithmetic:
-the matrices of a fit have a hundred rows or a few.
+Automatic differentiation gives the same numbers but is slower: the matrices of a fit have only a few hundred rows, so
+most of its time is overhead.
 """
 
 import math

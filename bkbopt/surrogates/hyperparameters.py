@@ -1,4 +1,4 @@
-"""What the data leave open of kernel, noise and mean: draws from their posterior.
+"""Draws from the posterior of the hyper-parameters: kernel, noise variance and constant mean.
 
 | symbol | shape  | units | meaning                                                                                 |
 | ------ | ------ | ----- | --------------------------------------------------------------------------------------- |
@@ -7,9 +7,9 @@
 | q      |        | -     | proposal: multivariate t about the fitted x, with scale matrix H^-1                     |
 | c      | scalar | y     | constant mean, normal a priori with the variance 1 / `FitSettings.mean_precision`       |
 
-Importance sampling with resampling (Rubin 1987): of many proposals those are drawn that data and priors favour. A fit
-takes the most likely hyper-parameters for certain, and its bands are too narrow: with 25 to 300 values of a search they
-covered fresh points in 58 and 88 % of the cases, in place of 68 and 95 % (`python -m benchmarks.calibration`).
+The method is sampling importance resampling (Rubin 1987): proposals are resampled with weights posterior / proposal
+density. A fit uses the most likely hyper-parameters only, and its credible bands are too narrow: with 25 to 300 values
+of a search the 68 and 95 % bands covered 58 and 88 % of fresh points (`python -m benchmarks.calibration`).
 """
 
 import math
@@ -31,27 +31,27 @@ from bkbopt.surrogates.fit import FitSettings, LogPosterior, fit_data
 
 __all__ = ["Hyperparameters", "draw_hyperparameters", "posterior_under"]
 
-#: Degrees of freedom of the proposals: their tails are wider than those of the posterior.
+#: Degrees of freedom of the proposals, whose tails are to be wider than those of the posterior.
 DEGREES = 5.0
-#: Steps of the differences that H is made of.
+#: Step of the finite differences for H.
 STEP = 0.05
-#: Least and largest curvature that a proposal goes by; the priors' own lie between 0.3 and 4.
+#: Eigenvalues of H are clipped to this interval; those of the priors alone lie between 0.3 and 4.
 CURVATURES = (0.3, 1e4)
-#: Every second proposal is so many times as far from the fitted ones: there may be another mode.
+#: Every second proposal is this many times as far from the fitted hyper-parameters, to reach other modes.
 WIDE = 2.5
-#: Proposals: so many evaluations' worth of points, between the least and the most.
+#: The number of proposals is POINTS / number of data points, at least LEAST and at most MOST.
 POINTS, LEAST, MOST = 10_000, 64, 200
-#: The priors of a fit lead it to a good optimum; for the spread of what is possible they are too narrow: a function
-#: with lengthscales of the box's size has a prior variance nine times that of its values, three
-#: deviations off. So they are made twice as wide.
+#: Exponent of the prior density, which doubles its standard deviations. The priors of a fit lead it to a good optimum,
+#: but are too narrow for the spread of possible functions: a function with lengthscales of the size of the box has a
+#: prior variance nine times that of its values, three standard deviations from the prior's mean.
 PRIOR_POWER = 0.25
-#: Points up to which a posterior is exact, and the inducing points that stand in for more.
+#: Largest number of points with an exact posterior, and the number of inducing points for more points.
 EXACT, INDUCING = 400, 300
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """One draw: a kernel, a noise variance (y squared) and a constant mean (y)."""
+    """One draw: kernel, noise variance (y squared) and constant mean (y)."""
 
     kernel: Kernel
     noise: float
@@ -72,12 +72,12 @@ def draw_hyperparameters(
 
     Args:
         observations: the data, standardised.
-        kernel: the fitted kernel; one without hyper-parameters is that of all draws.
+        kernel: the fitted kernel; a kernel without hyper-parameters is the same in all draws.
         noise: the fitted noise variance, y squared.
         n: number of draws.
-        rng: of the draws.
-        fit_noise: whether the noise was fitted; else it is that of all draws.
-        settings: those of the fit.
+        rng: generator of the random numbers.
+        fit_noise: whether the noise was fitted; otherwise it is the same in all draws.
+        settings: settings of the fit.
     """
     settings = settings or FitSettings()
     data = fit_data(observations, settings, rng)
@@ -102,13 +102,13 @@ def draw_hyperparameters(
 def posterior_under(
     hyperparameters: Hyperparameters, observations: Observations, inducing: Tensor, rng: np.random.Generator
 ) -> Model:
-    """The posterior of the values less the constant mean: exact, or of many points that of BKB.
+    """The posterior of the values minus the constant mean: exact up to `EXACT` points, BKB's for more.
 
     Args:
         hyperparameters: kernel, noise and mean.
         observations: the data.
-        inducing: the dictionary (m, d) where there are more than `EXACT` points.
-        rng: of the part of it that is taken where it is larger than `INDUCING` points.
+        inducing: the dictionary (m, d) for more than `EXACT` points; of more than `INDUCING` rows a random subset.
+        rng: generator for the choice of that subset.
     """
     obs, h = observations, hyperparameters
     with torch.no_grad(), small_work():
@@ -126,7 +126,7 @@ def posterior_under(
 
 
 def _proposals(target: LogPosterior, x: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Proposals `(n, p)`, within the bounds, and their log densities `(n,)` up to a constant."""
+    """Proposals `(n, p)`, clipped to the bounds, and their log densities `(n,)` up to a constant."""
     p = len(x)
     H = np.zeros((p, p))
     for j in range(p):
@@ -139,7 +139,7 @@ def _proposals(target: LogPosterior, x: np.ndarray, n: int, rng: np.random.Gener
     root = (Q / curvature.clamp(*CURVATURES).sqrt()).numpy()
     steps = rng.standard_normal((n, p)) * np.sqrt(DEGREES / rng.chisquare(DEGREES, size=(n, 1)))
     steps[1::2] *= WIDE
-    steps[0] = 0.0  # the fitted hyper-parameters compete
+    steps[0] = 0.0  # the fitted hyper-parameters are one of the proposals
     r2 = (steps * steps).sum(1) / DEGREES
     near, far = (-0.5 * (DEGREES + p) * np.log1p(r2 / wide**2) - p * math.log(wide) for wide in (1.0, WIDE))
     low, high = np.array(target.bounds).T
@@ -147,10 +147,10 @@ def _proposals(target: LogPosterior, x: np.ndarray, n: int, rng: np.random.Gener
 
 
 def _resampled(log_weight: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """`n` rows drawn with these weights, systematically: each as often as its share says, up to one.
+    """`n` rows by systematic resampling: each is drawn n times its normalised weight, rounded up or down.
 
-    Weights beyond sqrt(number of proposals) times their mean are cut (Ionides 2008): a single proposal would be most
-    of the draws, where the posterior has a tail that the proposals lack.
+    Weights are truncated at sqrt(number of proposals) times their mean (Ionides 2008). Otherwise a single proposal in a
+    tail that the proposals hardly cover could be most of the draws.
     """
     weight = np.exp(log_weight - log_weight.max())
     weight = np.minimum(weight, weight.mean() * len(weight) ** 0.5)

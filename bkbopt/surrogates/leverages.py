@@ -1,4 +1,4 @@
-"""Leverages of the observed points, at any lam of the sampling."""
+"""Leverages of the observed points (posterior variance / lam), for any lam of the sampling."""
 
 from torch import Tensor
 
@@ -10,9 +10,9 @@ __all__ = ["Leverages", "bounded_sum"]
 
 
 class Leverages:
-    """scale -> leverages (u,) of the observed points with the sampling's lam at scale * lam.
+    """Leverages (u,) of the observed points as a function of the scale l / lam, l the lam of the sampling.
 
-    One eigendecomposition of Z^T N Z serves every scale: lev = residual / l + sum_j (Z Q)_j^2 / (e_j + l).
+    One eigendecomposition of Z^T N Z suffices for all scales: leverage = residual / l + sum_j (Z Q)_j^2 / (e_j + l).
     """
 
     def __init__(self, table: FeatureTable, state: GaussianState) -> None:
@@ -20,7 +20,7 @@ class Leverages:
         self._eigen: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, scale: float) -> Tensor:
-        """Leverages `(u,)` with the sampling's lam at `scale` times lam."""
+        """Leverages `(u,)` for the sampling's lam = `scale` times lam."""
         lam = self.state.lam
         if scale == 1.0:
             return self.table.residual / lam + self.state.leverage(self.table.Z)
@@ -32,10 +32,12 @@ class Leverages:
 
 
 def bounded_sum(unseen: Tensor) -> float:
-    """Sum of what the features do not see of each point, n residual / lam `(u,)`, counted as 1 at most.
+    """Sum of min(1, n residual / lam) over the points, where `unseen (u,)` is n residual / lam.
 
-    With what they see, Tr Q (Q + lam I)^-1 with Q = Z Z^T in rows of evaluations, it bounds d_eff from above, whatever
-    the features, if they are a projection: the share of a point in d_eff is below 1, and that of the other points is
-    no larger than without it, where Tr f(K) <= Tr f(Q) + Tr(K - Q) / lam for f(x) = x / (x + lam), f' <= 1 / lam.
+    Added to Tr Q (Q + lam I)^-1, where Q = Z Z^T with a row of Z for each evaluation, it bounds d_eff from above, for
+    any features that are a projection. Proof: with f(x) = x / (x + lam), f' <= 1 / lam,
+    Tr f(K) <= Tr f(Q) + Tr(K - Q) / lam, which proves the bound without the minimum. The share of a point in d_eff is
+    below 1, and without the point the shares of the others are no smaller; so points with n residual > lam may be
+    removed and counted as 1 each.
     """
     return float(unseen.clamp_max(1.0).sum())

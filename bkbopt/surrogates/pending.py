@@ -1,15 +1,15 @@
-"""Pending points: posteriors that count them as evaluated, and which of them the dictionary must take to see them all.
+"""Fantasies: posteriors that count pending points as if they had been evaluated at their posterior mean.
 
 | symbol   | shape  | units | meaning                                                               |
 | -------- | ------ | ----- | --------------------------------------------------------------------- |
 | X        | (p, d) | enc.  | pending points                                                        |
-| Z        | (p, r) | y     | their features                                                        |
-| R        | (p, p) | y^2   | what the features do not see of their covariance, k(X, X) - Z Z^T     |
-| C        | (p, k) | y     | the new features of the k points taken so far; C C^T approximates R   |
+| Z        | (p, r) | y     | features of the pending points                                        |
+| R        | (p, p) | y^2   | residual covariance k(X, X) - Z Z^T                                   |
+| C        | (p, k) | y     | new features of the k points appended so far; C C^T approximates R    |
 
-A list of pending points is counted in steps of 512 as long as there are so many, then of 128, 32 and 8, then one by
-one. The steps depend on the number of points alone, so the result is a function of the list. A list that begins with
-one counted before goes on from the last end of a step that both have.
+A list of pending points is counted in steps of 512 points, then of 128, 32 and 8, then one by one. The steps depend
+only on the length of the list, so the result, bit for bit, is a function of the list. A list that begins with a list
+that was counted before continues from the end of the last step that both lists have.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from bkbopt.posterior.observations import Observations
 
 __all__ = ["Counted", "Fantasy", "count_all", "extension_by"]
 
-#: How many pending points are counted together; each divides the one before.
+#: Numbers of pending points that are counted together; each divides the one before.
 STEPS = (512, 128, 32, 8, 1)
 
 T = TypeVar("T")
@@ -42,12 +42,12 @@ class Counted(Generic[T]):
 
 
 def count_all(kept: Sequence[Counted[T]], X: Tensor, count: Callable[[T, Tensor], T]) -> tuple[Counted[T], ...]:
-    """Count the points `X (p, d)`; the last of the results counts them all, the others are worth keeping.
+    """Count the points `X (p, d)`: the last result counts all, the others are intermediate results for the next call.
 
     Args:
-        kept: results of before on the same data; the first one counts no points.
+        kept: results of the previous call for the same data; the first one counts no points.
         X: the points.
-        count: a posterior and a few points to the posterior that counts them too.
+        count: maps a posterior and a few points to the posterior that also counts these.
     """
     p = len(X)
     usable = [one for one in kept if _is_stop(len(one.X), p) and torch.equal(one.X, X[: len(one.X)])]
@@ -55,34 +55,34 @@ def count_all(kept: Sequence[Counted[T]], X: Tensor, count: Callable[[T, Tensor]
     value = usable[-1].value
     while n < p:
         step = next(step for step in STEPS if n % step == 0 and n + step <= p)
-        value, n = count(value, X[n : n + step].clone()), n + step  # a copy: its memory is aligned as any other's
+        value, n = count(value, X[n : n + step].clone()), n + step  # a copy has torch's memory alignment
         if n in _ends(p):
             usable.append(Counted(X[:n].clone(), value))
     return usable[0], *(one for one in usable[1:] if len(one.X) in _ends(p))
 
 
 def _ends(p: int) -> list[int]:
-    """Where the steps of each size end in a list of `p` points."""
+    """For each step size, the number of points after its last step in a list of `p` points."""
     return [p - p % step for step in STEPS]
 
 
 def _is_stop(n: int, p: int) -> bool:
-    """Whether one of the steps through a list of `p` points ends at `n`."""
+    """Whether a step through a list of `p` points ends after `n` points."""
     return n <= p and all(n % step == 0 or n >= end for step, end in zip(STEPS, _ends(p), strict=True))
 
 
 @dataclass(frozen=True)
 class Fantasy:
-    """A posterior on Nystrom features with pending points counted as evaluated at their mean.
+    """A posterior on Nystrom features with pending points counted as evaluated at their posterior mean.
 
     Attributes:
-        features: of the dictionary, with the inducing points that were appended for pending points.
+        features: features of the dictionary, including inducing points that were appended for pending points.
         observed: state of the observations alone on these features.
-        state: the same with the pending points counted; its mean is that of `observed`.
-        Z: features of the observed points under the dictionary without the appended ones, (u, r - k).
+        state: state that also counts the pending points; its mean is that of `observed`.
+        Z: features of the observed points without the appended ones, (u, r - k).
         C: values of the appended features at the observed points, (u, k).
         X: pending points, (p, d).
-        parts: their features, blocks of rows in order, (p, r) in all.
+        parts: features of the pending points, (p, r), as blocks of rows in order.
     """
 
     features: Nystrom
@@ -95,22 +95,22 @@ class Fantasy:
 
     @classmethod
     def start(cls, features: Nystrom, Z: Tensor, state: GaussianState) -> "Fantasy":
-        """Nothing pending yet."""
+        """The posterior without pending points."""
         return cls(features, state, state, Z, Z.new_zeros(len(Z), 0), features.S[:0])
 
     def count(self, X: Tensor, Z: Tensor) -> "Fantasy":
-        """The points `X (q, d)` counted, too, whose features are `Z (q, r)`."""
+        """Count further points `X (q, d)`, whose features are `Z (q, r)`."""
         return replace(self, state=self.state.hallucinate(Z), X=torch.cat([self.X, X]), parts=(*self.parts, Z))
 
     def append(self, more: Extension, seen: Observations) -> "Fantasy":
-        """Inducing points appended: O((u + p) r k + r^2 k + k^3).
+        """Append inducing points: O((u + p) r k + r^2 k + k^3).
 
         Args:
-            more: the points.
+            more: the new inducing points.
             seen: the observations.
         """
         r = self.Z.shape[1]
-        # As `more.columns`, without a copy of Z and C side by side.
+        # The same as `more.columns`, without concatenating Z and C.
         K = more.features.kernel(seen.X, more.X)
         C = (K - self.Z @ more.Z[:, :r].T - self.C @ more.Z[:, r:].T) @ more.root.T
         NC = seen.n[:, None] * C
@@ -134,20 +134,21 @@ def extension_by(
     room: int | None,
     pays: Callable[[float, float, Tensor], bool],
 ) -> Extension | None:
-    """By those of `X (p, d)` that pay, each judged after those before it: O(p r^2 + p^2 r + p k^2).
+    """The extension by those points of `X (p, d)` that are worth appending: O(p r^2 + p^2 r + p k^2).
 
-    A Cholesky factorisation of what the features do not see tells what each point leaves unseen of the next ones.
+    Points are tested in order, each with its residual after the points before it were appended. A Cholesky
+    factorisation of the residual covariance gives these residuals. None if no point is worth appending.
 
     Args:
-        features: those of the dictionary.
-        state: what it knows of the points is taken as it is now.
-        X: points.
+        features: features of the dictionary.
+        state: the state for the leverages inside the features, which are not updated between points.
+        X: the points.
         Z: their features (p, r).
-        room: how many points may be appended, or None for no limit.
-        pays: leverage, residual (y squared) and point `(d,)` to whether to append it.
+        room: largest number of points to append, or None for no limit.
+        pays: whether to append a point, from its leverage, residual (y squared) and coordinates `(d,)`.
     """
     known, residual = state.leverage(Z).tolist(), features.residual(X, Z).tolist()
-    # A point that does not pay now does not pay once others are in, either: residuals only fall.
+    # A point that fails the test now also fails it after others were appended, since residuals only fall.
     rows = [i for i in range(len(X)) if pays(residual[i] / state.lam + known[i], residual[i], X[i])]
     if not rows:
         return None

@@ -3,21 +3,21 @@
 | symbol   | shape | units | meaning                                                              |
 | -------- | ----- | ----- | -------------------------------------------------------------------- |
 | leverage | (u,)  | -     | posterior variance / lam of each unique observed point               |
-| n        | (u,)  | -     | evaluations of each, by weight                                       |
-| pulls    | (u,)  | -     | evaluations of each, by number: n where none has a weight            |
+| n        | (u,)  | -     | summed weights of each point's evaluations                           |
+| pulls    | (u,)  | -     | number of each point's evaluations (pulls); n if there are no weights |
 | p        | (u,)  | -     | inclusion probabilities                                              |
 | scale    | -     | -     | lam of the sampling / lam of the posterior, >= 1                     |
 
-The paper flips a coin for every pull, with probability min(1, qbar leverage), and takes a point that any of its coins
-shows: p = 1 - (1 - min(1, qbar leverage))^n, `BKB(coins="pull")`. One coin a unique point with n times the
-probability, p = min(1, qbar n leverage), is that of the authors' code and our default, `coins="arm"`. It includes each
-point at least as often, up to 1 / (1 - 1 / e) = 1.58 times, where qbar n leverage = 1 and n is large. Theorem 1 holds
-for it by the paper's proof, with the pulls of a point taken together: the bound of each term, alpha / qbar, is the
-same, and the sum of the probabilities is no larger than that of the paper's. Both are 1 where qbar leverage >= 1, and
-all but equal where qbar n leverage is small or, as at the theorem's qbar, large.
+The paper flips one coin for each pull (evaluation), with probability min(1, qbar leverage), and includes a point if at
+least one of its coins succeeds: p = 1 - (1 - min(1, qbar leverage))^n, `BKB(coins="pull")`. The authors' code, and our
+default `coins="arm"`, flips one coin for each unique point (arm): p = min(1, qbar n leverage). This includes each point
+at least as often, at most 1 / (1 - 1 / e) = 1.58 times as often (where qbar n leverage = 1 and n is large). Theorem 1
+holds for it by the paper's proof, with the pulls of a point taken together: each term has the same bound alpha / qbar,
+and the sum of the probabilities is no larger than the paper's sum over pulls. The two probabilities are both 1 where
+qbar leverage >= 1, and nearly equal where qbar n leverage is small or, as for the theorem's qbar, large.
 
-With little noise the scores ask for nearly every point. The budget then raises the lam of the *sampling*, and never
-that of the posterior, until the expected size fits.
+With little noise nearly every point has a high leverage. A budget for the size then raises the lam of the *sampling*,
+not that of the posterior, until the expected size is within the budget.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ __all__ = ["Draw", "draw_rls", "draw_uniform"]
 
 @dataclass(frozen=True)
 class Draw:
-    """Indices of the points drawn, in increasing order, and the scale of the sampling's lam."""
+    """Indices of the drawn points, in increasing order, and the scale: lam of the sampling / lam."""
 
     rows: Tensor
     scale: float
@@ -46,15 +46,16 @@ def draw_rls(
     rng: np.random.Generator,
     pulls: Tensor | None = None,
 ) -> Draw:
-    """Draw each unique point with probability min(1, qbar n leverage), or by a coin for each of its pulls.
+    """Draw each unique point with probability min(1, qbar n leverage), or with a coin for each of its pulls.
 
     Args:
-        leverage_at: scale -> leverage (u,) with the sampling's lam at scale * lam.
+        leverage_at: maps a scale to the leverages (u,) for the sampling's lam = scale * lam.
         n: counts (u,).
         qbar: oversampling; at least 1.
         budget: largest size of the dictionary, or None.
-        rng: source of u random numbers, one a point in any case.
-        pulls: how many coins each point has (u,), each of probability min(1, qbar (n / pulls) leverage); None for one.
+        rng: generator of the random numbers; u are always drawn, one for each point.
+        pulls: number of coins of each point (u,), each with probability min(1, qbar (n / pulls) leverage); None for
+            one coin.
 
     Example:
         >>> import numpy as np
@@ -75,7 +76,7 @@ def draw_rls(
     scale = 1.0
     p = probabilities(scale)
     if budget is not None and float(p.sum()) > budget:
-        # The expected size falls monotonically in the scale: bracket, then bisect in the logarithm to 2 %.
+        # The expected size decreases with the scale: bracket, then bisect in the logarithm to 2 %.
         low, high = 1.0, 4.0
         while float(probabilities(high).sum()) > budget and high < 1e30:
             low, high = high, 4.0 * high
@@ -90,13 +91,13 @@ def draw_rls(
     thrown = torch.as_tensor(rng.random(len(p)), device=p.device)
     rows = torch.nonzero(thrown < p)[:, 0]
     if budget is not None and len(rows) > budget:
-        # Bernoulli sizes scatter around their mean; the points that were closest to being left out go.
+        # The random size may exceed its mean; the points with the smallest p - thrown are left out.
         rows = rows[torch.argsort((p - thrown)[rows], descending=True, stable=True)[:budget]].sort().values
     return Draw(rows, scale)
 
 
 def draw_uniform(u: int, size: int, rng: np.random.Generator) -> Draw:
-    """`size` of `u` points, uniformly without replacement: the heuristic that RLS sampling is compared with.
+    """`size` of `u` points, uniformly without replacement: a heuristic to compare leverage score sampling with.
 
     Example:
         >>> import numpy as np

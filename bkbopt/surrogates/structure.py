@@ -1,4 +1,4 @@
-"""Which kernel: structure chosen by evidence.
+"""Choice of the kernel's structure by evidence.
 
 | symbol | shape  | units   | meaning                                                              |
 | ------ | ------ | ------- | -------------------------------------------------------------------- |
@@ -6,18 +6,18 @@
 | g      | (u, c) | y/enc.  | gradients of the posterior mean at U, by the c numeric columns       |
 | R      | (d, d) | -       | rotation of the numeric columns                                      |
 
-One stationary kernel with a lengthscale for each column is the wrong prior for many black boxes. Two departures from
-it, and both together, are compared with it at each fit:
+A single stationary kernel with a lengthscale for each column is a bad prior for many black boxes. At each fit it is
+compared with two extensions, and with both together:
 
 - rotated: lengthscales along the eigenvectors of the mean outer product of gradients (Constantine et al. 2014, "active
-  subspaces"), found from the posterior mean of the kernel so far, a few times in turn;
-- additive: a further sum of one-column kernels (`ColumnsKernel`).
+  subspaces") of the posterior mean; this is repeated a few times with the posterior mean of the new kernel;
+- additive: the kernel plus a sum of one-column kernels (`ColumnsKernel`).
 
-Where columns are many another one is tried in their place, a trend (`SphericalKernel`): points are too few to tell a
-rotation, and a sum over columns takes most of the time of a fit and of a suggestion.
+With many columns a third extension, the kernel plus a trend (`SphericalKernel`), replaces both: there are too few
+points to determine a rotation, and a sum over columns would take most of the time of a fit and of a suggestion.
 
-The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). A departure has to be better by a
-margin that grows with what it chose from: a rotation of c columns has c (c - 1) / 2 angles, none of which has a prior.
+The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). An extension has to be better by a
+margin that grows with its free parameters: a rotation of c columns has c (c - 1) / 2 angles without priors.
 """
 
 import logging
@@ -37,33 +37,33 @@ __all__ = ["COMPARED", "FEWEST", "fit_structure"]
 
 log = logging.getLogger(__name__)
 
-#: Structure is not looked for among fewer unique points.
+#: With fewer unique points only the stationary kernel is fitted.
 FEWEST = 20
-#: Structure is compared on at most this many of the points; what was chosen is then fitted to all.
+#: Kernels are compared on at most this many points; the chosen one is then fitted to all.
 COMPARED = 200
-#: Rotations are found anew this often: each from the posterior mean under the last one.
+#: Largest number of successive rotations, each from the posterior mean under the last one.
 ROTATIONS = 3
-#: More numeric columns than these are many.
+#: With more numeric columns than this, only the trend is compared.
 MANY = 30
-#: What the evidence must gain: by each angle of a rotation, by a sum with a second kernel.
+#: Required gain of the evidence: for each angle of a rotation, for a sum with a second kernel.
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
-#: Iterations of the last fit, which begins where the comparison ended: 50 gained another 0.4 and cost twice as much.
+#: Iterations of the last fit, which starts from the result of the comparison; 50 gained another 0.4 at twice the cost.
 AGAIN = 15
-#: A further rotation is tried only where the last one gained this.
+#: A further rotation is tried only if the last one gained this much.
 PROGRESS = 0.1
 
 
 def fit_structure(
     observations: Observations, kernel: ARDKernel, noise: float, *, fit_noise: bool, rng: np.random.Generator
 ) -> tuple[Kernel, float]:
-    """A kernel with structure, and the noise variance, fitted with an unknown constant mean.
+    """A structured kernel and the noise variance, fitted with an unknown constant mean.
 
     Args:
         observations: the data, standardised.
-        kernel: where to start.
-        noise: noise variance to start from, y squared.
+        kernel: the start.
+        noise: noise variance at the start, y squared.
         fit_noise: whether the noise is fitted too.
-        rng: of the subsampling.
+        rng: generator for the choice of subsets.
     """
     data = fit_data(observations, rng=rng)
     if len(data.U) < FEWEST:
@@ -81,7 +81,7 @@ def fit_structure(
 
 @dataclass(frozen=True)
 class _Search:
-    """The comparison; `start` is the kernel that fits begin with."""
+    """The comparison of kernels; `start` is the kernel from which fits start."""
 
     data: FitData
     start: ARDKernel
@@ -95,7 +95,7 @@ class _Search:
         columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
         if len(columns) > MANY:
             return self.with_trend(plain, noise)
-        found = [(0.0, plain)]  # each with the margin that it has to be better by
+        found = [(0.0, plain)]  # pairs of margin and fit
         rotated, margin = self.rotated(plain, columns), ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0
         if rotated.value > plain.value + margin:
             found.append((margin, rotated))
@@ -104,20 +104,20 @@ class _Search:
         return max(found, key=lambda pair: pair[1].value - pair[0])[1]
 
     def with_columns(self, fit: Fit, noise: float) -> Fit:
-        """The kernel of `fit`, rotated or not, beside a sum over columns."""
-        # Not from the lengthscales found so far: there are short ones where there are ripples.
+        """The kernel of `fit`, rotated or not, plus a sum over columns."""
+        # The fit starts from the lengthscales of `start`: the fitted ones may be short because of ripples.
         base = replace(fit.kernel, base=self.start) if isinstance(fit.kernel, RotatedKernel) else self.start
         added = ColumnsKernel.start(self.start.dim, self.start.categorical)
         return self.fit(SumKernel((base, added)), max(noise, fit.noise))
 
     def with_trend(self, best: Fit, noise: float) -> Fit:
-        """`best`, or the stationary kernel beside a trend."""
+        """The better one of `best` and the stationary kernel plus a trend."""
         trend = SphericalKernel.start(self.start.dim, self.start.categorical)
         beside = self.fit(SumKernel((self.start, trend)), noise)
         return beside if beside.value > best.value + SUM_MARGIN else best
 
     def rotated(self, plain: Fit, columns: list[int]) -> Fit:
-        """The best of a few rotations; `plain` itself where none is better."""
+        """The best of a few rotations; `plain` if none is better."""
         best, kernel = plain, plain.kernel
         for _ in range(ROTATIONS if len(columns) > 1 else 0):
             assert isinstance(kernel, ARDKernel)
@@ -130,7 +130,7 @@ class _Search:
 
 
 def _rotation(data: FitData, fit: Fit, columns: list[int]) -> Tensor:
-    """R: the eigenvectors of sum_i g_i g_i^T in `columns`, the one with the largest eigenvalue first."""
+    """R: the eigenvectors of sum_i g_i g_i^T in `columns`, by decreasing eigenvalue."""
     kernel = fit.kernel
     with torch.no_grad():
         L = safe_cholesky(gram(kernel, data.U) + torch.diag(fit.noise / data.n))

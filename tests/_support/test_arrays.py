@@ -126,8 +126,8 @@ def test_what_is_not_real_numbers_is_refused(value: object) -> None:
 @pytest.mark.parametrize(
     ("y", "n", "message"),
     [
-        ([1.0, 2.0], 3, r"^y: expected shape \(3,\), one value a point, got \(2,\)"),
-        (np.zeros((2, 2)), 2, r"^y: expected shape \(2,\), one value a point, got \(2, 2\)"),
+        ([1.0, 2.0], 3, r"^y: expected shape \(3,\), one value for each point, got \(2,\)"),
+        (np.zeros((2, 2)), 2, r"^y: expected shape \(2,\), one value for each point, got \(2, 2\)"),
         ([0.0, 1.0, math.nan], None, r"^y: expected finite values, got nan at position 2"),
         ([-math.inf], 1, r"^y: expected finite values, got -inf at position 0"),
     ],

@@ -76,7 +76,7 @@ def test_categories_have_no_effect() -> None:
 
 
 def test_other_number_of_columns_is_refused() -> None:
-    with pytest.raises(KernelError, match="expected points of 3 columns"):
+    with pytest.raises(KernelError, match="expected points with 3 columns"):
         SphericalKernel.start(3)(points(2, 4), points(2, 4))
 
 

@@ -153,7 +153,7 @@ def test_hyper_parameters_of_a_sum_are_those_of_its_parts() -> None:
 
 
 def test_points_of_other_columns_are_refused(kernel: ClosedFormKernel) -> None:
-    with pytest.raises(KernelError, match="kernel: expected points of 4 columns"):
+    with pytest.raises(KernelError, match="kernel: expected points with 4 columns"):
         kernel(points(2), torch.zeros(2, 3, dtype=torch.float64))
 
 

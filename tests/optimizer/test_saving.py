@@ -269,11 +269,11 @@ def test_objects_and_their_kernel_are_given_again(tmp_path: Path) -> None:
     asked = advance(opt, 10)
     opt.save(tmp_path / "s")
     surrogate = bo.BKB(kernel=overlap, noise=0.05)
-    with pytest.raises(ArgumentError, match=r"surrogate: .* the kernel of yours"):
+    with pytest.raises(ArgumentError, match=r"surrogate: .* the kernel that the log was made with"):
         bo.Optimizer.load(tmp_path / "s", pool=WORDS)
     with pytest.raises(ArgumentError, match=r"pool: .* pass pool="):
         bo.Optimizer.load(tmp_path / "s", surrogate=surrogate)
-    with pytest.raises(ArgumentError, match="pool: expected the 12 different objects"):
+    with pytest.raises(ArgumentError, match="pool: expected the 12 distinct objects"):
         bo.Optimizer.load(tmp_path / "s", pool=WORDS[:5], surrogate=surrogate)
     again = bo.Optimizer.load(tmp_path / "s", pool=WORDS, surrogate=surrogate)
     assert asked + advance(again, 10) == advance(words(), 20)
@@ -409,7 +409,7 @@ def test_state_files_in_the_form_before_logs_are_refused_with_the_version_that_w
     with pytest.raises(StateFileError, match=rf"kind 'log of an optimizer' that bkbopt {bo.__version__} wrote"):
         bo.Optimizer.load(tmp_path / "s")
     np.savez(tmp_path / "a.npz", x=np.zeros(3))
-    with pytest.raises(StateFileError, match="a file that is none or is damaged"):
+    with pytest.raises(StateFileError, match="a damaged file or another format"):
         bo.Optimizer.load(tmp_path / "a.npz")
 
 
@@ -446,7 +446,7 @@ def changed(path: Path, *statements: str) -> None:
 )
 def test_a_schema_that_is_not_ours_is_refused(statement: str, saved: Path) -> None:
     changed(saved, statement)
-    with pytest.raises(StateFileError, match="parts fit together"):
+    with pytest.raises(StateFileError, match="parts are consistent"):
         bo.Optimizer.load(saved)
 
 

@@ -54,5 +54,5 @@ def test_repeats_of_a_point_are_left_out_together() -> None:
     np.testing.assert_allclose(coverage._left_out(opt, 10), np.array([3.0, 3.0, 1.0]) / 1.01**0.5, rtol=1e-9)
     alone = bo.Optimizer([(0.0, 1.0)], seed=0)
     alone.tell({"x0": 0.5}, 1.0)
-    with pytest.raises(errors.NotReadyError, match="two different points"):
+    with pytest.raises(errors.NotReadyError, match="at least two points"):
         plots.calibration(alone)

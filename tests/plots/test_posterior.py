@@ -119,7 +119,7 @@ def test_slices_of_a_pool_run_over_the_range_of_its_column(arms: bo.Optimizer) -
         (lambda o: plots.partial_dependence(o, "nope"), errors.ArgumentError, "got 'nope'"),
         (lambda o: plots.partial_dependence(o, "rate", n_samples=0), errors.ArgumentError, "n_samples: "),
         (lambda o: plots.pairwise_dependence(o, ["fixed"]), errors.ArgumentError, "names: "),
-        (lambda o: plots.calibration(o, [{}]), errors.ArgumentError, "only one of both"),
+        (lambda o: plots.calibration(o, [{}]), errors.ArgumentError, "got only one of them"),
         (lambda o: plots.calibration(o, [], []), errors.ArgumentError, "test: expected at least one"),
         (lambda o: plots.calibration(o, folds=1), errors.ArgumentError, "folds: "),
         (lambda o: plots.pool_ucb(o, "rate", "drop"), errors.ArgumentError, "expected an optimizer over a pool"),

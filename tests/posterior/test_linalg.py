@@ -77,7 +77,7 @@ def test_safe_cholesky_survives_a_singular_matrix_of_any_scale(scale: float) -> 
 
 def test_safe_cholesky_refuses_an_indefinite_matrix() -> None:
     A = torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64)
-    with pytest.raises(KernelError, match="expected a positive semi-definite matrix, but a 2 x 2 one"):
+    with pytest.raises(KernelError, match="expected a positive semi-definite matrix, got a 2 x 2 one"):
         linalg.safe_cholesky(A)
 
 

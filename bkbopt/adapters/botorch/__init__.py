@@ -1,4 +1,4 @@
-"""BKB as a native BoTorch model: `BKBModel` where `SingleTaskGP` stood.
+"""BKB as a BoTorch model: `BKBModel` replaces `SingleTaskGP`.
 
 Example:
     >>> import torch

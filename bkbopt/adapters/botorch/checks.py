@@ -1,6 +1,6 @@
-"""What `BKBModel` refuses, in BoTorch's own exception types, before anything is changed.
+"""Argument checks of `BKBModel`, with BoTorch's exception types; they run before anything is changed.
 
-Each message names the argument, says what was expected and what came.
+Each message names the argument, what was expected and what was given.
 """
 
 import torch
@@ -23,17 +23,17 @@ NO_BATCH = torch.Size()
 
 
 def check_points(name: str, X: Tensor, dim: int | None, batch_shape: torch.Size = NO_BATCH) -> None:
-    """Points `X (batch_shape) x q x dim`, finite; any number of columns will do if `dim` is None.
+    """Check finite points `X (batch_shape) x q x dim`, with any number of columns if `dim` is None.
 
     Args:
-        name: of the argument.
+        name: name of the argument.
         X: the points.
-        dim: their number of columns.
-        batch_shape: of the model; the leading dimensions of `X` have to broadcast with it.
+        dim: expected number of columns.
+        batch_shape: batch shape of the model; the leading dimensions of `X` have to broadcast with it.
 
     Raises:
-        BotorchTensorDimensionError: another shape.
-        InputDataError: no tensor, or NaN or infinity in it.
+        BotorchTensorDimensionError: the shape is wrong.
+        InputDataError: `X` is not a floating-point tensor, or has NaN or infinity.
     """
     _check_tensor(name, X)
     if X.ndim < 2 or (dim is not None and X.shape[-1] != dim):
@@ -45,18 +45,18 @@ def check_points(name: str, X: Tensor, dim: int | None, batch_shape: torch.Size 
 
 
 def check_targets(name: str, Y: Tensor, X: Tensor, outputs: int, batch_shape: torch.Size) -> None:
-    """Values `Y (batch_shape') x n x outputs` of the points `X (batch_shape) x n x d`, finite.
+    """Check finite values `Y (batch_shape') x n x outputs` of the points `X (batch_shape) x n x d`.
 
     Args:
-        name: of the argument.
+        name: name of the argument.
         Y: the values.
         X: their points.
-        outputs: number of columns of `Y`.
-        batch_shape: of the model; leading dimensions of all three have to broadcast.
+        outputs: expected number of columns of `Y`.
+        batch_shape: batch shape of the model; the leading dimensions of all three have to broadcast.
 
     Raises:
-        BotorchTensorDimensionError: another shape.
-        InputDataError: no tensor, or NaN or infinity in it.
+        BotorchTensorDimensionError: the shape is wrong.
+        InputDataError: `Y` is not a floating-point tensor, or has NaN or infinity.
     """
     _check_tensor(name, Y)
     if Y.ndim < 2 or Y.shape[-2:] != (X.shape[-2], outputs):
@@ -69,11 +69,11 @@ def check_targets(name: str, Y: Tensor, X: Tensor, outputs: int, batch_shape: to
 
 
 def check_noise(name: str, noise: Tensor, shape: torch.Size, *, zero: bool = False) -> None:
-    """Noise variances that broadcast to `shape`: finite, and positive or, with `zero`, not negative.
+    """Check finite noise variances that broadcast to `shape`; they must be positive, or >= 0 with `zero`.
 
     Raises:
-        BotorchTensorDimensionError: another shape.
-        InputDataError: no tensor, NaN, infinity, or a variance that is too small.
+        BotorchTensorDimensionError: the shape is wrong.
+        InputDataError: not a floating-point tensor, NaN, infinity, or a variance that is too small.
     """
     _check_tensor(name, noise)
     fits = 2 <= noise.ndim <= len(shape) and all(
@@ -85,12 +85,12 @@ def check_noise(name: str, noise: Tensor, shape: torch.Size, *, zero: bool = Fal
         )
     check_finite(name, noise, "variances")
     if bool((noise < 0.0).any() if zero else (noise <= 0.0).any()):
-        expected = "variances that are not negative" if zero else "positive variances (1e-6, say, for exact values)"
+        expected = "variances >= 0" if zero else "positive variances (for exact values 1e-6, for example)"
         raise InputDataError(f"{name}: expected {expected}, got {float(noise.min()):g}.")
 
 
 def check_new_noise(noise: Tensor | None, Y: Tensor, needed: bool) -> None:
-    """The noise variances of the new observations `Y`; the errors are those of `check_noise`, and one for none."""
+    """Check the noise variances of new observations `Y`; raises the errors of `check_noise`, and one if `needed`."""
     if noise is not None:
         check_noise("noise", noise, Y.shape)
     elif needed:
@@ -101,10 +101,10 @@ def check_new_noise(noise: Tensor | None, Y: Tensor, needed: bool) -> None:
 
 
 def check_same_number(X: Tensor, targets: Tensor, noise: Tensor) -> None:
-    """Training inputs `(..., n, d)`, targets `(..., n)` and noise variances `(..., n or 1)`; each can be set.
+    """Check training inputs `(..., n, d)`, targets `(..., n)` and noise variances `(..., n or 1)` for the same n.
 
     Raises:
-        BotorchTensorDimensionError: they differ in their n.
+        BotorchTensorDimensionError: they have different numbers n, since each can be set separately.
     """
     n = targets.shape[-1]
     if X.shape[-2] != n:
@@ -119,10 +119,10 @@ def check_same_number(X: Tensor, targets: Tensor, noise: Tensor) -> None:
 
 
 def check_likelihood(likelihood: Likelihood | None) -> None:
-    """A Gaussian likelihood, or None for the default.
+    """Check for a Gaussian likelihood, or None for the default.
 
     Raises:
-        UnsupportedError: another.
+        UnsupportedError: another likelihood.
     """
     if likelihood is not None and not isinstance(likelihood, GaussianLikelihood | FixedNoiseGaussianLikelihood):
         raise UnsupportedError(
@@ -132,11 +132,11 @@ def check_likelihood(likelihood: Likelihood | None) -> None:
 
 
 def check_training_data(train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | None) -> None:
-    """The data that a model is made of; see `BKBModel` for their shapes.
+    """Check the training data of a model; see `BKBModel` for their shapes.
 
     Raises:
-        BotorchTensorDimensionError: shapes that do not fit each other.
-        InputDataError: no tensor, no points, NaN or infinity, or a noise variance that is not positive.
+        BotorchTensorDimensionError: shapes that do not fit each other, or no points.
+        InputDataError: not a floating-point tensor, NaN or infinity, or a noise variance that is not positive.
     """
     _check_tensor("train_X", train_X)
     _check_tensor("train_Y", train_Y)
@@ -163,10 +163,10 @@ def check_training_data(train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | N
 
 
 def check_finite(name: str, values: Tensor, what: str) -> None:
-    """Refuse NaN and infinity, which would turn every number of a posterior into NaN.
+    """Check that there is neither NaN nor infinity, with which every number of a posterior would be NaN.
 
     Raises:
-        InputDataError: there are some.
+        InputDataError: there is NaN or infinity.
     """
     finite = torch.isfinite(values)
     if not bool(finite.all()):
@@ -190,5 +190,5 @@ def _check_broadcast(name: str, own: torch.Size, *others: torch.Size) -> None:
 
 def _check_tensor(name: str, value: object) -> None:
     if not isinstance(value, Tensor) or not value.is_floating_point():
-        got = f"one of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+        got = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
         raise InputDataError(f"{name}: expected a floating-point tensor, got {got}.")

@@ -1,21 +1,21 @@
-"""The joint covariance of points, of which nothing is computed until somebody asks for a part of it.
+"""A lazy joint posterior covariance: only the requested parts of the matrix are computed.
 
 | symbol | shape       | units     | meaning                                                          |
 | ------ | ----------- | --------- | ---------------------------------------------------------------- |
 | X      | (..., q, d) | model's   | points                                                           |
 | S      | (..., m, d) | model's   | inducing points                                                  |
 | K      | (..., q, m) | y squared | k(X, S)                                                          |
-| C      | (..., m, r) | 1/y       | see `bkbopt.posterior.model.Collapsed`                          |
-| A      | (..., q, p) | y         | root of what the points conditioned on explain                   |
+| C      | (..., m, r) | 1/y       | see `bkbopt.posterior.model.Collapsed`                           |
+| A      | (..., q, p) | y         | root of the covariance explained by the points conditioned on    |
 
     cov(x, x') = k(x, x') - k(x, S) C C^T k(S, x') - A(x) . A(x')
 
-The whole matrix and its diagonal take the product K C. A few rows do not: ((k(x, S) C) C^T) k(S, X) never multiplies
-the other points by C. The noisy acquisition functions ask for the rows of the new points only, at every step, and join
-them with a hundred others. Both ways have the same rounding error, which is that of k(x, x').
+The whole matrix and its diagonal need the product K C. A few rows do not: ((k(x, S) C) C^T) k(S, X) does not multiply
+the other points by C. Noisy acquisition functions need only the rows of the few new points at every step, of a matrix
+that also contains a hundred known points. Both ways have the same rounding error, that of k(x, x').
 
-GPyTorch's own lazy kernel would do for one model. Of a batch of models it takes one by indexing the kernel, and in that
-`active_dims` and batch dimensions of size one go wrong.
+GPyTorch's lazy kernel tensor would suffice for one model. For a batch of models it indexes the kernel, which gives
+wrong results with `active_dims` and with batch dimensions of size one.
 """
 
 import copy
@@ -37,17 +37,17 @@ _ALL = slice(None, None, None)
 
 @dataclass(frozen=True)
 class ModuleKernel:
-    """A GPyTorch kernel, batch dimensions included, as a kernel of ours; a copy in float64 without gradients."""
+    """A GPyTorch kernel, with batch dimensions, as a `Kernel`: a float64 copy without gradients."""
 
     module: Module
 
     @classmethod
     def frozen(cls, module: Module) -> "ModuleKernel":
-        """The kernel with the hyper-parameters of now."""
+        """The kernel with its present hyper-parameters."""
         return cls(copy.deepcopy(module).double().eval().requires_grad_(False))
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
-        """K `(..., n1, n2)`; against unbatched `X2` all batches are one product."""
+        """K `(..., n1, n2)`; for `X2` without batch dimensions all batches are computed at once."""
         if X1.ndim > 2 and X2.ndim == 2 and not len(self.module.batch_shape):
             K = self(X1.reshape(-1, X1.shape[-1]), X2)
             return K.reshape(*X1.shape[:-1], len(X2))
@@ -58,12 +58,12 @@ class ModuleKernel:
         return cast(Tensor, self.module(X, diag=True))
 
     def part(self, index: tuple[int | slice, ...]) -> "ModuleKernel":
-        """For a part of the batch; only the last entries of `index` may concern the kernel."""
+        """The kernel of a part of the batch; the last entries of `index` apply to the kernel's batch dimensions."""
         if not len(self.module.batch_shape):
             return self
         part = copy.deepcopy(self.module)
         for kernel in part.modules():
-            # Of its own parameters, where `batch_shape` is of its parts too.
+            # `_batch_shape` is that of the kernel's own parameters; `batch_shape` includes its parts.
             sizes = cast(Size, getattr(kernel, "_batch_shape", Size()))
             if len(sizes):
                 own = _own(index, sizes)
@@ -74,7 +74,7 @@ class ModuleKernel:
 
 
 def _own(index: tuple[int | slice, ...], sizes: Size) -> tuple[int | slice, ...]:
-    """The last entries of an index into a whole batch, for something whose dimensions of size one stand for many."""
+    """The last entries of a batch index, for a tensor with batch shape `sizes` whose dimensions of size 1 broadcast."""
     ends = zip(index[len(index) - len(sizes) :], sizes, strict=True)
     return tuple(i if size > 1 else (0 if isinstance(i, int) else _ALL) for i, size in ends)
 
@@ -82,8 +82,8 @@ def _own(index: tuple[int | slice, ...], sizes: Size) -> tuple[int | slice, ...]
 class JointCovariance(LinearOperator):  # type: ignore[misc]  # linear_operator has no types
     """See the module's table.
 
-    Leading dimensions of `X`, `K` and `A` are, or may be broadcast to, `batch`; those of `C` and `kernel` are its last.
-    Computed in float64, and given in the dtype of `X`.
+    Leading dimensions of `X`, `K` and `A` broadcast to `batch`; those of `C` and `kernel` are its last dimensions. The
+    matrix is computed in float64 and returned in the dtype of `X`.
     """
 
     def __init__(self, X: Tensor, K: Tensor, A: Tensor, C: Tensor, *, kernel: ModuleKernel, batch: Size) -> None:
@@ -102,7 +102,7 @@ class JointCovariance(LinearOperator):  # type: ignore[misc]  # linear_operator 
         return self.K @ self.C
 
     def _shaped(self, entries: Tensor, dims: int) -> Tensor:
-        """Entries with `dims` dimensions besides the batch, as they are given."""
+        """Entries with `dims` dimensions besides the batch, expanded to the batch and in the dtype of `X`."""
         return entries.expand(*self.batch, *entries.shape[entries.ndim - dims :]).to(self.X.dtype)
 
     def _diagonal(self) -> Tensor:
@@ -153,7 +153,7 @@ class JointCovariance(LinearOperator):  # type: ignore[misc]  # linear_operator 
         return type(self)(self.X, self.K, self.A, self.C, kernel=self.kernel, batch=Size(batch_shape))
 
     def _rearranged(self, move: Callable[[Tensor], Tensor]) -> LinearOperator:
-        # Batch dimensions that are a kernel's own cannot be moved.
+        # Batch dimensions of the kernel itself cannot be moved.
         if self.C.ndim > 2 or len(self.kernel.module.batch_shape):
             return to_linear_operator(move(self._dense))
         return self._moved(move, self.C, self.kernel)

@@ -1,4 +1,4 @@
-"""Fitting a `BKBModel`: BoTorch's optimiser on a marginal likelihood whose cost does not grow with the data."""
+"""Fitting of a `BKBModel`: BoTorch's optimiser and a marginal likelihood of bounded cost."""
 
 import logging
 import warnings
@@ -19,27 +19,27 @@ __all__ = ["fit_bkb_model", "fit_likelihood"]
 
 log = logging.getLogger(__name__)
 
-#: Up to so many training points there is one fit to all of them.
+#: Up to this number of training points there is a single fit.
 AT_ONCE_UP_TO = 500
-#: Points of the first fit to more than that, which goes on to convergence at a small part of the whole cost.
+#: With more, a first fit to this many points runs to convergence at a small part of the cost.
 FIRST_POINTS = 300
-#: Iterations of the second, on all points that the likelihood looks at; predictions gained nothing by more.
+#: Iterations of the second fit, on all points that the likelihood uses; more did not improve predictions.
 SECOND_ITERATIONS = 15
 
 
 def fit_bkb_model(model: SingleTaskGP, **kwargs: Any) -> SingleTaskGP:
-    """Fit the hyper-parameters of a `BKBModel`; it ends in evaluation mode, and is returned.
+    """Fit the hyper-parameters of a `BKBModel` and return the model, in evaluation mode.
 
-    The same as `fit_gpytorch_mll(BKBMarginalLogLikelihood(model.likelihood, model))`. Priors and constraints are the
-    model's. Up to 500 training points it is BoTorch's fit of the exact marginal likelihood. Of more, 300 random ones
-    are fitted first, and 800 random ones refine the result.
+    This is `fit_gpytorch_mll(BKBMarginalLogLikelihood(model.likelihood, model))`. Priors and constraints are those of
+    the model. Up to 500 training points it is BoTorch's fit of the exact marginal likelihood. For more points a fit to
+    300 random points is refined by one to 800 random points.
 
     Args:
         model: a `BKBModel`.
         kwargs: see `fit_likelihood`.
 
     Raises:
-        ModelFittingError: no finite hyper-parameters were found; the model is as it was.
+        ModelFittingError: no finite hyper-parameters were found; the model is unchanged.
 
     Example:
         >>> import torch
@@ -61,20 +61,20 @@ def fit_likelihood(
     optimizer: Callable[..., Any] = fit_gpytorch_mll_scipy,
     closure_kwargs: dict[str, Any] | None = None,
     optimizer_kwargs: dict[str, Any] | None = None,
-    **ignored: Any,  # noqa: ARG001  BoTorch passes what other fits know
+    **ignored: Any,  # noqa: ARG001  BoTorch passes arguments of other fits
 ) -> None:
-    """Fit by `mll`; one that is not ours is taken for a wish to fit its model, and ours is put in its place.
+    """Fit the model of `mll`; any other likelihood object is replaced by `BKBMarginalLogLikelihood`.
 
     Args:
-        mll: around a `BKBModel`.
-        closure: an objective of the user's, optimised once as it is.
-        optimizer: BoTorch's optimiser to use.
+        mll: marginal log likelihood of a `BKBModel`.
+        closure: an objective of the user, which is optimised once, without a first fit.
+        optimizer: the optimiser, one of BoTorch's.
         closure_kwargs: arguments of the objective.
         optimizer_kwargs: arguments of the optimiser.
         ignored: other arguments of `fit_gpytorch_mll`, which do not apply here.
 
     Raises:
-        ModelFittingError: no finite hyper-parameters were found; the model is as it was.
+        ModelFittingError: no finite hyper-parameters were found; the model is unchanged.
     """
     model, likelihood = mll.model, mll.likelihood
     own = mll if isinstance(mll, BKBMarginalLogLikelihood) else BKBMarginalLogLikelihood(likelihood, model)
@@ -96,7 +96,7 @@ def fit_likelihood(
                 p.copy_(before[name])
         raise ModelFittingError(
             "model: expected finite hyper-parameters from the fit, got NaN or infinity; check the scale of the "
-            "training data and the priors. The model has its old ones."
+            "training data and the priors. The model is unchanged."
         )
     own.eval()
 
@@ -104,6 +104,6 @@ def fit_likelihood(
 def _optimise(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:
     mll.train()
     with warnings.catch_warnings(), small_scipy_work():
-        # It warns where its iterations end, which is meant here, and where the last line search gains nothing more.
+        # BoTorch warns at the limit of iterations, which is intended here, and if the last line search gains nothing.
         warnings.simplefilter("ignore", OptimizationWarning)
         log.debug("fit: %s", optimizer(mll, **arguments))

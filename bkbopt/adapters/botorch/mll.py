@@ -1,4 +1,4 @@
-"""The marginal likelihood that `BKBModel` is fitted by: the exact one of at most some hundred of its training points.
+"""The marginal likelihood for fits of `BKBModel`: the exact one of at most a few hundred of its training points.
 
 | symbol | shape       | units     | meaning                                                          |
 | ------ | ----------- | --------- | ---------------------------------------------------------------- |
@@ -8,10 +8,10 @@
 
     log N(R; 0, C) = -(R . a + log det C + u log 2 pi) / 2,   its derivative by C is (a a^T - C^-1) / 2
 
-A random subset with all that it says beats the collapsed bound on all points with a few inducing ones: the bound takes
-for noise what its inducing points do not resolve. On 2,000 points of a six-dimensional function a bound with 256
-inducing points found 1.5 times the lengthscales and four times the noise of the full fit, and its predictive density
-was worse by 0.3 nats; 800 points lost 0.01 nats, in less than half of the time.
+The exact likelihood of a random subset is better than the collapsed variational bound on all points with few inducing
+points: the bound fits structure that the inducing points do not resolve as noise. On 2,000 points of a six-dimensional
+function a bound with 256 inducing points gave 1.5 times the lengthscales and four times the noise of the full fit, and
+a predictive density worse by 0.3 nats; a subset of 800 points lost 0.01 nats, in less than half of the time.
 """
 
 import math
@@ -35,15 +35,15 @@ __all__ = ["BKBMarginalLogLikelihood"]
 
 
 class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc]  # GPyTorch has no types
-    """Log marginal likelihood a point of a `BKBModel`, with the priors: exact, on at most `max_points` points.
+    """Log marginal likelihood per point of a `BKBModel`, with the priors: exact, on at most `max_points` points.
 
     With at most `max_points` training points it is `ExactMarginalLogLikelihood`, with more that of a random subset.
 
     Args:
-        likelihood: the model's.
+        likelihood: the model's likelihood.
         model: the model.
-        max_points: training points that are looked at.
-        seed: of the subset, which depends on this and the number of training points only.
+        max_points: largest number of training points that are used.
+        seed: seed of the subset, which depends only on it and on the number of training points.
 
     Raises:
         ArgumentError: `max_points` is below 1 (a ValueError).
@@ -67,7 +67,7 @@ class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc
         self.seed = seed
 
     def forward(self, function_dist: MultivariateNormal, target: Tensor, *params: Any, **kwargs: Any) -> Tensor:
-        """The value a point looked at, `(batch_shape) x (m)`.
+        """The value per point that is used, `(batch_shape) x (m)`.
 
         Args:
             function_dist: the model's prior at its training inputs.
@@ -76,14 +76,14 @@ class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc
             kwargs: as for `ExactMarginalLogLikelihood`.
 
         Raises:
-            NotPSDError: the covariance is not positive definite, from which BoTorch's optimisers step back.
+            NotPSDError: the covariance is not positive definite; BoTorch's optimisers then step back.
         """
         K, R = function_dist.lazy_covariance_matrix, target - function_dist.mean
         noise = self.likelihood.noise.expand(R.shape)
         n = R.shape[-1]
         if n > self.max_points:
             rows = self._rows(n).to(R.device)
-            # The covariance is not computed yet, and is then computed at these points only.
+            # The lazy covariance is then computed at these points only.
             K, R, noise = K[..., rows, :][..., :, rows], R[..., rows], noise[..., rows]
         C = K.to_dense().double() + torch.diag_embed(noise.double())
         try:
@@ -98,14 +98,14 @@ class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc
 
 
 def log_density(C: Tensor, R: Tensor) -> Tensor:
-    """log N(R; 0, C) `(...,)` of `C (..., u, u)` and `R (..., u)`; differentiable once."""
+    """log N(R; 0, C) `(...,)` for `C (..., u, u)` and `R (..., u)`; differentiable once."""
     return cast(Tensor, _LogDensity.apply(C, R))  # type: ignore[no-untyped-call]  # of torch
 
 
 class _LogDensity(torch.autograd.Function):
-    """`log_density` with the derivative above.
+    """`log_density` with its derivative in closed form (see the module's text).
 
-    Differentiating the Cholesky factorisation instead takes three times as long.
+    Autograd through the Cholesky factorisation takes three times as long.
     """
 
     @staticmethod

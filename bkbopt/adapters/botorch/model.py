@@ -1,8 +1,8 @@
-"""BKBModel: a `SingleTaskGP` whose posterior is BKB's, at a cost set by the inducing points and not by the data.
+"""`BKBModel`: a `SingleTaskGP` with the BKB posterior, whose predictions cost depends on the inducing points only.
 
-Everything that BoTorch asks of a model (transforms, several outputs, noise, posteriors, states) is `SingleTaskGP`'s own
-code. What is replaced is the prediction in evaluation mode, conditioning and fantasies, which follow from it in closed
-form, and fitting, which must not touch an n x n matrix.
+Transforms, several outputs, noise, posteriors and state dicts are the code of `SingleTaskGP`. Replaced are the
+prediction in evaluation mode, conditioning and fantasies (in closed form), and fitting, so that no n x n matrix is
+built.
 """
 
 from dataclasses import replace
@@ -46,32 +46,32 @@ __all__ = ["BKBModel"]
 
 
 class BKBModel(SharedDataGP):
-    """BKB as a BoTorch model, for thousands of noisy observations; a drop-in for `SingleTaskGP`.
+    """BKB as a BoTorch model for thousands of noisy observations; a replacement for `SingleTaskGP`.
 
-    With at most `max_inducing` different training points the posterior is the exact one. With more, inducing points
-    are drawn by ridge leverage scores (Calandriello et al. 2019, Algorithm 1), and the variance is the DTC form, which
-    does not starve: far from the inducing points it is the prior's.
+    With at most `max_inducing` distinct training points the posterior is exact. With more, inducing points are drawn by
+    ridge leverage scores (Calandriello et al. 2019, Algorithm 1), and the variance has the DTC form, which does not
+    starve: far from the inducing points it is the prior variance.
 
-    `fit_gpytorch_mll` works with any exact marginal log-likelihood around this model, BoTorch's usual one included, and
-    never builds an n x n matrix; see `fit_bkb_model`.
+    `fit_gpytorch_mll` works with any exact marginal log likelihood of this model, including BoTorch's usual one, and
+    builds no n x n matrix; see `fit_bkb_model`.
 
     Args:
         train_X: (batch_shape) x n x d training inputs.
         train_Y: (batch_shape) x n x m training outputs, modelled independently.
-        train_Yvar: (batch_shape) x n x m noise variances, if they are known; observations are weighted by them.
-        likelihood: a Gaussian likelihood; by default `SingleTaskGP`'s.
-        covar_module: any GPyTorch kernel; by default `SingleTaskGP`'s.
+        train_Yvar: (batch_shape) x n x m known noise variances, by which observations are weighted; or None.
+        likelihood: a Gaussian likelihood; by default that of `SingleTaskGP`.
+        covar_module: any GPyTorch kernel; by default that of `SingleTaskGP`.
         mean_module: prior mean; a constant by default.
         outcome_transform: `Standardize` by default, None for none.
-        input_transform: of the inputs.
-        qbar: oversampling of the inducing points, >= 1; densities need more of it than a search.
+        input_transform: transform of the inputs, or None.
+        qbar: oversampling of the inducing points, >= 1; accurate predictive densities need more than a search.
         max_inducing: largest number of inducing points, or None for no limit.
-        seed: of their draw, which depends on data, hyper-parameters and this seed only.
+        seed: seed of the draw of inducing points, which depends only on it, the data and the hyper-parameters.
 
     Raises:
-        InputDataError: NaN or infinity in the training data, or at points whose posterior is asked for.
+        InputDataError: NaN or infinity in the training data, or at points of a posterior.
         BotorchTensorDimensionError: shapes that do not fit each other, or the model.
-        UnsupportedError: a likelihood that is neither GPyTorch's Gaussian one nor that of fixed noise.
+        UnsupportedError: a likelihood that is neither `GaussianLikelihood` nor `FixedNoiseGaussianLikelihood`.
         ArgumentError: `qbar`, `max_inducing` or `seed` is out of range (a ValueError).
     """
 
@@ -104,14 +104,14 @@ class BKBModel(SharedDataGP):
 
     @classmethod
     def construct_inputs(cls, training_data: SupervisedDataset, **options: Any) -> dict[str, Any]:
-        """The constructor's arguments from a data set, with `qbar`, `max_inducing` and `seed` as they are given."""
+        """The constructor's arguments from a data set; `qbar`, `max_inducing` and `seed` are passed on."""
         own: dict[str, Any] = {name: options.pop(name) for name in ("qbar", "max_inducing", "seed") if name in options}
         return super().construct_inputs(training_data, **options) | own
 
     # -- prediction ----------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Tensor, **kwargs: Any) -> MultivariateNormal:
-        """The prior in training mode, as GPyTorch has it, else the BKB posterior at `X (..., q, d)`."""
+        """In training mode the prior, as in GPyTorch, otherwise the BKB posterior at `X (..., q, d)`."""
         if self.training or prior_mode.on():
             return cast(MultivariateNormal, super().__call__(*args, **kwargs))
         (X,) = args
@@ -120,7 +120,7 @@ class BKBModel(SharedDataGP):
         mean, covariance = self.prediction(X)
         return MultivariateNormal(mean + self.mean_module(X), covariance)
 
-    def posterior(  # type: ignore[override]  # as the class above
+    def posterior(  # type: ignore[override]  # as in the base class
         self,
         X: Tensor,
         output_indices: list[int] | None = None,
@@ -131,16 +131,16 @@ class BKBModel(SharedDataGP):
 
         Args:
             X: the points.
-            output_indices: of several outputs, those that are wanted; by default all.
+            output_indices: indices of the outputs to return; by default all.
             observation_noise: whether to add the noise variance, or variances (batch_shape) x q x m to add, after the
                 outcome transform.
             posterior_transform: applied to the result.
 
         Raises:
-            InputDataError: NaN or infinity in `X`; a noise variance that is negative; an output that is not there.
+            InputDataError: NaN or infinity in `X`, a negative noise variance, or an output that does not exist.
             BotorchTensorDimensionError: a shape that does not fit the model.
         """
-        # An input transform may let infinity vanish, and may take another number of columns than it gives.
+        # Checked before the input transform, which may remove infinities and change the number of columns.
         check_points("X", X, None if hasattr(self, "input_transform") else self._dim)
         m = self._num_outputs
         if output_indices is not None and not all(-m <= i < m for i in output_indices):
@@ -166,7 +166,7 @@ class BKBModel(SharedDataGP):
 
     @property
     def prediction(self) -> Prediction:
-        """What was learnt from the training data with the hyper-parameters of now."""
+        """The posterior of the training data under the present hyper-parameters; recomputed when they change."""
         theta, known = self._theta(), self.prediction_strategy
         if known is None or not torch.equal(known.theta, theta):
             with torch.no_grad():
@@ -178,7 +178,7 @@ class BKBModel(SharedDataGP):
         return known
 
     def _theta(self) -> Tensor:
-        """All numbers that the prediction depends on, next to the data."""
+        """All numbers, besides the data, on which the prediction depends."""
         numbers = [*self.parameters(), self.likelihood.noise]
         return torch.cat([number.detach().double().reshape(-1) for number in numbers])
 
@@ -191,19 +191,19 @@ class BKBModel(SharedDataGP):
     # -- conditioning --------------------------------------------------------------------------------------------
 
     def condition_on_observations(self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any) -> Self:
-        """This model conditioned on new observations, in closed form: a new model, at a cost that n does not enter.
+        """A new model, conditioned on new observations in closed form; the cost does not depend on n.
 
         Args:
             X: (batch_shape) x n' x d new inputs.
             Y: (batch_shape') x n' x m new outputs; leading dimensions that `X` lacks are batches of fantasies.
-            noise: noise variances with the shape of `Y`, after the outcome transform; needed where the model was made
+            noise: noise variances with the shape of `Y`, after the outcome transform; needed if the model was made
                 with `train_Yvar`.
-            kwargs: none are known.
+            kwargs: must be empty.
 
         Raises:
-            InputDataError: NaN or infinity, a noise variance that is not positive, or none where one is needed.
+            InputDataError: NaN or infinity, or a noise variance that is not positive or is missing.
             BotorchTensorDimensionError: shapes that do not fit each other, or the model.
-            UnsupportedError: another keyword.
+            UnsupportedError: an unknown keyword argument.
         """
         if kwargs:
             raise UnsupportedError(f"condition_on_observations: expected X, Y and noise, got {sorted(kwargs)} as well.")
@@ -225,7 +225,7 @@ class BKBModel(SharedDataGP):
         return self._with_given(inputs, X, targets, noise)
 
     def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> Self:
-        """GPyTorch's form of `condition_on_observations`: inputs transformed, targets without an output dimension."""
+        """GPyTorch's form of `condition_on_observations`: transformed inputs, targets without an output dimension."""
         return self._with_given(inputs, inputs, targets, kwargs.get("noise"))
 
     def _with_given(self, X: Tensor, original: Tensor, targets: Tensor, noise: Tensor | None) -> Self:
@@ -247,9 +247,9 @@ class BKBModel(SharedDataGP):
         return new
 
     def absorbed(self) -> Self:
-        """A copy that has what this model was conditioned on among its training data, and may draw it as inducing.
+        """A copy whose training data include the points conditioned on, which may then become inducing points.
 
-        Conditioning costs the cube of the number of points added; after a few hundred this is the cheaper form.
+        The cost of conditioning is cubic in the number of added points; from a few hundred on this form is cheaper.
         """
         new = self._twin()
         new._join()
@@ -259,6 +259,6 @@ class BKBModel(SharedDataGP):
     # -- fitting -------------------------------------------------------------------------------------------------
 
     def custom_fit(self, mll: MarginalLogLikelihood, **kwargs: Any) -> MarginalLogLikelihood:
-        """What `fit_gpytorch_mll` calls for this model; see `fit_bkb_model`."""
+        """The fit that `fit_gpytorch_mll` calls for this model; see `fit_bkb_model`."""
         fit_likelihood(mll, **kwargs)
         return mll.eval()

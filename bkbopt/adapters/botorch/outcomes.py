@@ -1,7 +1,7 @@
-"""From the distribution of a model's outputs to a posterior in the units of `train_Y`, with nothing evaluated.
+"""Conversion of the distribution of a model's outputs to a posterior in the units of `train_Y`, without evaluation.
 
-BoTorch's own way multiplies the covariance by diagonal matrices from both sides, and puts several outputs together one
-by one. Of the result a few rows cannot be had without the whole.
+BoTorch's own code multiplies the covariance by diagonal matrices from both sides, and joins several outputs one by one.
+Computing a few rows of its result requires the whole matrix.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ def posterior_of(
     """The posterior of some outputs at `X`.
 
     Args:
-        distribution: of q points; of m > 1 outputs, (..., m, q).
-        X: the points, as the outcome transform is to see them.
+        distribution: distribution at q points; (..., m, q) if m > 1.
+        X: the points, passed to the outcome transform.
         m: number of outputs.
-        outputs: those of m > 1 outputs that are wanted, None for all.
-        transform: the outcome transform of all of them.
+        outputs: indices of the outputs to return, for m > 1; None for all.
+        transform: the outcome transform of all outputs.
     """
-    linear = type(transform) is Standardize  # those derived from it scale every point in its own way
+    linear = type(transform) is Standardize  # subclasses may scale each point differently
     if linear:
         distribution = _unstandardized(distribution, m, cast(Standardize, transform))
     if m > 1:
@@ -51,13 +51,13 @@ def _unstandardized(distribution: MultivariateNormal, m: int, transform: Standar
     mean = distribution.mean.mT if m > 1 else distribution.mean[..., None]
     mean, variance = transform.untransform(mean, torch.ones_like(mean[..., :1, :]))
     scale = cast(Tensor, variance)[..., 0, :] if m > 1 else cast(Tensor, variance)[..., 0, 0]
-    # Not `mul`, which takes a batch of constants into sums, where it gets their shapes wrong.
+    # Not `mul`: it moves a batch of constants into the terms of sums, with wrong shapes.
     covariance = ConstantMulLinearOperator(distribution.lazy_covariance_matrix, scale)
     return MultivariateNormal(mean.mT if m > 1 else mean[..., 0], covariance)
 
 
 def _all_of(distribution: MultivariateNormal) -> MultitaskMultivariateNormal:
-    """The joint distribution of independent outputs, which are the last dimension of its batch."""
+    """The joint distribution of independent outputs, which are the last batch dimension of `distribution`."""
     covariance = BlockDiagLinearOperator(distribution.lazy_covariance_matrix)
     return MultitaskMultivariateNormal(distribution.mean.mT, covariance, interleaved=False)
 

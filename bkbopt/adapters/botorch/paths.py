@@ -1,17 +1,17 @@
-"""Sample paths of a `BKBModel`, which cost the inducing points and not the data; registered with BoTorch.
+"""Sample paths of a `BKBModel`, whose cost depends on the inducing points only; registered with BoTorch.
 
 | symbol | shape       | units   | meaning                                                   |
 | ------ | ----------- | ------- | --------------------------------------------------------- |
 | S      | (..., m, d) | model's | inducing points                                           |
-| g      | (..., m)    | y       | a path of the prior at the inducing points, less its mean |
-| u      | (..., r)    | -       | a sample of the features' weights, less their mean        |
+| g      | (..., m)    | y       | a path of the prior at the inducing points minus its mean |
+| u      | (..., r)    | -       | a sample of the features' weights minus their mean        |
 
     f(x) = g(x) + k_S(x) . (a + W (u - W^T g(S)))
 
-The path's part outside the features, g(x) - k_S(x) . W W^T g(S), has the covariance k(x, x') - z(x) . z(x') with
-z(x) = W^T k_S(x), which is the residual of the posterior: a path has BKB's mean and covariance exactly, where the
-prior's path is exact (Wilson et al. 2020, with the inducing points as the data). a, W and the root of the covariance of
-u are those of `Prediction`.
+The part of the path outside the features, g(x) - k_S(x) . W W^T g(S), has the covariance k(x, x') - z(x) . z(x') with
+z(x) = W^T k_S(x), which is the residual covariance. So paths have exactly BKB's mean and covariance if the path of the
+prior is exact (Wilson et al. 2020, with the inducing points as the data). a, W and the root of the covariance of u are
+those of `Prediction`.
 """
 
 import copy
@@ -41,7 +41,7 @@ def _draw_paths(
     update_strategy: Any = gaussian_update,
 ) -> MatheronPath:
     if update_strategy is not gaussian_update:
-        raise UnsupportedError("update_strategy: expected BoTorch's gaussian_update, which BKBModel has a form of.")
+        raise UnsupportedError("update_strategy: expected BoTorch's gaussian_update; BKBModel has no other update.")
     model.eval()
     prediction = model.prediction
     if prediction.given is not None:
@@ -49,7 +49,7 @@ def _draw_paths(
         prediction = model.prediction
     S, W, root = prediction.S, prediction.W, prediction.root
     if model.covar_module.batch_shape != S.shape[:-2]:
-        # BoTorch draws one path of a kernel that all outputs share, where each needs its own.
+        # For a kernel shared by all outputs BoTorch draws a single path, but each output needs its own.
         model = copy.copy(model)
         model._modules = {**model._modules, "covar_module": model.covar_module.expand_batch(S.shape[:-2])}
     with delattr_ctx(model, "outcome_transform"):

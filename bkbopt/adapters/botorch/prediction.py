@@ -1,16 +1,15 @@
-"""The optimizer's posterior for tensors as BoTorch has them: batches of points, batches of models, conditioning.
+"""The BKB posterior for BoTorch: batches of points, batches of models, conditioning.
 
 | symbol | shape          | units     | meaning                                                              |
 | ------ | -------------- | --------- | -------------------------------------------------------------------- |
 | X      | (..., q, d)    | model's   | points, after the input transforms                                   |
-| R      | (..., n)       | y         | targets less the prior mean, after the outcome transform             |
+| R      | (..., n)       | y         | targets minus the prior mean, after the outcome transform            |
 | noise  | (..., n)       | y squared | noise variances; observation i counts lam / noise_i times            |
 | D      | (..., p, p)    | y squared | posterior covariance of the points conditioned on, plus their noise  |
-| c(x)   | (..., q, p)    | y squared | posterior covariance of x with them                                  |
+| c(x)   | (..., q, p)    | y squared | posterior covariance of x with the points conditioned on             |
 
-The posterior is `bkbopt.posterior.model.Collapsed`, one a batch element, padded to one size and stacked: an inducing
-point that has the weight zero changes nothing. Conditioning on further points is the conditioning of a Gaussian
-process, and exact:
+The posterior of each batch element is a `bkbopt.posterior.model.Collapsed`. They are padded to one size, with inducing
+points of weight zero, and stacked. Conditioning on further points is exact, as for any Gaussian process:
 
     mean'(x) = mean(x) + c(x) D^-1 (R - mean),   cov'(x, x') = cov(x, x') - c(x) D^-1 c(x')^T
 """
@@ -36,13 +35,13 @@ from bkbopt.surrogates.bkb import DRAW_FRACTION
 
 __all__ = ["Options", "Prediction", "learn"]
 
-#: Oversampling that draws every point.
+#: An oversampling qbar with which every point is drawn.
 ALL = 1e300
 
 
 @dataclass(frozen=True)
 class Options:
-    """How inducing points are chosen; see `BKBModel`."""
+    """Options of the draw of inducing points; see `BKBModel`."""
 
     qbar: float
     max_inducing: int | None
@@ -55,7 +54,7 @@ class Given:
 
     Attributes:
         X: the points, (..., p, d).
-        R: targets less the prior mean, (..., p).
+        R: targets minus the prior mean, (..., p).
         noise: noise variances, (..., p).
         T: k(X, S) C C^T, (..., p, m), so that c(x) = k(x, X) - k(x, S) T^T.
         L: lower Cholesky factor of D, (..., p, p).
@@ -72,19 +71,19 @@ class Given:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Means and covariances of a model that has learnt its data, and of the points that it was conditioned on.
+    """The posterior of a model, given its training data and the points on which it was conditioned.
 
     Leading dimensions are batches of models.
 
     Attributes:
         kernel: the kernel.
-        theta: the hyper-parameters that all this was made with.
+        theta: the hyper-parameters with which the posterior was computed.
         S: inducing points, (..., m, d).
         a: the mean is k(x, S) a, (..., m).
         C: see `JointCovariance`, (..., m, r).
         W: thin root of the inverse of k(S, S), (..., m, r).
         root: root of the covariance of the features' weights, (..., r, r): C C^T = W (I - root^T root) W^T.
-        given: what the model was conditioned on.
+        given: the points on which the model was conditioned, or None.
     """
 
     kernel: ModuleKernel
@@ -97,14 +96,14 @@ class Prediction:
     given: Given | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Prediction":
-        """Itself: nothing in it changes."""
+        """The object itself, since it is immutable."""
         return self
 
     def __call__(self, X: Tensor) -> tuple[Tensor, JointCovariance]:
-        """Mean less the prior mean `(..., q)` and joint covariance `(..., q, q)` of the points `X (..., q, d)`.
+        """Mean minus the prior mean `(..., q)` and joint covariance `(..., q, q)` of the points `X (..., q, d)`.
 
-        Computed in float64, and given in the dtype of `X`. The covariance is never a mere tensor, of which GPyTorch
-        would have a Cholesky factor at once: it may be singular.
+        They are computed in float64 and returned in the dtype of `X`. The covariance is not a plain tensor, since
+        GPyTorch would factorise a tensor at once, and it may be singular.
         """
         shapes = [X.shape[:-2], self.S.shape[:-2]]
         if self.given is not None:
@@ -123,9 +122,9 @@ class Prediction:
         return mean, JointCovariance(X, K, A, self.C, kernel=self.kernel, batch=batch)
 
     def conditioned(self, X: Tensor, R: Tensor, noise: Tensor) -> "Prediction":
-        """The same conditioned on targets `R (..., q)` with variances `noise (..., q)` at `X (..., q, d)` as well.
+        """The posterior conditioned on further targets `R (..., q)` with noise variances `noise (..., q)`.
 
-        Differentiable in all three.
+        The points are `X (..., q, d)`. Differentiable in all three.
         """
         X, R, noise = X.double(), R.double(), noise.double()
         if self.given is not None:
@@ -140,15 +139,15 @@ class Prediction:
 
 
 def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, options: Options) -> Prediction:
-    """The BKB posterior of each batch element, from the observations alone.
+    """The BKB posterior of each batch element.
 
     Args:
-        module: the kernel; its batch dimensions are the last of those of `R`.
+        module: the kernel; its batch dimensions are the last ones of `R`.
         X: points (..., n, d).
-        R: targets less the prior mean, (..., n).
+        R: targets minus the prior mean, (..., n).
         noise: noise variances, (..., n).
-        theta: the hyper-parameters behind all that.
-        options: of the dictionary.
+        theta: the hyper-parameters of kernel, mean and noise.
+        options: options of the dictionary.
     """
     batch = R.shape[:-1]
     kernel = ModuleKernel.frozen(module)
@@ -157,7 +156,7 @@ def learn(module: Module, X: Tensor, R: Tensor, noise: Tensor, theta: Tensor, op
         parts = [_learn_one(kernel.part(i), X[i], R[i], noise[i], options) for i in np.ndindex(*batch)]
     inducing, *rest = zip(*parts, strict=True)
     m = max(len(S) for S in inducing)
-    inducing = tuple(S[torch.arange(m).clamp_max(len(S) - 1)] for S in inducing)  # the last one again, of no weight
+    inducing = tuple(S[torch.arange(m).clamp_max(len(S) - 1)] for S in inducing)  # padded by copies of the last point
     stacks = [_stacked(tensors) for tensors in (inducing, *rest)]
     S, a, C, W, root = (T.reshape(*batch, *T.shape[1:]) for T in stacks)
     return Prediction(kernel, theta, S, a, C, W, root)
@@ -170,13 +169,13 @@ def _learn_one(kernel: ModuleKernel, X: Tensor, R: Tensor, noise: Tensor, option
     observations = Observations(X.shape[-1], X.device)
     observations.add(X, R, lam * rate)
     own, most = GPyTorchKernel.wrap(kernel.module), options.max_inducing
-    # Where all points fit into the dictionary, they are all taken: the posterior is then exact.
+    # If all points fit into the dictionary, all are inducing points, and the posterior is exact.
     whole = most is not None and len(observations) <= most
     surrogate = BKB(
         own,
         noise=lam,
         qbar=ALL if whole else options.qbar,
-        # A draw leaves room for points that are appended later: here there are none, and it is given back.
+        # A draw leaves room for points that are appended later; there are none here, so the limit is raised.
         max_inducing=None if whole or most is None else math.ceil(most / DRAW_FRACTION),
         seed=options.seed,
         device=X.device,
@@ -188,7 +187,7 @@ def _learn_one(kernel: ModuleKernel, X: Tensor, R: Tensor, noise: Tensor, option
 
 
 def _stacked(tensors: Sequence[Tensor]) -> Tensor:
-    """Matrices or vectors of different sizes as one tensor, with zeros at their ends."""
+    """Matrices or vectors of different sizes as one tensor, padded by zeros at their ends."""
     sizes = [max(lengths) for lengths in zip(*(T.shape for T in tensors), strict=True)]
     stack = tensors[0].new_zeros(len(tensors), *sizes)
     for room, T in zip(stack, tensors, strict=True):
@@ -197,11 +196,11 @@ def _stacked(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _product(A: Tensor, x: Tensor) -> Tensor:
-    """A x `(..., q)` of `A (..., q, m)` and `x (..., m)`."""
+    """The product A x `(..., q)` of `A (..., q, m)` and `x (..., m)`."""
     return (A @ x[..., None])[..., 0]
 
 
 def _alike(A: Tensor, B: Tensor, keep: int) -> list[Tensor]:
-    """Both with the same leading dimensions; the last `keep` stay."""
+    """Both tensors with their leading dimensions broadcast; the last `keep` dimensions are unchanged."""
     batch = torch.broadcast_shapes(A.shape[:-keep], B.shape[:-keep])
     return [T.expand(*batch, *T.shape[-keep:]) for T in (A, B)]

@@ -1,4 +1,4 @@
-"""Training data that thousands of fantasies share, and that are joined with theirs only when somebody asks."""
+"""Training data that are shared by all fantasy models, and joined with the fantasies' data only on request."""
 
 import copy
 from collections.abc import Callable, Iterable
@@ -16,16 +16,16 @@ __all__ = ["SharedDataGP"]
 
 
 class SharedDataGP(SingleTaskGP):
-    """A `SingleTaskGP` that keeps the data it was made with apart from those that it was conditioned on.
+    """A `SingleTaskGP` that stores its training data and the data on which it was conditioned separately.
 
-    What it has learnt from them is forgotten when they change.
+    The cached prediction is deleted when the data change.
     """
 
     prediction_strategy: Prediction | None
     _inputs: tuple[Tensor]
     _targets: Tensor
     _original: Tensor | None
-    #: Inputs, original inputs and targets that the model was conditioned on, next to its training data.
+    #: Inputs, original inputs and targets on which the model was conditioned; None if there are none.
     _given: tuple[Tensor, Tensor, Tensor] | None
 
     def __init__(self, train_X: Tensor, train_Y: Tensor, *args: Any, **kwargs: Any) -> None:
@@ -36,16 +36,16 @@ class SharedDataGP(SingleTaskGP):
     def set_train_data(
         self, inputs: Tensor | Iterable[Tensor] | None = None, targets: Tensor | None = None, strict: bool = True
     ) -> None:
-        """Replace the training data, as GPyTorch has it; what the model was conditioned on is among them.
+        """Replace the training data, as in GPyTorch, including the data on which the model was conditioned.
 
         Args:
-            inputs: as `train_inputs`, so after the input transform in evaluation mode.
-            targets: as `train_targets`, so after the outcome transform.
-            strict: refuse another shape or dtype than that of the data so far.
+            inputs: as `train_inputs`: in evaluation mode after the input transform.
+            targets: as `train_targets`: after the outcome transform.
+            strict: whether to refuse a change of shape or dtype.
 
         Raises:
             InputDataError: NaN or infinity.
-            RuntimeError: another shape or dtype, where `strict`.
+            RuntimeError: another shape or dtype, with `strict`.
         """
         if inputs is not None:
             (X,) = inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -61,7 +61,7 @@ class SharedDataGP(SingleTaskGP):
 
     @property
     def train_inputs(self) -> tuple[Tensor]:
-        """Training inputs `(batch_shape) x (m) x n x d`, with those that the model was conditioned on."""
+        """Training inputs `(batch_shape) x (m) x n x d`, including those of conditioning."""
         if self._given is None:
             return self._inputs
         X = _joined(self._inputs[0], self._given[0], -2)
@@ -74,7 +74,7 @@ class SharedDataGP(SingleTaskGP):
 
     @property
     def train_targets(self) -> Tensor:
-        """Training targets `(batch_shape) x (m) x n`, with those that the model was conditioned on."""
+        """Training targets `(batch_shape) x (m) x n`, including those of conditioning."""
         if self._given is None:
             return self._targets
         targets = _joined(self._targets, self._given[2], -1)
@@ -102,7 +102,7 @@ class SharedDataGP(SingleTaskGP):
         self._inputs, self._targets, self._original = inputs, targets, original
 
     def _give(self, X: Tensor, original: Tensor, targets: Tensor) -> None:
-        """Add to what the model was conditioned on."""
+        """Add data on which the model is conditioned."""
         if self._given is not None:
             old = self._given
             X, original = _joined(old[0], X, -2), _joined(old[1], original, -2)
@@ -110,11 +110,11 @@ class SharedDataGP(SingleTaskGP):
         self._given = (X, original, targets)
 
     def _twin(self) -> Self:
-        """A copy whose parameters are its own, on the same data, which may be large."""
+        """A copy with its own parameters that shares the data, which may be large."""
         return copy.deepcopy(self, {id(tensor): tensor for tensor in self._data()})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A copy; data that are part of a graph, as those of fantasies, cannot be copied and are shared."""
+        """A copy; data with an autograd graph (those of fantasies) cannot be copied and are shared."""
         memo.update({id(tensor): tensor for tensor in self._data() if not tensor.is_leaf})
         new = memo[id(self)] = type(self).__new__(type(self))
         new.__dict__.update(copy.deepcopy(self.__dict__, memo))
@@ -125,7 +125,7 @@ class SharedDataGP(SingleTaskGP):
         return [tensor for tensor in tensors if tensor is not None]
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """As `SingleTaskGP.load_state_dict`; in evaluation mode the training inputs are transformed anew."""
+        """`SingleTaskGP.load_state_dict`; in evaluation mode the training inputs are transformed again."""
         training = self.training
         self.train()
         try:
@@ -135,8 +135,8 @@ class SharedDataGP(SingleTaskGP):
                 self.eval()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        # BoTorch calls `to` on fantasy models that are where they should be: those have to keep what they know, and
-        # must not join their data, as GPyTorch's form of this would.
+        # BoTorch calls `to` on fantasy models that need no move. These must keep their prediction, and must not join
+        # their data, as GPyTorch's implementation would.
         before = self._data()
         self._inputs = (fn(self._inputs[0]),)
         self._targets = fn(self._targets)
@@ -149,6 +149,6 @@ class SharedDataGP(SingleTaskGP):
 
 
 def _joined(old: Tensor, new: Tensor, dim: int) -> Tensor:
-    """Both along `dim`, -1 or -2, with their leading dimensions broadcast."""
+    """Both tensors concatenated along `dim` (-1 or -2), with their leading dimensions broadcast."""
     batch = torch.broadcast_shapes(old.shape[:dim], new.shape[:dim])
     return torch.cat([tensor.expand(*batch, *tensor.shape[dim:]) for tensor in (old, new)], dim)

@@ -1,4 +1,4 @@
-"""`BKBGenerator`: the optimizer as a generator of gest-api, for libEnsemble, Xopt and Optimas."""
+"""`BKBGenerator`: the optimizer as a gest-api generator, for libEnsemble, Xopt and Optimas."""
 
 from bkbopt.errors import extra
 

@@ -1,4 +1,4 @@
-"""`BKBGenerator`: ask and tell in the words of gest-api, suggest and ingest."""
+"""`BKBGenerator`: ask and tell as gest-api's suggest and ingest."""
 
 import contextlib
 import os
@@ -19,28 +19,28 @@ from bkbopt.optimizer.trials import Trial
 
 __all__ = ["BKBGenerator"]
 
-#: Arguments of `Optimizer` that a VOCS gives.
+#: Arguments of `Optimizer` that follow from the VOCS.
 OF_VOCS = ("space_or_pool", "direction", "directions", "constraints")
-#: What a log does not hold, or need not: it is given again to a copy.
+#: Arguments that may not be in a log; they are passed again when a copy is made.
 BESIDE_LOG = ("surrogate", "acquisition", "feasible")
 
 
 class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type information
-    """An `Optimizer` behind the interface of gest-api, by which libEnsemble, Xopt and Optimas drive optimizers.
+    """An `Optimizer` with the interface of gest-api, the interface of libEnsemble, Xopt and Optimas to optimizers.
 
-    - Variables are floats, integers (a `ContinuousVariable` with an integer `dtype`) or sets of values; sets of numbers
-      are taken in ascending order, neighbours as alike, and other sets as categories. Contextual variables, arrays and
-      the objective "EXPLORE" are refused. Default values of variables are not used.
-    - Each constraint of VOCS is modelled, "BOUNDS" as two; a value on the bound counts as feasible.
-    - Constants are in every suggestion. Constants and observables may be in what is ingested, and are not looked at.
-    - Suggestions have an `_id`, the number of their trial, and count as pending until they are ingested.
-    - Points without `_id` are past data, or complete the pending suggestion with the same variables.
-    - An evaluation has failed where an objective is missing, None, NaN or infinite, or a constraint is one of the last
-      three. Where evaluations fail is learnt. Report what failed: a suggestion that never comes back stays pending
+    - Variables are floats, integers (a `ContinuousVariable` with an integer `dtype`) or sets of values. Sets of numbers
+      become ordinal parameters in ascending order, other sets categories. Contextual variables, arrays and the
+      objective "EXPLORE" are refused. Default values of variables are not used.
+    - Each constraint of VOCS is modelled, "BOUNDS" as two; a value on the bound is feasible.
+    - Constants are in every suggestion. Ingested constants and observables are ignored.
+    - Suggestions have an `_id`, the number of their trial, and are pending until they are ingested.
+    - Points without `_id` complete the pending suggestion with the same variables, or else are new data.
+    - An evaluation has failed if an objective is missing, None, NaN or infinite, or a constraint is None, NaN or
+      infinite. The probability of failure is modelled. Ingest failed evaluations too: other suggestions stay pending
       until `generator.optimizer.recover()`.
 
-    A copy or a pickle of a generator goes on where it was, with a log of its own; with `storage` it shares the file.
-    Xopt copies the generator that it is given: read results from `X.generator.optimizer`.
+    A copy or a pickle of a generator continues with its own copy of the log; with `storage` it shares the file. Xopt
+    copies the generator that it is given: read results from `X.generator.optimizer`.
 
     Args:
         vocs: variables, objectives, constraints and constants; copied.
@@ -50,12 +50,12 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
     Attributes:
         vocs: the VOCS.
         batch_size: see above.
-        optimizer: the `Optimizer`, for `recommend`, `best_trials`, `predict` and what else it has.
+        optimizer: the `Optimizer`, with `recommend`, `best_trials`, `predict` and its other methods.
 
     Raises:
-        ArgumentError: VOCS states what the optimizer cannot do (a ValueError), or an option is out of range.
-        ArgumentTypeError: an argument has the wrong type, or is one that VOCS gives.
-        MissingPackageError: several objectives, and BoTorch is not installed.
+        ArgumentError: the optimizer does not support a part of VOCS (a ValueError), or an option is out of range.
+        ArgumentTypeError: an argument has the wrong type, or follows from VOCS.
+        MissingPackageError: there are several objectives, and BoTorch is not installed.
 
     Example:
         >>> from gest_api.vocs import VOCS
@@ -75,13 +75,13 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
         super().__init__(vocs)
         for name in OF_VOCS:
             if name in options:
-                raise ArgumentTypeError(f"{name}: expected none, since vocs has it.")
+                raise ArgumentTypeError(f"{name}: this argument follows from vocs; drop it.")
         self.batch_size = check_count("batch_size", batch_size, 1)
         self.vocs: VOCS = vocs.model_copy(deep=True)
         self._problem = problem_of(vocs)
         self._options = options
         self._lock = forks.lock()
-        #: Trials that were asked in vain, as fewer were left than a call of `suggest` wanted; the next call has them.
+        #: Trials of a `suggest` that failed because fewer points were left than requested; the next call returns them.
         self._left: list[Trial] = []
         self.optimizer = Optimizer(
             self._problem.space,
@@ -99,10 +99,10 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
         """The next points to evaluate: variables, constants and `_id`.
 
         Args:
-            num_points: how many; None for `batch_size`, or those that are left where these are fewer.
+            num_points: number of points; None for `batch_size`, or fewer if fewer are left.
 
         Raises:
-            ArgumentError: fewer are left (with `duplicates="avoid"`); they come with the next call for so few.
+            ArgumentError: fewer points are left (with `duplicates="avoid"`); a call for fewer points returns them.
         """
         count = self.batch_size if num_points is None else check_count("num_points", num_points, 0)
         with self._lock:
@@ -113,27 +113,27 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
                 count = min(count, len(self._left))
             if count > len(self._left):
                 raise ArgumentError(
-                    f"num_points: expected at most {len(self._left)}, as every other point was suggested, got {count}."
+                    f"num_points: expected at most {len(self._left)}, since no other points are left, got {count}."
                 )
             trials, self._left = self._left[:count], self._left[count:]
         return [{**trial.params, **self._problem.constants, ID: trial.id} for trial in trials]
 
     def ingest(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Learn from evaluated points, suggested or not; all of them, or with an error none.
+        """Learn from evaluated points, suggested or not; after an error none is learnt.
 
         Args:
-            results: for each point its objectives and constraints by name, with the `_id` of its suggestion, or with
-                its variables where it was not suggested. What else it has is ignored.
+            results: for each point its objectives and constraints by name, with the `_id` of its suggestion or, if it
+                was not suggested, with its variables. Other items are ignored.
 
         Raises:
-            ArgumentError: an `_id` that was not suggested, or with other variables; a variable that is missing or
-                outside of the domain; objectives without a constraint.
-            TrialStateError: a suggestion that was ingested before.
-            ArgumentTypeError: anything else.
+            ArgumentError: an `_id` that was not suggested, or was suggested with other variables; a variable that is
+                missing or outside of its domain; objectives without a constraint.
+            TrialStateError: the suggestion was ingested before.
+            ArgumentTypeError: an argument has the wrong type.
         """
         if isinstance(results, Mapping | str) or not isinstance(results, Sequence):
             raise ArgumentTypeError(
-                'results: expected a list of dicts, one a point, as frame.to_dict("records") gives it, got a '
+                'results: expected a list of dicts, one for each point, as from frame.to_dict("records"), got a '
                 f"{type(results).__name__}."
             )
         trials = self.optimizer.trials
@@ -149,13 +149,13 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
     # -- copies ----------------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the log, or the path of its file, in the place of the optimizer."""
+        """The state, with the log, or the path of its file, in place of the optimizer."""
         path = self.optimizer.storage
         state = {name: value for name, value in vars(self).items() if name not in ("_lock", "_problem", "optimizer")}
         return {**state, "_path": path, "_log": _log_of(self.optimizer) if path is None else b""}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The inverse, with an optimizer of its own."""
+        """The inverse of `__getstate__`, with a new optimizer."""
         path, log = state.pop("_path"), state.pop("_log")
         self.__dict__.update(state, _problem=problem_of(state["vocs"]), _lock=forks.lock())
         given = {name: self._options[name] for name in BESIDE_LOG if _is_object(self._options.get(name))}
@@ -163,7 +163,7 @@ class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type i
 
 
 def _is_object(option: object) -> bool:
-    """Whether an option is a function or a surrogate of the user's; names and learners are in a log."""
+    """Whether an option is a function or a surrogate of the user; names and learners are stored in the log."""
     return callable(option) or hasattr(type(option), "fantasy")
 
 

@@ -1,6 +1,6 @@
-"""A VOCS in the optimizer's terms: a space, directions, and constraints of the form g <= 0.
+"""Conversion of a VOCS to a space, directions, and constraints of the form g <= 0.
 
-| in VOCS | here |
+| VOCS | bkbopt |
 | --- | --- |
 | `ContinuousVariable`, `dtype` none or a float | `Float` |
 | `ContinuousVariable`, `dtype` an integer | `Int` |
@@ -49,8 +49,8 @@ class Limit:
 
     Attributes:
         output: name of the constrained output.
-        sign: 1 where the bound is an upper one, -1 where it is a lower one.
-        bound: in the output's units.
+        sign: 1 for an upper bound, -1 for a lower one.
+        bound: the bound, in the output's units.
     """
 
     output: str
@@ -58,18 +58,18 @@ class Limit:
     bound: float
 
     def excess(self, value: float) -> float:
-        """By how much a value of the output is beyond the bound; feasible where <= 0, NaN for NaN."""
+        """The excess of a value of the output over the bound, feasible if <= 0; NaN for NaN."""
         return self.sign * (value - self.bound)
 
 
 @dataclass(frozen=True)
 class TranslatedProblem:
-    """What an optimizer needs to know of a VOCS.
+    """A VOCS as arguments of an optimizer.
 
     Attributes:
-        space: of the variables.
+        space: the space of the variables.
         directions: "minimize" or "maximize" by name of the objective.
-        limits: by name of the optimizer's constraint: that of VOCS, or two of it for "BOUNDS".
+        limits: limits by name of the optimizer's constraint: one for each constraint of VOCS, two for "BOUNDS".
         constants: values by name.
     """
 
@@ -80,12 +80,12 @@ class TranslatedProblem:
 
 
 def problem_of(vocs: Any) -> TranslatedProblem:
-    """The problem that a VOCS states.
+    """The problem of a VOCS.
 
     Raises:
-        ArgumentTypeError: it is no VOCS.
-        ArgumentError: a variable, an objective or a constraint that the optimizer cannot have, no variable or no
-            objective, or a name with two meanings.
+        ArgumentTypeError: `vocs` is not a VOCS.
+        ArgumentError: a variable, an objective or a constraint that is not supported, no variable or no objective, or
+            a name that is used twice.
     """
     if not isinstance(vocs, VOCS):
         raise ArgumentTypeError(f"vocs: expected a gest_api.vocs.VOCS, got {type(vocs).__name__}.")
@@ -96,7 +96,7 @@ def problem_of(vocs: Any) -> TranslatedProblem:
     doubled = [name for name, times in meanings.items() if times > 1]
     if doubled:
         raise ArgumentError(
-            f"vocs: expected each name for a variable, a constant or an output, and {ID!r} for none of them, got "
+            f"vocs: expected distinct names of variables, constants and outputs, none of them {ID!r}, got "
             f"{doubled[0]!r} twice."
         )
     return TranslatedProblem(
@@ -114,11 +114,11 @@ def _parameter(name: str, variable: Any) -> Parameter:
     except TypeError:
         raise ArgumentError(f"{where} expected a dtype of NumPy, got {shown(variable.dtype)}.") from None
     if dtype.shape:
-        raise ArgumentError(f"{where} expected a scalar, got a dtype of shape {dtype.shape}; name a variable for each.")
+        raise ArgumentError(f"{where} expected a scalar, got dtype shape {dtype.shape}; use one variable per entry.")
     if isinstance(variable, DiscreteVariable):
         return _listed(variable.values)
     if isinstance(variable, ContextualVariable) or not isinstance(variable, ContinuousVariable):
-        raise ArgumentError(f"{where} expected a continuous or a discrete one, got a {type(variable).__name__}.")
+        raise ArgumentError(f"{where} expected a continuous or discrete variable, got a {type(variable).__name__}.")
     if dtype.kind not in "fiu":
         raise ArgumentError(f"{where} expected a dtype of floats or integers, got {dtype}.")
     try:
@@ -128,10 +128,10 @@ def _parameter(name: str, variable: Any) -> Parameter:
 
 
 def _listed(values: set[Any]) -> Parameter:
-    """A set of values; it has no order of its own, so that numbers are sorted, and others are by `Categorical`."""
+    """The parameter of a set of values: numbers, sorted, as `Ordinal`; other values as `Categorical`."""
     if all(is_real(value) and math.isfinite(value) for value in values):
         return Ordinal(sorted(values))
-    return Categorical(values)  # type: ignore[arg-type]  # a set is put in order
+    return Categorical(values)  # type: ignore[arg-type]  # `Categorical` sorts sets
 
 
 def _direction(name: str, objective: Any) -> str:
@@ -139,8 +139,8 @@ def _direction(name: str, objective: Any) -> str:
         if isinstance(objective, kind):
             return direction
     raise ArgumentError(
-        f'vocs: objective {name!r}: expected "MINIMIZE" or "MAXIMIZE", got a {type(objective).__name__}; what is '
-        "only to be carried is an observable."
+        f'vocs: objective {name!r}: expected "MINIMIZE" or "MAXIMIZE", got a {type(objective).__name__}; make '
+        "outputs that are not optimised observables."
     )
 
 
@@ -149,13 +149,13 @@ def _limits(constraints: Mapping[str, Any]) -> dict[str, Limit]:
     for name, constraint in constraints.items():
         for key, limit in _sides(name, constraint):
             if key in limits:
-                raise ArgumentError(f"vocs: expected no constraint of the name {key!r} beside another's bound.")
+                raise ArgumentError(f"vocs: expected distinct names of constraints, got {key!r} twice; rename one.")
             limits[key] = limit
     return limits
 
 
 def _sides(name: str, constraint: Any) -> Iterator[tuple[str, Limit]]:
-    """The bounds of a constraint, by name of the optimizer's constraint; infinite ones bound nothing."""
+    """The finite bounds of a constraint, by name of the optimizer's constraint."""
     if isinstance(constraint, LessThanConstraint):
         sides = [(name, 1.0, constraint.value)]
     elif isinstance(constraint, GreaterThanConstraint):
@@ -170,6 +170,6 @@ def _sides(name: str, constraint: Any) -> Iterator[tuple[str, Limit]]:
         )
     for key, sign, bound in sides:
         if math.isnan(bound) or bound == -sign * math.inf:
-            raise ArgumentError(f"vocs: constraint {name!r}: expected a bound that values can keep, got {bound!r}.")
+            raise ArgumentError(f"vocs: constraint {name!r}: expected a bound that can be satisfied, got {bound!r}.")
         if math.isfinite(bound):
             yield key, Limit(name, sign, bound)

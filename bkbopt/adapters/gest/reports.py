@@ -1,4 +1,4 @@
-"""Evaluated points of gest-api in `tell`'s terms."""
+"""Conversion of evaluated points of gest-api to arguments of `tell`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from bkbopt.spaces.values import as_float, as_whole, is_missing, is_real
 
 __all__ = ["EvaluatedPoint", "evaluated_point"]
 
-#: Relative difference of a number that comes back from the one suggested: single precision and text round.
+#: Largest relative difference between an ingested number and the suggested one; single precision and text round.
 ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
 class EvaluatedPoint:
-    """A point that was evaluated.
+    """An evaluated point.
 
     Attributes:
-        target: id of its trial, or its variables where it was not suggested.
-        values: of the objectives; NaN for what is missing.
-        excesses: by name of the optimizer's constraint, feasible where <= 0; NaN for what is missing.
+        target: id of its trial, or its variables if it was not suggested.
+        values: values of the objectives; NaN for missing ones.
+        excesses: values of the optimizer's constraints by name, feasible if <= 0; NaN for missing ones.
     """
 
     target: int | dict[str, Any]
@@ -33,11 +33,11 @@ class EvaluatedPoint:
 
 
 def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequence[Trial]) -> EvaluatedPoint:
-    """The point in row `i` of what is ingested; `trials` are those of the optimizer.
+    """The point in row `i` of the ingested results; `trials` are those of the optimizer.
 
     Raises:
         ArgumentError: see `BKBGenerator.ingest`.
-        ArgumentTypeError: no dict, or a value that is no number.
+        ArgumentTypeError: the row is not a dict, or a value is not a number.
     """
     if not isinstance(row, Mapping):
         raise ArgumentTypeError(f"results: expected a list of dicts, got a {type(row).__name__} as point {i}.")
@@ -48,8 +48,8 @@ def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequen
     absent = [name for name in outputs if name not in row]
     if absent and all(map(math.isfinite, values)):
         raise ArgumentError(
-            f"results: expected the constraint {absent[0]!r} in point {i}, which has objectives; where the evaluation "
-            "failed, leave the objectives out too, or make them NaN."
+            f"results: expected the constraint {absent[0]!r} in point {i}, which has objectives; if the evaluation "
+            "failed, leave the objectives out too, or set them to NaN."
         )
     return EvaluatedPoint(
         target, values, {name: limit.excess(outputs[limit.output]) for name, limit in problem.limits.items()}
@@ -57,15 +57,15 @@ def evaluated_point(i: int, row: Any, problem: TranslatedProblem, trials: Sequen
 
 
 def _trial(i: int, row: Mapping[str, Any], trials: Sequence[Trial]) -> Trial | None:
-    """The trial that a point was suggested as; None for points from elsewhere."""
+    """The trial of a suggested point; None for points that were not suggested."""
     given = _scalar(row.get(ID))
-    if is_missing(given):  # tables have NaN where some rows have an id
+    if is_missing(given):  # a table has NaN for rows without an id
         return None
     number = as_whole(given)
     if number is None or not 0 <= number < len(trials):
         raise ArgumentError(
-            f"results: expected as {ID!r} that of a suggestion, got {shown(given)} in point {i}; leave it out for "
-            "points from elsewhere."
+            f"results: expected the {ID!r} of a suggestion, got {shown(given)} in point {i}; leave it out for points "
+            "that were not suggested."
         )
     return trials[number]
 
@@ -80,18 +80,18 @@ def _variables(i: int, row: Mapping[str, Any], problem: TranslatedProblem) -> di
         params[name] = _scalar(row[name])
         if parameter.locate(params[name]) is None:
             raise ArgumentError(
-                f"results: expected as {name!r} {parameter.expected}, got {shown(params[name])} in point {i}."
+                f"results: expected for {name!r} {parameter.expected}, got {shown(params[name])} in point {i}."
             )
     return params
 
 
 def _agreeing(i: int, row: Mapping[str, Any], problem: TranslatedProblem, trial: Trial) -> int:
-    """The id of a trial whose variables are those of the point, as far as the point has them."""
+    """The id of the trial, checked to have the same variables as the point, as far as the point has them."""
     for name, parameter in problem.space.items:
         if name in row and not _is_same(parameter, _scalar(row[name]), trial.params[name]):
             raise ArgumentError(
                 f"results: expected {name!r} as suggested with {ID!r} {trial.id}, {shown(trial.params[name])}, got "
-                f"{shown(row[name])} in point {i}; leave {ID!r} out for a point of yours."
+                f"{shown(row[name])} in point {i}; leave {ID!r} out for a point that was not suggested."
             )
     return trial.id
 
@@ -103,15 +103,15 @@ def _is_same(parameter: Parameter, given: Any, suggested: Any) -> bool:
 
 
 def _number(i: int, row: Mapping[str, Any], name: str) -> float:
-    """An output; NaN where it is missing."""
+    """An output; NaN if it is missing."""
     value = _scalar(row.get(name))
     if is_missing(value):
         return math.nan
     if not is_real(value):
-        raise ArgumentTypeError(f"results: expected a number as {name!r}, got {shown(value)} in point {i}.")
+        raise ArgumentTypeError(f"results: expected a number for {name!r}, got {shown(value)} in point {i}.")
     return as_float(value)
 
 
 def _scalar(value: Any) -> Any:
-    """Scalars of NumPy and PyTorch as Python's; anything else stays what it is."""
+    """NumPy and PyTorch scalars as Python scalars; other values unchanged."""
     return value.item() if getattr(value, "ndim", None) == 0 else value

@@ -1,4 +1,4 @@
-"""`BKBSampler`: the optimizer's parts as a sampler of Optuna."""
+"""`BKBSampler`: the search of bkbopt as an Optuna sampler."""
 
 from bkbopt.errors import extra
 

@@ -1,7 +1,8 @@
-"""Optuna's distributions as parameters, and its trials as evaluations.
+"""Conversion of Optuna's distributions to parameters, and of its trials to evaluations.
 
-Values are in Optuna's internal form, which is ours as well: numbers, and categories by their index. Choices may be
-anything that Optuna takes, so a category's parameter has the indices as its choices and their text in its name.
+Values are in Optuna's internal form, which is also ours: numbers, and categories by index. Choices may be any objects
+that Optuna accepts, so the parameter of a category has the indices as its choices, and the text of the choices in its
+name.
 """
 
 import functools
@@ -27,10 +28,10 @@ STATES = {
 
 
 def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Parameter]:
-    """The name and the parameter that a distribution has in our spaces.
+    """The name and the parameter of a distribution.
 
     Raises:
-        NotImplementedError: a distribution that Optuna did not have when this was written.
+        NotImplementedError: an unknown class of distributions, from a later version of Optuna.
     """
     if isinstance(distribution, CategoricalDistribution):
         return f"{name} of {distribution.choices!r}", _indices(len(distribution.choices))
@@ -38,10 +39,10 @@ def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Par
         return name, _numbers(int, distribution.low, distribution.high, distribution.log, distribution.step)
     if isinstance(distribution, FloatDistribution):
         return name, _numbers(float, distribution.low, distribution.high, distribution.log, distribution.step)
-    raise NotImplementedError(f"BKBSampler does not know the distribution {distribution!r}.")
+    raise NotImplementedError(f"BKBSampler does not support the distribution {distribution!r}.")
 
 
-# The ranges of most trials are those of the trial before.
+# Cached, since most trials have the same ranges as the trial before.
 @functools.lru_cache(maxsize=4096)
 def _numbers(kind: type, low: float, high: float, log: bool, step: float | None) -> Parameter:
     if kind is int:
@@ -55,12 +56,12 @@ def _indices(n: int) -> Categorical:
 
 
 def key_of(name: str, distribution: BaseDistribution) -> str:
-    """The column key of a parameter: its name with what Optuna lets nobody change."""
+    """The column key of a parameter: its name and the attributes that Optuna does not allow to change."""
     return column_key(*named_parameter(name, distribution))
 
 
 def space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
-    """The space of distributions by name; the same object for the same ranges. None without a parameter."""
+    """The space of distributions by name; equal ranges give the same object. None without parameters."""
     items = tuple(sorted(named_parameter(name, distribution) for name, distribution in distributions.items()))
     return _space(items) if items else None
 
@@ -80,19 +81,19 @@ def internal_point(params: Mapping[str, object], distributions: Mapping[str, Bas
 
 
 def evaluation_of(trial: FrozenTrial) -> Evaluation:
-    """A trial as the search sees it."""
+    """The evaluation of a trial, for the designer."""
     state = STATES[trial.state]
     finished = trial.datetime_complete
     last = trial.last_step
     return Evaluation(
         trial.number,
         state,
-        # What a trial has used overrules what was proposed for it.
+        # Parameters that the trial has used override the proposed ones.
         {
             **(published_point(trial) if state in (RUNNING, FAIL) else {}),
             **internal_point(trial.params, trial.distributions),
         },
-        None if state in (RUNNING, FAIL) else space_of(trial.distributions),  # their ranges widen no column
+        None if state in (RUNNING, FAIL) else space_of(trial.distributions),  # their ranges do not widen columns
         (finished.timestamp() if finished is not None else 0.0, trial.number),
         tuple(trial.values) if state == COMPLETE else (),
         intermediate=math.nan if state != PRUNED or last is None else float(trial.intermediate_values[last]),

@@ -1,4 +1,4 @@
-"""A study as a log: its trials handed to a designer, and what Optuna asks besides points."""
+"""A designer that follows the trials of an Optuna study, and the study's latest distributions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ __all__ = ["FollowedStudy"]
 
 
 class FollowedStudy:
-    """A designer that is told of a study's trials.
+    """A designer that is updated with the trials of a study.
 
     Args:
         study: the study.
-        options: of the designer.
-        seed: of its models.
+        options: options of the designer.
+        seed: seed of its models.
 
     Attributes:
-        designer: what suggests.
+        designer: the designer, which computes suggestions.
     """
 
     def __init__(self, study: Study, options: Options, seed: int) -> None:
@@ -33,15 +33,15 @@ class FollowedStudy:
         self.designer = Designer(Problem(signs), options, seed)
         self._finished: set[int] = set()
         self._running: dict[int, tuple[FrozenTrial, Evaluation]] = {}
-        #: The distribution of each column that was suggested last: when, the parameter's name, the distribution.
+        #: The latest distribution of each column: order of its trial, name of the parameter, distribution.
         self._latest: dict[str, tuple[tuple[float, int], str, BaseDistribution]] = {}
 
     def belongs_to(self, study: Study) -> bool:
-        """Whether this is the study."""
+        """Whether this object follows the study."""
         return study._storage is self._storage and study._study_id == self._study_id
 
     def update(self, trials: Sequence[FrozenTrial]) -> None:
-        """Hand over the trials that are new or running."""
+        """Update the designer with trials that are new, running or newly finished."""
         news, finished = [], []
         for trial in trials:
             if trial.number in self._finished or trial.state == TrialState.WAITING:
@@ -56,9 +56,9 @@ class FollowedStudy:
         self._finished.update(finished)
 
     def _evaluation(self, trial: FrozenTrial) -> Evaluation:
-        """The trial as the search sees it; a running one that is the same object as before is not read again.
+        """The evaluation of a trial; for a running trial it is cached while the trial is the same object.
 
-        Optuna's storages put a new object in the place of a trial that has changed.
+        Optuna's storages replace the object of a trial that has changed.
         """
         if trial.state != TrialState.RUNNING:
             self._running.pop(trial.number, None)
@@ -75,23 +75,23 @@ class FollowedStudy:
                 self._latest[key] = (order, name, distribution)
 
     def latest_distributions(self) -> dict[str, BaseDistribution]:
-        """The distributions that finished trials had last, by name."""
-        # A name has several columns where trials of other studies were added; the one used last counts.
+        """The latest distributions of finished trials, by name."""
+        # A name has several columns if trials of other studies were added; the column that was used last is taken.
         latest = sorted(self._latest.values(), key=lambda used: used[0])
         return {name: distribution for _, name, distribution in latest}
 
     def running_points(self, number: int) -> list[Point]:
-        """Points of the running trials but one."""
+        """Points of the running trials except trial `number`."""
         return [e.point for n, e in sorted(self.designer.history.running.items()) if n != number]
 
     def meets(self, point: Point, number: int, running: Sequence[FrozenTrial]) -> bool:
-        """Whether another process has proposed the same point meanwhile; its trial is pending from here on."""
+        """Whether another process has proposed the same point meanwhile; its trial is then pending here too."""
         known = [dict(other) for other in self.running_points(number)]
         self.update(running)
         return any(_same(other, point) and dict(other) not in known for other in self.running_points(number))
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
-        """The parameters of a point by name, as `bkbopt.optimizer.vocabulary.Vocabulary` has it."""
+        """The parameters of a point by name; the signature is that of `bkbopt.optimizer.vocabulary.Vocabulary`."""
         out = {}
         for key, value in point.items():
             _, name, distribution = self._latest[key]

@@ -1,4 +1,4 @@
-"""Values of single parameters that no model covers; they depend on the seed, the trial and the storage alone."""
+"""Random values of parameters that the model does not cover; they depend on seed, trial and storage only."""
 
 import zlib
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from bkbopt.spaces.space import Space
 
 __all__ = ["independent_value"]
 
-#: Discrete parameters with more values than this are drawn without a look at what others have.
+#: For discrete parameters with more values than this, the values of other running trials are ignored.
 MAX_COUNTED = 1024
 
 
 def independent_value(
     seed: int, trial: FrozenTrial, name: str, distribution: BaseDistribution, others: Sequence[Point]
 ) -> float:
-    """A random value in internal form; of a discrete parameter one that completes the fewest points of others.
+    """A random value in internal form; for a discrete parameter one that equals the fewest points of other trials.
 
     Args:
-        seed: of the draw, with the trial's number and the parameter's name.
-        trial: with what it has so far.
-        name: of the parameter.
-        distribution: its values.
+        seed: seed of the draw, together with the trial's number and the parameter's name.
+        trial: the trial, with the parameters that it has so far.
+        name: name of the parameter.
+        distribution: its distribution.
         others: points of other running trials.
     """
     rng = np.random.default_rng([seed, trial.number, zlib.crc32(name.encode())])

@@ -1,7 +1,7 @@
-"""What is proposed is published: the full proposal of a running trial in its system attributes.
+"""Publication of proposals: the complete proposal of a running trial is written to its system attributes.
 
-Every process that shares the storage reads it there, and counts it as pending. The proposal is JSON from names to
-Optuna's internal values (numbers; categories by index), cut into chunks that fit a relational database's column.
+All processes that share the storage read it there and count it as pending. The proposal is a JSON object of Optuna's
+internal values (numbers; categories by index) by column key, cut into chunks that fit a relational database's column.
 """
 
 import functools
@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 __all__ = ["chunks", "publish", "published_point"]
 
 KEY = "bkb:relative_params"
-#: Attributes of Optuna's relational storage hold fewer than 2,046 characters; the storage escapes ours once more.
+#: Attributes of Optuna's relational storage hold fewer than 2,046 characters, and quotes are escaped when stored.
 CHUNK = 1000
 
 
@@ -26,7 +26,7 @@ def publish(study: Study, trial: FrozenTrial, values: Mapping[str, float]) -> No
 
 
 def chunks(values: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Attributes and their texts; an empty one ends the list, so that a shorter proposal replaces a longer one."""
+    """Keys and texts of the attributes; an empty text marks the end, so that a shorter list may replace a longer."""
     text = json.dumps(dict(values))
     pieces = [text[i : i + CHUNK] for i in range(0, len(text), CHUNK)]
     for i, piece in enumerate([*pieces, ""]):
@@ -34,7 +34,7 @@ def chunks(values: Mapping[str, float]) -> Iterator[tuple[str, str]]:
 
 
 def published_point(trial: FrozenTrial) -> dict[str, float]:
-    """The point that was published for a running trial; empty where there is none."""
+    """The point that was published for a running trial; empty if there is none."""
     return _published(trial.system_attrs)
 
 
@@ -43,17 +43,17 @@ def _published(attributes: Mapping[str, Any]) -> dict[str, float]:
     while piece := attributes.get(f"{KEY}:{len(pieces)}"):
         pieces.append(piece)
     if piece is None:
-        return {}  # none yet, or its end is still missing
+        return {}  # not published yet, or incomplete
     return dict(_parsed("".join(pieces)))
 
 
-# Every suggestion reads those of all running trials, most of which it has read before.
+# Cached, since every suggestion reads the proposals of all running trials.
 @functools.lru_cache(maxsize=4096)
 def _parsed(text: str) -> tuple[tuple[str, float], ...]:
     try:
         values = json.loads(text)
     except json.JSONDecodeError:
-        return ()  # caught while a second proposal replaces the first
+        return ()  # read while a second proposal is replacing the first
     if not isinstance(values, dict):
         return ()
     return tuple((key, float(value)) for key, value in values.items() if isinstance(value, int | float))

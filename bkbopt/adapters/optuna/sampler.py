@@ -1,4 +1,4 @@
-"""`BKBSampler`: Bayesian optimisation that stays fast over thousands of trials, as a sampler of Optuna."""
+"""`BKBSampler`: an Optuna sampler for Bayesian optimisation over thousands of trials."""
 
 import threading
 import time
@@ -30,46 +30,46 @@ from bkbopt.surrogates import BKB
 
 __all__ = ["BKBSampler"]
 
-#: Below Optuna's own, so that `optuna.logging.set_verbosity` holds here too.
+#: A child of Optuna's logger, so that `optuna.logging.set_verbosity` applies to it.
 log = get_logger("optuna.samplers.bkbopt")
 
-#: Proposals in a row that may meet the point of another process before a repeat is accepted.
+#: Number of proposals, if other processes keep proposing the same points, and index of the last, quasi-random one.
 ATTEMPTS, LAST = 5, 4
 
 
 class BKBSampler(BaseSampler):
-    """Bayesian optimisation with the budgeted posterior of BKB, at a cost that stays flat over thousands of trials.
+    """Bayesian optimisation with the BKB posterior; the cost of a suggestion hardly grows over thousands of trials.
 
-    The study's storage is the only truth: a suggestion follows from the seed, the trial's number, the finished trials
-    in the order of their completion and the running trials. A sampler that starts anew on a study, in another process
-    too, suggests what one suggests that has followed it from the start.
+    A suggestion depends only on the seed, the trial's number, the finished trials of the storage in the order of their
+    completion, and the running trials. A new sampler on an existing study, also in another process, makes the same
+    suggestions as one that was used from the start.
 
-    - One or several objectives (these by optimistic hypervolume improvement; needs BoTorch), constraints set by
-      `trial.set_constraint`, in any mixture over the trials.
-    - All distributions, ranges that change, and parameters that exist in some trials only: one model over all.
-    - Running trials count as pending; proposals are published in the trial's system attributes, so that threads,
-      processes and machines that share a storage propose different points.
-    - Pruned trials count as poor values (the last intermediate value or the poorer quartile of the complete trials,
-      whichever is worse); infinite values count as the worst or best finite one.
-    - Where trials fail is learnt: points near failures become less likely, as far as no success is nearer, and a point
-      of a discrete space that failed is not proposed again while there are others. Optuna's own samplers ignore failed
-      trials.
+    - One or several objectives (several by optimistic hypervolume improvement, which needs BoTorch), and constraints
+      set by `trial.set_constraint`, which some trials may lack.
+    - All distributions, changing ranges, and parameters that exist in some trials only, in one model.
+    - Running trials are pending. Proposals are published in the trial's system attributes, so that threads, processes
+      and machines that share a storage propose different points.
+    - The value of a pruned trial is the worse one of its last intermediate value and the worse quartile of the complete
+      trials. Infinite values are replaced by the worst or best finite value.
+    - The probability of failure is modelled: points near failures, and not near successes, are proposed less often, and
+      a failed point of a discrete space is not proposed again while there are others. Optuna's own samplers ignore
+      failed trials.
 
     Args:
-        seed: of everything random; None draws one.
-        n_startup_trials: complete trials before the model takes over. Until then points are quasi-random.
-        independent_sampler: for the trials before that, and for parameters that no earlier trial had; by default
-            quasi-random points and random values of our own.
-        deterministic_objective: whether the same parameters give the same value always: nothing is then ascribed to
-            noise, and no point of a discrete space is tried twice while there are others.
-        warn_independent_sampling: whether a warning is logged when a parameter is sampled without the model.
+        seed: seed of all random numbers; None for a random one.
+        n_startup_trials: number of complete trials before the model is used; until then points are quasi-random.
+        independent_sampler: sampler for the start-up trials, and for parameters that no earlier trial had; by default
+            quasi-random points and random values.
+        deterministic_objective: whether the objective has no noise; a point of a discrete space is then not proposed
+            twice while there are others.
+        warn_independent_sampling: whether to log a warning when a parameter is sampled without the model.
         qbar: oversampling of the dictionary, see `BKB`.
         max_inducing: largest dictionary, see `BKB`.
-        beta: width of the confidence: None (a practical default), a number of standard deviations, or a schedule of
-            `bkbopt.confidence`.
+        beta: width of the confidence bounds: None (the default schedule), a number of standard deviations, or a
+            schedule of `bkbopt.confidence`.
         acquisition: "ucb", "logei", "thompson" or a callable, as for `Optimizer`; with several objectives, constraints
-            or failed trials the criterion is another in any case, see `bkbopt.search.criteria`.
-        kernel: see `BKB`; it sees the columns of all parameters in the order of their names.
+            or failed trials other criteria are used, see `bkbopt.search.criteria`.
+        kernel: see `BKB`; its columns are those of all parameters in the order of their names.
 
     Raises:
         ArgumentError: an option is out of range (a ValueError).
@@ -129,23 +129,23 @@ class BKBSampler(BaseSampler):
         self.diagnostics: list[Diagnostics] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the lock, and without what follows from the storage."""
+        """The state without the lock and the designer, which follows from the storage."""
         return {**vars(self), "_followed": None, "_lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """The inverse, with a lock of its own."""
+        """The inverse of `__getstate__`, with a new lock."""
         vars(self).update(state, _lock=threading.RLock())
 
     # -- Optuna's protocol ---------------------------------------------------------------------------------------
 
     def reseed_rng(self) -> None:
-        """Draw a new seed for what is suggested from now on; the models keep theirs."""
+        """Draw a new seed for later suggestions; the seed of the models is unchanged."""
         self._entropy = int(np.random.SeedSequence().generate_state(1)[0])
         if self._independent_sampler is not None:
             self._independent_sampler.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """The parameters of all earlier trials, with the ranges that they had last, but those with a single value."""
+        """The parameters of all earlier trials with their latest ranges, except those with a single value."""
         with self._lock:
             latest = self._follow(study).latest_distributions()
         if not latest:
@@ -157,7 +157,7 @@ class BKBSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The next point: values of the parameters that the trial will need, published as it is returned."""
+        """The next point: values of the parameters in the search space; it is published in the storage."""
         if not search_space:
             return {}
         start = time.perf_counter()
@@ -186,7 +186,7 @@ class BKBSampler(BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A value of a parameter that no model covers."""
+        """A random value of a parameter that the model does not cover."""
         if self._warn and trial.number:
             self._log_independent(study, trial, param_name)
         if self._independent_sampler is not None:
@@ -197,34 +197,33 @@ class BKBSampler(BaseSampler):
         return param_distribution.to_external_repr(value)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Passed on to the independent sampler."""
+        """Call the independent sampler's method."""
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Passed on to the independent sampler."""
+        """Call the independent sampler's method."""
         if self._independent_sampler is not None:
             self._independent_sampler.after_trial(study, trial, state, values)
 
-    # -- what it knows -------------------------------------------------------------------------------------------
+    # -- results -------------------------------------------------------------------------------------------------
 
     def recommend(self, study: Study) -> Recommendation:
         """The evaluated point with the best posterior mean, among those expected to be feasible.
 
-        Under noise this is the answer, and not `study.best_trial`, which is the luckiest one.
+        With noise use it instead of `study.best_trial`, whose value is too good by selection.
 
         Returns:
-            The parameters, and posterior mean and standard deviation of the noise-free objective there, in its units.
+            The parameters, and the posterior mean and standard deviation of the noise-free objective, in its units.
 
         Raises:
             RuntimeError: the study has several objectives.
-            ArgumentError: no trial is complete yet, or none with a finite value (a ValueError, as for
-                `study.best_trial`).
+            ArgumentError: no trial is complete, or none has a finite value (a ValueError, as for `study.best_trial`).
         """
         if len(study.directions) > 1:
             raise RuntimeError(
                 "recommend: expected a study with a single objective, got one with "
-                f"{len(study.directions)}, in which no single point is best; see study.best_trials."
+                f"{len(study.directions)}; use study.best_trials for the Pareto front."
             )
         with self._lock:
             followed = self._follow(study)
@@ -243,7 +242,7 @@ class BKBSampler(BaseSampler):
     # -- parts ---------------------------------------------------------------------------------------------------
 
     def _follow(self, study: Study) -> FollowedStudy:
-        """The study's designer, told of all trials."""
+        """The study with its designer, updated with all trials."""
         followed = self._followed
         if followed is None or not followed.belongs_to(study):
             followed = self._followed = FollowedStudy(study, self._options, self._model_seed)
@@ -256,8 +255,9 @@ class BKBSampler(BaseSampler):
             return
         by = type(self._independent_sampler).__name__ if self._independent_sampler is not None else "random sampling"
         log.warning(
-            "The parameter %r of trial %d is sampled by %s, without the model: no earlier trial has it in this form, "
-            "or its range does not hold the value proposed. If that is intended, pass warn_independent_sampling=False.",
+            "The parameter %r of trial %d is sampled by %s, without the model: no earlier trial has it with this "
+            "distribution, or its range does not contain the proposed value. If this is intended, pass "
+            "warn_independent_sampling=False.",
             name,
             trial.number,
             by,

@@ -1,4 +1,4 @@
-"""`python -m bkbopt.adapters.shell`."""
+"""Entry point of `python -m bkbopt.adapters.shell`."""
 
 import sys
 

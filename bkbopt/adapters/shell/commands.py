@@ -1,4 +1,4 @@
-"""The commands, and the parser of their arguments."""
+"""The entry point of the command line, and the parser of its arguments."""
 
 import argparse
 import contextlib
@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; `argv` are its arguments, by default those of the process. Returns the exit status."""
+    """Run a command with the arguments `argv`, by default those of the process, and return the exit status."""
     try:
         args = _understood(list(sys.argv[1:] if argv is None else argv))
         for row in args.run(args):
@@ -31,11 +31,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _failed(error: object, status: int = 1) -> int:
-    """Say on one line what went wrong."""
+    """Print an error on one line, and return the exit status."""
     text = " ".join(str(error).split()) or type(error).__name__
     sys.stderr.write(f"bkbopt: error: {text}\n")
     if isinstance(error, BrokenPipeError):
-        # Nobody reads what is left in the buffer, and Python would complain of that at its end.
+        # The reader has closed the pipe; without this Python would report an error when it flushes the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
 
@@ -59,7 +59,7 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Namespace) -> Any:
-    """A number; the message is argparse's, which cannot tell apart an id that may be left out and several values."""
+    """A number, with argparse's error message; argparse itself cannot parse an optional id before several values."""
     try:
         return kind(text)
     except ValueError:
@@ -67,7 +67,7 @@ def _read(name: str, kind: Callable[[str], Any], text: str, args: argparse.Names
 
 
 def _run(args: argparse.Namespace) -> Iterator[Row]:
-    from bkbopt.adapters.shell.run import run  # processes, threads and queues are for this command only
+    from bkbopt.adapters.shell.run import run  # imported here, since no other command needs it
 
     return run(args)
 
@@ -76,20 +76,20 @@ def _run(args: argparse.Namespace) -> Iterator[Row]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors take one line."""
+    """A parser that prints errors on one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"bkbopt: error: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
 def _understood(arguments: list[str]) -> argparse.Namespace:
-    """The arguments of a command by name."""
+    """The parsed arguments of a command."""
     command: list[str] | None = None
     if arguments[:1] == ["run"] and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
     args, more = _parser().parse_known_args([_shielded(a) for a in arguments])
-    if "numbers" in args:  # argparse takes those in front of the first option only
+    if "numbers" in args:  # argparse only takes the numbers before the first option
         args.numbers += [a for a in more if not a.startswith("-")]
         more = [a for a in more if a.startswith("-")]
     if args.run is _run and not command:
@@ -101,7 +101,7 @@ def _understood(arguments: list[str]) -> argparse.Namespace:
 
 
 def _shielded(argument: str) -> str:
-    """A negative number behind a blank: argparse takes -1e-3 for an option."""
+    """The argument; a negative number gets a leading blank, since argparse takes -1e-3 for an option."""
     try:
         float(argument)
     except ValueError:
@@ -112,7 +112,7 @@ def _shielded(argument: str) -> str:
 def _seconds(text: str) -> float:
     with contextlib.suppress(ValueError):
         seconds = float(text)
-        if 0.0 <= seconds < float("inf"):  # NaN neither
+        if 0.0 <= seconds < float("inf"):  # false for NaN, too
             return seconds
     raise argparse.ArgumentTypeError(f"expected a number of seconds >= 0, got {text.strip()}")
 
@@ -144,7 +144,7 @@ class _Commands:
     def add(
         self, name: str, run: Callable[..., Iterator[Row]], text: str, *first: tuple[str, str], more: str = ""
     ) -> argparse.ArgumentParser:
-        """A command with its positional arguments; `more` stands in its own help only."""
+        """Add a command with its positional arguments `first`; `more` is appended to the text in its own help."""
         sub = self._commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}{more}.")
         sub.set_defaults(run=run, parser=sub)
         for metavar, meaning in first or (("STATE", "the log: an SQLite file"),):
@@ -172,7 +172,7 @@ _STATE = ("STATE", "the log: an SQLite file")
 
 
 def _add_first(commands: _Commands) -> None:
-    run = commands.add("run", _run, "optimise a command: ask, run it, tell; goes on where it was", _SPACE)
+    run = commands.add("run", _run, "optimise a command: ask, run it, tell; continues an existing log", _SPACE)
     run.formatter_class = argparse.RawDescriptionHelpFormatter
     run.usage = "bkbopt run SPACE.toml [options] -- COMMAND ARGUMENT..."
     run.epilog = (
@@ -180,15 +180,15 @@ def _add_first(commands: _Commands) -> None:
         "}} are braces. The environment has BKBOPT_PARAMS (JSON) and BKBOPT_TRIAL. The last line of the output is the\n"
         "value: a number for each objective, and name=number for each constraint. Another exit status than 0, or no\n"
         "number, fails the trial.\n\n"
-        "Ctrl-C ends the commands and queues their points; the same line goes on. A kill -9 may leave commands\n"
-        "running: end them yourself. Their trials are run again after a minute without a sign of life from their run;\n"
-        "where nothing else is left to do, the same line waits for that."
+        "Ctrl-C ends the commands and queues their points; the same command line continues. A kill -9 may leave\n"
+        "commands running: end them yourself. Their trials are run again after a minute without heartbeat; if nothing\n"
+        "else is left to do, the same command line waits for that."
     )
     run.add_argument("--storage", metavar="FILE.db", help="the log; by default the name of the space with .db")
-    text = "finished trials to have in the log at the end; without it the run ends with Ctrl-C"
+    text = "number of finished trials in the log at which to end; without it the run ends with Ctrl-C"
     run.add_argument("--trials", type=_count, metavar="N", help=text)
     run.add_argument("--jobs", type=_count, default=1, metavar="J", help="how many at once (default 1)")
-    text = "after so many seconds a command is ended, and its trial has failed"
+    text = "seconds after which a command is ended, and its trial fails"
     run.add_argument("--timeout-per-trial", type=_seconds, metavar="S", help=text)
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     init = commands.add("init", model_commands.init, "make a log from a search space", _SPACE, _STATE)
@@ -200,29 +200,29 @@ def _add_first(commands: _Commands) -> None:
 def _add_asking(commands: _Commands) -> None:
     text = "print the next trials, which are running from then on"
     more = (
-        ". It takes a second or more: Python and torch start, and the model is fitted to all trials. -n 50 pays once "
-        "for fifty, and `run` once for all"
+        ". It takes a second or more: Python and torch start, and the model is fitted to all trials. With -n 50 this "
+        "happens once for 50 trials, with `run` once for all"
     )
     ask = commands.add("ask", model_commands.ask, text, _STATE, more=more)
     ask.add_argument("-n", type=int, default=1, help="how many (default 1)")
-    ask.add_argument("--fixed", metavar="JSON", help="values of some parameters that are held")
+    ask.add_argument("--fixed", metavar="JSON", help="values at which some parameters are fixed")
     enqueue = commands.add("enqueue", model_commands.enqueue, "queue a point to be asked next", _STATE)
     enqueue.add_argument("params", metavar="JSON", help="its parameters; those left out are suggested")
 
 
 def _add_telling(commands: _Commands) -> None:
     tell = commands.add("tell", _tell, "report a value of a trial, or of a point that was never asked", _STATE)
-    text = "the trial, left out with --params; and a finite number for each objective"
+    text = "the id of the trial (not with --params), and a finite number for each objective"
     tell.add_argument("numbers", metavar="ID VALUE", nargs="*", help=text)
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked; starts torch")
-    text = "the value of a constraint, feasible where <= 0; once for each, and enough without a VALUE"
+    text = "the value of a constraint, feasible if <= 0; once for each constraint; a VALUE may then be left out"
     tell.add_argument("--constraint", metavar="NAME=G", type=_limit, action="append", default=[], help=text)
-    text = "standard deviation of the value's noise where it is known; once for each objective"
+    text = "known standard deviation of the value's noise; once for each objective"
     tell.add_argument("--std", metavar="S", type=float, action="append", default=[], help=text)
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)
     fail.add_argument("id", metavar="ID", type=int, help="the trial")
     recover = commands.add("recover", log_commands.recover, "fail running trials of processes that died", _STATE)
-    text = "since a trial was asked, or since its last heartbeat"
+    text = "seconds since the ask of a trial, or since its last heartbeat"
     recover.add_argument("--older-than", type=_seconds, metavar="SECONDS", help=text)
     recover.add_argument("--enqueue", action="store_true", help="queue their points, to be asked again")
     recover.add_argument("--list", action="store_true", help="print the running trials and their age, change nothing")

@@ -1,4 +1,4 @@
-"""The black box of `bkbopt run`: a command with parameters in it, as a process, and what its output says."""
+"""Evaluation of trials by `bkbopt run`: command lines with parameters, their processes, and their output."""
 
 import contextlib
 import json
@@ -19,31 +19,31 @@ from bkbopt.optimizer.trials import Outcome
 
 __all__ = ["Command", "Job", "outcome_of"]
 
-#: Seconds between the request to end and the end.
+#: Seconds between SIGTERM and SIGKILL.
 GRACE = 5.0
-#: Bytes of a process's output that are read, the last ones.
+#: Number of bytes that are read from the end of a process's output.
 TAIL = 65536
-#: Characters of a line in a message.
+#: Largest number of characters of a line in a message.
 SHOWN = 300
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 class Command:
-    """A command whose words may have `{name}` in them, for the value of a parameter; `{{` and `}}` are braces.
+    """A command line in which `{name}` stands for the value of a parameter; `{{` and `}}` are braces.
 
     Args:
         words: program and arguments.
-        names: of the parameters.
+        names: names of the parameters.
 
     Raises:
-        ArgumentError: no words, an unknown name, a brace alone, or a program that cannot be run.
+        ArgumentError: no words, an unknown name, an unpaired brace, or a program that cannot be run.
     """
 
     def __init__(self, words: Sequence[str], names: Collection[str]) -> None:
         self.words = tuple(words)
         if not self.words:
-            raise ArgumentError("command: expected a program and its arguments behind --, got none.")
+            raise ArgumentError("command: expected a program and its arguments after --, got none.")
         for word in self.words:
             for found in _FIELD.finditer(word):
                 if found[0] in ("{", "}"):
@@ -51,23 +51,23 @@ class Command:
                 if found[1] is not None and found[1] not in names:
                     raise ArgumentError(
                         f"command: expected names of parameters in braces, among {', '.join(names)}, got "
-                        f"{found[0]} in {word!r}; write {{{{ and }}}} for braces that are meant."
+                        f"{found[0]} in {word!r}; write {{{{ and }}}} for literal braces."
                     )
         program = self.words[0]
         first = program.partition(" ")[0]
         if first != program and not _FIELD.search(first) and shutil.which(first) and shutil.which(program) is None:
             raise ArgumentError(
-                f"command: expected a program and its arguments as words of their own, got {program!r} as one word; "
-                "leave the quotes out, or take sh -c for a line of the shell."
+                f"command: expected a program and its arguments as separate words, got {program!r} as one word; "
+                "leave the quotes out, or use sh -c for a shell command."
             )
         if not _FIELD.search(program) and shutil.which(program) is None:
             raise ArgumentError(f"command: expected a program that can be run, got {program!r}; check path and mode.")
 
     def filled(self, params: Mapping[str, Any]) -> list[str]:
-        """The words with the values of active parameters; an inactive one is empty.
+        """The words with the values of active parameters; inactive parameters become empty text.
 
         Raises:
-            ArgumentError: a value that no argument of a process can hold.
+            ArgumentError: a value with a NUL character, which arguments of processes cannot contain.
         """
 
         def value(found: re.Match[str]) -> str:
@@ -83,14 +83,15 @@ class Command:
 
 
 def _as_text(value: Any) -> str:
-    """Text as it is; numbers and the like as in JSON."""
+    """Text unchanged; numbers and other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 class Job:
-    """A process that evaluates one trial, in a process group of its own: a Ctrl-C at the terminal goes to us only.
+    """A process that evaluates one trial, in its own process group, so that Ctrl-C does not reach it directly.
 
-    Its output goes to files, so that it never waits for a reader, and what it leaves running cannot keep us waiting.
+    Its output goes to files: pipes could fill up and block it, and children that it leaves running would keep them
+    open.
 
     Args:
         words: program and arguments.
@@ -117,7 +118,7 @@ class Job:
             self._files = files.pop_all()
 
     def result(self, aims: Aims, seconds: float | None) -> tuple[Outcome, str | None]:
-        """Wait for the end; what the process says, or a failure and the reason."""
+        """Wait for the end; returns the outcome, and the reason if the trial failed."""
         try:
             status: int | None = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -125,7 +126,7 @@ class Job:
             self.end()
         try:
             if status is None:
-                return Outcome(), f"not done after {seconds:g} s"
+                return Outcome(), f"not finished after {seconds:g} s"
             if status:
                 error = last_line(_tail(self._errors))
                 return Outcome(), _ending(status) + (f": {error[:SHOWN]}" if error else "")
@@ -136,11 +137,11 @@ class Job:
             self._files.close()
 
     def ask_to_end(self) -> None:
-        """Ask the process and its children to end."""
+        """Send SIGTERM to the process and its children."""
         self._signal(signal.SIGTERM)
 
     def end(self, grace: float = GRACE) -> None:
-        """Let the process end within the grace; if it does not, end it."""
+        """Send SIGTERM, and after `grace` seconds SIGKILL."""
         self.ask_to_end()
         try:
             self._process.wait(grace)
@@ -153,7 +154,7 @@ class Job:
             return
         try:
             _to_group(self._process, number)
-        except ProcessLookupError:  # it has ended meanwhile
+        except ProcessLookupError:  # the process has ended meanwhile
             return
 
 
@@ -179,7 +180,7 @@ def _tail(file: IO[bytes]) -> str:
 
 
 def last_line(text: str) -> str:
-    """The last line that is not empty; "" where there is none."""
+    """The last line that is not empty; "" if there is none."""
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
 
 
@@ -193,10 +194,10 @@ def _ending(status: int) -> str:
 
 
 def outcome_of(output: str, aims: Aims) -> Outcome:
-    """The values on the last line of an output: numbers, and `name=number` for constraints, with blanks between.
+    """The values on the last line of an output: numbers, and `name=number` for constraints, separated by blanks.
 
     Raises:
-        ArgumentError: the line says something else.
+        ArgumentError: the line has another form.
     """
     line = last_line(output)
     values: list[float] = []
@@ -214,7 +215,7 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
         raise ArgumentError(f"output: expected a number on the last line, got {_cut(line) if line else 'no output'}.")
     outcome = check_outcome(aims, values, limits)
     missing = [name for name in aims.constraints if name not in limits]
-    if missing:  # without it the trial would count as feasible
+    if missing:  # without this check the trial would be feasible
         raise ArgumentError(f"output: expected {missing[0]}=number on the last line as well, got {_cut(line)}.")
     return outcome
 

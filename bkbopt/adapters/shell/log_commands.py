@@ -1,4 +1,4 @@
-"""Commands that need the log only: no torch, no NumPy, and so a tenth of a second."""
+"""Commands that need the log only; they import neither torch nor NumPy, and take a tenth of a second."""
 
 import argparse
 import csv
@@ -19,21 +19,21 @@ from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Out
 
 __all__ = ["export", "fail", "recover", "show", "tell"]
 
-#: Columns of a row of the log.
+#: Indices of columns in a row of the log.
 CONSTRAINTS, DIAGNOSTICS, ASKED_AT = map(COLUMNS.split(", ").index, ("constraints", "diagnostics", "asked_at"))
 
 
 def tell(args: argparse.Namespace, number: int, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
-    """The outcome of a trial that was asked."""
+    """Report the outcome of a trial."""
     file = LogFile(args.state)
     aims = Aims.of(file)
     if args.std and file.options["surrogate"]["class"] == "LearnerSurrogate":
-        raise ArgumentError("std: expected none with an online learner, which weighs all values alike; leave it out.")
+        raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
     yield finished(aims, finish(file, number, check_outcome(aims, values, limits, args.std), "tell"))
 
 
 def fail(args: argparse.Namespace) -> Iterator[Row]:
-    """A trial gave no value."""
+    """Report that a trial gave no value."""
     file = LogFile(args.state)
     yield finished(Aims.of(file), finish(file, args.id, Outcome(), "fail"))
 
@@ -42,7 +42,7 @@ def fail(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def show(args: argparse.Namespace) -> Iterator[Row]:
-    """What a log holds."""
+    """A summary of a log, or all trials."""
     file = LogFile(args.state)
     aims = Aims.of(file)
     if args.trials:
@@ -54,7 +54,7 @@ def show(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _summary(file: LogFile) -> Row:
-    """Counts, ids and the last ask; the rest of a row is checked, but not read."""
+    """Counts, ids and the record of the last ask; of the rows only the checksums and the needed columns are read."""
     ids: dict[str, list[int]] = {state: [] for state in (COMPLETE, RUNNING, WAITING, FAIL)}
     n_feasible, last = 0, ("", -1)
     with file.fits():
@@ -85,7 +85,7 @@ def _last_ask(file: LogFile, number: int) -> Row | None:
 
 
 def _entries(file: LogFile) -> list[Entry]:
-    """All trials in order of their ids."""
+    """All trials, by id."""
     entries, _ = file.changes(0)
     return sorted(entries, key=lambda entry: entry.trial.id)
 
@@ -98,9 +98,9 @@ def _n_arms(described: Described) -> int | None:
 
 
 def export(args: argparse.Namespace) -> Iterator[Row]:
-    """The trials as a table of comma-separated values."""
+    """Write the trials as a CSV file."""
     if args.out != "-" and os.path.exists(args.out) and os.path.samefile(args.out, args.state):
-        raise ArgumentError(f"out: expected another file than the log, got {args.out}; name a new file.")
+        raise ArgumentError(f"out: expected a file other than the log, got {args.out}; name a new file.")
     file = LogFile(args.state)
     trials = [entry.trial for entry in _entries(file)]
     n_objectives = len(Aims.of(file).directions)
@@ -129,7 +129,7 @@ def _write_table(out: IO[str], trials: list[Trial], n_objectives: int) -> None:
 
 
 def _cell(value: Any) -> str:
-    """A cell of the table: numbers read back to the last bit, a time as ISO 8601, a duration in seconds."""
+    """A cell of the table: numbers exactly, times in ISO 8601, durations in seconds."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -139,11 +139,11 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict | list) else repr(value)
 
 
-# -- trials that nobody finishes ---------------------------------------------------------------------------------------
+# -- lost trials -------------------------------------------------------------------------------------------------------
 
 
 def recover(args: argparse.Namespace) -> Iterator[Row]:
-    """Fail trials of which nothing was heard, or list them."""
+    """Fail running trials without a recent heartbeat, or list them."""
     if args.older_than is None and not args.list:
         args.parser.error("recover: expected --older-than SECONDS or --list")
     file, seconds, now = LogFile(args.state), args.older_than or 0.0, utc_now()

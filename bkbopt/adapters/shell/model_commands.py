@@ -1,4 +1,4 @@
-"""Commands that need the space or the model, and so import torch: a second or more."""
+"""Commands that need the space or the model; they import torch, and take a second or more."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "aims_of", "ask", "best", "best_rows", "enqueue", "init", "plot", "tell_point"]
 
-#: Kinds of pictures, with the most parameters each of them takes.
+#: Kinds of plots, with the largest number of parameters of each.
 KINDS = {
     "overview": 0,
     "convergence": 0,
@@ -41,13 +41,13 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
     opt = Optimizer(space, **options)
     with locked(args.state, PATIENCE):
         if not args.force and os.path.exists(args.state):
-            raise ArgumentError(f"state: {args.state} exists already; take another name, or --force to start anew.")
+            raise ArgumentError(f"state: {args.state} exists already; use another name, or --force to replace it.")
         opt.save(args.state)
     yield {"state": args.state, **aims_of(opt).row, "parameters": list(space)}
 
 
 def ask(args: argparse.Namespace) -> Iterator[Row]:
-    """The next trials."""
+    """Ask for the next trials."""
     from bkbopt import Optimizer
 
     fixed = None if args.fixed is None else _as_params("--fixed", args.fixed)
@@ -65,7 +65,7 @@ def enqueue(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
-    """The outcome of a point, which needs the space to be understood."""
+    """Report the outcome of a point given by its parameters, which needs the space."""
     from bkbopt import Optimizer, Trial
 
     params = _as_params("--params", args.params)
@@ -73,8 +73,8 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
     k = len(opt.directions)
     if values and len(values) != k:
         raise ArgumentError(
-            f"tell: expected {k} value{'s' * (k > 1)}, one for each objective, behind an id or --params, "
-            f"got {len(values)}; give one of the two forms."
+            f"tell: expected {k} value{'s' * (k > 1)}, one per objective, with an id or --params, got {len(values)}; "
+            "give one of the two forms."
         )
 
     def shaped(numbers: list[float]) -> Any:
@@ -86,20 +86,20 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
 
 
 def best(args: argparse.Namespace) -> Iterator[Row]:
-    """What to use."""
+    """The recommended point; see `best_rows`."""
     from bkbopt import Optimizer
 
     return best_rows(Optimizer.load(args.state))
 
 
 def best_rows(opt: "Optimizer") -> Iterator[Row]:
-    """The point to use and the best value told; of several objectives the front."""
+    """The recommended point and the best observed value; for several objectives the Pareto front."""
     aims = aims_of(opt)
     if len(opt.directions) > 1:
         yield from (finished(aims, trial) for trial in opt.best_trials)
         return
     choice = opt.recommend()
-    # While no trial is feasible, the recommendation is the point that is nearest to it.
+    # If no trial is feasible, the recommendation is the point that is closest to feasibility.
     feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
     yield {
         **point(choice.params, choice.index),
@@ -110,7 +110,7 @@ def best_rows(opt: "Optimizer") -> Iterator[Row]:
 
 
 def plot(args: argparse.Namespace) -> Iterator[Row]:
-    """Draw a picture of the log as it is now."""
+    """Draw a plot of the log."""
     from bkbopt import Optimizer, plots
 
     opt, kind = Optimizer.load(args.state), args.kind
@@ -137,13 +137,13 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
     figure = drawn if kind == "overview" else drawn.figure
     known = sorted(figure.canvas.get_supported_filetypes())
     if Path(args.out).suffix.lstrip(".").lower() not in known:
-        raise ArgumentError(f"out: expected a file name that ends on one of {', '.join(known)}, got {args.out!r}.")
+        raise ArgumentError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
     figure.savefig(args.out, dpi=130)
     yield {"plot": args.out, "kind": kind}
 
 
 def aims_of(opt: "Optimizer") -> Aims:
-    """Those of an optimizer."""
+    """The aims of an optimizer."""
     return Aims(tuple(opt.directions), tuple(opt.constraints))
 
 

@@ -1,4 +1,4 @@
-"""The progress of a log: counts, the best value so far, how fast trials end. It needs no torch and no NumPy."""
+"""The progress of a log: counts, best value, rate of completion. The module imports neither torch nor NumPy."""
 
 from collections import Counter, deque
 from datetime import datetime
@@ -10,12 +10,12 @@ from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Tri
 
 __all__ = ["Progress"]
 
-#: Trials over which the rate is taken.
+#: Number of trials over which the rate is computed.
 RECENT = 20
 
 
 class Progress:
-    """What is to be said of a log that others write.
+    """The progress of a log that other processes may write.
 
     Args:
         file: the log.
@@ -42,7 +42,7 @@ class Progress:
         self.update()
 
     def update(self) -> bool:
-        """Read what has changed; whether a trial has another state than before, or is new."""
+        """Read the changes; returns whether a trial is new or has changed its state."""
         entries, self._seen = self.file.changes(self._seen)
         n_new = sum(self._take(entry) for entry in entries)
         return n_new > 0
@@ -66,7 +66,7 @@ class Progress:
         return True
 
     def _note_repeat(self, trial: Trial) -> None:
-        """A new trial may be the repetition of one that was lost."""
+        """Count a new trial as a repetition if it has the parameters of a lost one."""
         if self._failures:
             key = to_json(trial.params)
             if self._failures[key] > 0:
@@ -93,18 +93,18 @@ class Progress:
 
     @property
     def n_finished(self) -> int:
-        """Number of trials that are complete or have failed."""
+        """Number of complete and failed trials."""
         return self._counts[COMPLETE] + self._counts[FAIL]
 
     def rate(self) -> float | None:
-        """Trials that ended a minute, of the last ones; None where that cannot be said."""
+        """Finished trials per minute, over the last `RECENT` ones; None with fewer than two."""
         if len(self._recent) < 2:
             return None
         minutes = (max(self._recent) - min(self._recent)).total_seconds() / 60.0
         return (len(self._recent) - 1) / minutes if minutes > 0.0 else None
 
     def summary(self) -> str:
-        """The best value so far, or the size of the front; empty before there is one."""
+        """The best value so far, or the size of the Pareto front; empty before the first value."""
         if not self.front:
             return ""
         if self.best is not None:
@@ -112,7 +112,7 @@ class Progress:
         return f"front of {len(self.front)}"
 
     def line(self, now: datetime) -> str:
-        """All of it on one line."""
+        """The progress on one line."""
         words = ((COMPLETE, "complete"), (RUNNING, "running"), (WAITING, "queued"), (FAIL, "failed"))
         parts = [", ".join(f"{self._counts[state]} {word}" for state, word in words)]
         parts += [self.summary()] if self.front else []
@@ -125,7 +125,7 @@ class Progress:
 
 
 def _age(seconds: float) -> str:
-    """A time in words of one unit."""
+    """A duration as text, in one unit."""
     for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
         if seconds >= 2.0 * size:
             return f"{seconds / size:.0f} {unit}"

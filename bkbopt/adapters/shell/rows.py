@@ -1,4 +1,4 @@
-"""What the commands print: rows, one JSON object a line."""
+"""Rows of output: one JSON object per line."""
 
 import json
 from collections.abc import Mapping
@@ -16,27 +16,27 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Aims:
-    """What is optimized, by the names of the options of `Optimizer`."""
+    """Directions and constraints of an optimizer."""
 
     directions: tuple[str, ...]
     constraints: tuple[str, ...]
 
     @classmethod
     def of(cls, file: LogFile) -> "Aims":
-        """Those of a log."""
+        """The aims of a log."""
         with file.fits():
             return cls(tuple(file.options["directions"]), tuple(file.options["constraints"]))
 
     @property
     def row(self) -> Row:
-        """For people and programs."""
+        """The aims as a row of output."""
         several = len(self.directions) > 1
         aims: Row = {"directions": list(self.directions)} if several else {"direction": self.directions[0]}
         return aims | ({"constraints": list(self.constraints)} if self.constraints else {})
 
 
 def as_line(row: Row) -> str:
-    """A row as JSON; choices that JSON cannot say are written as `Space.to_dict` does."""
+    """A row as JSON; NaN and infinities are written as in `Space.to_dict`."""
     try:
         return json.dumps(row, allow_nan=False)
     except ValueError:
@@ -44,12 +44,12 @@ def as_line(row: Row) -> str:
 
 
 def point(params: Mapping[str, Any], index: int | None) -> Row:
-    """Parameters, and the row of the pool."""
+    """The parameters, and the row of the pool if there is one, as a row of output."""
     return {"params": dict(params)} | ({} if index is None else {"index": index})
 
 
 def finished(aims: Aims, trial: Trial) -> Row:
-    """A trial with what came back of it."""
+    """A trial with its outcome, as a row of output."""
     several = len(aims.directions) > 1
     values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}

@@ -1,8 +1,8 @@
-"""`bkbopt run`: ask, evaluate by a command, tell; in parallel, and over again after a crash.
+"""`bkbopt run`: ask, evaluate with a command, tell; in parallel, and continued after a crash.
 
-The main thread asks and starts processes. A thread for each process waits for it and writes its outcome at once,
-whatever the main thread does; another thread sends heartbeats. Both write to the log without a model. What is known of
-other processes on the same log is read from the log.
+The main thread asks and starts processes. For each process a thread waits for its end and writes the outcome at once,
+also while the main thread is busy. Another thread writes heartbeats. Both write to the log without a model. Runs that
+share a log communicate through the log only.
 """
 
 import argparse
@@ -37,15 +37,15 @@ __all__ = ["run"]
 
 #: Seconds between two heartbeats of a trial.
 BEAT = 10.0
-#: Seconds without a heartbeat after which the trial of a run is lost.
+#: Seconds without a heartbeat after which a trial of a run is lost.
 SILENCE = 60.0
-#: Seconds between two looks at the log.
+#: Seconds between two reads of the log.
 POLL = 1.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How many trials in the log, how many at once, seconds for each."""
+    """Number of trials in the log, number of parallel commands, timeout of a trial in seconds, no progress bar."""
 
     trials: int | None
     jobs: int
@@ -54,20 +54,20 @@ class Settings:
 
 
 def run(args: argparse.Namespace) -> Iterator[Row]:
-    """Make the log or go on with it until it has enough trials; then the best, as `best` prints it."""
+    """Make or continue the log until it has enough trials; returns the rows of `best`."""
     from bkbopt import Optimizer
 
     space, options = read_space(args.space)
     command = Command(args.command, list(space))
     unsayable = [name for name in options.get("constraints", ()) if [name] != str(name).split()]
     if unsayable:
-        raise ArgumentError(f"constraints: expected names without blanks, to stand on a line, got {unsayable[0]!r}.")
+        raise ArgumentError(f"constraints: expected names without blanks for bkbopt run, got {unsayable[0]!r}.")
     storage = args.storage or Path(args.space).with_suffix(".db")
     opt = Optimizer(space, **options, storage=storage)
     _Loop(opt, command, Settings(args.trials, args.jobs, args.timeout_per_trial, args.quiet)).go()
     if not opt.n_complete:
         raise NotReadyError(
-            f"run: expected at least one trial with a value, got none of {len(opt.trials)}; see why they failed."
+            f"run: expected at least one trial with a value, got none of {len(opt.trials)}; see the errors above."
         )
     return best_rows(opt)
 
@@ -76,8 +76,8 @@ class _Loop:
     """One run on a log.
 
     Attributes:
-        jobs: the trials that this run has asked and not ended, with their processes once these are started.
-        given_up: trials whose outcome is no longer wanted.
+        jobs: the unfinished trials of this run, by number, with their processes once these are started.
+        given_up: trials whose outcome is discarded.
     """
 
     def __init__(self, opt: "Optimizer", command: Command, settings: Settings) -> None:
@@ -100,7 +100,7 @@ class _Loop:
 
         Raises:
             KeyboardInterrupt: a signal has stopped the run; its trials are queued again.
-            BkbError, OSError: the log or the command cannot be used; the same holds.
+            BkbError, OSError: the log or the command cannot be used; its trials are queued again.
         """
         with _signals(self._stop), self._bar, ThreadPoolExecutor(self.settings.jobs + 1) as threads:
             threads.submit(self._send_heartbeats).add_done_callback(self._events.put)
@@ -115,14 +115,14 @@ class _Loop:
             raise KeyboardInterrupt
 
     def _stop(self) -> None:
-        """Called by the handler of signals: the first time stop in good order, the second time at once."""
+        """Handle a signal: the first one stops the run in order, the second one at once."""
         if self._is_stopped:
             raise KeyboardInterrupt
         self._is_stopped = True
         self._events.put(None)
 
     def _step(self, threads: ThreadPoolExecutor) -> bool:
-        """Start what can be started; whether there is something to wait for."""
+        """Start as many trials as possible; returns whether there is something to wait for."""
         self.progress.update()
         self._show()
         if self._is_stopped:
@@ -134,14 +134,14 @@ class _Loop:
         return bool(self.jobs) or not (self._is_exhausted or self._is_complete())
 
     def _n_made(self) -> int:
-        """Finished trials; one whose point was queued again does not count."""
+        """Number of finished trials, without those whose points were queued again."""
         return self.progress.n_finished - self.progress.n_repeated
 
     def _is_complete(self) -> bool:
         return self.settings.trials is not None and self._n_made() >= self.settings.trials
 
     def _n_wanted(self) -> int:
-        """How many trials to ask now; those of other runs on this log count as well."""
+        """Number of trials to ask for now; running trials of other runs on this log are taken into account."""
         free = 0 if self._is_exhausted else self.settings.jobs - len(self.jobs)
         if self.settings.trials is None:
             return free
@@ -149,7 +149,7 @@ class _Loop:
         return min(free, self.settings.trials - self._n_made() - alive)
 
     def _start(self, threads: ThreadPoolExecutor) -> None:
-        """Ask as many as are wanted, and start them; two runs that count at the same time would ask too many."""
+        """Ask for the wanted number of trials and start them; the lock prevents that two runs both ask for the last."""
         with locked(f"{self.opt.storage}.run", PATIENCE):
             self.progress.update()
             count = self._n_wanted()
@@ -166,7 +166,7 @@ class _Loop:
                 threads.submit(self._attend, trial.id, job).add_done_callback(self._events.put)
 
     def _await_event(self) -> None:
-        """Wait until a process ends, a signal comes, or it is time to look at the log."""
+        """Wait until a process ends, a signal comes, or it is time to read the log."""
         with contextlib.suppress(queue.Empty):
             event = self._events.get(timeout=POLL)
             while True:
@@ -192,12 +192,12 @@ class _Loop:
         with self._lock:
             lost = lose(self._log, silent, older_than=SILENCE, enqueue=True)
         for trial in lost:
-            self._say(f"bkbopt: trial {trial.id}: lost by a run that has died; its point is queued again")
+            self._say(f"bkbopt: trial {trial.id}: lost, since its run has died; its point is queued again")
         if lost:
             self.progress.update()
 
     def _give_up(self) -> None:
-        """End what is left, and queue it again; nothing is left at the end of a whole run."""
+        """End the remaining processes, and queue their points again; none are left if the run was not interrupted."""
         self._over.set()
         with self._lock:
             self.given_up.update(self.jobs)
@@ -208,7 +208,7 @@ class _Loop:
                 job.ask_to_end()
             for job in jobs:
                 job.end(max(deadline - time.monotonic(), 0.0))
-        finally:  # a second signal does without the grace
+        finally:  # a second signal skips the grace period
             for job in jobs:
                 job.end(0.0)
             with self._lock:
@@ -217,7 +217,7 @@ class _Loop:
     # -- other threads -----------------------------------------------------------------------------------------------
 
     def _attend(self, number: int, job: Job) -> tuple[int, str | None]:
-        """Wait for a process and write what came of it; the number of the trial, and what people should know."""
+        """Wait for a process and write its outcome; returns the number of the trial, and a message or None."""
         outcome, message = job.result(self.progress.aims, self.settings.seconds)
         with self._lock:
             if number in self.given_up:
@@ -232,12 +232,12 @@ class _Loop:
         while not self._over.wait(BEAT):
             with self._lock:
                 ended = beat(self._log, list(self.jobs)) if self.jobs else []
-            for number in ended:  # somebody else has told or failed them
+            for number in ended:  # another process has told or failed these trials
                 job = self.jobs.get(number)
                 if job is not None:
                     job.ask_to_end()
 
-    # -- for people --------------------------------------------------------------------------------------------------
+    # -- output ------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
         self._bar.n = self._n_made()
@@ -245,7 +245,7 @@ class _Loop:
         self._bar.refresh()
 
     def _say_whom_it_awaits(self) -> None:
-        """Where all that is left is to wait for trials of other runs, and their heartbeats stay away, say so once."""
+        """Print a message, once, for each silent trial of another run, if this run can only wait for those."""
         if self.jobs or self._is_exhausted or self._is_complete():
             return
         now = utc_now()
@@ -256,7 +256,7 @@ class _Loop:
         }
         for number in sorted(silent - self._awaited):
             self._say(
-                f"bkbopt: trial {number}: waiting, as its run gives no sign of life; after {SILENCE:g} s without one "
+                f"bkbopt: trial {number}: waiting, since its run sends no heartbeats; after {SILENCE:g} s without one "
                 "it is run again"
             )
         self._awaited |= silent
@@ -275,7 +275,7 @@ def _bar(settings: Settings) -> Any:
 
 @contextlib.contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """A block in which signals that would end the process call `stop`."""
+    """A block in which SIGINT, SIGTERM and SIGHUP call `stop`, unless they are ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The search space and the options of an optimizer from a TOML file.
+"""Reading of a search space and options of an optimizer from a TOML file.
 
 A search space in TOML:
 
@@ -46,14 +46,14 @@ BESIDES = {
 
 
 def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A search space and the options of `Optimizer` from a TOML file; the module's text shows one.
+    """A search space and options of `Optimizer` from a TOML file; the module's text has an example.
 
     Raises:
-        ArgumentError: not TOML, no `[space]`, unknown keys, or a parameter that cannot be.
-        ArgumentTypeError: an entry of the wrong type.
+        ArgumentError: not TOML, no `[space]`, unknown keys, or an invalid parameter.
+        ArgumentTypeError: an entry has the wrong type.
         OSError: the file cannot be read.
     """
-    import tomllib  # most commands do without
+    import tomllib  # here, since most commands do not need it
 
     with open(path, "rb") as file:
         try:
@@ -74,7 +74,7 @@ def _parameter(name: str, entry: Any) -> Any:
 
     values = entry if isinstance(entry, list) else [entry]
     if any(isinstance(v, float) and not math.isfinite(v) for v in values):
-        raise ArgumentError(f"parameter {name!r}: expected finite numbers, which JSON can say, got {entry!r}.")
+        raise ArgumentError(f"parameter {name!r}: expected finite numbers, got {entry!r}.")
     if not isinstance(entry, dict):
         return entry
     fields = dict(entry)
@@ -84,7 +84,7 @@ def _parameter(name: str, entry: Any) -> Any:
     needed, besides = NEEDED[kind], BESIDES[kind]
     if not needed <= set(fields) <= needed | besides:
         raise ArgumentError(
-            f"parameter {name!r}: expected {sorted(needed)} and no more than {sorted(besides)} besides, "
+            f"parameter {name!r}: expected the keys {sorted(needed)} and optionally {sorted(besides)}, "
             f"got {sorted(fields)}."
         )
     types: dict[str, Any] = {"float": Float, "int": Int, "categorical": Categorical, "ordinal": Ordinal}

@@ -1,4 +1,4 @@
-"""`bkbopt watch`: the progress of a log, while others write it."""
+"""`bkbopt watch`: display of the progress of a log."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ __all__ = ["watch"]
 
 
 def watch(args: argparse.Namespace) -> Iterator[Row]:
-    """On a terminal one line that is rewritten; elsewhere a line for each change. Ctrl-C ends it."""
+    """Print the progress: on a terminal one line that is overwritten, else a line for each change. Ctrl-C ends it."""
     progress = Progress(LogFile(args.state))
     on_terminal, is_new = sys.stdout.isatty() and not args.once, True
     try:
@@ -37,6 +37,6 @@ def watch(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def _fitted(line: str) -> str:
-    """A line as wide as the terminal, less the last column, where some of them begin a new line."""
-    width = (os.get_terminal_size(sys.stdout.fileno()).columns or 80) - 1  # some do not know how wide they are
+    """The line cut or padded to the terminal's width minus one; in the last column some terminals break the line."""
+    width = (os.get_terminal_size(sys.stdout.fileno()).columns or 80) - 1  # some terminals report a width of 0
     return line[:width].ljust(width)

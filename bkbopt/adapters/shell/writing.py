@@ -1,6 +1,6 @@
-"""Changes to a log that need no model, and so neither torch nor NumPy: outcomes, heartbeats, lost trials.
+"""Changes of a log without a model, and so without torch or NumPy: outcomes, heartbeats, lost trials.
 
-The checks, and what is written, are those of `Optimizer.tell`, `fail`, `heartbeat` and `recover`.
+Checks and written data are the same as in `Optimizer.tell`, `fail`, `heartbeat` and `recover`.
 """
 
 import math
@@ -18,16 +18,16 @@ __all__ = ["beat", "check_outcome", "finish", "lose", "running"]
 def check_outcome(
     aims: Aims, values: Sequence[float], limits: Mapping[str, float], stds: Sequence[float] = ()
 ) -> Outcome:
-    """An outcome that such a log takes.
+    """An outcome, checked to fit the log.
 
     Args:
-        aims: of the log.
-        values: one for each objective; none where a trial gave values of constraints only.
+        aims: directions and constraints of the log.
+        values: one for each objective; empty if the trial gave values of constraints only.
         limits: values of constraints by name.
         stds: standard deviations of the values' noise, one for each objective or none.
 
     Raises:
-        ArgumentError: numbers that are too many, too few or not finite, or an unknown constraint.
+        ArgumentError: too many, too few or non-finite numbers, or an unknown constraint.
     """
     k = len(aims.directions)
     if values and len(values) != k:
@@ -52,12 +52,12 @@ def check_outcome(
 
 
 def finish(file: LogFile, number: int, outcome: Outcome, call: str) -> Trial:
-    """End a running trial; an outcome without values and constraints fails it.
+    """Write the outcome of a running trial; an outcome without values and constraints fails it.
 
     Raises:
         UnknownTrialError: there is no such trial.
-        TrialStateError: it is not running.
-        StorageError: the system refuses; in all cases nothing was written.
+        TrialStateError: the trial is not running.
+        StorageError: the system does not give access to the file. After any error nothing was written.
     """
     with file.transaction() as writer:
         entry, n_trials = file.entry(number)
@@ -67,7 +67,7 @@ def finish(file: LogFile, number: int, outcome: Outcome, call: str) -> Trial:
 
 
 def beat(file: LogFile, numbers: Sequence[int]) -> list[int]:
-    """Note that trials are still running; those among them that are not, since somebody else has ended them."""
+    """Write heartbeats; returns the numbers of trials that are not running, since another process has ended them."""
     with file.transaction() as writer:
         alive = _running_among(file, numbers)
         now = utc_now()
@@ -76,19 +76,19 @@ def beat(file: LogFile, numbers: Sequence[int]) -> list[int]:
 
 
 def running(file: LogFile) -> list[Entry]:
-    """The running trials of a log, in order."""
+    """The running trials of a log, by id."""
     entries, _ = file.changes(0)
     return sorted((e for e in entries if e.trial.state == RUNNING), key=lambda entry: entry.trial.id)
 
 
 def lose(file: LogFile, numbers: Sequence[int], *, older_than: float = 0.0, enqueue: bool = False) -> list[Trial]:
-    """Fail those of the trials that are running and silent for so many seconds.
+    """Fail those of the trials that are running and had no heartbeat for `older_than` seconds.
 
     Args:
         file: the log.
-        numbers: of the trials.
-        older_than: seconds since a trial was asked, or since its last heartbeat.
-        enqueue: whether their points are queued, to be asked again.
+        numbers: numbers of the trials.
+        older_than: seconds since the ask of a trial, or since its last heartbeat.
+        enqueue: whether the points of these trials are queued.
 
     Returns:
         The trials that failed.

@@ -1,4 +1,4 @@
-"""Feature maps: R^d -> R^r, each with what it cannot see (the residual). Maps are immutable."""
+"""Feature maps R^d -> R^r with their residual, the prior variance outside of the features. Maps are immutable."""
 
 from bkbopt.posterior.features.base import FeatureMap, WithoutResidual
 from bkbopt.posterior.features.explicit import Spherical

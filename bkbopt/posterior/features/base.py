@@ -1,10 +1,10 @@
-"""The protocol of a feature map.
+"""The protocol of feature maps.
 
 | symbol   | shape  | units     | meaning                                                     |
 | -------- | ------ | --------- | ----------------------------------------------------------- |
 | X        | (n, d) | encoded   | points                                                      |
 | Z        | (n, r) | y         | features, rows z(x)                                         |
-| residual | (n,)   | y squared | k(x, x) - z(x).z(x) >= 0, what the features cannot see      |
+| residual | (n,)   | y squared | k(x, x) - z(x).z(x) >= 0, prior variance not in the features |
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["FeatureMap", "WithoutResidual", "ZeroResidual"]
 
 @runtime_checkable
 class FeatureMap(Protocol):
-    """A map to r features with a residual; a projection of the kernel's own feature space if the residual is exact."""
+    """A map to r features, with a residual; with an exact residual it is a projection of the kernel's feature space."""
 
     @property
     def size(self) -> int:
@@ -29,7 +29,7 @@ class FeatureMap(Protocol):
         ...
 
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
-        """k(x, x) - |z(x)|^2 `(n,)`, clamped at zero; `Z` = self(X) is passed so that it is not computed twice."""
+        """k(x, x) - |z(x)|^2 `(n,)`, at least zero; `Z` = self(X) is an argument so that it is not computed twice."""
         ...
 
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ class FeatureMap(Protocol):
 
 
 class ZeroResidual:
-    """The residual of features with |z(x)|^2 = k(x, x) wherever x lies, or for which this is declared."""
+    """Base class of feature maps whose residual is zero everywhere, or is taken to be zero."""
 
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
         """Zeros `(n,)`."""
@@ -51,10 +51,9 @@ class ZeroResidual:
 
 @dataclass(frozen=True)
 class WithoutResidual(ZeroResidual):
-    """The same features, with what they cannot see declared to be nothing: subset of regressors.
+    """The same features with the residual set to zero: subset of regressors (SoR).
 
-    This is the variance starvation that BKB's paper warns of (Calandriello et al. 2019, section 3.1); it is here to be
-    compared with.
+    The variance starves, as BKB's paper warns (Calandriello et al. 2019, section 3.1); the class exists for comparison.
 
     Example:
         >>> import torch

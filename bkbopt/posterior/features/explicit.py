@@ -1,10 +1,10 @@
-"""Features that a kernel writes down itself, and features of a sum.
+"""Exact features of finite-rank kernels, and features of sums of kernels.
 
 | symbol | shape  | units | meaning                                                   |
 | ------ | ------ | ----- | --------------------------------------------------------- |
 | z(x)   | (r,)   | y     | features with z(x).z(x') = k(x, x')                       |
 
-The residual is zero because nothing is left out.
+The residual is zero, since the features represent the kernel exactly.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ __all__ = ["Joined", "Spherical"]
 
 @dataclass(frozen=True)
 class Spherical(ZeroResidual):
-    """The c + 2 features of a `SphericalKernel`, which has no others: no inducing points are needed.
+    """The c + 2 features of a `SphericalKernel`, which represent it exactly without inducing points.
 
     Example:
         >>> import torch
@@ -47,7 +47,7 @@ class Spherical(ZeroResidual):
 
 @dataclass(frozen=True)
 class Joined(ZeroResidual):
-    """The features of several maps side by side, those of the sum of their kernels; none has a residual."""
+    """Concatenated features of several maps without residual: the features of the sum of their kernels."""
 
     parts: tuple[FeatureMap, ...]
 

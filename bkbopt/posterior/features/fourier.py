@@ -1,21 +1,22 @@
-"""Random Fourier features (Rahimi and Recht 2007): a finite-rank stand-in for a stationary kernel.
+"""Random Fourier features (Rahimi and Recht 2007): a finite-rank approximation of a stationary kernel.
 
 | symbol | shape  | units      | meaning                                                   |
 | ------ | ------ | ---------- | --------------------------------------------------------- |
 | omega  | (D, d) | 1/encoded  | frequencies from the kernel's spectral density            |
 | z(x)   | (2D,)  | y          | sqrt(outputscale / D) [cos(omega.x), sin(omega.x)]        |
 
-z(x).z(x) = k(x, x) exactly, so the residual is zero everywhere: after more observations than features the variance
-starves. That is the point of comparing with it (Calandriello et al. 2019, Figure 1; Wang et al. 2018).
+z(x).z(x) = k(x, x) exactly, so the residual is zero everywhere, and the variance starves once there are more
+observations than features. The features serve as a comparison (Calandriello et al. 2019, Figure 1; Wang et al. 2018).
 
-A categorical column is stationary, too. On whole numbers, which codes are, exp(-[c != c'] / hamming) is the mean of
-cos(omega (c - c')) over frequencies that are zero with the probability rho = exp(-1 / hamming) and else uniform on
-[0, 2 pi): the uniform ones average to one where the codes agree and to zero where they differ.
+The kernel of a categorical column is stationary too. For integer codes, exp(-[c != c'] / hamming) is the mean of
+cos(omega (c - c')) over frequencies that are zero with probability rho = exp(-1 / hamming) and otherwise uniform on
+[0, 2 pi): the mean over the uniform ones is one where the codes agree and zero where they differ.
 
-What a sample path is between close points is a matter of the few highest frequencies. `WideFourier` has more of them,
-of less weight each: half of its frequencies are Cauchy distributed and each has the weight density / density of the
-mixture, at most 2. With 1,024 plain frequencies the paths of a Matern-5/2 posterior in two dimensions (300 points,
-noise variance 1e-6) have a fifth of its variance; with these 1.03 +- 0.16 of it.
+Differences of a sample path between close points depend on the few highest frequencies. `WideFourier` therefore draws
+more high frequencies and gives each less weight: half of its frequencies are Cauchy distributed, and each is weighted
+by spectral density / density of the mixture, at most 2. With 1,024 plain frequencies the paths of a Matern-5/2
+posterior in two dimensions (300 points, noise variance 1e-6) have a fifth of its variance; with `WideFourier` they have
+1.03 +- 0.16 of it.
 """
 
 import math
@@ -32,7 +33,7 @@ from bkbopt.posterior.features.base import ZeroResidual
 
 __all__ = ["RandomFourier", "WideFourier"]
 
-#: Degrees of freedom 2 nu of the multivariate t that is a Matern kernel's spectral density.
+#: Degrees of freedom 2 nu of the multivariate t distribution, the spectral density of a Matern kernel.
 DEGREES = {"matern12": 1.0, "matern32": 3.0, "matern52": 5.0}
 CAUCHY = 1.0
 
@@ -59,7 +60,7 @@ class RandomFourier(ZeroResidual):
         """Draw the frequencies of an `ARDKernel`.
 
         Raises:
-            ArgumentError: another kernel, or `n_frequencies` is not positive.
+            ArgumentError: the kernel is not an `ARDKernel`, or `n_frequencies` is not positive.
         """
         if not isinstance(kernel, ARDKernel):
             raise ArgumentError("kernel: expected an ARDKernel, whose spectral density is known.")
@@ -84,11 +85,11 @@ class RandomFourier(ZeroResidual):
 
 @dataclass(frozen=True)
 class WideFourier(ZeroResidual):
-    """Fourier features for sample paths: z(x).z(x') has k(x, x') as its mean; see the module's text.
+    """Fourier features for sample paths: z(x).z(x') has mean k(x, x'); see the module's text.
 
     Attributes:
         omega: frequencies (D, d).
-        height: of the cosine and the sine of each, (D,), y.
+        height: amplitude of the cosine and the sine of each frequency, (D,), units of y.
 
     Example:
         >>> import numpy as np
@@ -110,7 +111,7 @@ class WideFourier(ZeroResidual):
         d, own = len(kernel.log_lengthscale), DEGREES.get(kernel.form, math.inf)
         numeric = rng.standard_normal((n_frequencies, d))
         for first, degrees in ((0, own), (1, CAUCHY)):
-            if math.isfinite(degrees):  # else normal
+            if math.isfinite(degrees):  # infinite degrees of freedom: the normal distribution
                 half = numeric[first::2]
                 half *= np.sqrt(degrees / rng.chisquare(degrees, size=(len(half), 1)))
         r2 = (numeric * numeric).sum(1)
@@ -132,7 +133,7 @@ class WideFourier(ZeroResidual):
 
 
 def _log_density(r2: NDArray[np.float64], degrees: float, d: int) -> NDArray[np.float64]:
-    """Log density of the standard multivariate t, or normal, in d dimensions at the squared radii `r2 (n,)`."""
+    """Log density `(n,)` of the standard multivariate t or normal in d dimensions at squared radii `r2 (n,)`."""
     if math.isinf(degrees):
         return -0.5 * r2 - 0.5 * d * math.log(2.0 * math.pi)
     half = 0.5 * (degrees + d)
@@ -141,7 +142,7 @@ def _log_density(r2: NDArray[np.float64], degrees: float, d: int) -> NDArray[np.
 
 
 def _all_columns(kernel: ARDKernel, numeric: NDArray[np.float64], rng: np.random.Generator) -> Tensor:
-    """Frequencies `(D, d)` of all columns from those of the numeric ones at unit lengthscales, and random others."""
+    """Frequencies `(D, d)` of all columns: `numeric`, given for unit lengthscales, and drawn ones for categories."""
     device, n = kernel.log_lengthscale.device, len(numeric)
     scaled = torch.as_tensor(numeric, device=device) / kernel.lengthscale
     if not kernel.categorical:

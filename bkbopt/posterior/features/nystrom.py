@@ -6,7 +6,7 @@
 | W      | (m, r) | 1/y   | thin root, W^T k(S, S) W = I_r                             |
 | z(x)   | (r,)   | y     | W^T k_S(x); z(x).z(x') = phi(x)^T P phi(x')                |
 
-Calandriello et al. 2019, section 3.1. Any rotation of z gives the same posterior; the thin root is the cheap one.
+Calandriello et al. 2019, section 3.1. Any rotation of z gives the same posterior; the thin root is cheap to compute.
 """
 
 from dataclasses import dataclass
@@ -42,11 +42,11 @@ class Nystrom:
 
     @classmethod
     def from_points(cls, kernel: Kernel, S: Tensor) -> "Nystrom":
-        """The map of the dictionary `S (m, d)`, which may hold duplicates (they cost a column and change nothing)."""
+        """The map of the dictionary `S (m, d)`; duplicates in `S` are allowed and change nothing but the cost."""
         return cls(kernel, S, thin_root(gram(kernel, S)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Nystrom":
-        """Itself: nothing in it changes."""
+        """The object itself, since it is immutable."""
         return self
 
     @property
@@ -60,7 +60,7 @@ class Nystrom:
 
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
         """See `FeatureMap`."""
-        # Rounding leaves -1e-16 at the inducing points themselves, where the true value is zero.
+        # At the inducing points the true value is zero, and rounding may make it -1e-16.
         return (self.kernel.diag(X) - (Z * Z).sum(-1)).clamp_min(0.0)
 
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
@@ -70,12 +70,12 @@ class Nystrom:
 
 @dataclass(frozen=True)
 class Extension:
-    """Further inducing points: their Gram-Schmidt directions are new features, and the old ones stay as they are.
+    """Appended inducing points: their Gram-Schmidt directions become new features, and the old features are unchanged.
 
     Attributes:
-        features: the map so far, r features.
+        features: the old map, r features.
         X: the new inducing points, (k, d).
-        Z: their features so far, (k, r).
+        Z: old features of the new inducing points, (k, r).
         root: root of the inverse of their residual covariance, (k, k).
 
     Example:
@@ -103,5 +103,5 @@ class Extension:
         return Nystrom(old.kernel, torch.cat([old.S, self.X]), append_to_thin_root(old.W, self.Z, self.root))
 
     def columns(self, X: Tensor, Z: Tensor) -> Tensor:
-        """The new features `(n, k)` of the points `X (n, d)`, whose old ones are `Z (n, r)`."""
+        """The new features `(n, k)` of the points `X (n, d)`, given their old features `Z (n, r)`."""
         return (self.features.kernel(X, self.X) - Z @ self.Z.T) @ self.root.T

@@ -1,4 +1,4 @@
-"""The features of the observed points, kept in a buffer that grows by rows (new points) and columns (new features)."""
+"""Features of the observed points, in a buffer that grows by rows (new points) and columns (new features)."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from bkbopt.posterior.features.base import FeatureMap
 
 __all__ = ["FeatureTable"]
 
-#: Points whose features are computed at once.
+#: Number of points whose features are computed at once.
 BLOCK = 4096
 
 
@@ -21,7 +21,7 @@ class FeatureTable:
 
     @classmethod
     def of(cls, features: FeatureMap, X: Tensor) -> "FeatureTable":
-        """The table of the points `X (u, d)`, in blocks, so that the kernel's temporaries stay small."""
+        """The table of the points `X (u, d)`; computed in blocks, so that the kernel's temporaries stay small."""
         Z, residual = X.new_empty(X.shape[0], features.size), X.new_empty(X.shape[0])
         for i in range(0, X.shape[0], BLOCK):
             block = X[i : i + BLOCK]
@@ -48,13 +48,13 @@ class FeatureTable:
         self._u += 1
 
     def add_column(self, c: Tensor) -> None:
-        """Add a feature with the values `c (u,)`, which the residuals lose."""
+        """Add a feature with the values `c (u,)`, and subtract c^2 from the residuals."""
         if self._r == self._Z.shape[1]:
             self._grow(rows=0, columns=max(8, self._r // 4))
         self._Z[: self._u, self._r] = c
         lost = torch.zeros_like(self._residual)
         lost[: self._u] = c * c
-        # Not in place: a copy of this table from before shares the buffers, and stays valid.
+        # Not in place: earlier copies of this table share the buffers and have to stay valid.
         self._residual = (self._residual - lost).clamp_min(0.0)
         self._r += 1
 

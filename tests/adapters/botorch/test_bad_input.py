@@ -204,7 +204,7 @@ def test_outputs_that_are_not_there_are_refused(indices: list[int], model: Any) 
 @pytest.mark.parametrize(
     ("noise", "error", "message"),
     [
-        (torch.full((4, 2), -0.1, dtype=F64), InputDataError, "expected variances that are not negative, got -0.1"),
+        (torch.full((4, 2), -0.1, dtype=F64), InputDataError, "expected variances >= 0, got -0.1"),
         (torch.full((4, 2), NAN, dtype=F64), InputDataError, "expected finite variances"),
         (torch.full((3, 2), 0.1, dtype=F64), BotorchTensorDimensionError, r"expected .*\(4, 2\), got shape \(3, 2\)"),
         (torch.full((4, 3), 0.1, dtype=F64), BotorchTensorDimensionError, r"expected .*\(4, 2\), got shape \(4, 3\)"),

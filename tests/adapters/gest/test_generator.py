@@ -182,7 +182,7 @@ def test_a_run_ends_at_the_constrained_optimum() -> None:
 def test_fewer_points_than_asked_for_are_an_error_that_loses_none() -> None:
     generator = BKBGenerator(vocs(variables={"x": {1, 2, 3, 4, 5}}), seed=0, duplicates="avoid", batch_size=2)
     first = generator.suggest(2)
-    with pytest.raises(ArgumentError, match=r"num_points: expected at most 3, as every other point.*got 4\."):
+    with pytest.raises(ArgumentError, match=r"num_points: expected at most 3, since no other points are left, got 4\."):
         generator.suggest(4)
     again = pickle.loads(pickle.dumps(generator))
     rest = generator.suggest(2) + generator.suggest()  # of a batch of two one is left
@@ -260,18 +260,18 @@ def test_nothing_to_ingest_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"_id": 7}, ArgumentError, "expected as '_id' that of a suggestion, got 7 in point 1; leave it out"),
-        ({"_id": -1}, ArgumentError, "expected as '_id' that of a suggestion, got -1"),
-        ({"_id": "a"}, ArgumentError, "expected as '_id' that of a suggestion, got 'a'"),
+        ({"_id": 7}, ArgumentError, "expected the '_id' of a suggestion, got 7 in point 1; leave it out"),
+        ({"_id": -1}, ArgumentError, "expected the '_id' of a suggestion, got -1"),
+        ({"_id": "a"}, ArgumentError, "expected the '_id' of a suggestion, got 'a'"),
         (
             {"_id": 0},
             ArgumentError,
             "expected 'x' as suggested with '_id' 0, 0.\\d+, got 0.\\d+ in point 1; leave",
         ),
         ({"x": 0.123}, ArgumentError, "expected 'x' as suggested with '_id' 1"),
-        ({"_id": None, "x": 1.5}, ArgumentError, "expected as 'x' a number in \\[0.0, 1.0\\], got 1.5 in point 1"),
-        ({"f": "low"}, ArgumentTypeError, "expected a number as 'f', got 'low' in point 1"),
-        ({"f": [0.5]}, ArgumentTypeError, "expected a number as 'f', got \\[0.5\\] in point 1"),
+        ({"_id": None, "x": 1.5}, ArgumentError, "expected for 'x' a number in \\[0.0, 1.0\\], got 1.5 in point 1"),
+        ({"f": "low"}, ArgumentTypeError, "expected a number for 'f', got 'low' in point 1"),
+        ({"f": [0.5]}, ArgumentTypeError, "expected a number for 'f', got \\[0.5\\] in point 1"),
     ],
 )
 def test_a_refusal_says_why_and_changes_nothing(change: dict[str, Any], error: type, message: str) -> None:
@@ -310,7 +310,7 @@ def test_what_is_no_list_of_dicts_is_refused(results: Any) -> None:
 
 @pytest.mark.parametrize("name", ["direction", "directions", "constraints", "space_or_pool"])
 def test_what_vocs_has_is_no_option(name: str) -> None:
-    with pytest.raises(ArgumentTypeError, match=f"{name}: expected none, since vocs has it"):
+    with pytest.raises(ArgumentTypeError, match=f"{name}: this argument follows from vocs"):
         BKBGenerator(vocs(), **{name: None})
 
 

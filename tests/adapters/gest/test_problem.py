@@ -101,15 +101,15 @@ def test_one_output_may_be_objective_constraint_and_observable() -> None:
         ({"variables": {"x": ContinuousVariable(domain=[0, 1], dtype="U3")}}, "'x': expected a dtype of floats or int"),
         ({"variables": {"x": ContinuousVariable(domain=[0, 1], dtype="flaot")}}, "'x': expected a dtype of NumPy, got"),
         ({"constraints": {"c": BaseConstraint()}}, "constraint 'c': expected \"LESS_THAN\", .*got a BaseConstraint"),
-        ({"constraints": {"c": ["LESS_THAN", math.nan]}}, "constraint 'c': expected a bound that values can keep"),
-        ({"constraints": {"c": ["LESS_THAN", -math.inf]}}, "constraint 'c': expected a bound that values can keep"),
+        ({"constraints": {"c": ["LESS_THAN", math.nan]}}, "constraint 'c': expected a bound that can be satisfied"),
+        ({"constraints": {"c": ["LESS_THAN", -math.inf]}}, "constraint 'c': expected a bound that can be satisfied"),
         (
             {"constraints": {"c": ["BOUNDS", 0.0, 1.0], "c (low)": ["LESS_THAN", 1.0]}},
-            "expected no constraint of the name 'c \\(low\\)'",
+            "expected distinct names of constraints, got 'c \\(low\\)' twice",
         ),
-        ({"constants": {"x": 1.0}}, "vocs: expected each name for a variable, a constant or an output.*got 'x' twice"),
-        ({"observables": ["x"]}, "vocs: expected each name for .*got 'x' twice"),
-        ({"constants": {"_id": 1}}, "vocs: expected each name for .*'_id' for none of them, got '_id' twice"),
+        ({"constants": {"x": 1.0}}, "vocs: expected distinct names of variables, constants and outputs.*got 'x' twice"),
+        ({"observables": ["x"]}, "vocs: expected distinct names .*got 'x' twice"),
+        ({"constants": {"_id": 1}}, "vocs: expected distinct names .*none of them '_id', got '_id' twice"),
     ],
 )
 def test_what_the_optimizer_cannot_have_is_a_value_error(given: dict[str, Any], message: str) -> None:

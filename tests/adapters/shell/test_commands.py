@@ -34,7 +34,7 @@ def test_it_runs_as_a_process_of_its_own(state: str) -> None:
     lost = process("tell", state, "7", "0.5")
     out, err = lost.communicate(timeout=120)
     assert (lost.returncode, out) == (1, "")
-    assert err == "bkbopt: error: trial: expected an id that ask gave out (0 to 1), got 7.\n"
+    assert err == "bkbopt: error: trial: expected the id of a trial (0 to 1), got 7.\n"
 
 
 def test_concurrent_asks_get_different_trials_and_none_is_lost(state: str) -> None:
@@ -117,7 +117,7 @@ def test_plots_are_pictures_of_the_kind_that_the_name_says(state: str, capsys: p
     for kind in ("convergence", "importance", "time"):
         call(capsys, "plot", state, out / f"{kind}.svg", "--kind", kind)
     call(capsys, "plot", state, out / "s.svg", "--kind", "slice", "--x", "width")
-    assert "expected a file name that ends on one of" in refused(capsys, "plot", state, out / "a.xyz")
+    assert "expected a file name that ends in one of" in refused(capsys, "plot", state, out / "a.xyz")
     assert "--x and --y with --kind contour" in refused(
         capsys, "plot", state, "c.png", "--kind", "contour", "--x", "rate"
     )

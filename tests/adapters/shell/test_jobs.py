@@ -34,7 +34,7 @@ def test_values_of_parameters_stand_where_their_names_are() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "expected a program and its arguments behind --, got none"),
+        ([], "expected a program and its arguments after --, got none"),
         (["awk", "{y}"], r"among x, n, got \{y\} in '\{y\}'; write \{\{ and \}\}"),
         (["awk", "{}"], r"got \{\} in"),
         (["awk", "BEGIN { print"], r"expected \{name\}, or \{\{ for a brace"),
@@ -100,7 +100,7 @@ open({str(tmp_path / "pid")!r}, "w").write(str(child.pid) + "\\n")
 time.sleep(600)
 """
     outcome, message = python(code, seconds=2.0)
-    assert (outcome, message) == (Outcome(), "not done after 2 s")
+    assert (outcome, message) == (Outcome(), "not finished after 2 s")
     pid = int((tmp_path / "pid").read_text())
     wait_until(lambda: has_ended(pid))
 

@@ -125,7 +125,7 @@ def test_a_command_that_takes_too_long_fails_and_without_any_value_nothing_is_be
     options = ["--trials", "2", "--jobs", "2", "--timeout-per-trial", "0.5", "--storage", str(folder / "other.db")]
     assert cli.main(["run", str(folder / "space.toml"), *options, "--", *words]) == 1
     err = capsys.readouterr().err.splitlines()
-    assert sorted(err[:2]) == [f"bkbopt: trial {i}: failed: not done after 0.5 s" for i in (0, 1)]
+    assert sorted(err[:2]) == [f"bkbopt: trial {i}: failed: not finished after 0.5 s" for i in (0, 1)]
     assert err[2].startswith("bkbopt: error: run: expected at least one trial with a value, got none of 2")
     assert not (folder / "space.db").exists()
 
@@ -237,7 +237,7 @@ def test_after_kill_9_the_same_command_makes_what_is_missing(folder: Path) -> No
     wait_until(lambda: all(map(has_ended, pids(folder))))
     status, _, err = ended(process(*arguments(folder, "--trials", 5, "--jobs", 2), code=QUICK))
     assert status == 0
-    again = "lost by a run that has died; its point is queued again"
+    again = "lost, since its run has died; its point is queued again"
     lost = [line for line in err.splitlines() if " waiting, " not in line]
     assert sorted(lost) == [f"bkbopt: trial {number}: {again}" for number in (1, 2)]
     done = trials(folder)
@@ -256,8 +256,8 @@ def test_a_run_that_only_waits_for_a_silent_one_says_so_once(
     assert cli.main([str(word) for word in arguments(folder, "--trials", 1)]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "bkbopt: trial 0: waiting, as its run gives no sign of life; after 2 s without one it is run again",
-        "bkbopt: trial 0: lost by a run that has died; its point is queued again",
+        "bkbopt: trial 0: waiting, since its run sends no heartbeats; after 2 s without one it is run again",
+        "bkbopt: trial 0: lost, since its run has died; its point is queued again",
     ]
 
 
