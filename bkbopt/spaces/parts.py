@@ -11,7 +11,7 @@ array.
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,9 +46,9 @@ class Part:
     """
 
     name: str
-    columns: Columns
-    table: Tensor
-    labels: tuple[Hashable, ...] | None
+    columns: Columns = field(repr=False)
+    table: Tensor = field(repr=False)
+    labels: tuple[Hashable, ...] | None = field(repr=False)
 
     @classmethod
     def read(cls, name: str, given: Any, id_column: str | None = None) -> "Part":

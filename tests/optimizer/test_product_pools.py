@@ -60,19 +60,18 @@ def is_cool(params: Any) -> bool:
     return bool(params["T"] < 70 or params["solvent.class"] == "x")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"duplicates": "avoid"},
-        {"acquisition": "logei"},
-        {"acquisition": "thompson"},
-        {"surrogate": "exact"},
-        {"feasible": is_cool},
-        {"beta": bo.confidence.Srinivas()},
-    ],
-    ids=lambda options: ", ".join(options) or "defaults",
-)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "no row twice": {"duplicates": "avoid"},
+    "logei": {"acquisition": "logei"},
+    "thompson": {"acquisition": "thompson"},
+    "exact": {"surrogate": "exact"},
+    "feasible": {"feasible": is_cool},
+    "theorem": {"beta": bo.confidence.Srinivas()},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_a_small_product_is_asked_as_its_rows_in_a_list(options: Any) -> None:
     mine, other = pair(**options)
     for _ in range(25):

@@ -119,6 +119,19 @@ def test_a_cross_finds_what_no_line_does() -> None:
     assert found.row == 30 * 29 + 29
 
 
+def test_a_climb_goes_along_lines_until_no_line_has_a_better_row() -> None:
+    # A ridge along the diagonal: each line leads 50 entries further, and ten of them in turn to its end.
+    rows = ProductRows((torch.arange(500.0)[:, None], torch.arange(500.0)[:, None]))
+
+    def score(X: Tensor) -> Tensor:
+        x, y = X.double().unbind(1)
+        return x + y - 0.01 * (x - y) ** 2
+
+    climb = ProductMaximizer(rows)._climbed(score, 0, -math.inf, lambda row: True)
+    assert climb is not None
+    assert climb.row == len(rows) - 1
+
+
 def test_lines_are_the_rows_that_differ_in_one_part() -> None:
     pool = small()
     search = ProductMaximizer(pool.X)
