@@ -63,8 +63,8 @@ SPACES = (
     Fault(
         "the last of several values decides over the rows that match",
         "spaces/pool.py",
-        "out &= self.table[:][:, self.names.index(name)] == number",
-        "out = self.table[:][:, self.names.index(name)] == number",
+        "out &= self.table[:, self.names.index(name)] == number",
+        "out = self.table[:, self.names.index(name)] == number",
         POOL,
     ),
     Fault(
