@@ -21,9 +21,9 @@ PLOTS = (
     ),
     Fault(
         "a picture changes the optimizer's model",
-        "plots/coverage.py",
-        "surrogate = copy.deepcopy(opt.surrogate)",
-        "surrogate = opt.surrogate",
+        "plots/readings.py",
+        "surrogate = copy.deepcopy(self.opt.surrogate)",
+        "surrogate = self.opt.surrogate",
         ("plots/test_coverage.py", "plots/test_all.py"),
     ),
     Fault(

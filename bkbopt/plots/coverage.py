@@ -6,20 +6,17 @@
 | p      | (k,)  | -      | what a central interval promises: it reaches Phi^-1((1 + p) / 2) sd |
 """
 
-import copy
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from bkbopt._support.arrays import as_values, check_count
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import told
+from bkbopt.plots.readings import learnt, told
 from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, legend_below
-from bkbopt.posterior.observations import Observations, row_keys
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,45 +106,21 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
 
 def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
     """Standardised errors at the points told, each predicted without its group, (n,)."""
-    X, v, weight, unique = _learnt(opt)
-    n = int(unique.max()) + 1
+    known = learnt(opt)
+    n = int(known.unique.max()) + 1
     if n < 2:
         raise NotReadyError("opt: expected at least two different points told, got one; go on with ask and tell.")
     # Neighbours in time are neighbours in space: a group of them would leave a hole.
-    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[unique] % min(folds, n)
-    z = np.empty(len(v))
+    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[known.unique] % min(folds, n)
+    z = np.empty(len(known.v))
     for fold in range(min(folds, n)):
         out = group == fold
-        surrogate = copy.deepcopy(opt.surrogate)  # neither the optimizer's model nor its generator may notice
-        rest = Observations(X.shape[1], X.device)
-        rest.add(X[~out], v[~out], weight[~out])
+        surrogate = known.retrained(~out)
         with torch.no_grad():
-            surrogate.rebuild(rest, surrogate.kernel, surrogate.noise)
-            mean, variance = surrogate.model(X[out])
-        sd = (variance + surrogate.noise / weight[out]).sqrt()
-        z[out.numpy()] = _standardised((v[out] - mean).numpy(), sd.numpy())
+            mean, variance = surrogate.model(known.X[out])
+        sd = (variance + surrogate.noise / known.weight[out]).sqrt()
+        z[out.numpy()] = _standardised((known.v[out] - mean).numpy(), sd.numpy())
     return z
-
-
-def _learnt(opt: Optimizer) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What the surrogate learnt: points X (n, d), values v (n,) on its scale, their weights, and their unique points.
-
-    A weight is the noise variance over that of the value. The scale is affine, but for very bad values, which are
-    pulled up, and where values are bent: where the mean of a point's values is not the one that was learnt, all of them
-    are taken to be that one.
-    """
-    data, surrogate = told(opt), opt.surrogate
-    known = surrogate.observations
-    unit = opt.noise_std / surrogate.noise**0.5 * (1.0 if opt.direction == "maximize" else -1.0)
-    with torch.no_grad():
-        zero = float(opt.predict_encoded(known.X[:1])[0][0]) - unit * float(surrogate.model(known.X[:1])[0][0])
-    rows = {key: i for i, key in enumerate(row_keys(known.X))}
-    unique = torch.tensor([rows[key] for key in row_keys(data.X)])
-    v = torch.from_numpy((data.y - zero) / unit)
-    count, learnt = known.repeats + 1.0, known.s / known.n
-    mean = torch.zeros_like(count).index_add_(0, unique, v) / count
-    pulled = (mean - learnt).abs() > 1e-6 * (1.0 + learnt.abs())
-    return data.X, torch.where(pulled[unique], learnt[unique], v), (known.n / count)[unique], unique
 
 
 def _standardised(error: np.ndarray, sd: np.ndarray) -> np.ndarray:
