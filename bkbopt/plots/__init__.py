@@ -15,6 +15,7 @@ from bkbopt.plots.dependence import pairwise_dependence, partial_dependence
 from bkbopt.plots.front import pareto
 from bkbopt.plots.overview import overview
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
+from bkbopt.plots.report import report
 from bkbopt.plots.runs import convergence, regret
 from bkbopt.plots.sensitivity import Share, importance, variance_shares
 
@@ -33,5 +34,6 @@ __all__ = [
     "posterior_contour",
     "posterior_slice",
     "regret",
+    "report",
     "variance_shares",
 ]
