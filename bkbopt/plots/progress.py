@@ -30,7 +30,7 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
     """
     data, known = told(opt), learnt(opt)
     n = len(data.y)
-    looks = np.unique(np.geomspace(1, n, LOOKS).round().astype(int))
+    looks = np.unique(np.ceil(n * np.linspace(0.0, 1.0, LOOKS + 1)[1:] ** 2).astype(int))  # closer at the beginning
     feasible = torch.tensor([trial.is_feasible for trial in data.trials])
     means, out = predicted(opt, data.X)[0], np.full(n, np.nan)
     for t in looks.tolist():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from bkbopt import __version__
 from bkbopt._support.replacing import replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Trial
+from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
@@ -28,6 +28,7 @@ from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import Share, draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
 from bkbopt.plots.tables import (
+    STATES,
     candidates_table,
     cell,
     constraints_table,
@@ -47,10 +48,10 @@ WIDTH, HEIGHT = 5.0, 4.2
 SLICES = 6
 #: Most objectives whose pairs are drawn.
 PAIRED = 4
+#: Values beyond which calibration has fewer folds, each of which learns most of them again.
+MANY = 1000
 #: Most trials of the front that stand above the table of all trials.
 FRONT = 50
-
-WORDS = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
 
 
 def report(
@@ -110,8 +111,7 @@ def report(
         "Progress": _progress,
         "Pareto front": _front,
         "Parameters": _parameters,
-        "Calibration": _calibration,
-        "Cost": _cost,
+        "Model": _model,
         "Trials": _trials,
         "Set-up": _setup,
     }
@@ -171,11 +171,15 @@ class _Run:
     def lead(self) -> str:
         """The run in a sentence."""
         counts = Counter(trial.state for trial in self.trials)
-        states = ", ".join(f"{counts[state]} {word}" for state, word in WORDS.items() if counts[state])
+        states = ", ".join(f"{counts[state]} {word}" for state, word in STATES.items() if counts[state])
         aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
         times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]
-        span = f", from {min(times):%Y-%m-%d %H:%M} to {max(times):%Y-%m-%d %H:%M} UTC" if times else ""
+        span = f", {min(times):%Y-%m-%d %H:%M} to {_until(min(times), max(times))} UTC" if times else ""
         return f"{aims[0].upper()}{aims[1:]}: {len(self.trials)} trials ({states or 'none yet'}){span}."
+
+
+def _until(first: datetime, last: datetime) -> str:
+    return f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
@@ -197,9 +201,7 @@ def _grid(*pictures: Html) -> list[Html]:
 
 def _card(heading: str, big: str, facts: Mapping[str, object]) -> Html:
     terms = (part for name, value in facts.items() for part in (element("dt", name), element("dd", cell(value))))
-    return element(
-        "div", element("h3", heading), element("p", big, class_="big"), element("dl", *terms), class_="card"
-    )
+    return element("div", element("h3", heading), element("p", big, class_="big"), element("dl", *terms), class_="card")
 
 
 # -- parts -------------------------------------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ def _result(run: _Run) -> list[Html]:
         index = {} if choice.index is None else {"row of the pool": choice.index}
         if run.has_model:
             big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
-            cards.append(_card("Recommended: posterior mean and sd", big, {**index, **choice.params}))
+            cards.append(_card("Recommended (mean and sd)", big, {**index, **choice.params}))
         if run.front:
             best = opt.best_trial
             heading = f"Best value told, trial {best.id}"
@@ -230,6 +232,8 @@ def _result(run: _Run) -> list[Html]:
             n = max(opt.n_startup_trials, 2)
             text = f"There is no model yet: it takes over after {n} values, and there are {len(run.valued)}."
             out += [element("div", *cards, class_="cards"), element("p", text)]
+    if run.front and not run.is_single:
+        out.append(element("p", f"{_front_in_words(run)} Under noise they flatter."))
     if opt.constraints:
         out.append(constraints_table(opt, run.trials))
     return out
@@ -239,7 +243,7 @@ def _progress(run: _Run) -> list[Html]:
     if not run.valued:
         return []
     if not run.is_single:
-        return _grid(*(_best_of(run, j) for j in range(len(run.names))))
+        return _grid(*(_best_of(run, j) for j in range(len(run.names))), *_times(run))
     values = [trial.values[0] for trial in run.valued]
     alt = f"{len(values)} values in the order in which they came; {_best(run)}"
     caption = "The values, and the best of them so far."
@@ -250,9 +254,8 @@ def _progress(run: _Run) -> list[Html]:
             "gives it."
         )
     name = run.names[0]
-    return _grid(
-        _drawn(lambda ax: draw_progress(run.opt, ax, recommended=recommended, value_name=name), alt, caption)
-    )
+    drawn = _drawn(lambda ax: draw_progress(run.opt, ax, recommended=recommended, value_name=name), alt, caption)
+    return _grid(drawn, *_times(run))
 
 
 def _best(run: _Run) -> str:
@@ -266,21 +269,24 @@ def _best_of(run: _Run, j: int) -> Html:
     name, direction = run.names[j], run.opt.directions[j]
     values = [trial.values[j] if trial.is_feasible else np.nan for trial in run.valued]
     alt = f"The best {name} so far, by itself, over {len(values)} values, to {direction}"
-    return _drawn(
-        lambda ax: convergence(values, ax, direction=direction, value_name=name), alt, f"{name} by itself ({direction})."
-    )
+    caption = f"{name} by itself ({direction})."
+    return _drawn(lambda ax: convergence(values, ax, direction=direction, value_name=name), alt, caption)
 
 
 def _front(run: _Run) -> list[Html]:
     k = len(run.names)
     if run.is_single or not run.front:
         return []
-    out = [element("p", f"{len(run.front)} feasible trials that no other one dominates. Under noise they flatter.")]
+    out = [element("p", _front_in_words(run))]
     pairs = [*combinations(range(k), 2)] if k <= PAIRED else [(0, j) for j in range(1, k)]
     out += _grid(*(_front_of(run, pair) for pair in pairs))
     some = run.front[:FRONT]
     name = "trials of the front" if len(some) == len(run.front) else f"trials of the front, of {len(run.front)}"
     return [*out, trials_table(run.opt, some, run.names, {}, name)]
+
+
+def _front_in_words(run: _Run) -> str:
+    return f"The Pareto front has {len(run.front)} trials: they are feasible, and no other one dominates them."
 
 
 def _front_of(run: _Run, pair: tuple[int, int]) -> Html:
@@ -335,28 +341,29 @@ def _arms(run: _Run, names: Sequence[str]) -> Html:
     return _drawn(lambda ax: pool_ucb(run.opt, x, y, ax, value_name=run.names[0]), alt, caption)
 
 
-def _calibration(run: _Run) -> list[Html]:
-    if not run.has_model:
-        return []
-    alt = "How many of the values left out lie in the central intervals of the posterior, against how many should"
-    caption = (
-        "Values left out in turn and predicted from the rest: below the diagonal the model is too sure, above it too "
-        "careful. It speaks of where the search has been."
-    )
-    return _grid(_drawn(lambda ax: calibration(run.opt, ax=ax), alt, caption))
-
-
-def _cost(run: _Run) -> list[Html]:
-    asks = run.opt.diagnostics
+def _model(run: _Run) -> list[Html]:
     pictures = []
-    if asks:
-        total: Any = sum(ask.ask_seconds for ask in asks)
-        alt = f"The time of each of {len(asks)} asks, {total:.3g} seconds in all"
-        pictures.append(_drawn(lambda ax: ask_time(run.opt, ax), alt, f"Time of the asks, {total:.3g} s in all."))
-    if any(ask.m is not None and ask.effective_dimension is not None for ask in asks):
+    if run.has_model:
+        alt = "How many of the values left out lie in the central intervals of the posterior, against how many should"
+        caption = (
+            "Calibration: values left out in turn and predicted from the rest. Below the diagonal the model is too "
+            "sure, above it too careful. It speaks of where the search has been."
+        )
+        folds = 10 if len(run.valued) <= MANY else 5
+        pictures.append(_drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption))
+    if any(ask.m is not None and ask.effective_dimension is not None for ask in run.opt.diagnostics):
         alt = "Inducing points and effective dimension of the model at each ask"
-        pictures.append(_drawn(lambda ax: complexity(run.opt, ax), alt, "Size of the model."))
+        pictures.append(_drawn(lambda ax: complexity(run.opt, ax), alt, "Size of the model at each ask."))
     return _grid(*pictures)
+
+
+def _times(run: _Run) -> list[Html]:
+    asks = run.opt.diagnostics
+    if not asks:
+        return []
+    total = sum((ask.ask_seconds for ask in asks), 0.0)
+    alt = f"The time of each of {len(asks)} asks, {total:.3g} seconds in all"
+    return [_drawn(lambda ax: ask_time(run.opt, ax), alt, f"Time of the asks, {total:.3g} s in all.")]
 
 
 def _trials(run: _Run) -> list[Html]:

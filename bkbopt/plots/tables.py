@@ -7,17 +7,19 @@ from importlib import metadata
 from typing import Any
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import Trial
-from bkbopt.plots.page import Html, pill, table
+from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Trial
+from bkbopt.plots.page import Html, element, pill, table
 from bkbopt.spaces.pool import EncodedPool
 from bkbopt.spaces.space import Space
 
-__all__ = ["candidates_table", "cell", "constraints_table", "options_table", "trials_table", "versions_table"]
+__all__ = ["STATES", "candidates_table", "cell", "constraints_table", "options_table", "trials_table", "versions_table"]
 
 #: Characters of a value in a cell.
 LONGEST = 80
 #: Choices of a column that are listed.
 LISTED = 20
+#: The states of trials in words.
+STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
 #: Packages whose versions are of interest.
 PACKAGES = ("bkbopt", "torch", "numpy", "scipy", "numba", "botorch", "matplotlib")
 
@@ -36,13 +38,16 @@ def trials_table(
     """Trials, with values, constraints, parameters and times; `notes` are words for some of them, by id."""
     names = list(dict.fromkeys(parameter for trial in trials for parameter in trial.params))
     has_index = any(trial.index is not None for trial in trials)
-    head = ["trial", "state", "note", *value_names, *opt.constraints, *(["row of the pool"] * has_index), *names]
+    has_notes = any(notes.values())
+    head = ["trial", *value_names, "state", *(["note"] * has_notes), *opt.constraints]
+    head += [*(["row of the pool"] * has_index), *names, "asked (UTC)", "seconds"]
 
     def row(trial: Trial) -> Iterator[object]:
         yield trial.id
-        yield trial.state.lower()
-        yield Html("").join(map(pill, notes.get(trial.id, ())))
         yield from map(cell, trial.values or [None] * len(value_names))
+        yield STATES[trial.state]
+        if has_notes:
+            yield Html("".join(map(pill, notes.get(trial.id, ()))))
         yield from (cell(trial.constraints.get(constraint)) for constraint in opt.constraints)
         if has_index:
             yield cell(trial.index)
@@ -50,8 +55,9 @@ def trials_table(
         yield _time(trial.asked_at)
         yield "" if None in (trial.asked_at, trial.told_at) else f"{_seconds(trial):.3g}"
 
-    head += ["asked (UTC)", "seconds"]
-    return table(f"{len(trials)} {name}; numbers have six digits", head, map(row, trials), id_=f"table-{name.partition(',')[0].replace(' ', '-')}")
+    address = f"table-{name.partition(',')[0].replace(' ', '-')}"
+    rows = (list(row(trial)) for trial in trials)
+    return table(f"{len(trials)} {name}; numbers have six digits", head, rows, id_=address)
 
 
 def _time(at: datetime | None) -> str:
@@ -89,15 +95,17 @@ def _space_table(space: Space) -> Html:
     rows = []
     for name, parameter in space.parameters.items():
         conditions = (f"{parent} is {' or '.join(map(str, own))}" for parent, own in (parameter.when or {}).items())
-        scale = "logarithmic" if getattr(parameter, "log", False) else cell(getattr(parameter, "step", None))
-        rows.append([name, parameter.kind, parameter.expected, scale, " and ".join(conditions)])
-    return table("The search space", ["parameter", "kind", "values", "log or step", "active where"], rows)
+        scale = ", logarithmic" * getattr(parameter, "log", False)
+        rows.append([name, parameter.expected + scale, " and ".join(conditions)])
+    if not space.is_conditional:
+        return table("The search space", ["parameter", "values"], [row[:2] for row in rows])
+    return table("The search space", ["parameter", "values", "active where"], rows)
 
 
 def _pool_table(pool: EncodedPool) -> Html:
     caption = f"The pool, {len(pool)} arms"
     if pool.columns is None:
-        return table(f"{caption}, which have no columns", ["object", ""], [])
+        return element("p", f"{caption}, which have no columns.")
     rows = []
     for j, name in enumerate(pool.columns.names):
         choices = pool.columns.choices.get(j)

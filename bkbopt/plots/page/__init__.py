@@ -67,9 +67,7 @@ def pill(word: str) -> Html:
     return element("span", word, class_="pill")
 
 
-def table(
-    caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], *, id_: str | None = None
-) -> Html:
+def table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], *, id_: str | None = None) -> Html:
     """A table; one with an id can be sorted, searched and paged through, where scripts run."""
     columns = element("tr", *(element("th", name, scope="col") for name in head))
     body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
@@ -106,8 +104,9 @@ def _png(figure: "Figure") -> bytes:
 
     figure.set_dpi(DPI)
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+    image = Image.fromarray(pixels).convert("RGB")
     file = io.BytesIO()
     image.quantize(COLOURS, dither=Image.Dither.NONE).save(file, "png", optimize=True)
     return file.getvalue()
@@ -135,7 +134,7 @@ def page(title: str, lead: object, sections: Sequence[Section], foot: object) ->
         element("footer", element("p", foot)),
         element("script", Html(script)),
     )
-    return Html(f'<!DOCTYPE html>\n{element("html", head, body, lang="en")}\n')
+    return Html(f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n")
 
 
 def _section(section: Section) -> Html:
