@@ -40,6 +40,7 @@ def minimize(
         n_trials: trials to make; None for as many as `timeout` or `stop_at_regret` allow.
         timeout: seconds after which no trial is started; those running are waited for.
         callbacks: each called as `callback(optimizer, trial)` after every trial; one that returns True stops the run.
+            One with a method `finish` has it called as `finish(optimizer)` when the run has ended without an error.
         executor: anything with `submit(f, params) -> future` with `add_done_callback`, as in `concurrent.futures`;
             results enter as they come. None evaluates here, one by one.
         n_workers: trials kept in flight with an executor; by default its number of workers where it tells, else 2.
@@ -90,6 +91,9 @@ def minimize(
             _run_here(f, optimizer, stop, catch, bar)
         else:
             _run_on(executor, n_workers or getattr(executor, "_max_workers", None) or 2, f, optimizer, stop, catch, bar)
+    for callback in after:
+        if callable(getattr(callback, "finish", None)):
+            callback.finish(optimizer)
     return optimizer
 
 

@@ -13,6 +13,7 @@ from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
 from bkbopt.plots.dependence import pairwise_dependence, partial_dependence
 from bkbopt.plots.front import pareto
+from bkbopt.plots.live import LivePlot
 from bkbopt.plots.overview import overview
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.report import report
@@ -20,6 +21,7 @@ from bkbopt.plots.runs import convergence, regret
 from bkbopt.plots.sensitivity import Share, importance, variance_shares
 
 __all__ = [
+    "LivePlot",
     "Share",
     "ask_time",
     "calibration",

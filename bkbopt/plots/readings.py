@@ -22,7 +22,7 @@ from bkbopt.optimizer.trials import Trial
 from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["Learnt", "Told", "correlation", "learnt", "predicted", "told"]
+__all__ = ["Learnt", "Told", "correlation", "learnt", "predicted", "told", "values_of"]
 
 #: Points predicted at once.
 BLOCK = 8192
@@ -59,6 +59,12 @@ def told(opt: Optimizer) -> Told:
     for trial in sorted(complete, key=lambda t: (str(t.told_at), t.id)):
         waiting[trial.values[0]].append(trial)
     return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, y)
+
+
+def values_of(opt: Optimizer, objective: int) -> np.ndarray:
+    """Values of one of the objectives in the order in which they came, (n,); NaN where a trial is infeasible."""
+    valued = sorted((trial for trial in opt.trials if trial.values), key=lambda t: (str(t.told_at), t.id))
+    return np.array([trial.values[objective] if trial.is_feasible else np.nan for trial in valued])
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,6 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bkbopt import __version__
 from bkbopt._support.replacing import replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
@@ -24,6 +22,7 @@ from bkbopt.plots.front import pareto
 from bkbopt.plots.page import Html, Section, element, page, picture
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.progress import draw_progress, recommended_so_far
+from bkbopt.plots.readings import values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import Share, draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
@@ -267,7 +266,7 @@ def _best(run: _Run) -> str:
 def _best_of(run: _Run, j: int) -> Html:
     """The best value so far of one of several objectives."""
     name, direction = run.names[j], run.opt.directions[j]
-    values = [trial.values[j] if trial.is_feasible else np.nan for trial in run.valued]
+    values = values_of(run.opt, j)
     alt = f"The best {name} so far, by itself, over {len(values)} values, to {direction}"
     caption = f"{name} by itself ({direction})."
     return _drawn(lambda ax: convergence(values, ax, direction=direction, value_name=name), alt, caption)
