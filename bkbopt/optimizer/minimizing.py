@@ -176,8 +176,13 @@ def _bar(show: bool, total: int | None) -> Any:
 
     if not show:
         return contextlib.nullcontext()
-    from tqdm.auto import tqdm
+    import importlib.util
 
+    # A notebook's own bar is made of ipywidgets; where they are not installed tqdm.auto warns of that.
+    if importlib.util.find_spec("ipywidgets") is None:
+        from tqdm import tqdm
+    else:
+        from tqdm.auto import tqdm
     return tqdm(total=total, desc="bkbopt", unit="trial")
 
 

@@ -32,7 +32,7 @@ class LivePlot:
     With one objective it shows the values, the best of them so far and the recommended point; with two the Pareto
     front; with more the best value so far of each. It draws at most once in `every` seconds, less often where pictures
     would take more than a tenth of the time, and once more when the run is over, so that the last picture is of the
-    whole run. A picture takes about 0.2 s, and the fit of the model where no ask has needed it yet. What is asked next
+    whole run. A picture takes about 0.1 s, and the fit of the model where no ask has needed it yet. What is asked next
     does not depend on it. The place is below the cell of the first picture: make a new one for each run.
 
     Outside of a notebook there is no place where a picture could be replaced, and it is refused before anything is
@@ -89,7 +89,8 @@ class LivePlot:
         start = time.monotonic()
         self._show(self._draw(optimizer))
         end = time.monotonic()
-        self._next = max(start + self.every, end + (end - start) * (1.0 / SHARE - 1.0))
+        is_first = self._drawn == (0, 0)  # it takes longer, as matplotlib is loaded
+        self._next = max(start + self.every, end if is_first else end + (end - start) * (1.0 / SHARE - 1.0))
         self._drawn = drawn
 
 

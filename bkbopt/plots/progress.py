@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import learnt, predicted, told
+from bkbopt.plots.readings import has_model, learnt, predicted, told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, axes_of, legend_below
 
@@ -17,8 +17,8 @@ __all__ = ["draw_progress", "recommended_so_far"]
 
 #: Numbers of values after which it is worked out what would have been recommended.
 LOOKS = 20
-#: Values that lie further from the best than so many times the median's distance stand on the edge.
-REACH = 2.5
+#: Values further from the best than so many times what three of four are stand on the edge.
+REACH = 1.5
 
 
 def recommended_so_far(opt: Optimizer) -> np.ndarray:
@@ -45,7 +45,9 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
 def draw_progress(
     opt: Optimizer, ax: "Axes | None" = None, *, recommended: np.ndarray | None = None, value_name: str = "value"
 ) -> "Axes":
-    """`convergence` of one optimizer, with its values as dots; those far from the best stand on the edge of the axes.
+    """`convergence` of one optimizer with its values as dots; those far from the best stand on the edge of the axes.
+
+    What is recommended is drawn once the model has taken over from the start-up design.
 
     Args:
         opt: with at least one value.
@@ -54,7 +56,9 @@ def draw_progress(
         value_name: of the value axis, with its unit.
     """
     data = told(opt)
-    ax = convergence(opt, axes_of(ax), recommended=recommended, value_name=value_name)
+    # Before there is a model, what it recommends says nothing and costs a fit.
+    run = opt if has_model(opt) else values_of(opt, 0)
+    ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=recommended, value_name=value_name)
     feasible = np.array([trial.is_feasible for trial in data.trials])
     limits = _limits(opt, data.y[feasible] if bool(feasible.any()) else data.y)
     shown, t = np.clip(data.y, *limits), np.arange(1, len(data.y) + 1)
@@ -72,10 +76,12 @@ def draw_progress(
 
 def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
     """Ends of the value axis: from the best of the values as far as most of them, and the recommended one's band."""
-    sign, choice = (1.0 if opt.direction == "maximize" else -1.0), opt.recommend()
+    sign = 1.0 if opt.direction == "maximize" else -1.0
     gain = sign * y
     best = gain.max()
-    bad = max(gain.min(), best - REACH * float(np.median(best - gain)))
-    band = sign * choice.mean + 2.0 * choice.std * np.array([-1.0, 1.0])
-    ends = sign * np.array([min(bad, band[0]), max(best, band[1])])
-    return float(ends.min()), float(ends.max())
+    ends = [max(gain.min(), best - REACH * float(np.quantile(best - gain, 0.75))), best]
+    if has_model(opt):
+        choice = opt.recommend()
+        ends += [sign * choice.mean - 2.0 * choice.std, sign * choice.mean + 2.0 * choice.std]
+    low, high = sorted([sign * min(ends), sign * max(ends)])
+    return low, high if high > low else low + 1.0  # of values that are all the same

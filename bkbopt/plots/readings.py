@@ -22,7 +22,7 @@ from bkbopt.optimizer.trials import Trial
 from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["Learnt", "Told", "correlation", "learnt", "predicted", "told", "values_of"]
+__all__ = ["Learnt", "Told", "correlation", "has_model", "learnt", "predicted", "told", "values_of"]
 
 #: Points predicted at once.
 BLOCK = 8192
@@ -59,6 +59,12 @@ def told(opt: Optimizer) -> Told:
     for trial in sorted(complete, key=lambda t: (str(t.told_at), t.id)):
         waiting[trial.values[0]].append(trial)
     return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, y)
+
+
+def has_model(opt: Optimizer) -> bool:
+    """Whether the model of a single objective has taken over from the start-up design, and there are two values."""
+    n_valued = sum(bool(trial.values) for trial in opt.trials)
+    return len(opt.directions) == 1 and n_valued >= max(opt.n_startup_trials, 2)
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:

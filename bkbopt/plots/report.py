@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,7 +22,7 @@ from bkbopt.plots.front import pareto
 from bkbopt.plots.page import Html, Section, element, page, picture
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.progress import draw_progress, recommended_so_far
-from bkbopt.plots.readings import values_of
+from bkbopt.plots.readings import has_model, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import Share, draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
@@ -150,10 +150,10 @@ class _Run:
         """Whether there is one objective."""
         return len(self.names) == 1
 
-    @property
+    @cached_property
     def has_model(self) -> bool:
-        """Whether the model of a single objective has taken over."""
-        return self.is_single and len(self.valued) >= max(self.opt.n_startup_trials, 2)
+        """See `readings.has_model`."""
+        return has_model(self.opt)
 
     @property
     def has_columns(self) -> bool:
@@ -198,8 +198,8 @@ def _grid(*pictures: Html) -> list[Html]:
     return [element("div", *pictures, class_="pictures")] if pictures else []
 
 
-def _card(heading: str, big: str, facts: Mapping[str, object]) -> Html:
-    terms = (part for name, value in facts.items() for part in (element("dt", name), element("dd", cell(value))))
+def _card(heading: str, big: str, *facts: tuple[str, object]) -> Html:
+    terms = (part for name, value in facts for part in (element("dt", name), element("dd", cell(value))))
     return element("div", element("h3", heading), element("p", big, class_="big"), element("dl", *terms), class_="card")
 
 
@@ -207,35 +207,42 @@ def _card(heading: str, big: str, facts: Mapping[str, object]) -> Html:
 
 
 def _result(run: _Run) -> list[Html]:
-    opt, out = run.opt, []
+    out = [element("div", *cards, class_="cards")] if (cards := _cards(run)) else []
+    out += [element("p", text) for text in _remarks(run)]
+    return out + ([constraints_table(run.opt, run.trials)] if run.opt.constraints else [])
+
+
+def _cards(run: _Run) -> list[Html]:
+    """What to use, the best value told, and what made the recommendation, as far as there is such a thing."""
+    opt, cards = run.opt, []
+    if run.has_model:
+        choice = opt.recommend()
+        row = [] if choice.index is None else [("row of the pool", choice.index)]
+        big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
+        cards.append(_card("Recommended (mean and sd)", big, *row, *choice.params.items()))
+    if run.front and run.is_single:
+        best = opt.best_trial
+        facts = *best.constraints.items(), *best.params.items()
+        cards.append(_card(f"Best value told, trial {best.id}", f"{best.values[0]:.6g}", *facts))
+    if run.has_model:
+        surrogate, noise, beta = opt.surrogate, ("noise sd", opt.noise_std), ("beta", opt.beta)
+        size = "inducing points", len(surrogate.inducing)
+        cards.append(_card("Model", type(surrogate).__name__, noise, size, beta))
+    return cards
+
+
+def _remarks(run: _Run) -> Iterator[str]:
+    n = max(run.opt.n_startup_trials, 2)
     if not run.valued:
-        out.append(element("p", "There are no values yet; pictures come with the first ones."))
+        yield "There are no values yet; pictures come with the first ones."
     elif not run.front:
-        out.append(element("p", "No trial was feasible so far."))
-    if run.is_single and run.valued:
-        choice, cards = opt.recommend(), []
-        index = {} if choice.index is None else {"row of the pool": choice.index}
-        if run.has_model:
-            big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
-            cards.append(_card("Recommended (mean and sd)", big, {**index, **choice.params}))
-        if run.front:
-            best = opt.best_trial
-            heading = f"Best value told, trial {best.id}"
-            cards.append(_card(heading, f"{best.values[0]:.6g}", {**best.constraints, **best.params}))
-        if run.has_model:
-            facts = {"noise sd": opt.noise_std, "inducing points": len(opt.surrogate.inducing), "beta": opt.beta}
-            cards.append(_card("Model", type(opt.surrogate).__name__, facts))
-            out.append(element("div", *cards, class_="cards"))
-            out.append(element("p", "Under noise the best value told flatters: the recommended point is the answer."))
-        else:
-            n = max(opt.n_startup_trials, 2)
-            text = f"There is no model yet: it takes over after {n} values, and there are {len(run.valued)}."
-            out += [element("div", *cards, class_="cards"), element("p", text)]
-    if run.front and not run.is_single:
-        out.append(element("p", f"{_front_in_words(run)} Under noise they flatter."))
-    if opt.constraints:
-        out.append(constraints_table(opt, run.trials))
-    return out
+        yield "No trial was feasible so far."
+    elif not run.is_single:
+        yield f"{_front_in_words(run)} Under noise they flatter."
+    if run.has_model:
+        yield "Under noise the best value told flatters: the recommended point is the answer."
+    elif run.is_single:
+        yield f"There is no model yet: it takes over after {n} values, and there are {len(run.valued)}."
 
 
 def _progress(run: _Run) -> list[Html]:
