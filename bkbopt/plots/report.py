@@ -310,9 +310,10 @@ def _parameters(run: _Run) -> list[Html]:
     inactive = [name for name in run.shares if coordinates.inactive(name, center)]
     active = [name for name in run.shares if name not in inactive]
     shown = active[:SLICES]
-    parts = ", ".join(f"{name} {100.0 * share.total:.0f} %" for name, share in run.shares.items())
+    parts = ", ".join(f"{name} {100.0 * run.shares[name].total:.0f} %" for name in [*run.shares][:SLICES])
+    alt = f"The parameters that matter most, by their shares of the variance: {parts}"
     caption = "Shares of the variance of the posterior mean over the whole space."
-    pictures = [_drawn(lambda ax: draw_shares(ax, run.shares), f"Importances: {parts}", caption)]
+    pictures = [_drawn(lambda ax: draw_shares(ax, run.shares), alt, caption)]
     if len(active) > 1:
         x, y = active[:2]
         alt = f"Colours: the posterior mean over {x} and {y}, the other parameters as recommended"

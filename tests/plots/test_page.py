@@ -47,7 +47,7 @@ def test_a_picture_has_the_pixels_of_its_figure_in_few_colours() -> None:
     figure = Figure(figsize=(3.0, 2.0))
     figure.add_subplot().plot([0, 1], color="red")
     html = picture(figure, 'a "line"', "caption")
-    head, _, rest = html.partition("base64,")
+    _, _, rest = html.partition("base64,")
     data, _, rest = rest.partition('"')
     image = Image.open(io.BytesIO(base64.b64decode(data)))
     assert image.size == (600, 400)
