@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 
 from bkbopt import plots
 
+ROOT = Path(__file__).resolve().parents[2]
 SPACE = {"x": (0.0, 1.0)}
 
 
@@ -139,3 +141,25 @@ def test_without_matplotlib_it_is_refused_before_the_run(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(errors.MissingPackageError, match=r"bkbopt\[plots\]"):
         plots.LivePlot(show=print)
+
+
+@pytest.mark.slow  # a kernel starts, and imports torch
+def test_in_a_kernel_one_picture_is_replaced_beside_the_progress_bar() -> None:
+    pytest.importorskip("nbclient", reason="the extra notebooks brings it")
+    import nbformat
+    from nbclient import NotebookClient
+
+    code = """
+import bkbopt as bo
+from bkbopt import plots
+
+live = plots.LivePlot(every=0.0)
+opt = bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 6, seed=0, callbacks=live, show_progress_bar=True)
+"""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(ROOT)}}).execute()
+    outputs = notebook.cells[0].outputs
+    (picture,) = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert picture.data["image/png"].startswith("iVBORw0KGgo")  # the signature of PNG in base64
+    others = "".join(output.get("text", "") for output in outputs)
+    assert "Warning" not in others

@@ -148,23 +148,11 @@ def test_a_pool_has_its_arms_and_their_rows(arms: bo.Optimizer, tmp_path: Path) 
 
 
 def test_a_pool_of_objects_has_calibration_and_no_slices(tmp_path: Path) -> None:
-    class Overlap:
-        """The share of letters that two words have in common."""
+    def near(A: list[str], B: list[str]) -> np.ndarray:
+        return np.exp(-0.5 * np.subtract.outer([float(len(a)) for a in A], [float(len(b)) for b in B]) ** 2)
 
-        def __call__(self, A: Any, B: Any) -> Any:
-            import torch
-
-            words = [[{*"abc"}, {*"abd"}, {*"cde"}, {*"xyz"}][int(i)] for i in range(4)]
-            K = torch.tensor([[len(a & b) / 3.0 for b in words] for a in words], dtype=torch.float64)
-            return K[A[:, 0].long()][:, B[:, 0].long()]
-
-        def diag(self, A: Any) -> Any:
-            import torch
-
-            return torch.ones(len(A), dtype=torch.float64)
-
-    pool = ["abc", "abd", "cde", "xyz"]
-    opt = bo.Optimizer(pool, surrogate=bo.ExactGP(Overlap(), 0.1), fit=False, n_startup_trials=2, seed=0)
+    pool = ["a", "bb", "ccc", HOSTILE]
+    opt = bo.Optimizer(pool, surrogate=bo.BKB(kernel=near), n_startup_trials=2, seed=0)
     opt.tell([{"arm": word} for word in pool[:3]], [0.0, 1.0, 2.0])
     page = reported(opt, tmp_path)
     assert "Parameters" not in headings(page)
