@@ -1,8 +1,10 @@
 """Pictures of runs and models, by matplotlib (`pip install "bkbopt[plots]"`).
 
-Every function draws on the Axes it is given, or on those of a new figure, and returns them. Nothing global is read or
-changed: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as the last
-line of a cell shows the picture; `ax.figure.savefig("name.png")` writes it.
+A picture is drawn on the Axes that are given, or on those of a new figure, and its Axes are returned. Nothing global is
+read or changed: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as
+the last line of a cell shows the picture; `ax.figure.savefig("name.png")` writes it.
+
+`report` writes a whole run as one page of HTML, and `LivePlot` follows a run in a notebook.
 
 Series differ by their line as well as by their colour, maps of colour grow in lightness, legends stand below the
 axes: the pictures can be read in grey and by the colour-blind, and no legend covers data.
