@@ -10,13 +10,13 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Trial
 from bkbopt.plots.page import Html, element, pill, table
 from bkbopt.spaces.pool import EncodedPool
-from bkbopt.spaces.space import Space
+from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
 
 __all__ = ["STATES", "candidates_table", "cell", "constraints_table", "options_table", "trials_table", "versions_table"]
 
 #: Characters of a value in a cell.
 LONGEST = 80
-#: Choices of a column that are listed.
+#: Choices of a parameter that are listed.
 LISTED = 20
 #: The states of trials in words.
 STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
@@ -95,11 +95,21 @@ def _space_table(space: Space) -> Html:
     rows = []
     for name, parameter in space.parameters.items():
         conditions = (f"{parent} is {' or '.join(map(str, own))}" for parent, own in (parameter.when or {}).items())
-        scale = ", logarithmic" * getattr(parameter, "log", False)
-        rows.append([name, parameter.expected + scale, " and ".join(conditions)])
+        rows.append([name, _range(parameter), " and ".join(conditions)])
     if not space.is_conditional:
         return table("The search space", ["parameter", "values"], [row[:2] for row in rows])
     return table("The search space", ["parameter", "values", "active where"], rows)
+
+
+def _range(parameter: Parameter) -> str:
+    if isinstance(parameter, Categorical | Ordinal):
+        return _listed(parameter.listed)
+    return f"{parameter.expected}{', logarithmic' * parameter.log}"
+
+
+def _listed(values: Sequence[object]) -> str:
+    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+    return ", ".join(map(cell, values[:LISTED])) + more
 
 
 def _pool_table(pool: EncodedPool) -> Html:
@@ -113,8 +123,7 @@ def _pool_table(pool: EncodedPool) -> Html:
             column = pool.table[:, j]
             rows.append([name, "number", f"from {cell(float(column.min()))} to {cell(float(column.max()))}"])
         else:
-            more = f" and {len(choices) - LISTED} more" if len(choices) > LISTED else ""
-            rows.append([name, "choice", ", ".join(map(cell, choices[:LISTED])) + more])
+            rows.append([name, "choice", _listed(choices)])
     return table(caption, ["column", "kind", "values"], rows)
 
 

@@ -93,7 +93,7 @@ def test_a_report_before_there_is_a_model_says_when_it_comes(tmp_path: Path) -> 
 
 
 def test_text_of_the_log_stays_text(tmp_path: Path) -> None:
-    names = [HOSTILE, '"><img src=x onerror=alert(1)>', "$x^{$ $", "a&amp;b"]
+    names = [HOSTILE, '"><img src=x onerror=alert(1)>', "$x^{$ $", "a&amp;b \u6e29\u5ea6"]
     choices = [HOSTILE, "</td></table>", "$\\frac{a$"]
     space = {names[0]: (0.0, 1.0), names[1]: choices, names[2]: (0.0, 1.0), names[3]: (0.0, 1.0)}
     opt = bo.Optimizer(space, constraints=["<b>hot</b>"], n_startup_trials=4, seed=0)

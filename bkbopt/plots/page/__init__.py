@@ -8,6 +8,7 @@ import base64
 import hashlib
 import html
 import io
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -104,7 +105,10 @@ def _png(figure: "Figure") -> bytes:
 
     figure.set_dpi(DPI)
     canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # type: ignore[no-untyped-call]
+    with warnings.catch_warnings():
+        # Names in letters that the font lacks: they are boxes in the picture, and right in the text of the page.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        canvas.draw()  # type: ignore[no-untyped-call]
     pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
     image = Image.fromarray(pixels).convert("RGB")
     file = io.BytesIO()
