@@ -14,6 +14,7 @@ from bkbopt._support.replacing import replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
+from bkbopt.plots import tables
 from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
@@ -26,15 +27,6 @@ from bkbopt.plots.readings import has_model, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import Share, draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
-from bkbopt.plots.tables import (
-    STATES,
-    candidates_table,
-    cell,
-    constraints_table,
-    options_table,
-    trials_table,
-    versions_table,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +37,8 @@ __all__ = ["report"]
 WIDTH, HEIGHT = 5.0, 4.2
 #: Most parameters along which the posterior is drawn.
 SLICES = 6
+#: Most parameters whose importance is drawn.
+BARS = 20
 #: Most objectives whose pairs are drawn.
 PAIRED = 4
 #: Values beyond which calibration has fewer folds, each of which learns most of them again.
@@ -170,7 +164,7 @@ class _Run:
     def lead(self) -> str:
         """The run in a sentence."""
         counts = Counter(trial.state for trial in self.trials)
-        states = ", ".join(f"{counts[state]} {word}" for state, word in STATES.items() if counts[state])
+        states = ", ".join(f"{counts[state]} {word}" for state, word in tables.STATES.items() if counts[state])
         aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
         times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]
         span = f", {min(times):%Y-%m-%d %H:%M} to {_until(min(times), max(times))} UTC" if times else ""
@@ -184,9 +178,9 @@ def _until(first: datetime, last: datetime) -> str:
 # -- pieces ------------------------------------------------------------------------------------------------------------
 
 
-def _drawn(draw: Callable[["Axes"], object], alt: str, caption: str) -> Html:
-    """A picture; where it refuses, why."""
-    figure = new_figure(WIDTH, HEIGHT)
+def _drawn(draw: Callable[["Axes"], object], alt: str, caption: str, height: float = HEIGHT) -> Html:
+    """A picture, `height` inches high; where it refuses, why."""
+    figure = new_figure(WIDTH, height)
     try:
         draw(figure.add_subplot())
     except BkbError as error:
@@ -199,7 +193,7 @@ def _grid(*pictures: Html) -> list[Html]:
 
 
 def _card(heading: str, big: str, *facts: tuple[str, object]) -> Html:
-    terms = (part for name, value in facts for part in (element("dt", name), element("dd", cell(value))))
+    terms = (part for name, value in facts for part in (element("dt", name), element("dd", tables.cell(value))))
     return element("div", element("h3", heading), element("p", big, class_="big"), element("dl", *terms), class_="card")
 
 
@@ -209,7 +203,7 @@ def _card(heading: str, big: str, *facts: tuple[str, object]) -> Html:
 def _result(run: _Run) -> list[Html]:
     out = [element("div", *cards, class_="cards")] if (cards := _cards(run)) else []
     out += [element("p", text) for text in _remarks(run)]
-    return out + ([constraints_table(run.opt, run.trials)] if run.opt.constraints else [])
+    return out + ([tables.constraints_table(run.opt, run.trials)] if run.opt.constraints else [])
 
 
 def _cards(run: _Run) -> list[Html]:
@@ -288,7 +282,7 @@ def _front(run: _Run) -> list[Html]:
     out += _grid(*(_front_of(run, pair) for pair in pairs))
     some = run.front[:FRONT]
     name = "trials of the front" if len(some) == len(run.front) else f"trials of the front, of {len(run.front)}"
-    return [*out, trials_table(run.opt, some, run.names, {}, name)]
+    return [*out, tables.trials_table(run.opt, some, run.names, {}, name)]
 
 
 def _front_in_words(run: _Run) -> str:
@@ -310,10 +304,7 @@ def _parameters(run: _Run) -> list[Html]:
     inactive = [name for name in run.shares if coordinates.inactive(name, center)]
     active = [name for name in run.shares if name not in inactive]
     shown = active[:SLICES]
-    parts = ", ".join(f"{name} {100.0 * run.shares[name].total:.0f} %" for name in [*run.shares][:SLICES])
-    alt = f"The parameters that matter most, by their shares of the variance: {parts}"
-    caption = "Shares of the variance of the posterior mean over the whole space."
-    pictures = [_drawn(lambda ax: draw_shares(ax, run.shares), alt, caption)]
+    pictures = [_importances(run)]
     if len(active) > 1:
         x, y = active[:2]
         alt = f"Colours: the posterior mean over {x} and {y}, the other parameters as recommended"
@@ -328,6 +319,15 @@ def _parameters(run: _Run) -> list[Html]:
     if len(active) > len(shown):
         out.append(element("p", f"Not drawn, as they matter less: {', '.join(active[SLICES:])}."))
     return out
+
+
+def _importances(run: _Run) -> Html:
+    some = dict([*run.shares.items()][:BARS])
+    parts = ", ".join(f"{name} {100.0 * some[name].total:.0f} %" for name in [*some][:SLICES])
+    alt = f"The parameters that matter most, by their shares of the variance: {parts}"
+    caption = "Shares of the variance of the posterior mean over the whole space"
+    caption += "." if len(some) == len(run.shares) else f": the largest {BARS} of {len(run.shares)}."
+    return _drawn(lambda ax: draw_shares(ax, some), alt, caption, max(HEIGHT, 1.4 + 0.28 * len(some)))
 
 
 def _slice(run: _Run, name: str) -> Html:
@@ -388,8 +388,8 @@ def _trials(run: _Run) -> list[Html]:
             "infeasible": not trial.is_feasible,
         }
         notes[trial.id] = [word for word, holds in words.items() if holds]
-    return [trials_table(run.opt, run.trials, run.names, notes, "trials")]
+    return [tables.trials_table(run.opt, run.trials, run.names, notes, "trials")]
 
 
 def _setup(run: _Run) -> list[Html]:
-    return [candidates_table(run.opt), options_table(run.opt), versions_table()]
+    return [tables.candidates_table(run.opt), tables.options_table(run.opt), tables.versions_table()]

@@ -33,6 +33,16 @@ def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_reco
     np.testing.assert_array_equal(found, held)
 
 
+def test_a_lucky_value_misleads_until_its_repeats_come_and_is_shown_at_what_is_known_now() -> None:
+    surrogate = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.05), 1.0)
+    opt = bo.Optimizer([(0.0, 1.0)], direction="maximize", surrogate=surrogate, fit=False, seed=0)
+    opt.tell([{"x0": x} for x in (0.2, 0.8, *[0.2] * 6)], [5.0, 3.0, *[-1.0] * 6])
+    lucky, good = opt.predict([{"x0": 0.2}, {"x0": 0.8}])[0]
+    assert lucky < 0.0 < good
+    found = progress.recommended_so_far(opt)
+    np.testing.assert_allclose(found[[0, 1, 7]], [lucky, lucky, good], rtol=1e-12)
+
+
 def test_at_the_end_it_is_what_the_optimizer_recommends(mixed: bo.Optimizer, arms: bo.Optimizer) -> None:
     for opt in (mixed, arms):
         assert progress.recommended_so_far(opt)[-1] == pytest.approx(opt.recommend().mean, rel=1e-9)

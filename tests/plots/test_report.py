@@ -135,6 +135,18 @@ def test_parameters_that_are_not_active_are_named_and_not_drawn(tmp_path: Path) 
     assert all((cell["depth"] == "") == (cell["model"] == "svm") for cell in rows(page, "12 trials"))
 
 
+def test_of_many_parameters_the_most_important_are_drawn_and_the_rest_is_named(tmp_path: Path) -> None:
+    opt = bo.Optimizer({f"a{i}": (0.0, 1.0) for i in range(24)}, n_startup_trials=4, seed=0)
+    rng = np.random.default_rng(0)
+    opt.tell([{f"a{i}": float(x) for i, x in enumerate(row)} for row in rng.random((6, 24))], rng.random(6))
+    page = reported(opt, tmp_path)
+    slices = [caption.split()[1].rstrip(";") for caption in captions(page) if caption.startswith("Along")]
+    assert len(slices) == 6
+    assert any(caption.endswith("over the whole space: the largest 20 of 24.") for caption in captions(page))
+    (rest,) = [p.text.partition(": ")[2].rstrip(".") for p in page.all("p") if p.text.startswith("Not drawn, as they")]
+    assert sorted([*slices, *rest.split(", ")]) == sorted(f"a{i}" for i in range(24))
+
+
 def test_a_pool_has_its_arms_and_their_rows(arms: bo.Optimizer, tmp_path: Path) -> None:
     page = reported(arms, tmp_path)
     assert any(caption.startswith("The arms of the pool over") for caption in captions(page))
