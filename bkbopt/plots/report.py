@@ -250,8 +250,8 @@ def _progress(run: _Run) -> list[Html]:
     recommended = recommended_so_far(run.opt) if run.has_model else None
     if recommended is not None:
         caption += (
-            " Dashed: the point that would have been recommended at that time, at the mean that the present model "
-            "gives it."
+            " Dashed: the posterior mean, by the present model, of the point that would have been recommended at "
+            "that time."
         )
     name = run.names[0]
     drawn = _drawn(lambda ax: draw_progress(run.opt, ax, recommended=recommended, value_name=name), alt, caption)
