@@ -21,10 +21,24 @@ PLOTS = (
     ),
     Fault(
         "a picture changes the optimizer's model",
-        "plots/coverage.py",
-        "surrogate = copy.deepcopy(opt.surrogate)",
-        "surrogate = opt.surrogate",
+        "plots/readings.py",
+        "surrogate = copy.deepcopy(self.opt.surrogate)",
+        "surrogate = self.opt.surrogate",
         ("plots/test_coverage.py", "plots/test_all.py"),
+    ),
+    Fault(
+        "text of a log becomes markup in a report",
+        "plots/page/__init__.py",
+        "return html.escape(str(value).translate(FORBIDDEN))",
+        "return str(value).translate(FORBIDDEN)",
+        ("plots/test_page.py",),
+    ),
+    Fault(
+        "what would have been recommended knows values that came later",
+        "plots/progress.py",
+        "known.retrained(slice(0, t))",
+        "known.retrained(slice(0, n))",
+        ("plots/test_progress.py",),
     ),
     Fault(
         "failed runs end a curve",

@@ -212,6 +212,31 @@ class Optimizer:
 
     @property
     @_locked
+    def options(self) -> dict[str, Any]:
+        """What it was made with, by the names of the arguments, but for the space or pool, the seed and the storage.
+
+        For people: the surrogate is the name of its class with its options, `feasible` whether there is one.
+        """
+        options = self._core.designer.options
+        surrogate = options.models.surrogate
+        given = {name: value for name, value in surrogate.options().items() if name != "needs_kernel"}
+        is_named = isinstance(self.acquisition, str)
+        return {
+            "directions": self.directions,
+            "constraints": self.constraints,
+            "n_startup_trials": int(self.n_startup_trials),
+            "surrogate": f"{type(surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
+            "acquisition": self.acquisition if is_named else getattr(self.acquisition, "__name__", "a function"),
+            "beta": self.confidence,
+            "fit": options.models.fit,
+            "duplicates": self.duplicates,
+            "deterministic": options.models.deterministic,
+            "feasible": self._core.designer.problem.feasible is not None,
+            "perturbations": options.perturbations,
+        }
+
+    @property
+    @_locked
     def diagnostics(self) -> list[Diagnostics]:
         """One record for each ask."""
         return self._core.log.diagnostics

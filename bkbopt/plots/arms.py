@@ -67,7 +67,8 @@ def pool_ucb(
     # Removed arms have no rows; equal arms have several.
     evaluated = sorted({row for point in data.X for row in pool.rows_at(point)})
     _draw_rows(ax, opt, across, up, evaluated)
-    ax.set(xlabel=x_name, ylabel=y_name)
+    ax.set_xlabel(x_name, parse_math=False)
+    ax.set_ylabel(y_name, parse_math=False)
     legend_below(ax, ncols=3)
     return ax
 

@@ -86,14 +86,14 @@ class Dimension:
             if which == "x"
             else (ax.set_ylabel, ax.set_yscale, ax.set_yticks, ax.set_ylim)
         )
-        set_label(self.name)
+        set_label(self.name, parse_math=False)  # a dollar in a name is a dollar
         if self.log:
             set_scale("log")
             if self.is_continuum and self.values[-1] / self.values[0] < SHORT:
                 _tick_plainly(ax.xaxis if which == "x" else ax.yaxis)
         if self.listed is not None:
             slant: Any = {"rotation": 25, "ha": "right"} if which == "x" and self._is_crowded else {}
-            set_ticks(range(len(self.values)), [str(v) for v in self.values], **slant)
+            set_ticks(range(len(self.values)), [str(v) for v in self.values], parse_math=False, **slant)
         elif not self.is_continuum:
             set_ticks(self.place(self.values), [f"{v:g}" for v in self.values])
             if self.log:

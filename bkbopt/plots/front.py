@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["pareto"]
 
 
+<<<<<<< HEAD
 def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[str] = ("value 0", "value 1")) -> "Axes":
     """The observed values of two objectives, with the Pareto front: the feasible trials that no other one dominates.
 
@@ -30,6 +31,30 @@ def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[st
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or `value_names` is not a pair of strings.
         ArgumentError: the number of objectives is not two.
+=======
+def pareto(
+    opt: Optimizer,
+    ax: "Axes | None" = None,
+    *,
+    value_names: Sequence[str] = ("value 0", "value 1"),
+    objectives: tuple[int, int] | None = None,
+) -> "Axes":
+    """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
+
+    The line bounds what the front dominates. Under noise the front flatters, as a best value does. Of more than two
+    objectives the picture shows two, and the front of all as dots: where it has no line, a trial of it may look
+    dominated, as it is better in an objective that is not shown.
+
+    Args:
+        opt: with at least two objectives and one feasible trial with values.
+        ax: where to draw; None makes a new figure.
+        value_names: of the two axes, with their units.
+        objectives: numbers of the two objectives; None where there are no others.
+
+    Raises:
+        ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
+        ArgumentError: one objective, or more than two and `objectives` is no pair of different ones among them.
+>>>>>>> report
         NotReadyError: there is no feasible trial with values yet.
 
     Example:
@@ -41,8 +66,7 @@ def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[st
         'yield (maximize)'
     """
     opt = as_optimizer(opt)
-    if len(opt.directions) != 2:
-        raise ArgumentError(f"opt: expected an optimizer with two objectives, got {len(opt.directions)}.")
+    across, up = _pair(opt, objectives)
     if isinstance(value_names, str) or len(value_names) != 2 or not all(isinstance(n, str) for n in value_names):
         raise ArgumentTypeError(f"value_names: expected two names, got {value_names!r}.")
     front = opt.best_trials
@@ -55,20 +79,42 @@ def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[st
     ):
         if trials:
             more: Any = style
-            x, y = _places(trials)
+            x, y = _places(trials, across, up)
             ax.scatter(x, y, s=20, zorder=2, **more)
-    x, y = _places(front)
+    x, y = _places(front, across, up)
     order = np.argsort(x, kind="stable")
+<<<<<<< HEAD
     # Between two trials of the front, the border is a step at the trial that is better in the first objective.
     steps: Any = "steps-post" if opt.directions[0] == "minimize" else "steps-pre"
     ax.plot(x[order], y[order], "o-", color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
     for which, direction, name in zip("xy", opt.directions, value_names, strict=True):
         ax.set(**{f"{which}label": f"{name} ({direction})"})
+=======
+    # Between two of its trials the front is as good as the one that is better in the first objective.
+    steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
+    line = "o-" if len(opt.directions) == 2 else "o"
+    ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
+    for which, objective, name in zip("xy", (across, up), value_names, strict=True):
+        ax.set(**{f"{which}label": f"{name} ({opt.directions[objective]})"})
+>>>>>>> report
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3)
     return ax
 
 
-def _places(trials: Sequence[Trial]) -> np.ndarray:
-    """Values of trials, (2, n)."""
-    return np.array([trial.values for trial in trials]).reshape(-1, 2).T
+def _pair(opt: Optimizer, objectives: tuple[int, int] | None) -> tuple[int, int]:
+    """The numbers of the two objectives that are drawn."""
+    k = len(opt.directions)
+    if k < 2 or (k > 2 and objectives is None):
+        raise ArgumentError(
+            f"opt: expected an optimizer with two objectives{' or `objectives=` with two of them' * (k > 2)}, got {k}."
+        )
+    pair = (0, 1) if objectives is None else tuple(objectives)
+    if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(range(k)):
+        raise ArgumentError(f"objectives: expected two different numbers from 0 to {k - 1}, got {objectives!r}.")
+    return pair[0], pair[1]
+
+
+def _places(trials: Sequence[Trial], across: int, up: int) -> np.ndarray:
+    """Two values of trials, (2, n)."""
+    return np.array([(trial.values[across], trial.values[up]) for trial in trials]).reshape(-1, 2).T

@@ -4,8 +4,11 @@
 | ------ | ------ | ------- | ----------------------------- |
 | X      | (n, d) | encoded | points                        |
 | y      | (n,)   | user's  | values in order of completion |
+| v      | (n,)   | model's | the same as they were learnt  |
+| weight | (n,)   | -       | noise variance / that of v    |
 """
 
+import copy
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
@@ -16,8 +19,10 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
+from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.surrogates import Surrogate
 
-__all__ = ["Told", "correlation", "predicted", "told"]
+__all__ = ["Learnt", "Told", "correlation", "has_model", "learnt", "predicted", "told", "values_of"]
 
 #: Number of points that are predicted at once.
 BLOCK = 8192
@@ -54,6 +59,67 @@ def told(opt: Optimizer) -> Told:
     for trial in sorted(complete, key=lambda t: (str(t.told_at), t.id)):
         waiting[trial.values[0]].append(trial)
     return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, y)
+
+
+def has_model(opt: Optimizer) -> bool:
+    """Whether the model of a single objective has taken over from the start-up design, and there are two values."""
+    n_valued = sum(bool(trial.values) for trial in opt.trials)
+    return len(opt.directions) == 1 and n_valued >= max(opt.n_startup_trials, 2)
+
+
+def values_of(opt: Optimizer, objective: int) -> np.ndarray:
+    """Values of one of the objectives in the order in which they came, (n,); NaN where a trial is infeasible."""
+    valued = sorted((trial for trial in opt.trials if trial.values), key=lambda t: (str(t.told_at), t.id))
+    return np.array([trial.values[objective] if trial.is_feasible else np.nan for trial in valued])
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What the surrogate learnt, larger being better; see the table.
+
+    Attributes:
+        opt: whose surrogate it is.
+        X: see the table.
+        v: see the table.
+        weight: see the table.
+        unique: (n,) the number of the unique point of each.
+    """
+
+    opt: Optimizer
+    X: Tensor
+    v: Tensor
+    weight: Tensor
+    unique: Tensor
+
+    def retrained(self, rows: Tensor | slice) -> Surrogate:
+        """A surrogate with the same kernel and noise that learnt these rows only."""
+        surrogate = copy.deepcopy(self.opt.surrogate)  # neither the optimizer's model nor its generator may notice
+        some = Observations(self.X.shape[1], self.X.device)
+        some.add(self.X[rows], self.v[rows], self.weight[rows])
+        with torch.no_grad():
+            surrogate.rebuild(some, surrogate.kernel, surrogate.noise)
+        return surrogate
+
+
+def learnt(opt: Optimizer) -> Learnt:
+    """What the surrogate learnt of each value; raises as `told`.
+
+    The surrogate's scale is affine, but for very bad values, which are pulled up, and where values are bent: where the
+    mean of a point's values is not the one that was learnt, all of them are taken to be that one.
+    """
+    data, surrogate = told(opt), opt.surrogate
+    known = surrogate.observations
+    unit = opt.noise_std / surrogate.noise**0.5 * (1.0 if opt.direction == "maximize" else -1.0)
+    with torch.no_grad():
+        zero = float(opt.predict_encoded(known.X[:1])[0][0]) - unit * float(surrogate.model(known.X[:1])[0][0])
+    rows = {key: i for i, key in enumerate(row_keys(known.X))}
+    unique = torch.tensor([rows[key] for key in row_keys(data.X)])
+    v = torch.from_numpy((data.y - zero) / unit)
+    count, mean_learnt = known.repeats + 1.0, known.s / known.n
+    mean = torch.zeros_like(count).index_add_(0, unique, v) / count
+    pulled = (mean - mean_learnt).abs() > 1e-6 * (1.0 + mean_learnt.abs())
+    weight = (known.n / count)[unique]
+    return Learnt(opt, data.X, torch.where(pulled[unique], mean_learnt[unique], v), weight, unique)
 
 
 def predicted(opt: Optimizer, X: Tensor) -> tuple[np.ndarray, np.ndarray]:

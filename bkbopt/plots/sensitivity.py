@@ -141,9 +141,10 @@ def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
     )
     for row, value in zip(rows, total, strict=True):
         ax.annotate(f"{value:.0f} %", (value, row), (4, 0), textcoords="offset points", va="center", fontsize="small")
-    ax.set(xlabel="share of the posterior mean's variance (%)", xlim=(0.0, 112.0), ylim=(-0.6, len(names) - 0.4))
+    ax.set_xlabel("share of the posterior mean's variance (%)", loc="right")  # names may take the left
+    ax.set(xlim=(0.0, 112.0), ylim=(-0.6, len(names) - 0.4))
     ax.set_xticks(range(0, 101, 20))
-    ax.set_yticks(rows, names)
+    ax.set_yticks(rows, names, parse_math=False)
     ax.grid(axis="x", alpha=0.3)
     ax.set_axisbelow(True)
     legend_below(ax)

@@ -182,6 +182,33 @@ def test_callback_that_returns_true_stops_the_run() -> None:
     assert len(bo.minimize(bowl, SPACE, 3, callbacks=[lambda opt, trial: "yes"], **OPTIONS).trials) == 3
 
 
+def test_a_callback_with_finish_is_told_of_the_end_of_a_run_but_not_of_an_error() -> None:
+    class Witness:
+        calls: list[tuple[str, int]]
+
+        def __init__(self) -> None:
+            self.calls = []
+
+        def __call__(self, opt: bo.Optimizer, trial: bo.Trial) -> None:
+            self.calls.append(("trial", opt.n_complete))
+
+        def finish(self, opt: bo.Optimizer) -> None:
+            self.calls.append(("end", opt.n_complete))
+
+    for executor in (None, ThreadPoolExecutor(1)):
+        witness = Witness()
+        bo.minimize(bowl, SPACE, 2, callbacks=[lambda opt, trial: None, witness], executor=executor, **OPTIONS)
+        assert witness.calls == [("trial", 1), ("trial", 2), ("end", 2)]
+
+    def broken(params: dict[str, Any]) -> float:
+        raise OSError("no value")
+
+    witness = Witness()
+    with pytest.raises(OSError, match="no value"):
+        bo.minimize(broken, SPACE, 2, callbacks=witness, **OPTIONS)
+    assert witness.calls == []
+
+
 def test_any_of_several_callbacks_stops_the_run() -> None:
     calls = [lambda *_: None, lambda _, trial: trial.id == 2, lambda *_: False]
     assert len(bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trials=6, callbacks=calls, seed=0).trials) == 3

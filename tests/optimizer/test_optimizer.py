@@ -2,6 +2,7 @@
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,27 @@ def test_repr_counts_the_trials() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", seed=0)
     opt.tell(opt.ask(3)[1], 1.0)
     assert repr(opt) == "<Optimizer to maximize: 3 trials, 1 of them with values>"
+
+
+def test_options_say_what_an_optimizer_was_made_with_and_a_copy_of_its_log_too(tmp_path: Path) -> None:
+    given: dict[str, Any] = {
+        "directions": ["maximize"],
+        "constraints": ["heat"],
+        "n_startup_trials": 7,
+        "acquisition": "logei",
+        "fit": True,
+        "duplicates": "avoid",
+        "deterministic": True,
+        "perturbations": False,
+    }
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, surrogate="exact", beta=1.5, feasible=lambda p: p["x"] < 0.9, **given)
+    expected = {**given, "directions": ("maximize",), "constraints": ("heat",), "feasible": True}
+    expected |= {"surrogate": "ExactGP(noise=None)", "beta": bo.confidence.Constant(1.5)}
+    assert opt.options == expected
+    opt.save(tmp_path / "log")
+    assert bo.Optimizer.load(tmp_path / "log", feasible=lambda p: p["x"] < 0.9).options == expected
+    own = bo.Optimizer({"x": (0.0, 1.0)}, acquisition=lambda mean, variance: mean)
+    assert own.options["acquisition"] == "<lambda>"
 
 
 def test_past_data_by_dict_list_and_frame_are_the_same() -> None:

@@ -17,6 +17,7 @@
     bkbopt watch STATE [--once]          the progress of a run
     bkbopt export STATE OUT.csv          the trials as a table
     bkbopt plot STATE OUT.png [--kind KIND] [--x NAME] [--y NAME]
+    bkbopt report STATE OUT.html         the run as a page for the browser, in one file
 
 `STATE` is the log of an optimizer, `Optimizer(space, storage=STATE)`: an SQLite file that any number of processes,
 including these commands, may read and write at the same time. `tell ID`, `fail`, `show`, `watch`, `export` and

@@ -243,3 +243,9 @@ def _add_reading(commands: _Commands) -> None:
     plot.add_argument("--kind", choices=model_commands.KINDS, default="overview", help="which (default overview)")
     plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence")
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
+    text = "write the run as a page of HTML in one file: result, pictures, trials, options"
+    report = commands.add("report", model_commands.report, text, _STATE)
+    report.add_argument("out", metavar="OUT.html", help="where to")
+    report.add_argument("--title", metavar="TEXT", help="of the page; by default the name of the log")
+    text = "of the value, with its unit; once for each objective"
+    report.add_argument("--value-name", metavar="NAME", action="append", default=[], help=text)

@@ -16,7 +16,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 if TYPE_CHECKING:
     from bkbopt import Optimizer
 
-__all__ = ["KINDS", "aims_of", "ask", "best", "best_rows", "enqueue", "init", "plot", "tell_point"]
+__all__ = ["KINDS", "aims_of", "ask", "best", "best_rows", "enqueue", "init", "plot", "report", "tell_point"]
 
 #: Kinds of plots, with the largest number of parameters of each.
 KINDS = {
@@ -140,6 +140,17 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
         raise ArgumentError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
     figure.savefig(args.out, dpi=130)
     yield {"plot": args.out, "kind": kind}
+
+
+def report(args: argparse.Namespace) -> Iterator[Row]:
+    """Write the run as a page of HTML."""
+    from bkbopt import Optimizer, plots
+
+    if os.path.exists(args.out) and os.path.samefile(args.out, args.state):
+        raise ArgumentError(f"out: expected another file than the log, got {args.out}; name a new file.")
+    opt = Optimizer.load(args.state)
+    plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or None)
+    yield {"report": args.out, "trials": len(opt.trials), "bytes": os.path.getsize(args.out)}
 
 
 def aims_of(opt: "Optimizer") -> Aims:

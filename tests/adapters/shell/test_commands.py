@@ -126,6 +126,30 @@ def test_plots_are_pictures_of_the_kind_that_the_name_says(state: str, capsys: p
     assert Path(state).read_bytes() == before
 
 
+def test_a_report_is_a_page_and_leaves_the_log_as_it_was(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    out = Path(state).parent / "out.html"
+    before = Path(state).read_bytes()
+    (row,) = call(capsys, "report", state, out)
+    assert row == {"report": str(out), "trials": 0, "bytes": out.stat().st_size}
+    assert "<title>state</title>" in out.read_text()
+    assert Path(state).read_bytes() == before
+    for trial in call(capsys, "ask", state, "-n", 7):
+        call(capsys, "tell", state, trial["id"], value(trial["params"]))
+    before = Path(state).read_bytes()
+    call(capsys, "report", state, out, "--title", "Speed & cost", "--value-name", "items/s")
+    assert Path(state).read_bytes() == before
+    page = out.read_text()
+    assert "<title>Speed &amp; cost</title>" in page
+    assert "Maximize items/s: 7 trials (7 complete)" in page
+    assert page.count("<img") > 6
+    assert "expected another file than the log" in refused(capsys, "report", state, state)
+    assert "value_names: expected 1" in refused(capsys, "report", state, out, "--value-name", "a", "--value-name", "b")
+    assert "No such file" in refused(capsys, "report", "nowhere.db", out)
+    assert Path(state).read_bytes() == before
+    assert out.read_text() == page
+
+
 def test_held_values_and_queued_points_are_those_of_the_api(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     opt = bo.Optimizer(IN_PYTHON, direction="maximize", seed=3, n_startup_trials=6)
     given = {"rate": 0.5, "kind": "slow"}

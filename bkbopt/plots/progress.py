@@ -1,0 +1,87 @@
+"""How one run has gone: values, the best of them so far, and what would have been recommended on the way."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bkbopt.optimizer import Optimizer
+from bkbopt.plots.readings import has_model, learnt, predicted, told, values_of
+from bkbopt.plots.runs import convergence
+from bkbopt.plots.style import GREY, axes_of, legend_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_progress", "recommended_so_far"]
+
+#: Numbers of values after which it is worked out what would have been recommended.
+LOOKS = 20
+#: Values further from the best than so many times what three of four are stand on the edge.
+REACH = 1.5
+
+
+def recommended_so_far(opt: Optimizer) -> np.ndarray:
+    """The model's mean, user's units, at the point that it would have recommended after each value, `(n,)`.
+
+    Kernel and noise are those fitted to all values, and so is the model that the means are of: the curve says what the
+    choice of that time is worth as far as is known now. It is looked at after `LOOKS` numbers of values, and stays as
+    it is in between. NaN while no trial was feasible.
+    """
+    data, known = told(opt), learnt(opt)
+    n = len(data.y)
+    looks = np.unique(np.ceil(n * np.linspace(0.0, 1.0, LOOKS + 1)[1:] ** 2).astype(int))  # closer at the beginning
+    feasible = torch.tensor([trial.is_feasible for trial in data.trials])
+    means, out = predicted(opt, data.X)[0], np.full(n, np.nan)
+    for t in looks.tolist():
+        rows = feasible[:t].nonzero()[:, 0]
+        if len(rows):
+            with torch.no_grad():
+                then = known.retrained(slice(0, t)).model(data.X[rows])[0]
+            out[t - 1 :] = means[rows[int(then.argmax())]]
+    return out
+
+
+def draw_progress(
+    opt: Optimizer, ax: "Axes | None" = None, *, recommended: np.ndarray | None = None, value_name: str = "value"
+) -> "Axes":
+    """`convergence` of one optimizer with its values as dots; those far from the best stand on the edge of the axes.
+
+    What is recommended is drawn once the model has taken over from the start-up design.
+
+    Args:
+        opt: with at least one value.
+        ax: where to draw; None makes a new figure.
+        recommended: see `recommended_so_far`.
+        value_name: of the value axis, with its unit.
+    """
+    data = told(opt)
+    # Before there is a model, what it recommends says nothing and costs a fit.
+    run = opt if has_model(opt) else values_of(opt, 0)
+    ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=recommended, value_name=value_name)
+    feasible = np.array([trial.is_feasible for trial in data.trials])
+    limits = _limits(opt, data.y[feasible] if bool(feasible.any()) else data.y)
+    shown, t = np.clip(data.y, *limits), np.arange(1, len(data.y) + 1)
+    size = float(np.clip(400.0 / len(t), 2.0, 6.0))
+    far = "" if bool((shown == data.y).all()) else ", far ones on the edge"
+    look: Any = {"linestyle": "", "color": GREY, "markersize": size, "zorder": 1, "rasterized": len(t) > 2000}
+    ax.plot(t[feasible], shown[feasible], marker="o", alpha=0.5, markeredgewidth=0, label=f"values{far}", **look)
+    if not feasible.all():
+        ax.plot(t[~feasible], shown[~feasible], marker="x", label="infeasible", **look)
+    margin = 0.04 * (limits[1] - limits[0])
+    ax.set(ylim=(limits[0] - margin, limits[1] + margin), ylabel=value_name)
+    legend_below(ax)
+    return ax
+
+
+def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
+    """Ends of the value axis: from the best of the values as far as most of them, and the recommended one's band."""
+    sign = 1.0 if opt.direction == "maximize" else -1.0
+    gain = sign * y
+    best = gain.max()
+    ends = [max(gain.min(), best - REACH * float(np.quantile(best - gain, 0.75))), best]
+    if has_model(opt):
+        choice = opt.recommend()
+        ends += [sign * choice.mean - 2.0 * choice.std, sign * choice.mean + 2.0 * choice.std]
+    low, high = sorted([sign * min(ends), sign * max(ends)])
+    return low, high if high > low else low + 1.0  # of values that are all the same

@@ -1,0 +1,395 @@
+"""A run as one HTML file: what came of it, how, what the model makes of it, all trials, and what it was made with."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from bkbopt import __version__
+from bkbopt._support.replacing import replace_atomically
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
+from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.trials import Trial
+from bkbopt.plots import tables
+from bkbopt.plots.arms import pool_ucb
+from bkbopt.plots.coordinates import coordinates_of, has_dimensions
+from bkbopt.plots.cost import ask_time, complexity
+from bkbopt.plots.coverage import calibration
+from bkbopt.plots.front import pareto
+from bkbopt.plots.page import Html, Section, element, page, picture
+from bkbopt.plots.posterior import posterior_contour, posterior_slice
+from bkbopt.plots.progress import draw_progress, recommended_so_far
+from bkbopt.plots.readings import has_model, values_of
+from bkbopt.plots.runs import convergence
+from bkbopt.plots.sensitivity import Share, draw_shares, variance_shares
+from bkbopt.plots.style import as_optimizer, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["report"]
+
+#: Inches of a picture: on a phone its letters are ten pixels high.
+WIDTH, HEIGHT = 5.0, 4.2
+#: Most parameters along which the posterior is drawn.
+SLICES = 6
+#: Most parameters whose importance is drawn.
+BARS = 20
+#: Most objectives whose pairs are drawn.
+PAIRED = 4
+#: Values beyond which calibration has fewer folds, each of which learns most of them again.
+MANY = 1000
+#: Most trials of the front that stand above the table of all trials.
+FRONT = 50
+
+
+def report(
+    opt: Optimizer,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Report of a run",
+    value_names: Sequence[str] | None = None,
+) -> None:
+    """Write a run as a page of HTML: one file that needs no network, for desks and phones, light and dark.
+
+    It has the result, the values with the best and the recommended one over the trials, shares and slices of the
+    posterior, its calibration, the Pareto front of several objectives, what the asks cost, all trials in a table that
+    can be sorted and searched, the space, the options, and versions. Slices, shares and calibration are of a single
+    objective, and come when the model has taken over from the start-up design. Text of the log is escaped, and the
+    page forbids scripts but its own. Trials that are running or queued are in the table too.
+
+    A run of 100 trials makes 0.3 MB in some seconds, nearly all of it pictures. One of 10,000 trials with six
+    parameters makes 3.3 MB in about 20 seconds, a third of which is the fit of the model.
+
+    Args:
+        opt: with any number of trials.
+        path: of the file, which is replaced in a single step where it is there.
+        title: of the page.
+        value_names: of the objectives, with their units.
+
+    Raises:
+        ArgumentTypeError: `opt` is no optimizer, or a name is no text.
+        ArgumentError: not one name for each objective, or the path is that of the log.
+        MissingPackageError: matplotlib is not installed.
+        OSError: the system refuses the file; what was there before is as it was.
+
+    Example:
+        >>> import os, tempfile
+        >>> import bkbopt as bo
+        >>> from bkbopt import plots
+        >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2, {"x": (0.0, 1.0)}, n_trials=12, seed=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "run.html")
+        ...     plots.report(opt, path, value_names=["loss"])
+        ...     os.path.getsize(path) < 500_000
+        True
+    """
+    opt, k = as_optimizer(opt), len(opt.directions)
+    names = ["value"] if k == 1 else [f"value {i}" for i in range(k)]
+    if value_names is not None:
+        names = [value_names] if isinstance(value_names, str) else list(value_names)
+    if not all(isinstance(name, str) for name in [title, *names]):
+        raise ArgumentTypeError(f"value_names: expected names and a title that are text, got {[title, *names]!r}.")
+    if len(names) != k:
+        raise ArgumentError(f"value_names: expected {k}, one for each objective, got {names!r}.")
+    if opt.storage is not None and os.path.realpath(path) == opt.storage:
+        raise ArgumentError(f"path: expected another file than that of the log, got {os.fspath(path)!r}.")
+    run = _Run(opt, opt.trials, names)
+    parts: dict[str, Callable[[_Run], list[Html]]] = {
+        "Result": _result,
+        "Progress": _progress,
+        "Pareto front": _front,
+        "Parameters": _parameters,
+        "Model": _model,
+        "Trials": _trials,
+        "Set-up": _setup,
+    }
+    contents = {name: part(run) for name, part in parts.items()}
+    sections = [Section(name, content) for name, content in contents.items() if content]
+    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by bkbopt {__version__}."
+    text = page(title, run.lead, sections, made)
+    replace_atomically(path, lambda file: file.write(text.encode()))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the parts of a report share.
+
+    Attributes:
+        opt: the optimizer.
+        trials: all of its trials.
+        names: of the objectives.
+    """
+
+    opt: Optimizer
+    trials: Sequence[Trial]
+    names: Sequence[str]
+
+    @cached_property
+    def valued(self) -> list[Trial]:
+        """Trials with values in the order in which these came."""
+        return sorted((t for t in self.trials if t.values), key=lambda t: (str(t.told_at), t.id))
+
+    @cached_property
+    def front(self) -> list[Trial]:
+        """The best trials: none before one is feasible, one or more afterwards."""
+        return self.opt.best_trials if any(trial.is_feasible for trial in self.valued) else []
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one objective."""
+        return len(self.names) == 1
+
+    @cached_property
+    def has_model(self) -> bool:
+        """See `readings.has_model`."""
+        return has_model(self.opt)
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether there is something that varies."""
+        return has_dimensions(self.opt)
+
+    @cached_property
+    def shares(self) -> Mapping[str, Share]:
+        """Importances, the largest first."""
+        shares = variance_shares(self.opt)
+        return dict(sorted(shares.items(), key=lambda item: -item[1].total))
+
+    @property
+    def lead(self) -> str:
+        """The run in a sentence."""
+        counts = Counter(trial.state for trial in self.trials)
+        states = ", ".join(f"{counts[state]} {word}" for state, word in tables.STATES.items() if counts[state])
+        aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
+        times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]
+        span = f", {min(times):%Y-%m-%d %H:%M} to {_until(min(times), max(times))} UTC" if times else ""
+        return f"{aims[0].upper()}{aims[1:]}: {len(self.trials)} trials ({states or 'none yet'}){span}."
+
+
+def _until(first: datetime, last: datetime) -> str:
+    return f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------
+
+
+def _drawn(draw: Callable[["Axes"], object], alt: str, caption: str, height: float = HEIGHT) -> Html:
+    """A picture, `height` inches high; where it refuses, why."""
+    figure = new_figure(WIDTH, height)
+    try:
+        draw(figure.add_subplot())
+    except BkbError as error:
+        return element("p", f"No picture here ({caption.partition('.')[0]}): {error}")
+    return picture(figure, alt, caption)
+
+
+def _grid(*pictures: Html) -> list[Html]:
+    return [element("div", *pictures, class_="pictures")] if pictures else []
+
+
+def _card(heading: str, big: str, *facts: tuple[str, object]) -> Html:
+    terms = (part for name, value in facts for part in (element("dt", name), element("dd", tables.cell(value))))
+    return element("div", element("h3", heading), element("p", big, class_="big"), element("dl", *terms), class_="card")
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _result(run: _Run) -> list[Html]:
+    out = [element("div", *cards, class_="cards")] if (cards := _cards(run)) else []
+    out += [element("p", text) for text in _remarks(run)]
+    return out + ([tables.constraints_table(run.opt, run.trials)] if run.opt.constraints else [])
+
+
+def _cards(run: _Run) -> list[Html]:
+    """What to use, the best value told, and what made the recommendation, as far as there is such a thing."""
+    opt, cards = run.opt, []
+    if run.has_model:
+        choice = opt.recommend()
+        row = [] if choice.index is None else [("row of the pool", choice.index)]
+        big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
+        cards.append(_card("Recommended (mean and sd)", big, *row, *choice.params.items()))
+    if run.front and run.is_single:
+        best = opt.best_trial
+        facts = *best.constraints.items(), *best.params.items()
+        cards.append(_card(f"Best value told, trial {best.id}", f"{best.values[0]:.6g}", *facts))
+    if run.has_model:
+        surrogate, noise, beta = opt.surrogate, ("noise sd", opt.noise_std), ("beta", opt.beta)
+        size = "inducing points", len(surrogate.inducing)
+        cards.append(_card("Model", type(surrogate).__name__, noise, size, beta))
+    return cards
+
+
+def _remarks(run: _Run) -> Iterator[str]:
+    n = max(run.opt.n_startup_trials, 2)
+    if not run.valued:
+        yield "There are no values yet; pictures come with the first ones."
+    elif not run.front:
+        yield "No trial was feasible so far."
+    elif not run.is_single:
+        yield f"{_front_in_words(run)} Under noise they flatter."
+    if run.has_model:
+        yield "Under noise the best value told flatters: the recommended point is the answer."
+    elif run.is_single:
+        yield f"There is no model yet: it takes over after {n} values, and there are {len(run.valued)}."
+
+
+def _progress(run: _Run) -> list[Html]:
+    if not run.valued:
+        return []
+    if not run.is_single:
+        return _grid(*(_best_of(run, j) for j in range(len(run.names))), *_times(run))
+    values = [trial.values[0] for trial in run.valued]
+    alt = f"{len(values)} values in the order in which they came; {_best(run)}"
+    caption = "The values, and the best of them so far."
+    recommended = recommended_so_far(run.opt) if run.has_model else None
+    if recommended is not None:
+        caption += (
+            " Dashed: the posterior mean, by the present model, of the point that would have been recommended at "
+            "that time."
+        )
+    name = run.names[0]
+    drawn = _drawn(lambda ax: draw_progress(run.opt, ax, recommended=recommended, value_name=name), alt, caption)
+    return _grid(drawn, *_times(run))
+
+
+def _best(run: _Run) -> str:
+    if not run.front:
+        return "none of a feasible trial"
+    return f"the best is {run.opt.best_trial.values[0]:.6g} in trial {run.opt.best_trial.id}"
+
+
+def _best_of(run: _Run, j: int) -> Html:
+    """The best value so far of one of several objectives."""
+    name, direction = run.names[j], run.opt.directions[j]
+    values = values_of(run.opt, j)
+    alt = f"The best {name} so far, by itself, over {len(values)} values, to {direction}"
+    caption = f"{name} by itself ({direction})."
+    return _drawn(lambda ax: convergence(values, ax, direction=direction, value_name=name), alt, caption)
+
+
+def _front(run: _Run) -> list[Html]:
+    k = len(run.names)
+    if run.is_single or not run.front:
+        return []
+    out = [element("p", _front_in_words(run))]
+    pairs = [*combinations(range(k), 2)] if k <= PAIRED else [(0, j) for j in range(1, k)]
+    out += _grid(*(_front_of(run, pair) for pair in pairs))
+    some = run.front[:FRONT]
+    name = "trials of the front" if len(some) == len(run.front) else f"trials of the front, of {len(run.front)}"
+    return [*out, tables.trials_table(run.opt, some, run.names, {}, name)]
+
+
+def _front_in_words(run: _Run) -> str:
+    return f"The Pareto front has {len(run.front)} trials: they are feasible, and no other one dominates them."
+
+
+def _front_of(run: _Run, pair: tuple[int, int]) -> Html:
+    names = run.names[pair[0]], run.names[pair[1]]
+    alt = f"{names[0]} and {names[1]} of {len(run.valued)} trials, {len(run.front)} of which make the Pareto front"
+    caption = f"{names[0]} and {names[1]}."
+    return _drawn(lambda ax: pareto(run.opt, ax, value_names=names, objectives=pair), alt, caption)
+
+
+def _parameters(run: _Run) -> list[Html]:
+    if not (run.has_model and run.has_columns):
+        return []
+    opt, coordinates = run.opt, coordinates_of(run.opt)
+    center = coordinates.center(None)
+    inactive = [name for name in run.shares if coordinates.inactive(name, center)]
+    active = [name for name in run.shares if name not in inactive]
+    shown = active[:SLICES]
+    pictures = [_importances(run)]
+    if len(active) > 1:
+        x, y = active[:2]
+        alt = f"Colours: the posterior mean over {x} and {y}, the other parameters as recommended"
+        caption = f"The posterior over the two that matter most, {x} and {y}; the others are as recommended."
+        pictures.append(_drawn(lambda ax: posterior_contour(opt, x, y, ax, value_name=run.names[0]), alt, caption))
+        if opt.pool is not None:
+            pictures.append(_arms(run, active))
+    pictures += [_slice(run, name) for name in shown]
+    out = _grid(*pictures)
+    if inactive:
+        out.append(element("p", f"Not active at the recommended point, and not drawn: {', '.join(inactive)}."))
+    if len(active) > len(shown):
+        out.append(element("p", f"Not drawn, as they matter less: {', '.join(active[SLICES:])}."))
+    return out
+
+
+def _importances(run: _Run) -> Html:
+    some = dict([*run.shares.items()][:BARS])
+    parts = ", ".join(f"{name} {100.0 * some[name].total:.0f} %" for name in [*some][:SLICES])
+    alt = f"The parameters that matter most, by their shares of the variance: {parts}"
+    caption = "Shares of the variance of the posterior mean over the whole space"
+    caption += "." if len(some) == len(run.shares) else f": the largest {BARS} of {len(run.shares)}."
+    return _drawn(lambda ax: draw_shares(ax, some), alt, caption, max(HEIGHT, 1.4 + 0.28 * len(some)))
+
+
+def _slice(run: _Run, name: str) -> Html:
+    alt = f"The posterior mean with two standard deviations along {name}, the other parameters as recommended"
+    caption = f"Along {name}; the others are as recommended."
+    return _drawn(lambda ax: posterior_slice(run.opt, name, ax, value_name=run.names[0]), alt, caption)
+
+
+def _arms(run: _Run, names: Sequence[str]) -> Html:
+    pool = run.opt.pool
+    assert pool is not None
+    numeric = [name for name in names if pool.names.index(name) not in pool.categorical][:2]
+    if len(numeric) < 2:
+        return Html("")
+    x, y = numeric
+    alt = f"The {len(pool)} arms over {x} and {y}, coloured by their confidence bound, with those evaluated"
+    caption = f"The arms of the pool over {x} and {y}, by how good they may be."
+    return _drawn(lambda ax: pool_ucb(run.opt, x, y, ax, value_name=run.names[0]), alt, caption)
+
+
+def _model(run: _Run) -> list[Html]:
+    pictures = []
+    if run.has_model:
+        alt = "How many of the values left out lie in the central intervals of the posterior, against how many should"
+        caption = (
+            "Calibration: values left out in turn and predicted from the rest. Below the diagonal the model is too "
+            "sure, above it too careful. It speaks of where the search has been."
+        )
+        folds = 10 if len(run.valued) <= MANY else 5
+        pictures.append(_drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption))
+    if any(ask.m is not None and ask.effective_dimension is not None for ask in run.opt.diagnostics):
+        alt = "Inducing points and effective dimension of the model at each ask"
+        pictures.append(_drawn(lambda ax: complexity(run.opt, ax), alt, "Size of the model at each ask."))
+    return _grid(*pictures)
+
+
+def _times(run: _Run) -> list[Html]:
+    asks = run.opt.diagnostics
+    if not asks:
+        return []
+    total = sum((ask.ask_seconds for ask in asks), 0.0)
+    alt = f"The time of each of {len(asks)} asks, {total:.3g} seconds in all"
+    return [_drawn(lambda ax: ask_time(run.opt, ax), alt, f"Time of the asks, {total:.3g} s in all.")]
+
+
+def _trials(run: _Run) -> list[Html]:
+    if not run.trials:
+        return []
+    notes: dict[int, list[str]] = {}
+    best = run.opt.best_trial.id if run.is_single and run.front else None
+    front = {trial.id for trial in run.front} - {best}
+    choice = dict(run.opt.recommend().params) if run.has_model else None
+    for trial in run.trials:
+        words = {
+            "best": trial.id == best,
+            "front": trial.id in front,
+            "recommended": bool(trial.values) and choice is not None and dict(trial.params) == choice,
+            "infeasible": not trial.is_feasible,
+        }
+        notes[trial.id] = [word for word, holds in words.items() if holds]
+    return [tables.trials_table(run.opt, run.trials, run.names, notes, "trials")]
+
+
+def _setup(run: _Run) -> list[Html]:
+    return [tables.candidates_table(run.opt), tables.options_table(run.opt), tables.versions_table()]

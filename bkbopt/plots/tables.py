@@ -1,0 +1,149 @@
+"""What a report has in tables: trials, the space or pool, options, versions."""
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from importlib import metadata
+from typing import Any
+
+from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Trial
+from bkbopt.plots.page import Html, element, pill, table
+from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
+
+__all__ = ["STATES", "candidates_table", "cell", "constraints_table", "options_table", "trials_table", "versions_table"]
+
+#: Characters of a value in a cell.
+LONGEST = 80
+#: Choices of a parameter that are listed.
+LISTED = 20
+#: The states of trials in words.
+STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
+#: Packages whose versions are of interest.
+PACKAGES = ("bkbopt", "torch", "numpy", "scipy", "numba", "botorch", "matplotlib")
+
+
+def cell(value: object) -> str:
+    """A value as it stands in a cell: six digits of a number, the beginning of a long text."""
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}\u2026"
+
+
+def trials_table(
+    opt: Optimizer, trials: Sequence[Trial], value_names: Sequence[str], notes: Mapping[int, Sequence[str]], name: str
+) -> Html:
+    """Trials, with values, constraints, parameters and times; `notes` are words for some of them, by id."""
+    names = list(dict.fromkeys(parameter for trial in trials for parameter in trial.params))
+    has_index = any(trial.index is not None for trial in trials)
+    has_notes = any(notes.values())
+    head = ["trial", *value_names, "state", *(["note"] * has_notes), *opt.constraints]
+    head += [*(["row of the pool"] * has_index), *names, "asked (UTC)", "seconds"]
+
+    def row(trial: Trial) -> Iterator[object]:
+        yield trial.id
+        yield from map(cell, trial.values or [None] * len(value_names))
+        yield STATES[trial.state]
+        if has_notes:
+            yield Html("".join(map(pill, notes.get(trial.id, ()))))
+        yield from (cell(trial.constraints.get(constraint)) for constraint in opt.constraints)
+        if has_index:
+            yield cell(trial.index)
+        yield from (cell(trial.params.get(parameter)) for parameter in names)
+        yield _time(trial.asked_at)
+        yield "" if None in (trial.asked_at, trial.told_at) else f"{_seconds(trial):.3g}"
+
+    address = f"table-{name.partition(',')[0].replace(' ', '-')}"
+    rows = (list(row(trial)) for trial in trials)
+    return table(f"{len(trials)} {name}; numbers have six digits", head, rows, id_=address)
+
+
+def _time(at: datetime | None) -> str:
+    return "" if at is None else at.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _seconds(trial: Trial) -> float:
+    assert trial.asked_at is not None
+    assert trial.told_at is not None
+    return (trial.told_at - trial.asked_at).total_seconds()
+
+
+def constraints_table(opt: Optimizer, trials: Sequence[Trial]) -> Html:
+    """How often each constraint was told and violated."""
+    rows = []
+    for name in opt.constraints:
+        told = [trial.constraints[name] for trial in trials if name in trial.constraints]
+        ends = [cell(min(told)), cell(max(told))] if told else ["", ""]
+        rows.append([name, len(told), sum(value > 0.0 for value in told), *ends])
+    return table("Constraints, feasible where <= 0", ["name", "told", "violated", "smallest", "largest"], rows)
+
+
+# -- what the run was made with ----------------------------------------------------------------------------------------
+
+
+def candidates_table(opt: Optimizer) -> Html:
+    """The parameters of the space, or the columns of the pool."""
+    if opt.space is not None:
+        return _space_table(opt.space)
+    assert opt.pool is not None
+    return _pool_table(opt.pool)
+
+
+def _space_table(space: Space) -> Html:
+    rows = []
+    for name, parameter in space.parameters.items():
+        conditions = (f"{parent} is {' or '.join(map(str, own))}" for parent, own in (parameter.when or {}).items())
+        rows.append([name, _range(parameter), " and ".join(conditions)])
+    if not space.is_conditional:
+        return table("The search space", ["parameter", "values"], [row[:2] for row in rows])
+    return table("The search space", ["parameter", "values", "active where"], rows)
+
+
+def _range(parameter: Parameter) -> str:
+    if isinstance(parameter, Categorical | Ordinal):
+        return _listed(parameter.listed)
+    return f"{parameter.expected}{', logarithmic' * parameter.log}"
+
+
+def _listed(values: Sequence[object]) -> str:
+    more = f" and {len(values) - LISTED} more" if len(values) > LISTED else ""
+    return ", ".join(map(cell, values[:LISTED])) + more
+
+
+def _pool_table(pool: EncodedPool) -> Html:
+    caption = f"The pool, {len(pool)} arms"
+    if pool.columns is None:
+        return element("p", f"{caption}, which have no columns.")
+    rows = []
+    for j, name in enumerate(pool.columns.names):
+        choices = pool.columns.choices.get(j)
+        if choices is None:
+            column = pool.table[:, j]
+            rows.append([name, "number", f"from {cell(float(column.min()))} to {cell(float(column.max()))}"])
+        else:
+            rows.append([name, "choice", _listed(choices)])
+    return table(caption, ["column", "kind", "values"], rows)
+
+
+def options_table(opt: Optimizer) -> Html:
+    """The options of the optimizer."""
+    return table("Arguments of Optimizer", ["option", "value"], [[name, _shown(v)] for name, v in opt.options.items()])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def versions_table() -> Html:
+    """Versions of the packages that made the report, which need not be those that made the run."""
+    rows = [["Python", platform.python_version()]]
+    for name in PACKAGES:
+        try:
+            rows.append([name, metadata.version(name)])
+        except metadata.PackageNotFoundError:
+            continue
+    return table("Versions with which this page was made", ["package", "version"], rows)

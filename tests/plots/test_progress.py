@@ -1,0 +1,77 @@
+"""Values over trials, and what would have been recommended on the way."""
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
+
+from bkbopt.plots import progress
+
+
+def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_recommends() -> None:
+    def fresh() -> bo.Optimizer:
+        surrogate = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.2), 0.3)
+        return bo.Optimizer([(0.0, 1.0)], direction="maximize", surrogate=surrogate, fit=False, seed=0)
+
+    rng = np.random.default_rng(0)
+    points = [{"x0": float(x)} for x in rng.random(12)]
+    values = np.sin(6.0 * np.array([p["x0"] for p in points])) + 0.5 * rng.standard_normal(12)
+    opt = fresh()
+    opt.tell(points, values)
+    expected, before = [], fresh()
+    for point, value in zip(points, values, strict=True):
+        before.tell(point, value)
+        expected.append(float(opt.predict(before.recommend().params)[0][0]))
+    # Twelve values are fewer than the looks, which are close at the beginning: some of the last are skipped.
+    found = progress.recommended_so_far(opt)
+    looks = np.unique(np.ceil(12 * np.linspace(0.0, 1.0, progress.LOOKS + 1)[1:] ** 2).astype(int))
+    assert len(looks) > 8
+    np.testing.assert_allclose(found[looks - 1], np.array(expected)[looks - 1], rtol=1e-9)  # two orders of learning
+    held = [found[looks[looks <= t][-1] - 1] for t in range(1, 13)]
+    np.testing.assert_array_equal(found, held)
+
+
+def test_a_lucky_value_misleads_until_its_repeats_come_and_is_shown_at_what_is_known_now() -> None:
+    surrogate = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.05), 1.0)
+    opt = bo.Optimizer([(0.0, 1.0)], direction="maximize", surrogate=surrogate, fit=False, seed=0)
+    opt.tell([{"x0": x} for x in (0.2, 0.8, *[0.2] * 6)], [5.0, 3.0, *[-1.0] * 6])
+    lucky, good = opt.predict([{"x0": 0.2}, {"x0": 0.8}])[0]
+    assert lucky < 0.0 < good
+    found = progress.recommended_so_far(opt)
+    np.testing.assert_allclose(found[[0, 1, 7]], [lucky, lucky, good], rtol=1e-12)
+
+
+def test_at_the_end_it_is_what_the_optimizer_recommends(mixed: bo.Optimizer, arms: bo.Optimizer) -> None:
+    for opt in (mixed, arms):
+        assert progress.recommended_so_far(opt)[-1] == pytest.approx(opt.recommend().mean, rel=1e-9)
+
+
+def test_nothing_is_recommended_before_a_trial_is_feasible() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
+    opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6, 0.9)], [1.0, 3.0, 2.0, 2.5], constraints={"heat": [1.0, 0.0, -1.0, 0]})
+    assert np.isnan(progress.recommended_so_far(opt)).tolist() == [True, False, False, False]
+
+
+def test_values_far_from_the_best_stand_on_the_edge_of_the_axes() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    y = [1e6, 5.0, 4.0, 3.0, 2.0, 1.0, 4.5, 3.5, 2.5]
+    opt.tell([{"x0": i / 10} for i in range(len(y))], y)
+    ax = progress.draw_progress(opt, value_name="loss")
+    dots = next(line for line in ax.get_lines() if str(line.get_label()).startswith("values"))
+    shown = np.asarray(dots.get_ydata())
+    assert dots.get_label() == "values, far ones on the edge"
+    assert shown[0] == 1.0 + progress.REACH * (np.quantile(y, 0.75) - 1.0)
+    np.testing.assert_array_equal(shown[1:], y[1:])
+    assert ax.get_ylim()[1] > shown[0]
+    assert ax.get_ylabel() == "loss"
+
+
+def test_what_is_recommended_is_drawn_from_the_model_on(line: bo.Optimizer) -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
+    opt.tell([{"x0": 0.1}, {"x0": 0.4}], [1.0, 1.0], constraints={"heat": [1.0, 0.0]})
+    ax = progress.draw_progress(opt)
+    labels = [str(label.get_text()) for label in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert labels == ["best value told", "values", "infeasible"]
+    assert progress.draw_progress(line).containers  # the recommended value with its two standard deviations
