@@ -1,16 +1,10 @@
 """Plots of runs and models with matplotlib (`pip install "bkbopt[plots]"`).
 
-<<<<<<< HEAD
-Every function draws on the given Axes, or on those of a new figure, and returns them. It neither reads nor changes
-global state: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as the
-last line of a cell shows the plot; `ax.figure.savefig("name.png")` writes it to a file.
-=======
 A picture is drawn on the Axes that are given, or on those of a new figure, and its Axes are returned. Nothing global is
 read or changed: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as
 the last line of a cell shows the picture; `ax.figure.savefig("name.png")` writes it.
 
 `report` writes a whole run as one page of HTML, and `LivePlot` follows a run in a notebook.
->>>>>>> report
 
 Lines differ in their style as well as in their colour, and colour maps increase in lightness, so that plots are
 readable in grey and for colour-blind readers. Legends are below the axes and cover no data.

@@ -105,21 +105,6 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
 
 
 def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
-<<<<<<< HEAD
-    """Absolute standardised errors of the told values, each predicted without its group, (n,)."""
-    X, v, weight, unique = _learnt(opt)
-    n = int(unique.max()) + 1
-    if n < 2:
-        raise NotReadyError("opt: expected values of at least two points, got one; continue with ask and tell.")
-    # Random groups: points that are close in time are close in space, and leaving them out would leave a hole.
-    group = torch.from_numpy(np.random.default_rng(0).permutation(n))[unique] % min(folds, n)
-    z = np.empty(len(v))
-    for fold in range(min(folds, n)):
-        out = group == fold
-        surrogate = copy.deepcopy(opt.surrogate)  # the optimizer's model and its random numbers must not change
-        rest = Observations(X.shape[1], X.device)
-        rest.add(X[~out], v[~out], weight[~out])
-=======
     """Standardised errors at the points told, each predicted without its group, (n,)."""
     known = learnt(opt)
     n = int(known.unique.max()) + 1
@@ -131,7 +116,6 @@ def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
     for fold in range(min(folds, n)):
         out = group == fold
         surrogate = known.retrained(~out)
->>>>>>> report
         with torch.no_grad():
             mean, variance = surrogate.model(known.X[out])
         sd = (variance + surrogate.noise / known.weight[out]).sqrt()
@@ -139,30 +123,6 @@ def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
     return z
 
 
-<<<<<<< HEAD
-def _learnt(opt: Optimizer) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The surrogate's data: points X (n, d), values v (n,) on its scale, weights (n,), indices of unique points (n,).
-
-    A weight is noise variance / noise variance of the value. The scale is affine, except for very bad values, which are
-    clipped, and for transformed values (`bkbopt.search.bending`). If the mean of a point's values differs from the
-    learnt one, all of its values are set to the learnt mean.
-    """
-    data, surrogate = told(opt), opt.surrogate
-    known = surrogate.observations
-    unit = opt.noise_std / surrogate.noise**0.5 * (1.0 if opt.direction == "maximize" else -1.0)
-    with torch.no_grad():
-        zero = float(opt.predict_encoded(known.X[:1])[0][0]) - unit * float(surrogate.model(known.X[:1])[0][0])
-    rows = {key: i for i, key in enumerate(row_keys(known.X))}
-    unique = torch.tensor([rows[key] for key in row_keys(data.X)])
-    v = torch.from_numpy((data.y - zero) / unit)
-    count, learnt = known.repeats + 1.0, known.s / known.n
-    mean = torch.zeros_like(count).index_add_(0, unique, v) / count
-    pulled = (mean - learnt).abs() > 1e-6 * (1.0 + learnt.abs())
-    return data.X, torch.where(pulled[unique], learnt[unique], v), (known.n / count)[unique], unique
-
-
-=======
->>>>>>> report
 def _standardised(error: np.ndarray, sd: np.ndarray) -> np.ndarray:
     """|error| / sd; infinity for an error with sd = 0, and 0 for no error."""
     with np.errstate(divide="ignore", invalid="ignore"):

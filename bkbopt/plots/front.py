@@ -16,22 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["pareto"]
 
 
-<<<<<<< HEAD
-def pareto(opt: Optimizer, ax: "Axes | None" = None, *, value_names: Sequence[str] = ("value 0", "value 1")) -> "Axes":
-    """The observed values of two objectives, with the Pareto front: the feasible trials that no other one dominates.
-
-    The line is the border of the region that the front dominates. With noise the front is too good, as a best observed
-    value is.
-
-    Args:
-        opt: an optimizer with two objectives and at least one feasible trial with values.
-        ax: Axes to draw on; None for a new figure.
-        value_names: labels of the two axes, with their units.
-
-    Raises:
-        ArgumentTypeError: `opt` or `ax` has the wrong type, or `value_names` is not a pair of strings.
-        ArgumentError: the number of objectives is not two.
-=======
 def pareto(
     opt: Optimizer,
     ax: "Axes | None" = None,
@@ -54,7 +38,6 @@ def pareto(
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
         ArgumentError: one objective, or more than two and `objectives` is no pair of different ones among them.
->>>>>>> report
         NotReadyError: there is no feasible trial with values yet.
 
     Example:
@@ -83,20 +66,12 @@ def pareto(
             ax.scatter(x, y, s=20, zorder=2, **more)
     x, y = _places(front, across, up)
     order = np.argsort(x, kind="stable")
-<<<<<<< HEAD
-    # Between two trials of the front, the border is a step at the trial that is better in the first objective.
-    steps: Any = "steps-post" if opt.directions[0] == "minimize" else "steps-pre"
-    ax.plot(x[order], y[order], "o-", color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
-    for which, direction, name in zip("xy", opt.directions, value_names, strict=True):
-        ax.set(**{f"{which}label": f"{name} ({direction})"})
-=======
     # Between two of its trials the front is as good as the one that is better in the first objective.
     steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
     line = "o-" if len(opt.directions) == 2 else "o"
     ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
     for which, objective, name in zip("xy", (across, up), value_names, strict=True):
         ax.set(**{f"{which}label": f"{name} ({opt.directions[objective]})"})
->>>>>>> report
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3)
     return ax

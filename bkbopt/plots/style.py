@@ -163,13 +163,7 @@ def _columns(labels: list[str], most: int, ax: "Axes") -> int:
     assert figure is not None
     room = 1.2 * 72.0 * ax.get_position().width * float(figure.get_size_inches()[0])
     for n in range(min(most, len(labels)), 1, -1):
-<<<<<<< HEAD
-        rows = -(-len(labels) // n)
-        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
-        if sum(34.0 + 5.0 * length for length in longest) <= room:  # widths of a handle and of a letter, in points
-=======
         longest = [max(map(len, column)) for column in np.array_split(labels, n)]  # as a legend splits them
         if sum(34.0 + 5.0 * length for length in longest) <= room:  # points of a handle, and of a letter
->>>>>>> report
             return n
     return 1
