@@ -35,22 +35,23 @@ def minimize(
     """Minimise `f(params) -> float`; see also `maximize`.
 
     Args:
-            f: the black box. It returns a number, one for each of several objectives, or a pair of that and a dict of the
-            values of outcome constraints. With processes or a cluster it must be importable there.
-        space: a space, a pool, or an `Optimizer` to go on with.
-        n_trials: trials to make; None for as many as `timeout` or `stop_at_regret` allow.
-        timeout: seconds after which no trial is started; those running are waited for.
-        callbacks: each called as `callback(optimizer, trial)` after every trial; one that returns True stops the run.
-            One with a method `finish` has it called as `finish(optimizer)` when the run has ended without an error.
-        executor: anything with `submit(f, params) -> future` with `add_done_callback`, as in `concurrent.futures`;
-            results enter as they come. None evaluates here, one by one.
-        n_workers: trials kept in flight with an executor; by default its number of workers where it tells, else 2.
-        catch: exceptions of `f` that fail a trial; others end the run. What ends a run, an interrupt too, fails the
-            trials that are running.
-        show_progress_bar: a bar on standard error.
-        stop_at_regret: end once the regret certificate, with a confidence of 0.95, falls below this, in units of y. It
-            is looked at every ten trials.
-        options: passed to `Optimizer`.
+        f: the black box. It returns a number, or a list of numbers for several objectives, or a pair of either and a
+            dict with the values of outcome constraints. Processes and clusters must be able to import it.
+        space: a space, a pool, or an `Optimizer` to continue.
+        n_trials: number of trials; None for as many as `timeout` or `stop_at_regret` allow.
+        timeout: seconds after which no trial is started; running trials are waited for.
+        callbacks: functions that are called as `callback(optimizer, trial)` after each trial; the run stops when one
+            returns True.
+            If it has a method `finish`, that is called as `finish(optimizer)` when the run has ended without an error.
+        executor: an object with `submit(f, params) -> future`, whose futures have `add_done_callback`, as in
+            `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
+        n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
+        catch: exceptions of `f` that fail the trial; other exceptions end the run. An exception or interrupt that ends
+            the run fails the running trials.
+        show_progress_bar: whether to show a progress bar on standard error.
+        stop_at_regret: end the run when the regret certificate, at confidence 0.95, is below this, units of y. It is
+            computed every ten trials.
+        options: arguments of `Optimizer`.
 
     Returns:
         The optimizer; see `Optimizer.recommend`, `Optimizer.best_trial` and `Optimizer.trials_dataframe`.

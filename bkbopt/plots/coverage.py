@@ -109,7 +109,7 @@ def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
     known = learnt(opt)
     n = int(known.unique.max()) + 1
     if n < 2:
-        raise NotReadyError("opt: expected at least two different points told, got one; go on with ask and tell.")
+        raise NotReadyError("opt: expected values of at least two points, got one; continue with ask and tell.")
     # Neighbours in time are neighbours in space: a group of them would leave a hole.
     group = torch.from_numpy(np.random.default_rng(0).permutation(n))[known.unique] % min(folds, n)
     z = np.empty(len(known.v))

@@ -9,7 +9,7 @@ from typing import Any
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Trial
 from bkbopt.plots.page import Html, element, pill, table
-from bkbopt.spaces.pool import EncodedPool
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
 
 __all__ = ["STATES", "candidates_table", "cell", "constraints_table", "options_table", "trials_table", "versions_table"]
@@ -112,7 +112,7 @@ def _listed(values: Sequence[object]) -> str:
     return ", ".join(map(cell, values[:LISTED])) + more
 
 
-def _pool_table(pool: EncodedPool) -> Html:
+def _pool_table(pool: Arms) -> Html:
     caption = f"The pool, {len(pool)} arms"
     if pool.columns is None:
         return element("p", f"{caption}, which have no columns.")
@@ -120,8 +120,8 @@ def _pool_table(pool: EncodedPool) -> Html:
     for j, name in enumerate(pool.columns.names):
         choices = pool.columns.choices.get(j)
         if choices is None:
-            column = pool.table[:, j]
-            rows.append([name, "number", f"from {cell(float(column.min()))} to {cell(float(column.max()))}"])
+            column = pool.values_in(j)
+            rows.append([name, "number", f"from {cell(float(column[0]))} to {cell(float(column[-1]))}"])
         else:
             rows.append([name, "choice", _listed(choices)])
     return table(caption, ["column", "kind", "values"], rows)
