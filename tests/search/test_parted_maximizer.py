@@ -12,6 +12,7 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
+from bkbopt.search import parted_maximizer
 from bkbopt.search.parted_maximizer import PartedMaximizer
 from bkbopt.search.parts import LocalPart
 from bkbopt.search.pool_maximizer import PoolMaximizer
@@ -54,6 +55,19 @@ def test_argmax_equals_full_evaluation_at_every_step(seed: int) -> None:
             i = pending.pop(int(rng.integers(len(pending))))
             bkb.observe(X[[i]], bump(X[[i]]) + 0.2 * float(rng.standard_normal()))
     assert search.n_scans < MAX_VERSIONS
+
+
+def test_parts_are_asked_again_where_an_answer_had_no_room_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parted_maximizer, "MOST", 2)
+    monkeypatch.setattr(parted_maximizer, "FRONT", 1)
+    rng = np.random.default_rng(0)
+    X, none = torch.as_tensor(rng.random((1500, 2))), torch.zeros(1500, dtype=torch.bool)
+    bkb, search = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04), in_parts(X)
+    bkb.observe(X[:1], bump(X[:1]))
+    for _ in range(60):
+        index = search.argmax(bkb.model, 2.0).index
+        assert index == full_argmax(X, bkb.model, 2.0, none)[0]
+        bkb.observe(X[[index]], bump(X[[index]]) + 0.2 * float(rng.standard_normal()))
 
 
 def test_one_maximizer_may_serve_several_surrogates_in_turn() -> None:
