@@ -10,6 +10,7 @@ DESIGNER = ("search/test_designer.py",)
 FAILURES = ("optimizer/test_failures.py",)
 HISTORY = ("search/test_history.py",)
 LAW = ("search/test_law.py",)
+PARTS = ("conformance/test_parts.py",)
 POOL = ("search/test_pool_maximizer.py",)
 PRODUCT = ("search/test_product_candidates.py",)
 QUANTITY = ("search/test_quantity.py",)
@@ -324,5 +325,26 @@ SEARCH = (
         "float(confidence(context))",
         "confidence(context)",
         ("faults/test_crafted_logs.py",),
+    ),
+    Fault(
+        "bounds of rows in files are rounded to the nearest",
+        "search/parts.py",
+        "np.nextafter(values.numpy().astype(np.float32), np.float32(np.inf))",
+        "values.numpy().astype(np.float32)",
+        PARTS,
+    ),
+    Fault(
+        "groups of rows are not told of new bounds",
+        "search/parts.py",
+        "        raise_tops(self._groups, rows, self._mu, self._sd)\n",
+        "",
+        PARTS,
+    ),
+    Fault(
+        "bounds that did not fit into an answer are forgotten",
+        "search/parted_maximizer.py",
+        "if found.rest <= computed.best - computed.slack:",
+        "if True:",
+        ("search/test_parted_maximizer.py",),
     ),
 )

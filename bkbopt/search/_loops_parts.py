@@ -5,7 +5,10 @@ import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled
 
-__all__ = ["best_bounds", "fold"]
+__all__ = ["GROUP", "best_bounds", "fold", "raise_tops"]
+
+#: Rows of a group.
+GROUP = 256
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -31,6 +34,7 @@ def best_bounds(
     mu: Singles,
     sd: Singles,
     version: npt.NDArray[np.uint8],
+    groups: tuple[Floats, Floats, Floats],
     closed: npt.NDArray[np.bool_],
     width: Floats,
     current: int,
@@ -43,25 +47,42 @@ def best_bounds(
     Left out are rows of the `current` version, closed ones, and bounds of `above` or less. How many were put there, how
     many there are in all, and what the bounds of the rest are at most.
     """
-    most = len(rows) // 2
+    top, most_sd, at = groups
+    widest, most = width.max(), len(rows) // 2
     n, n_above, least, rest = 0, 0, above, -np.inf
-    for i in range(len(mu)):
-        v = version[i]
-        bound = np.float64(mu[i]) + np.float64(sd[i]) * width[v]
-        if not bound > above or v == current or (len(closed) > 0 and closed[i]):
+    for g in range(len(top)):
+        if top[g] + most_sd[g] * max(widest - at[g], 0.0) <= above:
             continue
-        n_above += 1
-        if not bound > least:
-            continue
-        rows[n], bounds[n] = i, bound
-        n += 1
-        if n == len(rows):
-            least = rest = _keep_best(rows, bounds, n, most)
-            n = most
+        highest, largest = -np.inf, 0.0
+        for i in range(g * GROUP, min((g + 1) * GROUP, len(mu))):
+            m, s, v = np.float64(mu[i]), np.float64(sd[i]), version[i]
+            highest, largest = max(highest, m + s * widest), max(largest, s)
+            bound = m + s * width[v]
+            if not bound > above or v == current or (len(closed) > 0 and closed[i]):
+                continue
+            n_above += 1
+            if not bound > least:
+                continue
+            rows[n], bounds[n] = i, bound
+            n += 1
+            if n == len(rows):
+                least = rest = _keep_best(rows, bounds, n, most)
+                n = most
+        top[g], most_sd[g], at[g] = highest, largest, widest
     if n > most:
         rest = _keep_best(rows, bounds, n, most)
         n = most
     return n, n_above, rest
+
+
+@compiled
+def raise_tops(groups: tuple[Floats, Floats, Floats], rows: Ints, mu: Singles, sd: Singles) -> None:
+    """Let what is known of groups hold for `rows` that have changed."""
+    top, most_sd, at = groups
+    for i in rows:
+        g = i // GROUP
+        most_sd[g] = max(most_sd[g], np.float64(sd[i]))
+        top[g] = max(top[g], np.float64(mu[i]) + np.float64(sd[i]) * at[g])
 
 
 @compiled

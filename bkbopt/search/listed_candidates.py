@@ -80,7 +80,7 @@ class Listed(ABC):
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
         closed = self.closed(scope.taken)
-        while not bool(closed.all()):
+        while not closed.numpy().all():  # it stops at the first row that is open
             row = criterion.best_row(self.search, closed)
             if self._usable(row):
                 return self.choice(row)

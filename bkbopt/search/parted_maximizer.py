@@ -32,8 +32,8 @@ __all__ = ["PartedMaximizer"]
 
 #: Rows that a part is asked for at first, and those whose scores the next step begins with.
 MOST, FRONT = 4096, 64
-#: Rows that are computed at first; each later time twice as many. The most that are asked for or computed at once
-#: limits the memory that they take.
+#: Rows that are computed at first; each later time twice as many. The most that are asked for or computed at once: a
+#: limit of the memory that they take.
 CHUNK, MOST_AT_ONCE = 256, 1 << 16
 
 Floats = NDArray[np.float64]
@@ -131,9 +131,9 @@ class PartedMaximizer:
         Raises:
             SpaceExhaustedError: every arm is excluded.
         """
-        if excluded is not None and bool(excluded.all()):
-            raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
         closed = np.zeros(0, dtype=np.bool_) if excluded is None else excluded.numpy()
+        if len(closed) and closed.all():
+            raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
         computed = None
         with torch.no_grad():
             while computed is None:

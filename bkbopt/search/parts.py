@@ -5,6 +5,10 @@
 | X       | (n, d) | enc. | the rows of a part                                                                    |
 | mu, sd  | (n,)  | y     | mean and standard deviation when they were last computed, in float32, rounded up       |
 | version | (n,)  | -     | when that was, see `versions.py`; one byte, so that nine bytes are kept of a row in all |
+| top, most_sd, at | (n / 256,) | | of each group of rows: top is the largest mu + at sd, and most_sd the largest sd |
+
+No bound of a group is above top + most_sd max(width - at, 0), where width is the largest of all versions: groups that
+cannot matter are passed over as a whole. What is known of a group is made anew when its rows are looked at.
 
 A search sends a part the model and a few numbers, and gets back its few best rows; rows themselves do not travel.
 """
@@ -97,6 +101,7 @@ class LocalPart:
         self.X = X
         self._mu = self._sd = np.zeros(0, dtype=np.float32)
         self._version = np.zeros(0, dtype=np.uint8)
+        self._groups = (np.zeros(0), np.zeros(0), np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -108,6 +113,7 @@ class LocalPart:
             self._mu, self._sd = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
             self._version = np.empty(n, dtype=np.uint8)
         self._version.fill(0)
+        self._forget_groups()
         start = 0
         for X in self.X.split(block_rows(model.features.size)):
             mean, variance = predict(X)
@@ -121,14 +127,19 @@ class LocalPart:
         from bkbopt.search._loops_parts import best_bounds
 
         rows, bounds = np.empty(2 * most, dtype=np.int64), np.empty(2 * most)
-        n, n_above, rest = best_bounds(self._mu, self._sd, self._version, closed, width, current, above, rows, bounds)
+        n, n_above, rest = best_bounds(
+            self._mu, self._sd, self._version, self._groups, closed, width, current, above, rows, bounds
+        )
         return Bounds(rows[:n], bounds[:n], n_above, rest)
 
     def refine(self, rows: Ints, model: Model, version: int) -> tuple[Floats, Floats]:
         """See `Part`."""
+        from bkbopt.search._loops_parts import raise_tops
+
         blocks = torch.from_numpy(rows).split(block_rows(model.features.size))
         mean, variance = (torch.cat(parts) for parts in zip(*(model(self.X[some]) for some in blocks), strict=True))
         self._mu[rows], self._sd[rows], self._version[rows] = _up(mean), _up(variance.sqrt()), version
+        raise_tops(self._groups, rows, self._mu, self._sd)
         return mean.numpy(), variance.numpy()
 
     def fold(self, growth: Floats, drift: Floats) -> None:
@@ -136,6 +147,14 @@ class LocalPart:
         from bkbopt.search._loops_parts import fold
 
         fold(self._mu, self._sd, self._version, growth, drift)
+        self._forget_groups()
+
+    def _forget_groups(self) -> None:
+        """Nothing is known of the groups: all rows are looked at."""
+        from bkbopt.search._loops_parts import GROUP
+
+        n = -(-len(self) // GROUP)
+        self._groups = (np.full(n, np.inf), np.zeros(n), np.zeros(n))
 
     def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
         """See `Part`."""

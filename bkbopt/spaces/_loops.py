@@ -9,6 +9,8 @@ __all__ = ["rows_with"]
 
 #: Bits of a hash that are looked up in a table, which fits a core's cache.
 BITS = 19
+#: Hashes that are compared one by one, which costs less than looking up each row, and rows that are compared at once.
+FEW, BLOCK = 4, 1 << 18
 
 
 @compiled
@@ -30,7 +32,13 @@ def _collect(hashes: npt.NDArray[np.uint32], wanted: npt.NDArray[np.uint32], out
 
 
 def rows_with(hashes: npt.NDArray[np.uint32], wanted: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-    """The rows whose hash is one of the `wanted` ones, which are sorted; in order."""
+    """The rows whose hash is one of the `wanted` ones, which are sorted; in any order."""
+    if len(wanted) <= FEW:
+        blocks = range(0, len(hashes), BLOCK)
+        return np.concatenate(
+            [np.zeros(0, dtype=np.int64)]
+            + [start + np.flatnonzero(hashes[start : start + BLOCK] == w) for w in wanted for start in blocks]
+        )
     out = np.empty(4 * len(wanted) + 64, dtype=np.int64)
     n = _collect(hashes, wanted, out)
     if n > len(out):

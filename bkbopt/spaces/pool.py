@@ -39,8 +39,8 @@ class Pool:
     Arrays, data frames and lists are copied into memory. The rows of a NumPy memmap stay where they are. A path names a
     `.npy` file, which is mapped so, a Parquet file, or a folder of such files; these, Arrow tables and Dask collections
     are unpacked into a file in the folder for temporary files, and nothing but 13 bytes a row is kept in memory. A list
-    of memmaps, `pathlib.Path`s, tables and collections is the pool of all their rows, in this order. What is asked is
-    the same in all cases. Files must not change while they are in use. The guide "Large pools" has more.
+    of memmaps, paths (as `pathlib.Path`), tables and collections is the pool of all their rows, in this order. What is
+    asked is the same in all cases. Files must not change while they are in use. The guide "Large pools" has more.
 
     Args:
         arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a

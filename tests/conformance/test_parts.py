@@ -167,6 +167,20 @@ def test_bounds_of_older_versions_hold_for_the_current_model_and_still_do_when_t
     assert np.allclose(after, before, rtol=0, atol=1e-5)  # some roundings in float32
 
 
+def test_rows_are_counted_by_their_bounds_whatever_was_asked_before(part: Part) -> None:
+    gp, rng = surrogate(30), np.random.default_rng(1)
+    scanned(part, gp.model)
+    before = every(part, np.full(60, 2.0))
+    for version in range(1, 60):
+        width = np.sort(rng.uniform(0.5, 3.0, 60))[::-1] * rng.choice([1.0, 1.0, 0.2, 4.0])
+        above = float(np.quantile(before, rng.choice([0.5, 0.99, 0.999])))
+        found = part.bounds(width, above, 20, OPEN, 255)
+        before = every(part, width)  # it asks for all rows, whatever is known of them
+        assert found.n_above == int((before > above).sum())
+        # With values from far outside the model's range, which raise some bounds.
+        part.refine(rng.choice(3000, 25, replace=False), surrogate(int(rng.integers(1, 8))).model, version)
+
+
 def test_scores_of_all_rows_come_in_their_order(part: Part) -> None:
     assert torch.equal(part.scores(lambda X: X[:, 0] - 2.0 * X[:, 1], 5), X[:, 0] - 2.0 * X[:, 1])
     assert torch.equal(part.scores(lambda X: X.flip(1), 5), X.flip(1))

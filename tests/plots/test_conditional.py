@@ -64,7 +64,9 @@ def test_a_parameter_that_is_not_active_is_refused_with_the_reason(branched: bo.
     for refused in draw:
         with pytest.raises(errors.ArgumentError, match=reason):
             refused()
-    with pytest.raises(errors.ArgumentError, match=r"at: .* 'degree' is inactive here: it is active where 'model' is 'gp'"):
+    with pytest.raises(
+        errors.ArgumentError, match=r"at: .* 'degree' is inactive here: it is active where 'model' is 'gp'"
+    ):
         plots.posterior_slice(branched, "x", at={"degree": 2})
 
 
