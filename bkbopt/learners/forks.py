@@ -192,7 +192,7 @@ class SkeGD(_Sketched):
     def _renew(self, x: Array) -> None:
         old = self._weights()
         self._refresh(x)
-        K = self._gram(self._sketched, self.support_)
+        K = self._gram(self._sketched, self._own_points())
         self._carry(K, K @ old)
 
 

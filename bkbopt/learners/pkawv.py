@@ -15,7 +15,7 @@ from the rows, which are kept.
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -49,7 +49,9 @@ class PKAWV(OnlineLearner):
     Args:
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable. Taylor features are
             for the Gaussian only.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
+            the sum of their variances.
+        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         lam: ridge, y squared over the squared norm of f.
         features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
             `(m, d)` of inducing points, drawn beforehand by `bkbopt.learners.kors.draw_kors` say; or a `FeatureMap`.
@@ -78,7 +80,8 @@ class PKAWV(OnlineLearner):
     """
 
     kernel: Any = None
-    lengthscale: float = 1.0
+    lengthscale: float | Literal["scale"] = "scale"
+    scale: bool = True
     lam: float = 1.0
     features: Any = "taylor"
     degree: int = 2
@@ -239,8 +242,8 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
                 "features: expected 'nystrom' or inducing points with a kernel of yours, got 'taylor', which is for "
                 "the Gaussian (kernel=None)."
             )
-        lengthscale = check_number("lengthscale", learner.lengthscale, 0.0, "a positive finite length", strict=True)
-        return Taylor(d, check_count("degree", learner.degree, 0), lengthscale, limit)
+        # The Gaussian was made of it, and has checked it.
+        return Taylor(d, check_count("degree", learner.degree, 0), learner._lengthscale, limit)
     if isinstance(features, FeatureMap):
         return _tried(features, d)
     if features is None:

@@ -98,7 +98,7 @@ class TwoStageLearner(ExpansionLearner):
         while True:
             t = kogd(block, self._support, self._t, t, loss, step, 0.0, 0, len(self._support.weights), p)
             if self.dictionary_size_ == self._most():
-                chosen = self._switch(self.support_, self._weights())
+                chosen = self._switch(self._own_points(), self._weights())
                 self._keep(chosen)
                 self.switched_at_ = self._t + t
                 return t
@@ -140,7 +140,7 @@ class TwoStageLearner(ExpansionLearner):
     def hypothesis(self) -> Hypothesis:
         """See `ExpansionLearner`."""
         basis = None if self.switched_at_ is None else self._M.T.copy()
-        return Hypothesis(self.support_.copy(), self._weights(), basis)
+        return Hypothesis(self._own_points().copy(), self._weights(), basis)
 
     @property
     def feature_map_(self) -> SketchedFeatures:
@@ -153,7 +153,7 @@ class TwoStageLearner(ExpansionLearner):
             raise NotReadyError(
                 "feature_map_: expected a learner in its second stage, got one in its first; learn more."
             )
-        return SketchedFeatures(self._gram.kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
+        return SketchedFeatures(self._gram.kernel, torch.from_numpy(self._own_points()), torch.from_numpy(self._M.T.copy()))
 
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "second": None if self.switched_at_ is None else self._second()}
