@@ -153,11 +153,10 @@ class OnlineLearner(LearnerCore):
         if len(self.classes_) == 1:
             return np.ones((len(raw), 1))
         F = self._classes.margins(raw)
-        if self._recent is None and np.isfinite(F).all():
+        if self._recent is None:
             return logistic(F)
-        two = len(self.classes_) == 2
-        # Of two, the margin counts once.
-        return softmax(0.5 * F if two else F, 1.0 if self._recent is None else self._recent.slope())
+        # While there are two, their margins are f and -f, and f counts once.
+        return softmax(0.5 * F if raw.ndim == 1 else F, self._recent.slope())
 
     def score(self, X: object, y: object) -> float:
         """Accuracy of the predicted labels, or the R^2 of the predicted numbers."""

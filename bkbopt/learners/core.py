@@ -28,7 +28,7 @@ from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.interop import join, not_ready
 from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.probabilities import Recent
-from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, names_of, within_floats
+from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, within_floats
 from bkbopt.learners.several import joined, learn_classes, margins
 from bkbopt.learners.states import Form
 from bkbopt.learners.units import Units
@@ -190,6 +190,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         """Check everything, then learn: the raw predictions. A refused call leaves all as it was."""
         loss = get_loss(self.loss) if self._dim is None else self._loss
         known: Classes | None = None
+        target: npt.NDArray[Any]
         if loss.task == "classification":
             known = Classes.none() if self._dim is None else self._classes
             known, target = known.met(as_labels(y, len(X)), classes)
@@ -226,7 +227,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         fixed = (*self.get_params().values(), getattr(self, "_gram", None))
         return copy.deepcopy(self, {id(value): value for value in fixed})
 
-    def _chunks(self, X: Array, y: Array, progress: bool) -> Array:
+    def _chunks(self, X: Array, y: npt.NDArray[Any], progress: bool) -> Array:
         if not progress:
             return self._through(X, y)
         from tqdm import tqdm
@@ -238,7 +239,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
                 bar.update(len(parts[-1]))
         return joined(parts)
 
-    def _through(self, X: Array, y: Array) -> Array:
+    def _through(self, X: Array, y: npt.NDArray[Any]) -> Array:
         """Predict and learn rows and targets, or numbers of classes, as they are given."""
         units, parts, a = self._units, [], 0
         if units is None:
@@ -256,7 +257,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
             a = b
         return joined(parts)
 
-    def _part(self, Z: Array, y: Array) -> Array:
+    def _part(self, Z: Array, y: npt.NDArray[Any]) -> Array:
         """The same in the learner's units."""
         if not self._classifies:
             return self._stream(Z, y)

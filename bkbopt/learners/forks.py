@@ -9,7 +9,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -52,8 +52,7 @@ class _Sketched(TwoStageLearner):
     def _most_features(self) -> int:
         if self._own.sample is not None:
             return int(self._own.sample)
-        default = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
-        return min(max(self._sketch() // 5, default), self._most())
+        return min(max(self._sketch() // 5, self._wanted()), self._most())
 
     def _check(self, d: int) -> None:
         check_size("budget", self.budget)
@@ -210,7 +209,7 @@ class FORKS(_Sketched):
         loss: "squared_hinge", "logistic" or "squared" (with curvature, hence logarithmic regret), "hinge" or
             "absolute".
         budget: B.
-        rank: number of features k; None for B/10.
+        rank: number of features k, or below 1 a part of B; the paper has B/10.
         step: the learning rate of the first stage, positive.
         sketch: size s_p of the sparse-sign sketch, a multiple of `blocks`; None for B.
         sample: number s_m of landmarks; None for s_p/5, but at least k.
@@ -220,7 +219,8 @@ class FORKS(_Sketched):
             "tisvd", the paper's, in which negative eigenvalues count as positive ones; "exact", from scratch.
         alpha: the ridge of A, positive.
         curvature: weight of the outer products in A; the paper has 0.5 for all losses.
-        clip: bound C of the predictions; None for 1 with labels, and for none with numbers.
+        clip: bound C of the predictions; None for 1 with labels, for three standard deviations with standardised
+            numbers, and for none with others.
         seed: of the sketches.
         kernel, lengthscale: see `ExpansionLearner`.
 
@@ -240,9 +240,11 @@ class FORKS(_Sketched):
         True
     """
 
-    alpha: float = 0.01
+    loss: str = "squared_hinge"
+    alpha: float = 1.0
     curvature: float = 0.5
     clip: float | None = None
+    _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1, "loss": "hinge", "alpha": 0.01}
 
     def _check(self, d: int) -> None:
         super()._check(d)
@@ -254,7 +256,9 @@ class FORKS(_Sketched):
     def _bound(self) -> float:
         if self._own.clip is not None:
             return float(self._own.clip)
-        return 1.0 if self._loss.task == "classification" else np.inf
+        if self._loss.task == "classification":
+            return 1.0
+        return np.inf if self._units is None or not self._units.targets else 3.0
 
     def _switch(self, points: Array, a: Array) -> Ints:
         chosen = super()._switch(points, a)

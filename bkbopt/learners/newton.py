@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class NewtonLearner(OnlineLearner):
             the sum of their variances.
         scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
-        alpha: ridge A_0 = alpha I.
+        alpha: ridge A_0 = alpha I; 1 in `paper`.
         eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
             1 / (L C sqrt t).
     """
@@ -39,8 +39,9 @@ class NewtonLearner(OnlineLearner):
     lengthscale: float | Literal["scale"] = "scale"
     scale: bool = True
     C: float = 1.0
-    alpha: float = 1.0
+    alpha: float = 3.0
     eta: float | None = None
+    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0}
 
     def _check(self, d: int) -> None:
         self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)

@@ -24,7 +24,7 @@ __all__ = ["Recent", "logistic", "softmax"]
 
 #: Rows to which the slope is fitted.
 RECENT = 1000
-_STEPS = 60
+_STEPS = 40
 
 
 class Recent:
@@ -39,7 +39,9 @@ class Recent:
             raw = raw[:, None]
         if raw.shape[1] != self._F.shape[1]:
             self._F, self._n = np.zeros((RECENT, raw.shape[1])), 0
-        raw, codes = raw[-RECENT:], codes[-RECENT:]
+        # Rows before the first one of a class have no margin of it.
+        begun = len(raw) - int(np.argmin(np.append(np.isfinite(raw[::-1]).all(1), False)))
+        raw, codes = raw[begun:][-RECENT:], codes[begun:][-RECENT:]
         start, n = self._n % RECENT, len(raw)
         here = min(n, RECENT - start)
         self._F[start : start + here], self._k[start : start + here] = raw[:here], codes[:here]

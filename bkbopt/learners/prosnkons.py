@@ -68,7 +68,7 @@ class ProsNKONS(NewtonLearner):
     seed: int | None = 0
 
     n_restarts_ = 0
-    _PAPER: ClassVar[dict[str, Any]] = {"restart": True}
+    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "restart": True}
 
     def _check(self, d: int) -> None:
         super()._check(d)

@@ -104,7 +104,9 @@ def restore_heads(learner: "LearnerCore", states: object) -> None:
     """
     seen = len(learner._classes.order)
     if not isinstance(states, list) or len(states) != (seen - 1 if seen > 2 else 0):
-        raise refused("the learners of further classes", f"a list of as many as {seen} classes need", type(states).__name__)
+        raise refused(
+            "the learners of further classes", f"a list of as many as {seen} classes need", type(states).__name__
+        )
     for state in states:
         saved = checked(state, _HEAD, {"t": learner.n_rounds_}, "the learner of a further class")
         head = learner._unlearnt()

@@ -152,7 +152,7 @@ def _centre_and_spread(A: Array) -> tuple[Array, Array]:
     B = A / size
     c = B.mean(0)
     s = B.std(0)
-    s[(A == A[0]).all(0)] = 0.0
+    s[(A[0] == A).all(0)] = 0.0
     return np.where(s > 0.0, c * size, A[0]), s * size
 
 

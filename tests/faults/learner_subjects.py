@@ -63,11 +63,13 @@ def _told(make: Callable[..., OnlineLearner], n: int = ROWS) -> Subject:
 
 
 def _named() -> OnlineLearner:
-    return KONS().partial_fit(pd.DataFrame(X[:ROWS], columns=list(NAMES)), np.where(X[:ROWS, 0] > 0.0, "yes", "no"))
+    return KONS.paper().partial_fit(
+        pd.DataFrame(X[:ROWS], columns=list(NAMES)), np.where(X[:ROWS, 0] > 0.0, "yes", "no")
+    )
 
 
 def _changed() -> OnlineLearner:
-    return BOGD(budget=10).partial_fit(X[:ROWS], SIGNS[:ROWS]).set_params(budget=7, step=0.5)
+    return BOGD.paper(budget=10).partial_fit(X[:ROWS], SIGNS[:ROWS]).set_params(budget=7, step=0.5)
 
 
 def squares(A: torch.Tensor) -> torch.Tensor:
