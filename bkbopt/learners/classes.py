@@ -1,5 +1,6 @@
 """The labels that a learner knows: sorted for the user, numbered inside by the order in which they turned up."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +37,15 @@ class Classes:
         """What turns raw predictions into margins of the second label, where there are two."""
         return 1.0 if not len(self.order) or self.order[0] == 0 else -1.0
 
-    def met(self, labels: npt.NDArray[Any], announced: object) -> tuple["Classes", Ints]:
-        """With the labels `(n,)` of new rows, and the numbers `(n,)` of these.
+    @functools.cached_property
+    def _pair(self) -> tuple[object, object] | None:
+        """The labels of the classes 0 and 1, where there are no others."""
+        if not len(self.labels) == len(self.order) == 2:
+            return None
+        return self.labels[self.order[0]], self.labels[self.order[1]]
+
+    def met(self, labels: npt.NDArray[Any], announced: object) -> "tuple[Classes, npt.NDArray[Any]]":
+        """With the labels `(n,)` of new rows, and the numbers `(n,)` of these: of two, whether it is class 1.
 
         Two labels that are announced before the first row are numbered at once, in their order; so are the first two of
         a stream. Others follow as they turn up.
@@ -45,6 +53,10 @@ class Classes:
         Raises:
             ArgumentError: they cannot be compared, or are too many.
         """
+        if announced is None and self._pair is not None:
+            second = np.asarray(labels == self._pair[1])
+            if np.logical_or(second, labels == self._pair[0]).all():
+                return self, second
         old = self.labels if len(self.labels) else None
         known = old if announced is None else merged_classes(old, np.asarray(announced), "classes")
         if known is None or not _among(labels, known):

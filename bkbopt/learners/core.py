@@ -69,7 +69,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     #: Where the paper's parameters are other ones than the defaults.
     _PAPER: ClassVar[dict[str, Any]] = {}
 
-    def __new__(cls, *args: object, **kwargs: object) -> Self:
+    def __new__(cls, *_: object, **__: object) -> Self:
         """Join scikit-learn's classes where these are there by now."""
         join(cls, LearnerCore)
         return super().__new__(cls)
@@ -261,10 +261,11 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         """The same in the learner's units."""
         if not self._classifies:
             return self._stream(Z, y)
-        codes = y.astype(np.int64, copy=False)
-        raw = learn_classes(self, Z, codes)
+        # Those that units have kept are floats.
+        y = y if y.dtype == np.bool_ else y.astype(np.int64, copy=False)
+        raw = learn_classes(self, Z, y)
         if self._recent is not None:
-            self._recent.add(raw, codes)
+            self._recent.add(raw, y)
         return raw
 
     def _predicted(self, X: object) -> Array:

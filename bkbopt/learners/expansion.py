@@ -142,7 +142,7 @@ class ExpansionLearner(OnlineLearner):
         dictionary_size_: number of terms.
         support_: the points of the terms `(n, d)`, in no particular order.
         weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, so that positive ones
-            are for `classes_[1]`. With more than two classes those of the class that turned up first, with signs turned.
+            are for `classes_[1]`. With more than two classes those of all others against the one that was first.
     """
 
     kernel: object = None

@@ -33,19 +33,23 @@ class Recent:
     def __init__(self) -> None:
         self._F, self._k, self._n = np.zeros((RECENT, 1)), np.zeros(RECENT, dtype=np.int64), 0
 
-    def add(self, raw: Array, codes: npt.NDArray[np.int64]) -> None:
+    def add(self, raw: Array, codes: npt.NDArray[Any]) -> None:
         """Note the predictions `raw`, `(n,)` of two classes or `(n, K)`, of rows of these classes `(n,)`."""
-        if raw.ndim == 1:
-            raw = raw[:, None]
-        if raw.shape[1] != self._F.shape[1]:
-            self._F, self._n = np.zeros((RECENT, raw.shape[1])), 0
-        # Rows before the first one of a class have no margin of it.
-        begun = len(raw) - int(np.argmin(np.append(np.isfinite(raw[::-1]).all(1), False)))
-        raw, codes = raw[begun:][-RECENT:], codes[begun:][-RECENT:]
+        columns = 1 if raw.ndim == 1 else raw.shape[1]
+        if columns != self._F.shape[1]:
+            self._F, self._n = np.zeros((RECENT, columns)), 0
         start, n = self._n % RECENT, len(raw)
-        here = min(n, RECENT - start)
-        self._F[start : start + here], self._k[start : start + here] = raw[:here], codes[:here]
-        self._F[: n - here], self._k[: n - here] = raw[here:], codes[here:]
+        if n == 1 and columns == 1:
+            self._F[start, 0], self._k[start] = raw[0], codes[0]
+        else:
+            raw, codes = raw[-RECENT:].reshape(-1, columns), codes[-RECENT:]
+            # Rows before the first one of a class have no margin of it.
+            begun = len(raw) - int(np.argmin(np.append(np.isfinite(raw[::-1]).all(1), False)))
+            raw, codes = raw[begun:], codes[begun:]
+            n = len(raw)
+            here = min(n, RECENT - start)
+            self._F[start : start + here], self._k[start : start + here] = raw[:here], codes[:here]
+            self._F[: n - here], self._k[: n - here] = raw[here:], codes[here:]
         # Only where the ring ends and whether it is full matters, so that the count stays small.
         self._n = start + n if self._n < RECENT else RECENT + (start + n) % RECENT
 

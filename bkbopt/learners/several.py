@@ -10,7 +10,7 @@ and samples of rows are the same in all of them that began together, since they 
 
 import copy
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +28,13 @@ _INNER = Form({"rng": Kept(), "state": Kept()})
 _HEAD = Form({"rounds": Count(1, "t"), "own": Kept()})
 
 
-def learn_classes(learner: "LearnerCore", X: Array, codes: Ints) -> Array:
+def learn_classes(learner: "LearnerCore", X: Array, codes: npt.NDArray[Any]) -> Array:
     """Predict and learn rows of the classes `codes (n,)`: raw predictions `(n,)`, or margins `(n, K)` of K > 2 classes.
 
-    Margins are minus infinity where a class has not turned up yet.
+    Of two classes the codes may be truth values. Margins are minus infinity where a class has not turned up yet.
     """
+    if codes.dtype == np.bool_:
+        return learner._stream(X, _signs(codes))
     heads, top = learner._heads, int(codes.max())
     if not heads and top < 2:
         return learner._stream(X, _signs(codes != 0))

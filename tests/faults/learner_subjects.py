@@ -63,9 +63,8 @@ def _told(make: Callable[..., OnlineLearner], n: int = ROWS) -> Subject:
 
 
 def _named() -> OnlineLearner:
-    return KONS.paper().partial_fit(
-        pd.DataFrame(X[:ROWS], columns=list(NAMES)), np.where(X[:ROWS, 0] > 0.0, "yes", "no")
-    )
+    frame = pd.DataFrame(X[:ROWS], columns=list(NAMES))
+    return KONS.paper().partial_fit(frame, np.where(X[:ROWS, 0] > 0.0, "yes", "no"))
 
 
 def _changed() -> OnlineLearner:

@@ -25,7 +25,7 @@ def test_three_classes_are_learnt_in_one_pass(kind: type[OnlineLearner]) -> None
     assert model.score(X, THREE) > commonest + 0.05
 
 
-@pytest.mark.parametrize("make", [lambda: KOGD.paper(lengthscale=0.5), lambda: KOGD()], ids=["paper", "default"])
+@pytest.mark.parametrize("make", [lambda: KOGD.paper(lengthscale=0.5), KOGD], ids=["paper", "default"])
 def test_each_class_has_the_learner_of_two_classes_that_began_with_it(make: object) -> None:
     model = make().fit(X, THREE)  # type: ignore[operator]
     first = {label: int(np.argmax(label == THREE)) for label in model.classes_}
