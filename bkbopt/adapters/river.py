@@ -84,11 +84,11 @@ class RiverClassifier(base.Classifier):
         """Learn one row; the errors are those of `OnlineLearner.learn_one`."""
         self._stream.learn(x, y)
 
-    def predict_one(self, x: Row) -> Any:
+    def predict_one(self, x: Row, **kwargs: Any) -> Any:
         """The predicted label; None before the first row."""
         return self._stream.learner.predict_one(self._stream.row(x)) if self._stream.n else None
 
-    def predict_proba_one(self, x: Row) -> dict[Any, float]:
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
         """The probability of each label seen; no label before the first row."""
         return self._stream.learner.predict_proba_one(self._stream.row(x)) if self._stream.n else {}
 
