@@ -1,8 +1,9 @@
 """Ours by their defaults, and those of scikit-learn and river by theirs, as functions of a stream.
 
-All predict a row before they learn it. Ours get the stream in one call, the others row by row. Theirs get standardised columns (and targets), without which they would not do: scikit-learn's
-`StandardScaler.partial_fit`, river's `StandardScaler`. Nystroem and RBFSampler are fitted to the first 128 rows, with
-`gamma="scale"` or the default that comes nearest, and their 100 features are learnt by `SGDClassifier`.
+All predict a row before they learn it. Ours get the stream in one call, the others row by row. Theirs get standardised
+columns (and targets), without which they would not do: by scikit-learn's `StandardScaler.partial_fit`, or river's
+scaler. Nystroem and RBFSampler are fitted to the first 128 rows, with `gamma="scale"` or the default that comes
+nearest, and `SGDClassifier` learns their 100 features.
 """
 
 from collections.abc import Callable

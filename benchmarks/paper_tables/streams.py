@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper_tables.printed import TABLES
-from benchmarks.paper_tables.programs import ProgramFORKS, ProgramSkeGD
+from benchmarks.paper_tables.programs import ProgramFORKS, ProgramProsNKONS, ProgramSkeGD
 from benchmarks.paper_tables.runs import Kept, margins, mean_sd, settings_of
 from benchmarks.paper_tables.sets import Array, Data, adversarial, available, load, permuted
 from benchmarks.report import Clock, print_table
@@ -111,7 +111,7 @@ def makers(stream: Stream, n: int) -> dict[str, Maker]:
         "SkeGD": lambda w, s: bl.SkeGD.paper(**sketched, lengthscale=w, seed=s),
         "SkeGD, program": lambda w, s: ProgramSkeGD.paper(**sketched, lengthscale=w, seed=s),
         "PROS-N-KONS": lambda w, s: bl.ProsNKONS.paper(**newton, lengthscale=w, seed=s),
-        "PROS-N-KONS, program": lambda w, s: bl.ProsNKONS.paper(**newton, squared_weights=True, lengthscale=w, seed=s),
+        "PROS-N-KONS, program": lambda w, s: ProgramProsNKONS.paper(**newton, lengthscale=w, seed=s),
         "FORKS": lambda w, s: bl.FORKS.paper(**sketched, lengthscale=w, seed=s),
         "FORKS, program": lambda w, s: ProgramFORKS.paper(**sketched, lengthscale=w, seed=s),
     }

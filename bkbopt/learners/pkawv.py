@@ -61,7 +61,6 @@ class PKAWV(OnlineLearner):
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         max_features: Taylor bases with more features are refused, and KORS stops at as many inducing points.
-        squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
         seed: of KORS.
 
     Attributes:
@@ -90,7 +89,6 @@ class PKAWV(OnlineLearner):
     beta: float = 1.0
     eps: float = 0.5
     max_features: int = 10_000
-    squared_weights: bool = False
     seed: int | None = 0
 
     def _check(self, d: int) -> None:
@@ -101,7 +99,7 @@ class PKAWV(OnlineLearner):
         self._forward = bool(self.forward)
         if isinstance(self.features, str) and self.features == "nystrom":
             mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
-            kors = KORS(mu, self.beta, self.eps, limit, bool(self.squared_weights))
+            kors = KORS(mu, self.beta, self.eps, limit)
             self._growing = GrowingNystrom(self._gram, d, kors)
         else:
             self._map = _feature_map(self, self._gram, d, limit)

@@ -44,7 +44,6 @@ class ProsNKONS(NewtonLearner):
         max_dictionary: KORS stops at as many points; None for no limit.
         restart: whether a new point resets A and u, as the paper has it for its bound. Without restarts less is
             forgotten, and more rows are predicted well.
-        squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
         seed: of the coins, one a row.
         loss, kernel, lengthscale, C, alpha, eta: see `NewtonLearner`.
 
@@ -64,17 +63,17 @@ class ProsNKONS(NewtonLearner):
     eps: float = 0.5
     max_dictionary: int | None = None
     restart: bool = False
-    squared_weights: bool = False
     seed: int | None = 0
 
     n_restarts_ = 0
+    _SAMPLER: ClassVar[type[KORS]] = KORS
     _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "restart": True}
 
     def _check(self, d: int) -> None:
         super()._check(d)
         gamma = check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
         limit = None if self.max_dictionary is None else check_size("max_dictionary", self.max_dictionary)
-        self._kors = KORS(gamma, self.beta, self.eps, limit, bool(self.squared_weights))
+        self._kors = self._SAMPLER(gamma, self.beta, self.eps, limit)
         self._restart = bool(self.restart)
 
     def _start(self, d: int) -> None:

@@ -101,7 +101,7 @@ def _subjects() -> Iterator[tuple[str, Subject]]:
         yield f"{name}, nothing learnt", _told(LEARNERS[name], 0)
     yield "NOGD, first stage", _told(functools.partial(NOGD, budget=80))
     small: dict[str, Any] = {"budget": 10, "seed": 0, "refresh_every": 9}
-    for decomposition in ("eigen", "tisvd", "exact"):
+    for decomposition in ("eigen", "exact"):
         yield f"FORKS, {decomposition}", _told(functools.partial(FORKS, **small, decomposition=decomposition, rank=2))
     yield "SkeGD, refreshed", _told(functools.partial(SkeGD, **small, loss="squared", blocks=2))
     yield "KernelAWV, Matern", _told(functools.partial(KernelAWV, kernel=matern52(3, [0.5, 1.0, 2.0], 1.7)))

@@ -44,7 +44,7 @@ def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
             w = u - (z @ u - out[t]) / (z @ v) * v
             A = A + (model.eta or rule.step_weight(C, t + 1)) * g * g * np.outer(z, z)
             u = w - np.linalg.solve(A, g * z)
-        weights = np.array(p) ** (2.0 if model.squared_weights else 1.0)
+        weights = np.array(p) ** model._SAMPLER.power
         K = gaussian(X[rows], X[rows], length)
         c = 1.0 - float(k @ np.linalg.solve(K + model.gamma * np.diag(weights), k))
         probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.gamma))
@@ -65,7 +65,7 @@ def test_predictions_are_those_of_the_algorithm_written_out(loss: str, length: f
     assert model.dictionary_size_ == model.n_restarts_ == len(rows) > 10
 
 
-@pytest.mark.parametrize("options", [{"squared_weights": True}, {"max_dictionary": 20}, {"eta": 1 / 16, "gamma": 3.0}])
+@pytest.mark.parametrize("options", [{"max_dictionary": 20}, {"eta": 1 / 16, "gamma": 3.0}])
 def test_options_do_what_they_say(options: dict[str, object]) -> None:
     model = ProsNKONS.paper(**options)  # type: ignore[arg-type]
     predictions = model.progressive(X, LABELS, decision=True)
