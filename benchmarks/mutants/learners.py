@@ -234,8 +234,8 @@ LEARNERS = (
     Fault(
         "scores have no oversampling",
         "learners/_loops_kors.py",
-        "probability = min(1.0, beta * (1.0 + eps) * left / (left + alpha))",
-        "probability = min(1.0, beta * left / (left + alpha))",
+        "return min(1.0, beta * (1.0 + eps) * left / (left + alpha))",
+        "return min(1.0, beta * left / (left + alpha))",
         ("learners/test_pkawv.py", "learners/test_kors.py"),
     ),
     Fault(
