@@ -289,10 +289,10 @@ LEARNERS = (
     ),
     Fault(
         "what a sketch shrinks is not added up",
-        "learners/soful.py",
+        "learners/bandits/soful.py",
         "self.rho += shrunk",
         "self.rho = shrunk",
-        ("learners/test_soful.py",),
+        ("learners/bandits/test_soful.py",),
     ),
     Fault(
         "Taylor features have another factorial",

@@ -14,9 +14,9 @@ import torch
 from bkbopt.errors import BkbError
 from bkbopt.kernels import matern52, rbf
 from bkbopt.learners import BOGD, FORKS, KONS, NOGD, PKAWV, FeatureBandit, KernelAWV, LinearBandit, OnlineLearner, SkeGD
+from tests.learners.bandits.test_linear import BANDITS, dim
 from tests.learners.everyone import LEARNERS, NAMES, SIGNS, X, gaussian, targets
 from tests.learners.streams import arms_and_values
-from tests.learners.test_linear_bandits import BANDITS, dim
 
 __all__ = ["SUBJECTS", "Subject", "good_file"]
 
