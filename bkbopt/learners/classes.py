@@ -53,12 +53,13 @@ class Classes:
         Raises:
             ArgumentError: they cannot be compared, or are too many.
         """
-        if announced is None and self._pair is not None:
-            second = np.asarray(labels == self._pair[1])
-            if np.logical_or(second, labels == self._pair[0]).all():
-                return self, second
         old = self.labels if len(self.labels) else None
         known = old if announced is None else merged_classes(old, np.asarray(announced), "classes")
+        two = self if old is not None or known is None or len(known) != 2 else Classes(known, np.arange(2))
+        if two._pair is not None and known is not None and len(known) == 2:
+            second = np.asarray(labels == two._pair[1])
+            if np.logical_or(second, labels == two._pair[0]).all():
+                return two, second
         if known is None or not _among(labels, known):
             known = merged_classes(known, labels)
         order = np.searchsorted(known, self.labels[self.order]) if len(self.order) else self.order
