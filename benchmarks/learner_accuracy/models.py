@@ -33,12 +33,18 @@ class Model:
     rows: int | None = None
 
 
+def _of_paper(kind: type[OnlineLearner], **params: object) -> OnlineLearner:
+    """As the paper has it, but for a dictionary that may not be that of all rows."""
+    limit = {"max_dictionary": 200} if "max_dictionary" in kind().get_params() else {}
+    return kind.paper(**limit, **params)
+
+
 def ours(make: Callable[[], OnlineLearner], *, paper: bool) -> Callable[[Stream], Array]:
     """Predictions before learning; with `paper` as the papers, and this package once, have the defaults."""
 
     def run(stream: Stream) -> Array:
         learner = make()
-        learner = type(learner).paper() if paper else learner
+        learner = _of_paper(type(learner)) if paper else learner
         return learner.progressive(stream.X, stream.y)
 
     return run
@@ -149,7 +155,7 @@ def models_of_numbers(*, paper: bool = False) -> list[Model]:
 
     def made(c: Any) -> Callable[[Stream], Array]:
         def run(stream: Stream) -> Array:
-            learner = c.paper(loss="squared") if paper else c(loss="squared")
+            learner = _of_paper(c, loss="squared") if paper else c(loss="squared")
             return learner.progressive(stream.X, stream.y)  # type: ignore[no-any-return]
 
         return run

@@ -41,7 +41,8 @@ class ProsNKONS(NewtonLearner):
         gamma: ridge of KORS, y squared.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
-        max_dictionary: KORS stops at as many points; None for no limit.
+        max_dictionary: KORS stops at as many points; None, as in the paper, for no limit. Without one the dictionary of
+            rows with many columns is that of all rows, and each costs O(m^2).
         restart: whether a new point resets A and u, as the paper has it for its bound. Without restarts less is
             forgotten, and more rows are predicted well.
         seed: of the coins, one a row.
@@ -61,13 +62,13 @@ class ProsNKONS(NewtonLearner):
     gamma: float = 1.0
     beta: float = 1.0
     eps: float = 0.5
-    max_dictionary: int | None = None
+    max_dictionary: int | None = 200
     restart: bool = False
     seed: int | None = 0
 
     n_restarts_ = 0
     _SAMPLER: ClassVar[type[KORS]] = KORS
-    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "restart": True}
+    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "max_dictionary": None, "restart": True}
 
     def _check(self, d: int) -> None:
         super()._check(d)
