@@ -60,7 +60,7 @@ def by_sklearn(make: Callable[[Array], tuple[Any, Any]], *, labels: bool) -> Cal
         scaler, of_y = StandardScaler(), StandardScaler()
         features, model = make(StandardScaler().fit_transform(X[:FIRST]))
         classes = {"classes": np.unique(y)} if labels else {}
-        p = np.full(len(y), y[0]) if labels else np.zeros(len(y))
+        p = np.full(len(y), y[0], dtype=y.dtype) if labels else np.zeros(len(y))
         for t in range(len(y)):
             row, target = X[t : t + 1], y[t : t + 1]
             if t:
