@@ -34,6 +34,7 @@ from benchmarks import (
     storage_speed,
     workers,
 )
+from benchmarks.learner_accuracy import program as learner_accuracy
 from benchmarks.paper_tables import program as paper_tables
 
 __all__ = ["PROGRAMS", "main"]
@@ -49,6 +50,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "argmax": lambda quick: argmax_gap.main(["--quick"] if quick else []),
     "calibration": lambda quick: calibration.main(["--quick"] if quick else []),
     "learners": lambda quick: learners_speed.main(["--quick"] if quick else []),
+    "accuracy": lambda quick: learner_accuracy.main(["--quick"] if quick else []),
     "variance": lambda quick: dtc_variance.main(["--quick"] if quick else []),
     "bandits": lambda quick: linear_bandits.main(["--quick"] if quick else []),
     "storage": lambda quick: storage_speed.main(["--quick"] if quick else []),

@@ -86,27 +86,27 @@ def cases(stream: Stream) -> list[Case]:
     newton = {"loss": "squared_hinge", **own}
     growing = 2_000
     return [
-        Case("FORKS", lambda: bl.FORKS(**sketched), aim=(160e3, 250e3)),
-        Case("SkeGD", lambda: bl.SkeGD(**sketched), aim=(190e3, 310e3)),
-        Case("NOGD", lambda: bl.NOGD(budget=B, **own), aim=(190e3, 310e3)),
-        Case("FOGD", lambda: bl.FOGD(frequencies=2 * B, **own)),
-        Case("RBP", lambda: bl.RBP(budget=B, **short), aim=(250e3, 370e3)),
-        Case("Forgetron", lambda: bl.Forgetron(budget=B, **short)),
-        Case("BPA-S", lambda: bl.BPAS(budget=B, **short), aim=(350e3, 560e3)),
-        Case("Projectron", lambda: bl.Projectron(budget=B, eta=0.0, **short), aim=(440e3, 760e3)),
-        Case("Projectron++", lambda: bl.ProjectronPP(budget=B, **short)),
-        Case("BOGD", lambda: bl.BOGD(budget=B, ridge=1.0 / n**2, **short), aim=(90e3, 200e3)),
-        Case("PROS-N-KONS", lambda: bl.ProsNKONS(**newton), aim=(3e3, 3e3)),
-        Case("PROS-N-KONS, m <= 100", lambda: bl.ProsNKONS(max_dictionary=100, **newton), aim=(3e3, 3e3)),
-        Case("PKAWV, Taylor M = 2", lambda: bl.PKAWV(features="taylor", degree=2, **own)),
-        Case("PKAWV, Nystrom", lambda: bl.PKAWV(features="nystrom", **own), 10_000),
-        Case("kernel perceptron", lambda: bl.KernelPerceptron(**short), 20_000),
-        Case("KOGD", lambda: bl.KOGD(**short), 20_000),
-        Case("NORMA, window B", lambda: bl.KOGD(window=B, ridge=0.01, **short)),
-        Case("Kernel-AWV", lambda: bl.KernelAWV(**own), growing),
-        Case("kernel ridge", lambda: bl.OnlineKRR(**own), growing),
-        Case("KONS", lambda: bl.KONS(**newton), growing),
-        Case("Sketched-KONS", lambda: bl.SketchedKONS(**newton), growing),
+        Case("FORKS", lambda: bl.FORKS.paper(**sketched), aim=(160e3, 250e3)),
+        Case("SkeGD", lambda: bl.SkeGD.paper(**sketched), aim=(190e3, 310e3)),
+        Case("NOGD", lambda: bl.NOGD.paper(budget=B, **own), aim=(190e3, 310e3)),
+        Case("FOGD", lambda: bl.FOGD.paper(frequencies=2 * B, **own)),
+        Case("RBP", lambda: bl.RBP.paper(budget=B, **short), aim=(250e3, 370e3)),
+        Case("Forgetron", lambda: bl.Forgetron.paper(budget=B, **short)),
+        Case("BPA-S", lambda: bl.BPAS.paper(budget=B, **short), aim=(350e3, 560e3)),
+        Case("Projectron", lambda: bl.Projectron.paper(budget=B, eta=0.0, **short), aim=(440e3, 760e3)),
+        Case("Projectron++", lambda: bl.ProjectronPP.paper(budget=B, **short)),
+        Case("BOGD", lambda: bl.BOGD.paper(budget=B, ridge=1.0 / n**2, **short), aim=(90e3, 200e3)),
+        Case("PROS-N-KONS", lambda: bl.ProsNKONS.paper(**newton), aim=(3e3, 3e3)),
+        Case("PROS-N-KONS, m <= 100", lambda: bl.ProsNKONS.paper(max_dictionary=100, **newton), aim=(3e3, 3e3)),
+        Case("PKAWV, Taylor M = 2", lambda: bl.PKAWV.paper(features="taylor", degree=2, **own)),
+        Case("PKAWV, Nystrom", lambda: bl.PKAWV.paper(features="nystrom", **own), 10_000),
+        Case("kernel perceptron", lambda: bl.KernelPerceptron.paper(**short), 20_000),
+        Case("KOGD", lambda: bl.KOGD.paper(**short), 20_000),
+        Case("NORMA, window B", lambda: bl.KOGD.paper(window=B, ridge=0.01, **short)),
+        Case("Kernel-AWV", lambda: bl.KernelAWV.paper(**own), growing),
+        Case("kernel ridge", lambda: bl.OnlineKRR.paper(**own), growing),
+        Case("KONS", lambda: bl.KONS.paper(**newton), growing),
+        Case("Sketched-KONS", lambda: bl.SketchedKONS.paper(**newton), growing),
     ]
 
 
@@ -141,7 +141,7 @@ def million_rows(rows: int, d: int = 18, chunk: int = 50_000) -> None:
     """Print time and memory of PKAWV with Taylor features of degree 2 on a stream made up in chunks."""
     rng = np.random.default_rng(0)
     w = rng.normal(size=d)
-    learner, clock = bl.PKAWV(features="taylor", degree=2, lengthscale=4.0), Clock()
+    learner, clock = bl.PKAWV.paper(features="taylor", degree=2, lengthscale=4.0), Clock()
     learner.learn_one(np.zeros(d), 0.0)
     error = 0.0
     with MemoryWatch() as memory:

@@ -59,7 +59,7 @@ _ = fig.legend(loc="outside lower center", ncols=2, frameon=False)
 # the numbers do not depend on the way.
 
 # %%
-one, many = Projectron(lengthscale=0.25, eta=0.3), Projectron(lengthscale=0.25, eta=0.3)
+one, many = Projectron.paper(lengthscale=0.25, eta=0.3), Projectron.paper(lengthscale=0.25, eta=0.3)
 one_by_one = []
 for x, label in zip(X[:300], y[:300], strict=True):
     one_by_one.append(one.predict_one(x) if one_by_one else None)  # nothing to say before the first row
@@ -82,12 +82,12 @@ print(f"the same predictions: {bool((np.array(one_by_one[1:]) == whole[1:]).all(
 # %%
 WIDTH = 0.25
 LEARNERS = {
-    "KernelPerceptron": lambda: KernelPerceptron(lengthscale=WIDTH),
-    "RBP": lambda: RBP(lengthscale=WIDTH, budget=100),
-    "Projectron": lambda: Projectron(lengthscale=WIDTH, eta=0.3),
-    "KOGD": lambda: KOGD(lengthscale=WIDTH),
-    "ProsNKONS": lambda: ProsNKONS(lengthscale=WIDTH, restart=False, max_dictionary=150),
-    "PKAWV": lambda: PKAWV(lengthscale=WIDTH, features="nystrom", lam=0.1, max_features=150),
+    "KernelPerceptron": lambda: KernelPerceptron.paper(lengthscale=WIDTH),
+    "RBP": lambda: RBP.paper(lengthscale=WIDTH, budget=100),
+    "Projectron": lambda: Projectron.paper(lengthscale=WIDTH, eta=0.3),
+    "KOGD": lambda: KOGD.paper(lengthscale=WIDTH),
+    "ProsNKONS": lambda: ProsNKONS.paper(lengthscale=WIDTH, restart=False, max_dictionary=150),
+    "PKAWV": lambda: PKAWV.paper(lengthscale=WIDTH, features="nystrom", lam=0.1, max_features=150),
 }
 
 

@@ -13,7 +13,7 @@ import bkbopt
 from bkbopt import learners, optimizer
 
 ROOT = Path(__file__).resolve().parent.parent
-OPTIONAL = ("botorch", "gest_api", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "sklearn")
+OPTIONAL = ("botorch", "gest_api", "gpytorch", "linear_operator", "matplotlib", "optuna", "pandas", "river", "sklearn")
 # SciPy is a requirement, but its import takes long and most calls do without.
 NOT_AT_IMPORT = (*OPTIONAL, "scipy")
 # Modules of which commands are made that only keep a log, and what these have no time to import.

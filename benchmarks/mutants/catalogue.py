@@ -7,6 +7,7 @@ from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, POSTERIOR, SUPPO
 from benchmarks.mutants.gest import GEST
 from benchmarks.mutants.learners import LEARNERS
 from benchmarks.mutants.plots import PLOTS
+from benchmarks.mutants.river import RIVER
 from benchmarks.mutants.search import SEARCH
 from benchmarks.mutants.spaces import SPACES
 from benchmarks.mutants.surrogates import SURROGATES
@@ -27,6 +28,7 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "adapters/botorch": BOTORCH,
     "adapters/gest": GEST,
     "adapters/optuna": OPTUNA,
+    "adapters/river": RIVER,
     "adapters/shell": SHELL,
     "plots": PLOTS,
 }

@@ -10,18 +10,20 @@ STATES = ("learners/test_base_states.py",)
 FILES = ("learners/test_states.py",)
 BUDGETED = ("learners/test_budgeted.py",)
 KONS = ("learners/test_kons.py",)
+UNITS = ("learners/test_units.py",)
+SEVERAL = ("learners/test_several.py",)
 
 LEARNERS = (
     Fault(
         "a third label is found after the rows before it were learnt",
-        "learners/base.py",
+        "learners/core.py",
         "undo.callback(self._become, vars(self).copy())",
         "pass",
         (*INPUT, *STATES),
     ),
     Fault(
         "a kernel that fails half-way leaves half a state",
-        "learners/base.py",
+        "learners/core.py",
         "undo.callback(self._become, vars(self._twin()))",
         "pass",
         STATES,
@@ -35,17 +37,59 @@ LEARNERS = (
     ),
     Fault(
         "the sign of margins is lost on the way out",
-        "learners/base.py",
-        "return 1.0 if self._negative == 0 else -1.0",
+        "learners/classes.py",
+        "return 1.0 if not len(self.order) or self.order[0] == 0 else -1.0",
         "return 1.0",
         BASE,
     ),
     Fault(
         "a saved learner forgets its generator",
-        "learners/learner_states.py",
-        'learner._rng.bit_generator.state = generator_state(learnt["rng"])',
+        "learners/several.py",
+        'learner._rng.bit_generator.state = generator_state(saved["rng"])',
         "pass",
         STATES,
+    ),
+    Fault(
+        "units change after the first rows",
+        "learners/units.py",
+        "if self._X is None:\n            return None",
+        "if self._X is None:\n            self.c = X.mean(0)\n            return None",
+        UNITS,
+    ),
+    Fault(
+        "rows are not learnt again in new units",
+        "learners/core.py",
+        "self._part(units.rows(first[0]), units.seen(first[1]))",
+        "pass",
+        UNITS,
+    ),
+    Fault(
+        "a column without a unit shows its size",
+        "learners/units.py",
+        "Z[:, ~known] = np.sign(Z[:, ~known])",
+        "pass",
+        UNITS,
+    ),
+    Fault(
+        "predictions stay in the learner's units",
+        "learners/units.py",
+        "return p * self.slope + self.c_y if self.targets else p",
+        "return p",
+        UNITS,
+    ),
+    Fault(
+        "a further class begins with the second one's learner",
+        "learners/several.py",
+        "learner._heads.append(learner._fresh())",
+        "learner._heads.append(learner._heads[0]._twin())",
+        SEVERAL,
+    ),
+    Fault(
+        "margins are kept in the wrong place of the ring",
+        "learners/probabilities.py",
+        "RECENT + (start + n) % RECENT",
+        "RECENT + start % RECENT",
+        SEVERAL,
     ),
     Fault(
         "parameters that wait for the next fit are lost in a file",
@@ -190,8 +234,8 @@ LEARNERS = (
     Fault(
         "scores have no oversampling",
         "learners/_loops_kors.py",
-        "probability = min(1.0, beta * (1.0 + eps) * left / (left + alpha))",
-        "probability = min(1.0, beta * left / (left + alpha))",
+        "return min(1.0, beta * (1.0 + eps) * left / (left + alpha))",
+        "return min(1.0, beta * left / (left + alpha))",
         ("learners/test_pkawv.py", "learners/test_kors.py"),
     ),
     Fault(
@@ -245,10 +289,10 @@ LEARNERS = (
     ),
     Fault(
         "what a sketch shrinks is not added up",
-        "learners/soful.py",
+        "learners/bandits/soful.py",
         "self.rho += shrunk",
         "self.rho = shrunk",
-        ("learners/test_soful.py",),
+        ("learners/bandits/test_soful.py",),
     ),
     Fault(
         "Taylor features have another factorial",

@@ -44,10 +44,13 @@ def schedules(rounds: int, size: int) -> dict[str, Array]:
 def print_two_losses(kept: Kept, rounds: int) -> None:
     """The counter-example: regret and dictionary of learners, then of schedules of weights."""
     learners: dict[str, OnlineLearner] = {
-        "KONS": bl.KONS(loss="squared"),
-        **{f"Sketched-KONS, gamma = {g:g}": bl.SketchedKONS(loss="squared", gamma=g) for g in (0.3, 0.1, 0.03, 0.0)},
-        "PROS-N-KONS": bl.ProsNKONS(loss="squared"),
-        "KOGD, steps of 1/sqrt(T)": bl.KOGD(loss="squared", step=1.0 / math.sqrt(rounds)),
+        "KONS": bl.KONS.paper(loss="squared"),
+        **{
+            f"Sketched-KONS, gamma = {g:g}": bl.SketchedKONS.paper(loss="squared", gamma=g)
+            for g in (0.3, 0.1, 0.03, 0.0)
+        },
+        "PROS-N-KONS": bl.ProsNKONS.paper(loss="squared"),
+        "KOGD, steps of 1/sqrt(T)": bl.KOGD.paper(loss="squared", step=1.0 / math.sqrt(rounds)),
     }
     lines = []
     for title, learner in learners.items():
@@ -85,7 +88,7 @@ def worst_comparator(K: Array, y: Array, loss: float, learner: bl.KONS) -> tuple
 def regret(data: Data, width: float) -> dict[str, Any]:
     """KONS with the squared loss on the stream: its loss, the regret and the bounds at the comparator above."""
     X, y = data
-    learner = bl.KONS(loss="squared", lengthscale=width)
+    learner = bl.KONS.paper(loss="squared", lengthscale=width)
     p = learner.progressive(X, y)
     loss = float(np.sum((p - y) ** 2))
     square = (X**2).sum(axis=1)

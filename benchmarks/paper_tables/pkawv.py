@@ -44,13 +44,13 @@ def forecasters(n: int, width: float, *, forward: bool) -> Makers:
     exact = bl.KernelAWV if forward else bl.OnlineKRR
     projected = {"lengthscale": width, "forward": forward}
     return {
-        "Kernel-AWV" if forward else "kernel ridge": lambda: exact(lengthscale=width),
-        "Taylor, M = 2": lambda: bl.PKAWV(degree=2, **projected),
-        "Taylor, M = 3": lambda: bl.PKAWV(degree=3, **projected),
-        "Taylor, M = 4": lambda: bl.PKAWV(degree=4, **projected),
-        "Nystrom": lambda: bl.PKAWV(features="nystrom", **projected),
-        "PROS-N-KONS": lambda: bl.ProsNKONS(loss="squared", lengthscale=width),
-        "FOGD": lambda: bl.FOGD(loss="squared", frequencies=500, step=1.0 / np.sqrt(n), lengthscale=width),
+        "Kernel-AWV" if forward else "kernel ridge": lambda: exact.paper(lengthscale=width),
+        "Taylor, M = 2": lambda: bl.PKAWV.paper(degree=2, **projected),
+        "Taylor, M = 3": lambda: bl.PKAWV.paper(degree=3, **projected),
+        "Taylor, M = 4": lambda: bl.PKAWV.paper(degree=4, **projected),
+        "Nystrom": lambda: bl.PKAWV.paper(features="nystrom", **projected),
+        "PROS-N-KONS": lambda: bl.ProsNKONS.paper(loss="squared", lengthscale=width),
+        "FOGD": lambda: bl.FOGD.paper(loss="squared", frequencies=500, step=1.0 / np.sqrt(n), lengthscale=width),
     }
 
 

@@ -1,18 +1,19 @@
-"""FORKS and SkeGD as the program of the FORKS authors has them, where it differs from the text of the paper.
+"""FORKS, SkeGD and PROS-N-KONS as the program of the FORKS authors has them, where it differs from the papers.
 
 The rounds between refreshes are counted where there is a loss only, so that a learner that errs rarely is rarely reset.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from benchmarks.paper_tables.sets import Array
-from bkbopt.learners import FORKS, SkeGD
+from bkbopt.learners import FORKS, ProsNKONS, SkeGD
+from bkbopt.learners.kors import KORS
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block
 
-__all__ = ["ProgramFORKS", "ProgramSkeGD"]
+__all__ = ["ProgramFORKS", "ProgramProsNKONS", "ProgramSkeGD", "SquaredKORS"]
 
 
 class _LossesCounted:
@@ -34,10 +35,22 @@ class _LossesCounted:
 class ProgramFORKS(_LossesCounted, FORKS):
     """With the program's weights as well: steps and slopes of 0.2 are the same as this ridge and this curvature."""
 
-    alpha: float = 0.05
-    curvature: float = 0.2
+    _PAPER: ClassVar[dict[str, Any]] = {**FORKS._PAPER, "alpha": 0.05, "curvature": 0.2}
 
 
 @dataclass(kw_only=True, eq=False)
 class ProgramSkeGD(_LossesCounted, SkeGD):
     """See the module."""
+
+
+class SquaredKORS(KORS):
+    """KORS that weighs accepted rows by 1/p^2 instead of 1/p, so that later rows look better covered than they are."""
+
+    power: ClassVar[float] = 2.0
+
+
+@dataclass(kw_only=True, eq=False)
+class ProgramProsNKONS(ProsNKONS):
+    """PROS-N-KONS with the sampler of published programs."""
+
+    _SAMPLER: ClassVar[type[KORS]] = SquaredKORS

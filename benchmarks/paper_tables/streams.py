@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper_tables.printed import TABLES
-from benchmarks.paper_tables.programs import ProgramFORKS, ProgramSkeGD
+from benchmarks.paper_tables.programs import ProgramFORKS, ProgramProsNKONS, ProgramSkeGD
 from benchmarks.paper_tables.runs import Kept, margins, mean_sd, settings_of
 from benchmarks.paper_tables.sets import Array, Data, adversarial, available, load, permuted
 from benchmarks.report import Clock, print_table
@@ -101,19 +101,19 @@ def makers(stream: Stream, n: int) -> dict[str, Maker]:
     limit = 100 if stream.table == "kuairec" else 500
     newton = {"loss": loss, "eta": 1.0 / 16.0, "max_dictionary": limit}
     known: dict[str, Maker] = {
-        "RBP": lambda w, s: bl.RBP(budget=B, lengthscale=w, seed=s),
-        "BPA-S": lambda w, s: bl.BPAS(budget=B, lengthscale=w),
-        "Projectron": lambda w, s: bl.Projectron(budget=B, eta=0.0, lengthscale=w),
-        "BOGD": lambda w, s: bl.BOGD(budget=B, loss=loss, ridge=1.0 / n**2, lengthscale=w, seed=s),
-        "FOGD": lambda w, s: bl.FOGD(frequencies=2 * B, loss=loss, lengthscale=w, seed=s),
-        "FOGD, program": lambda w, s: bl.FOGD(frequencies=2 * B, loss=loss, step=0.4 * B, lengthscale=w, seed=s),
-        "NOGD": lambda w, s: bl.NOGD(budget=B, loss=loss, lengthscale=w),
-        "SkeGD": lambda w, s: bl.SkeGD(**sketched, lengthscale=w, seed=s),
-        "SkeGD, program": lambda w, s: ProgramSkeGD(**sketched, lengthscale=w, seed=s),
-        "PROS-N-KONS": lambda w, s: bl.ProsNKONS(**newton, lengthscale=w, seed=s),
-        "PROS-N-KONS, program": lambda w, s: bl.ProsNKONS(**newton, squared_weights=True, lengthscale=w, seed=s),
-        "FORKS": lambda w, s: bl.FORKS(**sketched, lengthscale=w, seed=s),
-        "FORKS, program": lambda w, s: ProgramFORKS(**sketched, lengthscale=w, seed=s),
+        "RBP": lambda w, s: bl.RBP.paper(budget=B, lengthscale=w, seed=s),
+        "BPA-S": lambda w, s: bl.BPAS.paper(budget=B, lengthscale=w),
+        "Projectron": lambda w, s: bl.Projectron.paper(budget=B, eta=0.0, lengthscale=w),
+        "BOGD": lambda w, s: bl.BOGD.paper(budget=B, loss=loss, ridge=1.0 / n**2, lengthscale=w, seed=s),
+        "FOGD": lambda w, s: bl.FOGD.paper(frequencies=2 * B, loss=loss, lengthscale=w, seed=s),
+        "FOGD, program": lambda w, s: bl.FOGD.paper(frequencies=2 * B, loss=loss, step=0.4 * B, lengthscale=w, seed=s),
+        "NOGD": lambda w, s: bl.NOGD.paper(budget=B, loss=loss, lengthscale=w),
+        "SkeGD": lambda w, s: bl.SkeGD.paper(**sketched, lengthscale=w, seed=s),
+        "SkeGD, program": lambda w, s: ProgramSkeGD.paper(**sketched, lengthscale=w, seed=s),
+        "PROS-N-KONS": lambda w, s: bl.ProsNKONS.paper(**newton, lengthscale=w, seed=s),
+        "PROS-N-KONS, program": lambda w, s: ProgramProsNKONS.paper(**newton, lengthscale=w, seed=s),
+        "FORKS": lambda w, s: bl.FORKS.paper(**sketched, lengthscale=w, seed=s),
+        "FORKS, program": lambda w, s: ProgramFORKS.paper(**sketched, lengthscale=w, seed=s),
     }
     if stream.table == "table1":
         del known["PROS-N-KONS, program"]  # the costliest of all, and no figure of this table hangs on it

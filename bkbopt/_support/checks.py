@@ -6,7 +6,7 @@ import numpy as np
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["LARGEST_SIZE", "check_choice", "check_count", "check_number", "check_size"]
+__all__ = ["LARGEST_SIZE", "check_choice", "check_count", "check_flag", "check_number", "check_size"]
 
 #: Largest size that is accepted: floats represent all integers up to here exactly, and 64-bit products have room.
 LARGEST_SIZE = 2**53
@@ -17,6 +17,13 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ArgumentError(f"{name}: expected one of {allowed}, got {value!r}.")
     return value
+
+
+def check_flag(name: str, value: object) -> bool:
+    """`value`, which must be True or False; `ArgumentTypeError` otherwise."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentTypeError(f"{name}: expected True or False, got {value!r} of type {type(value).__name__}.")
+    return bool(value)
 
 
 def check_number(name: str, value: object, low: float, what: str, *, strict: bool = False) -> float:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from bkbopt._support.lazy import lazy
 
 if TYPE_CHECKING:
+    from bkbopt.learners.bandits.features import CBRAP, FeatureBandit
+    from bkbopt.learners.bandits.linear import LinearBandit
+    from bkbopt.learners.bandits.soful import SOFUL
     from bkbopt.learners.base import OnlineLearner
     from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
-    from bkbopt.learners.feature_bandits import CBRAP, FeatureBandit
     from bkbopt.learners.forks import FORKS, SkeGD
     from bkbopt.learners.gradient import FOGD, NOGD
     from bkbopt.learners.kons import KONS, SketchedKONS
-    from bkbopt.learners.linear_bandits import LinearBandit
     from bkbopt.learners.losses import LOSSES, Loss, get_loss
     from bkbopt.learners.pkawv import PKAWV
     from bkbopt.learners.prosnkons import ProsNKONS
     from bkbopt.learners.regression import KernelAWV, OnlineKRR
-    from bkbopt.learners.soful import SOFUL
 
 __all__ = [
     "BOGD",
@@ -61,15 +61,15 @@ _MODULES = {
     "KernelPerceptron": "budgeted",
     "Projectron": "budgeted",
     "ProjectronPP": "budgeted",
-    "CBRAP": "feature_bandits",
-    "FeatureBandit": "feature_bandits",
+    "CBRAP": "bandits.features",
+    "FeatureBandit": "bandits.features",
     "FORKS": "forks",
     "SkeGD": "forks",
     "FOGD": "gradient",
     "NOGD": "gradient",
     "KONS": "kons",
     "SketchedKONS": "kons",
-    "LinearBandit": "linear_bandits",
+    "LinearBandit": "bandits.linear",
     "LOSSES": "losses",
     "Loss": "losses",
     "get_loss": "losses",
@@ -77,7 +77,7 @@ _MODULES = {
     "ProsNKONS": "prosnkons",
     "KernelAWV": "regression",
     "OnlineKRR": "regression",
-    "SOFUL": "soful",
+    "SOFUL": "bandits.soful",
 }
 
 if not TYPE_CHECKING:

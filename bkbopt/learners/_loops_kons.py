@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled
-from bkbopt.learners._loops_kors import add_row, residual
+from bkbopt.learners._loops_kors import acceptance, add_row, residual
 from bkbopt.learners._loops_losses import loss_slope, step_weight
 
 __all__ = ["Corner", "Kors", "Sketch", "newton_rounds"]
@@ -129,7 +129,7 @@ def coin(
         k[j] = scale * kors.scale[j] * kors.K[t, kors.place[j]]
     own = kors.K.shape[1] - kors.K.shape[0] + t
     left = residual(kors.L, m, k, scale * scale * kors.K[t, own], v)
-    p = min(1.0, beta * (1.0 + eps) * left / (left + alpha))
+    p = acceptance(left, alpha, beta, eps)
     if kors.uniforms[t, 0] < p:
         add_row(kors.L, m, v, left, alpha * p)
         kors.p[m] = p

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled, fast
 
-__all__ = ["add_row", "residual", "select"]
+__all__ = ["acceptance", "add_row", "residual", "select"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,6 +31,12 @@ def add_row(L: Floats, m: int, v: Floats, left: float, ridge: float) -> None:
     for j in range(m):
         L[m, j] = v[j]
     L[m, m] = math.sqrt(left + ridge)
+
+
+@compiled
+def acceptance(left: float, alpha: float, beta: float, eps: float) -> float:
+    """The probability of a point with residual `left` of entering the dictionary, min(1, beta score)."""
+    return min(1.0, beta * (1.0 + eps) * left / (left + alpha))
 
 
 @compiled
@@ -67,7 +73,7 @@ def select(
         for j in range(m):
             k[j] = K[t, place[j]]
         left = residual(L, m, k, diagonal[t], v)
-        probability = min(1.0, beta * (1.0 + eps) * left / (left + alpha))
+        probability = acceptance(left, alpha, beta, eps)
         if uniforms[t] < probability:
             add_row(L, m, v, left, alpha * probability**power)
             p[m] = probability

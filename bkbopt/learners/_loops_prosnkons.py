@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled, fast
-from bkbopt.learners._loops_kors import add_row, residual
+from bkbopt.learners._loops_kors import acceptance, add_row, residual
 from bkbopt.learners._loops_losses import loss_slope, step_weight
 
 __all__ = ["Epoch", "Sampler", "rounds"]
@@ -88,7 +88,7 @@ def rounds(
         probability, left = 0.0, 0.0
         if not sampler.full:
             left = residual(sampler.L, m, k, diagonal[t], v_kors)
-            probability = min(1.0, sampler.beta * (1.0 + sampler.eps) * left / (left + sampler.alpha))
+            probability = acceptance(left, sampler.alpha, sampler.beta, sampler.eps)
         product(epoch.Wt, k, z)
         product(epoch.A, z, v)
         q, ybar = inner(z, v), inner(z, epoch.u)

@@ -12,7 +12,7 @@ support points change all the time; other kernels are called once a block, on th
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -134,17 +134,20 @@ class ExpansionLearner(OnlineLearner):
 
     Args:
         kernel: None for the Gaussian of `lengthscale`, or a kernel (see `bkbopt.kernels.as_kernel`).
-        lengthscale: of the Gaussian, in units of the features.
+        lengthscale: of the Gaussian, in units of the features; "scale" for the root of the sum of their variances.
+        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`);
+            if so, kernel and lengthscale are in units of the standardised features.
 
     Attributes:
         dictionary_size_: number of terms.
         support_: the points of the terms `(n, d)`, in no particular order.
         weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, so that positive ones
-            are for `classes_[1]`.
+            are for `classes_[1]`. With more than two classes those of all others against the one that was first.
     """
 
     kernel: object = None
-    lengthscale: float = 1.0
+    lengthscale: float | Literal["scale"] = "scale"
+    scale: bool = True
 
     def _check(self, d: int) -> None:
         """Nothing is set by these learners yet: parameters are read from `_own`."""
@@ -214,12 +217,17 @@ class ExpansionLearner(OnlineLearner):
     @property
     def support_(self) -> Array:
         """See the class."""
+        points = self._own_points()
+        return points if self._units is None else self._units.original(points)
+
+    def _own_points(self) -> Array:
+        """The points `(n, d)` in the learner's units."""
         return self._source.original(self._points())
 
     @property
     def weights_(self) -> Array:
         """See the class."""
-        return self._sign * self._weights()
+        return self._classes.sign * self._weights() * (1.0 if self._units is None else self._units.slope)
 
     def _weights(self) -> Array:
         """Weights `(n,)` of raw predictions, a copy."""
@@ -227,7 +235,7 @@ class ExpansionLearner(OnlineLearner):
 
     def hypothesis(self) -> Hypothesis:
         """The terms; in a second stage within the span of the features."""
-        return Hypothesis(self.support_.copy(), self._weights())
+        return Hypothesis(self._own_points().copy(), self._weights())
 
     def _state(self) -> dict[str, object]:
         return {"t": self._t, "support": support_state(self._support)}

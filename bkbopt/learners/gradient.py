@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class FOGD(OnlineLearner):
         frequencies: D; there are 2 D features.
         step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which w grows without end.
         kernel: None for the Gaussian of `lengthscale`, or an `ARDKernel` on numbers.
-        lengthscale: of the Gaussian, in units of the features.
+        lengthscale, scale: see `ExpansionLearner`.
         seed: of the frequencies.
 
     Example:
@@ -52,7 +52,8 @@ class FOGD(OnlineLearner):
     frequencies: int = 200
     step: float = 0.2
     kernel: object = None
-    lengthscale: float = 1.0
+    lengthscale: float | Literal["scale"] = "scale"
+    scale: bool = True
     seed: int | None = 0
 
     def _check(self, d: int) -> None:

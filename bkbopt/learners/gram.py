@@ -20,8 +20,16 @@ from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
 from bkbopt.learners.losses import Array
 from bkbopt.learners.states import Form, Kept, Number, checked, refused
 
-__all__ = ["ForeignGram", "GaussianGram", "Gram", "GramKernel", "as_gram", "kernel_from_state", "kernel_to_state"]
-
+__all__ = [
+    "ForeignGram",
+    "GaussianGram",
+    "Gram",
+    "GramKernel",
+    "as_gram",
+    "is_scale",
+    "kernel_from_state",
+    "kernel_to_state",
+]
 
 _KERNEL = Form({"form": Kept(), "sizes": Kept(), "prior_loc": Number(), "theta": Kept()})
 
@@ -116,6 +124,11 @@ class GramKernel:
         return torch.from_numpy(self.gram.diag(X.numpy()))
 
 
+def is_scale(lengthscale: object) -> bool:
+    """Whether the lengthscale is to follow from the rows."""
+    return isinstance(lengthscale, str) and lengthscale == "scale"
+
+
 def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | ForeignGram:
     """The Gaussian of that `lengthscale` for None, else `kernel` (see `bkbopt.kernels.as_kernel`), for `d` features.
 
@@ -124,7 +137,7 @@ def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | Forei
         ArgumentTypeError: the kernel or the lengthscale has a wrong type.
     """
     if kernel is None:
-        what = "a positive finite length, in units of the features"
+        what = 'a positive finite length, in units of the features, or "scale"'
         length = check_number("lengthscale", lengthscale, 0.0, what, strict=True)
         return GaussianGram(np.full(d, math.sqrt(2.0) * length), 1.0, rbf(d, length))
     if isinstance(kernel, ARDKernel):

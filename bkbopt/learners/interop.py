@@ -7,7 +7,7 @@ from typing import Any
 
 from bkbopt.errors import NotReadyError
 
-__all__ = ["not_ready", "tags", "warn_of_column"]
+__all__ = ["join", "not_ready", "tags", "warn_of_column"]
 
 
 @functools.cache
@@ -18,6 +18,26 @@ def _not_fitted_class() -> type[NotReadyError]:
         """A `NotReadyError` that scikit-learn's tools know as theirs."""
 
     return LearnerNotFittedError
+
+
+def join(cls: type, core: type) -> None:
+    """Put scikit-learn's base class and mixins below `cls`, a learner below `core`, once scikit-learn is there.
+
+    Bases of a class may be exchanged for others of the same layout, so `core` has a base without anything. Learners of
+    one loss get the mixin of their task; which one those with a parameter `loss` are, their tags say.
+    """
+    if "sklearn.base" not in sys.modules:
+        return
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+    if not issubclass(core, BaseEstimator):
+        core.__bases__ = (BaseEstimator,)
+    for one in reversed(cls.__mro__):
+        fixed = issubclass(one, core) and "loss" not in getattr(one, "__dataclass_fields__", {"loss": None})
+        if fixed and not one.__abstractmethods__:  # type: ignore[attr-defined]
+            mixin = RegressorMixin if one.loss == "squared" else ClassifierMixin  # type: ignore[attr-defined]
+            if not issubclass(one, mixin):
+                one.__bases__ = (mixin, *one.__bases__)
 
 
 def not_ready(name: str) -> NotReadyError:
@@ -37,14 +57,14 @@ def warn_of_column() -> None:
 
 
 def tags(task: str) -> Any:
-    """scikit-learn's tags of a learner for "classification" (of two classes) or "regression"."""
+    """scikit-learn's tags of a learner for "classification" or "regression"."""
     from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
     classifies = task == "classification"
     return Tags(
         estimator_type="classifier" if classifies else "regressor",
         target_tags=TargetTags(required=True),
-        classifier_tags=ClassifierTags(multi_class=False) if classifies else None,
+        classifier_tags=ClassifierTags() if classifies else None,
         regressor_tags=None if classifies else RegressorTags(),
         input_tags=InputTags(),
     )

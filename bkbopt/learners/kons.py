@@ -51,7 +51,7 @@ class KONS(NewtonLearner):
         >>> from bkbopt.learners import KONS
         >>> learner = KONS(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
         >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
-        (array([-1,  1]), 2)
+        (array([-1,  1]), 4)
     """
 
     def _check(self, d: int) -> None:

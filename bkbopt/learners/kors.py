@@ -15,6 +15,7 @@ it, with probability 1 - delta, and m is at most 3 beta (1 + eps) / (1 - eps) ti
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +43,6 @@ class KORS:
         beta: oversampling.
         eps: accuracy aimed at, in (0, 1).
         limit: largest size of the dictionary, or None.
-        squared_weights: weigh accepted rows by 1/p^2 instead of 1/p, as published programs do by mistake. Later rows
-            then look better covered than they are. For reproducing their runs only.
 
     Raises:
         ArgumentError: an argument out of range.
@@ -61,7 +60,8 @@ class KORS:
     beta: float = 1.0
     eps: float = 0.5
     limit: int | None = None
-    squared_weights: bool = False
+    #: Of p in the diagonal of the factor; published programs have 2 by mistake.
+    power: ClassVar[float] = 1.0
     m: int = field(init=False, default=0)
     L: Floats = field(init=False, repr=False)
     p: Floats = field(init=False, repr=False)
@@ -76,11 +76,6 @@ class KORS:
         if self.limit is not None:
             self.limit = check_size("limit", self.limit)
         self.L, self.p = np.zeros((16, 16)), np.zeros(16)
-
-    @property
-    def power(self) -> float:
-        """Of p in the diagonal of the factor."""
-        return 2.0 if self.squared_weights else 1.0
 
     def select(self, K: Floats, diagonal: Floats, uniforms: Floats) -> npt.NDArray[np.bool_]:
         """Offer a block of rows, one after the other: which of them are accepted `(b,)`.

@@ -10,7 +10,8 @@ from bkbopt.learners.saving import (
     params_from_state,
     params_to_state,
 )
-from bkbopt.learners.states import Count, Form, Kept, checked, generator_state, refused
+from bkbopt.learners.several import head_states, inner_state, restore_heads, restore_inner
+from bkbopt.learners.states import Count, Form, Kept, checked, refused
 
 if TYPE_CHECKING:
     from bkbopt.learners.base import OnlineLearner
@@ -24,10 +25,12 @@ _LEARNT = Form(
         "d": Count(1),
         "rounds": Count(1),
         "classes": Kept(),
-        "negative": Count(0, 1),
+        "order": Kept(),
         "names": Kept(),
-        "rng": Kept(),
-        "state": Kept(),
+        "units": Kept(),
+        "recent": Kept(),
+        "own": Kept(),
+        "heads": Kept(),
     }
 )
 
@@ -42,10 +45,12 @@ def learner_to_state(learner: "OnlineLearner") -> dict[str, object]:
             "d": learner.n_features_in_,
             "rounds": learner.n_rounds_,
             "classes": learner.classes_.tolist() if learner._classifies else None,
-            "negative": learner._negative,
+            "order": learner._classes.order.tolist(),
             "names": learner._names,
-            "rng": learner._rng.bit_generator.state if hasattr(learner, "_rng") else None,
-            "state": learner._state(),
+            "units": None if learner._units is None else learner._units.state_dict(),
+            "recent": None if learner._recent is None else learner._recent.state_dict(),
+            "own": inner_state(learner),
+            "heads": head_states(learner),
         }
     return state
 
@@ -77,16 +82,27 @@ def learner_from_state(base: type["OnlineLearner"], state: object, kernel: objec
 def _resume(learner: "OnlineLearner", learnt: dict[str, Any]) -> None:
     """Let a new learner go on from `learnt`."""
     d, t = learnt["d"], learnt["rounds"]
-    check_dimension(d, learnt["state"])
-    learner._prepare(d)
-    state = checked(learnt["state"], learner._form(), {"d": d, "t": t}, "what was learnt")
-    learner._start(d)
-    learner._became(d, names_from_state(learnt["names"], d))
-    learner.n_rounds_, learner._negative = t, learnt["negative"]
+    check_dimension(d, learnt)
+    learner._prepare(d, 1.0)
+    units = learner._new_units(d)
+    if units is not None:
+        saved = checked(learnt["units"], units.form(), {"d": d}, "the units")
+    elif learnt["units"] is not None:
+        raise refused("the units", "None for a learner without", type(learnt["units"]).__name__)
+    classes = classes_from_state(learnt["classes"], learnt["order"], learner._classifies)
+    if units is not None:
+        units.load_state_dict(saved, t, len(classes.order) if learner._classifies else None)
+        learner._prepare(d, units.lengthscale)
+    learner._units, learner._classes = units, classes
+    restore_inner(learner, learnt["own"], d, t)
+    names = names_from_state(learnt["names"], d)
+    learner._became(d, names)
+    learner.n_rounds_ = t
     if learner._classifies:
-        learner.classes_ = classes_from_state(learnt["classes"], learnt["negative"])
-    elif learnt["classes"] is not None or learnt["negative"]:
-        raise refused("the classes", "None for a regression", repr(learnt["classes"])[:80])
-    if hasattr(learner, "_rng"):
-        learner._rng.bit_generator.state = generator_state(learnt["rng"])
-    learner._restore(state)
+        learner.classes_ = classes.labels
+    restore_heads(learner, learnt["heads"])
+    if learner._recent is not None:
+        recent = learner._recent.form(len(classes.order))
+        learner._recent.load_state_dict(checked(learnt["recent"], recent, where="the last margins"))
+    elif learnt["recent"] is not None:
+        raise refused("the last margins", "None for a learner without", type(learnt["recent"]).__name__)

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -25,19 +25,23 @@ class NewtonLearner(OnlineLearner):
     Args:
         loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
+            the sum of their variances.
+        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
-        alpha: ridge A_0 = alpha I.
+        alpha: ridge A_0 = alpha I; 1 in `paper`.
         eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
             1 / (L C sqrt t).
     """
 
     loss: str = "squared_hinge"
     kernel: Any = None
-    lengthscale: float = 1.0
+    lengthscale: float | Literal["scale"] = "scale"
+    scale: bool = True
     C: float = 1.0
-    alpha: float = 1.0
+    alpha: float = 3.0
     eta: float | None = None
+    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0}
 
     def _check(self, d: int) -> None:
         self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
@@ -47,6 +51,11 @@ class NewtonLearner(OnlineLearner):
         self._sigma = self._loss.curvature(self._C)
         if self.eta is not None:
             self._sigma = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
+
+    @property
+    def _reach(self) -> float:
+        # Predictions beyond C are cut, so that three standard deviations have to lie within.
+        return self._C / 3.0
 
     @abstractmethod
     def _expansion(self) -> tuple[Array, Array]:

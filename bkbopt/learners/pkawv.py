@@ -15,7 +15,7 @@ from the rows, which are kept.
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -49,7 +49,9 @@ class PKAWV(OnlineLearner):
     Args:
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable. Taylor features are
             for the Gaussian only.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
+            the sum of their variances.
+        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         lam: ridge, y squared over the squared norm of f.
         features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
             `(m, d)` of inducing points, drawn beforehand by `bkbopt.learners.kors.draw_kors` say; or a `FeatureMap`.
@@ -59,7 +61,6 @@ class PKAWV(OnlineLearner):
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         max_features: Taylor bases with more features are refused, and KORS stops at as many inducing points.
-        squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
         seed: of KORS.
 
     Attributes:
@@ -78,7 +79,8 @@ class PKAWV(OnlineLearner):
     """
 
     kernel: Any = None
-    lengthscale: float = 1.0
+    lengthscale: float | Literal["scale"] = "scale"
+    scale: bool = True
     lam: float = 1.0
     features: Any = "taylor"
     degree: int = 2
@@ -87,7 +89,6 @@ class PKAWV(OnlineLearner):
     beta: float = 1.0
     eps: float = 0.5
     max_features: int = 10_000
-    squared_weights: bool = False
     seed: int | None = 0
 
     def _check(self, d: int) -> None:
@@ -98,7 +99,7 @@ class PKAWV(OnlineLearner):
         self._forward = bool(self.forward)
         if isinstance(self.features, str) and self.features == "nystrom":
             mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
-            kors = KORS(mu, self.beta, self.eps, limit, bool(self.squared_weights))
+            kors = KORS(mu, self.beta, self.eps, limit)
             self._growing = GrowingNystrom(self._gram, d, kors)
         else:
             self._map = _feature_map(self, self._gram, d, limit)
@@ -239,8 +240,8 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
                 "features: expected 'nystrom' or inducing points with a kernel of yours, got 'taylor', which is for "
                 "the Gaussian (kernel=None)."
             )
-        lengthscale = check_number("lengthscale", learner.lengthscale, 0.0, "a positive finite length", strict=True)
-        return Taylor(d, check_count("degree", learner.degree, 0), lengthscale, limit)
+        # The Gaussian was made of it, and has checked it.
+        return Taylor(d, check_count("degree", learner.degree, 0), learner._lengthscale, limit)
     if isinstance(features, FeatureMap):
         return _tried(features, d)
     if features is None:

@@ -14,7 +14,7 @@ others alone. Without restarts the hypothesis therefore carries over as it is: u
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,9 +41,10 @@ class ProsNKONS(NewtonLearner):
         gamma: ridge of KORS, y squared.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
-        max_dictionary: KORS stops at as many points; None for no limit.
-        restart: whether a new point resets A and u, which the regret bound asks for.
-        squared_weights: KORS with the mistaken weights of published programs, to reproduce their runs.
+        max_dictionary: KORS stops at as many points; None, as in the paper, for no limit. Without one the dictionary of
+            rows with many columns is that of all rows, and each costs O(m^2).
+        restart: whether a new point resets A and u, as the paper has it for its bound. Without restarts less is
+            forgotten, and more rows are predicted well.
         seed: of the coins, one a row.
         loss, kernel, lengthscale, C, alpha, eta: see `NewtonLearner`.
 
@@ -55,24 +56,25 @@ class ProsNKONS(NewtonLearner):
         >>> from bkbopt.learners import ProsNKONS
         >>> learner = ProsNKONS(lengthscale=0.2).partial_fit([[0.1], [0.9], [0.2], [0.8]], [-1, 1, -1, 1])
         >>> learner.predict([[0.0], [1.0]]), learner.dictionary_size_
-        (array([-1, -1]), 4)
+        (array([-1,  1]), 4)
     """
 
     gamma: float = 1.0
     beta: float = 1.0
     eps: float = 0.5
-    max_dictionary: int | None = None
-    restart: bool = True
-    squared_weights: bool = False
+    max_dictionary: int | None = 200
+    restart: bool = False
     seed: int | None = 0
 
     n_restarts_ = 0
+    _SAMPLER: ClassVar[type[KORS]] = KORS
+    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "max_dictionary": None, "restart": True}
 
     def _check(self, d: int) -> None:
         super()._check(d)
         gamma = check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
         limit = None if self.max_dictionary is None else check_size("max_dictionary", self.max_dictionary)
-        self._kors = KORS(gamma, self.beta, self.eps, limit, bool(self.squared_weights))
+        self._kors = self._SAMPLER(gamma, self.beta, self.eps, limit)
         self._restart = bool(self.restart)
 
     def _start(self, d: int) -> None:

@@ -33,7 +33,7 @@ BUDGET, SKETCHED_BUDGET = 100, 50
 #: The largest of all sizes: some are those of square matrices.
 LARGEST = 10_000
 #: Parameters that belong to the surrogate.
-RESERVED = ("kernel", "lengthscale", "seed")
+RESERVED = ("kernel", "lengthscale", "scale", "seed")
 
 Settings = dict[str, Any]
 
@@ -99,7 +99,7 @@ class Recipe:
         """
         own = {"seed": seed} if "seed" in {f.name for f in dataclasses.fields(self.cls)} else {}
         defaults = self.defaults(nu, settings.get("budget", self.budget))
-        return self.cls(**{**defaults, **settings, "kernel": kernel, **own})
+        return self.cls(**{**defaults, **settings, "kernel": kernel, "scale": False, **own})
 
 
 def _ridge(nu: float, _: int) -> Settings:

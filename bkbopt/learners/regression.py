@@ -14,7 +14,7 @@ before it in the block, so that all predictions are those of one row after the o
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -38,7 +38,9 @@ class OnlineKRR(OnlineLearner):
 
     Args:
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
+            the sum of their variances.
+        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         lam: ridge, y squared over the squared norm of f.
 
     Example:
@@ -52,7 +54,8 @@ class OnlineKRR(OnlineLearner):
     """
 
     kernel: Any = None
-    lengthscale: float = 1.0
+    lengthscale: float | Literal["scale"] = "scale"
+    scale: bool = True
     lam: float = 1.0
     _forward: ClassVar[bool] = False
 
@@ -165,7 +168,9 @@ class KernelAWV(OnlineKRR):
 
     Args:
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features; unused with another kernel.
+        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
+            the sum of their variances.
+        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         lam: ridge, y squared over the squared norm of f.
 
     Example:

@@ -22,6 +22,8 @@ from bkbopt.learners.losses import Array
 __all__ = ["as_labels", "as_numbers", "as_row", "as_rows", "merged_classes", "names_of", "within_floats"]
 
 Names = tuple[str, ...]
+#: Each costs as much as a learner of its own.
+MOST_CLASSES = 1000
 
 
 @contextlib.contextmanager
@@ -140,7 +142,7 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
         if not np.isfinite(A).all():
             raise ArgumentError("y: expected labels, got NaN or infinity among them; drop such rows.")
         if (np.floor(A) != A).any():
-            raise ArgumentError("y: Unknown label type: expected labels of two classes, got continuous numbers.")
+            raise ArgumentError("y: Unknown label type: expected labels of classes, got continuous numbers.")
     elif A.dtype.kind == "O" and any(v is None or (isinstance(v, float) and math.isnan(v)) for v in A):
         raise ArgumentError("y: expected labels, got None or NaN among them; drop such rows.")
     elif A.dtype.kind not in "biuUO":
@@ -149,10 +151,10 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
 
 
 def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
-    """The sorted classes: those `known` and those of new `labels`, two at most; `name` is the argument they came by.
+    """The sorted classes: those `known` and those of new `labels`; `name` is the argument they came by.
 
     Raises:
-        ArgumentError: more than two, or strings among numbers.
+        ArgumentError: strings among numbers, or so many that they must be numbers and not labels.
     """
     parts = [part for part in (known, labels) if part is not None]
     text = [part.dtype.kind == "U" for part in parts if part.dtype.kind != "O"]
@@ -162,17 +164,12 @@ def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any], nam
         merged = None
     if merged is None:
         raise ArgumentError(f"{name}: expected labels that can be compared, got numbers and strings together: {parts}.")
-    if len(merged) <= 2:
-        return merged
-    if known is not None and len(known) == 2:
-        new = sorted(set(merged.tolist()) - set(known.tolist()))
+    if len(merged) > MOST_CLASSES:
         raise ArgumentError(
-            f"{name}: expected one of the two labels {known.tolist()}, got {new} too; nothing was learnt."
+            f"{name}: expected at most {MOST_CLASSES} classes, got {len(merged)} labels; for numbers (Unknown label "
+            "type) use a loss for regression."
         )
-    raise ArgumentError(
-        f"{name}: Only binary classification is supported. The type of the target is multiclass, with "
-        f"{len(merged)} labels; for continuous numbers (Unknown label type) use a loss for regression."
-    )
+    return merged
 
 
 def _one_a_row(y: Any, n: int) -> npt.NDArray[Any]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from bkbopt.errors import StateFileError
+from bkbopt.learners.classes import Classes
 from bkbopt.learners.features.saving import map_from_state, map_to_state
 from bkbopt.learners.gram import kernel_from_state, kernel_to_state
-from bkbopt.learners.rows import Names, as_labels, merged_classes
+from bkbopt.learners.rows import MOST_CLASSES, Names, as_labels, merged_classes
 from bkbopt.learners.states import Form, Kept, checked, refused
 
 __all__ = [
@@ -113,16 +113,25 @@ def names_from_state(names: object, d: int) -> Names | None:
     return names
 
 
-def classes_from_state(classes: object, negative: int) -> npt.NDArray[Any]:
-    """The labels `(1,)` or `(2,)` in order, the one at `negative` among them.
+def classes_from_state(classes: object, order: object, classifies: bool) -> Classes:
+    """The labels in order, and the positions among them of those that have turned up.
 
     Raises:
-        StateFileError: other than one or two labels in order.
+        StateFileError: other than labels in order, or for a regression.
         ArgumentError: what cannot be labels.
     """
-    if not isinstance(classes, list) or not negative < len(classes) <= 2:
-        raise refused("the classes", "one or two labels", repr(classes)[:80])
+    if not classifies:
+        if classes is not None or order != []:
+            raise refused("the classes", "None for a regression", repr(classes)[:80])
+        return Classes.none()
+    if not isinstance(classes, list) or not classes or len(classes) > MOST_CLASSES:
+        raise refused("the classes", "labels", repr(classes)[:80])
     labels = as_labels(np.array(classes), len(classes))
     if merged_classes(None, labels).tolist() != classes:
         raise refused("the classes", "different labels in order", repr(classes)[:80])
-    return labels
+    known = range(len(classes))
+    if not isinstance(order, list) or not order or not all(type(k) is int and k in known for k in order):
+        raise refused("the order of the classes", "positions among them", repr(order)[:80])
+    if len(set(order)) < len(order):
+        raise refused("the order of the classes", "different positions", repr(order)[:80])
+    return Classes(labels, np.array(order, dtype=np.int64))

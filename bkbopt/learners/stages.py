@@ -9,13 +9,13 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from bkbopt._support.checks import check_size
+from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners.expansion import ExpansionLearner, check_step, new_support
 from bkbopt.learners.features.sketched import SketchedFeatures
@@ -38,7 +38,7 @@ class TwoStageLearner(ExpansionLearner):
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
         budget: B.
-        rank: number of features k; None for B/10.
+        rank: number of features k, or below 1 a part of B; the papers have B/10.
         step: the learning rate of gradient descent, positive.
         kernel, lengthscale: see `ExpansionLearner`.
 
@@ -49,21 +49,26 @@ class TwoStageLearner(ExpansionLearner):
 
     loss: str = "hinge"
     budget: int = 100
-    rank: int | None = None
+    rank: float = 0.5
     step: float = 0.2
+    _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1}
 
     def _check(self, d: int) -> None:
         check_size("budget", self.budget)
         check_step(self.step)
-        if self.rank is not None and check_size("rank", self.rank) > self._most_features():
-            raise ArgumentError(f"rank: expected at most {self._most_features()} features, got {self.rank}.")
+        if self._wanted() > self._most_features():
+            raise ArgumentError(f"rank: expected at most {self._most_features()} features, got {self._wanted()}.")
 
     def _most_features(self) -> int:
         return self._most()
 
     def _features(self) -> int:
-        wanted = max(1, int(self._own.budget) // 10) if self._own.rank is None else int(self._own.rank)
-        return min(wanted, self._most_features())
+        return min(self._wanted(), self._most_features())
+
+    def _wanted(self) -> int:
+        rank = check_number("rank", self._own.rank, 0.0, "a number of features, or a part of the budget", strict=True)
+        # The product may be a rounding below a whole number.
+        return max(1, int(rank * int(self._own.budget) + 1e-9)) if rank < 1.0 else check_size("rank", rank)
 
     def _most(self) -> int:
         return int(self._own.budget)
@@ -98,7 +103,7 @@ class TwoStageLearner(ExpansionLearner):
         while True:
             t = kogd(block, self._support, self._t, t, loss, step, 0.0, 0, len(self._support.weights), p)
             if self.dictionary_size_ == self._most():
-                chosen = self._switch(self.support_, self._weights())
+                chosen = self._switch(self._own_points(), self._weights())
                 self._keep(chosen)
                 self.switched_at_ = self._t + t
                 return t
@@ -140,7 +145,7 @@ class TwoStageLearner(ExpansionLearner):
     def hypothesis(self) -> Hypothesis:
         """See `ExpansionLearner`."""
         basis = None if self.switched_at_ is None else self._M.T.copy()
-        return Hypothesis(self.support_.copy(), self._weights(), basis)
+        return Hypothesis(self._own_points().copy(), self._weights(), basis)
 
     @property
     def feature_map_(self) -> SketchedFeatures:
@@ -153,7 +158,9 @@ class TwoStageLearner(ExpansionLearner):
             raise NotReadyError(
                 "feature_map_: expected a learner in its second stage, got one in its first; learn more."
             )
-        return SketchedFeatures(self._gram.kernel, torch.from_numpy(self.support_), torch.from_numpy(self._M.T.copy()))
+        return SketchedFeatures(
+            self._gram.kernel, torch.from_numpy(self._own_points()), torch.from_numpy(self._M.T.copy())
+        )
 
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "second": None if self.switched_at_ is None else self._second()}

@@ -110,8 +110,8 @@ def test_adversarial_blocks_repeat_a_row_and_turn_every_other_label() -> None:
 
 def test_mistakes_are_counted_both_ways() -> None:
     X, y = waves()
-    found = streams.result(bl.NOGD(budget=30, lengthscale=0.5), (X, y))
-    learner = bl.NOGD(budget=30, lengthscale=0.5)
+    found = streams.result(bl.NOGD.paper(budget=30, lengthscale=0.5), (X, y))
+    learner = bl.NOGD.paper(budget=30, lengthscale=0.5)
     p = learner.progressive(X, y, decision=True, classes=[-1.0, 1.0])
     assert learner.switched_at_ is not None
     assert 30 <= learner.switched_at_ < 400
@@ -121,14 +121,14 @@ def test_mistakes_are_counted_both_ways() -> None:
 
 
 def test_a_learner_that_stays_in_its_first_stage_has_no_mistakes_in_the_program() -> None:
-    found = streams.result(bl.FORKS(budget=400, lengthscale=0.5), waves())
+    found = streams.result(bl.FORKS.paper(budget=400, lengthscale=0.5), waves())
     assert found["all"] > 0.0
     assert found["program"] == 0.0
 
 
 def test_zero_is_a_label_for_pros_n_kons_in_the_program_only() -> None:
     X, y = np.zeros((2, 1)), np.array([-1.0, -1.0])
-    found = streams.result(bl.ProsNKONS(loss="hinge", beta=1e-12), (X, y))
+    found = streams.result(bl.ProsNKONS.paper(loss="hinge", beta=1e-12), (X, y))
     assert (found["all"], found["program"]) == (100.0, 0.0)
 
 
@@ -167,7 +167,7 @@ def test_refreshes_by_losses_are_those_by_rounds_where_every_round_has_a_loss() 
 
 def test_the_programs_weights_are_its_steps_divided_out() -> None:
     X, y = waves()
-    learner = ProgramFORKS(budget=20, rank=4, refresh_every=10**6, lengthscale=0.5, clip=0.5)
+    learner = ProgramFORKS.paper(budget=20, rank=4, refresh_every=10**6, lengthscale=0.5, clip=0.5)
     learner.partial_fit(X[:200], y[:200], classes=[-1.0, 1.0])
     Z, w = learner.feature_map_(torch.as_tensor(X)).numpy(), learner._w.copy()
     # Its ridge is 0.01; gradients times 0.2 are what the matrix grows by, and what the step takes.
@@ -191,7 +191,7 @@ def test_the_programs_weights_are_its_steps_divided_out() -> None:
 def test_refreshes_by_losses_are_rarer_and_the_same_in_pieces() -> None:
     X, y = waves()
     options = {"budget": 20, "refresh_every": 37, "lengthscale": 0.5, "alpha": 0.05, "curvature": 0.2}
-    whole, pieces, rounds = ProgramFORKS(**options), ProgramFORKS(**options), bl.FORKS(**options)
+    whole, pieces, rounds = ProgramFORKS.paper(**options), ProgramFORKS.paper(**options), bl.FORKS.paper(**options)
     p = whole.progressive(X, y, decision=True, classes=[-1.0, 1.0])
     q = [pieces.progressive(X[a : a + 7], y[a : a + 7], decision=True, classes=[-1.0, 1.0]) for a in range(0, 400, 7)]
     rounds.partial_fit(X, y)
@@ -206,7 +206,7 @@ def test_the_referee_knows_the_least_squares_of_the_kernel() -> None:
     referee = pkawv.Referee(2)
     for x, target in zip(X, y, strict=True):
         referee.add(x, target)
-    ridge = bl.OnlineKRR()
+    ridge = bl.OnlineKRR.paper()
     ridge.partial_fit(X, y)
     assert referee.minimum == pytest.approx(ridge.regularised_minimum_, rel=1e-10)
 
@@ -220,11 +220,11 @@ def test_the_adversary_stays_below_the_bound_of_kernel_awv_and_hurts_others_more
 
 def test_losses_are_means_until_the_time_is_over() -> None:
     X, y = waves()
-    learner = bl.PKAWV(degree=2)
-    found = pkawv.timed(bl.PKAWV(degree=2), (X, y), limit=1e9, chunk=50)
+    learner = bl.PKAWV.paper(degree=2)
+    found = pkawv.timed(bl.PKAWV.paper(degree=2), (X, y), limit=1e9, chunk=50)
     assert found["rows"] == [400]
     assert found["loss"][0] == pytest.approx(float(np.mean(learner.progressive(X, y) * y <= 0.0)))
-    assert pkawv.timed(bl.PKAWV(degree=2), (X, y), limit=0.0, chunk=50)["rows"] == [50]
+    assert pkawv.timed(bl.PKAWV.paper(degree=2), (X, y), limit=0.0, chunk=50)["rows"] == [50]
 
 
 def test_schedules_trade_regret_for_size() -> None:
@@ -234,11 +234,11 @@ def test_schedules_trade_regret_for_size() -> None:
 
 
 def test_two_losses_keep_within_the_bound_of_kons() -> None:
-    learner = bl.KONS(loss="squared")
+    learner = bl.KONS.paper(loss="squared")
     found = kons.two_losses(learner, 200)
     assert found["m"] == 200
     assert 0.0 < found["regret"][-1] <= learner.regret_bound(0.0)
-    assert kons.two_losses(bl.SketchedKONS(loss="squared", gamma=0.0), 200)["regret"][-1] > found["regret"][-1]
+    assert kons.two_losses(bl.SketchedKONS.paper(loss="squared", gamma=0.0), 200)["regret"][-1] > found["regret"][-1]
 
 
 def test_regret_keeps_within_both_bounds() -> None:

@@ -35,7 +35,7 @@ Factory = Callable[..., OnlineLearner]
 
 
 def made(cls: type[OnlineLearner], **fixed: object) -> Factory:
-    return lambda **more: cls(**{**fixed, **more})
+    return lambda **more: cls.paper(**{**fixed, **more})
 
 
 #: Small budgets: what happens when one is full is what the tests are to meet.

@@ -49,39 +49,17 @@ def test_list_names_every_learner() -> None:
 
 # -- scikit-learn ----------------------------------------------------------------------------------------------------
 
-#: Checks of scikit-learn that a learner fails by default, and why.
-EXPECTED = {
-    "PKAWV": {
-        "check_regressors_train": "its rows have ten features of variance one; a Taylor basis of degree two covers "
-        "rows within one or two lengthscales of zero",
-    },
-    "ProsNKONS": {
-        "check_classifiers_train": "after three hundred rows the dictionary still grows, and every growth is a restart "
-        "from zero",
-    },
-}
-
-
 CLASSES = sorted({type(m()) for m in LEARNERS.values()}, key=lambda c: c.__name__)
 
 
-# The base class is what they look at: a classification, a regression, and each that is expected to fail somewhere.
+# The base class is what they look at: a classification, a regression, and those with a dictionary or features.
 @pytest.mark.parametrize("cls", slow_but({KONS, KernelAWV, PKAWV, ProsNKONS}, CLASSES))
 @pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks_pass(cls: type[OnlineLearner]) -> None:
+def test_scikit_learns_own_checks_pass_by_default(cls: type[OnlineLearner]) -> None:
     from sklearn.utils.estimator_checks import check_estimator
 
-    estimator = cls(seed=0) if cls is FOGD else cls()  # type: ignore[call-arg]
-    expected = EXPECTED.get(cls.__name__, {})
-    results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None, on_skip=None)
-    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-    assert failed == {}
-    assert set(expected) == {r["check_name"] for r in results if r["status"] == "xfail"}
-
-
-#: Learners of either task that reach an R^2 of a half in one pass over the hundred or so rows of that check; gradient
-#: descent with a budget of as many terms, sketches of them and clipped Newton steps need more.
-QUICK_REGRESSORS = {KOGD, FOGD}
+    results = check_estimator(cls(), on_fail=None, on_skip=None)
+    assert {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"} == {}
 
 
 @pytest.mark.slow
@@ -91,8 +69,9 @@ def test_scikit_learns_own_checks_pass_for_regressions_too(cls: type[OnlineLearn
     from sklearn.utils.estimator_checks import check_estimator
 
     results = check_estimator(cls(loss="squared"), on_fail=None, on_skip=None)  # type: ignore[call-arg]
-    failed = {r["check_name"] for r in results if r["status"] == "failed"}
-    assert failed == (set() if cls in QUICK_REGRESSORS else {"check_regressors_train"})
+    # It asks for an R^2 of a half after one pass over 200 rows of ten columns, which Newton steps do not reach.
+    known = {"check_regressors_train"} if issubclass(cls, KONS | ProsNKONS) else set()
+    assert {r["check_name"] for r in results if r["status"] == "failed"} == known
 
 
 def test_grid_search_and_pipelines_take_learners() -> None:
@@ -100,13 +79,13 @@ def test_grid_search_and_pipelines_take_learners() -> None:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    pipeline = make_pipeline(StandardScaler(), PKAWV(features="nystrom"))
+    pipeline = make_pipeline(StandardScaler(), PKAWV.paper(features="nystrom"))
     search = GridSearchCV(pipeline, {"pkawv__lam": [0.1, 1.0]}, cv=2).fit(X, NUMBERS)
     assert search.best_score_ > 0.8
 
 
 def test_unknown_parameter_is_refused_and_none_is_set() -> None:
-    model = KONS()
+    model = KONS.paper()
     with pytest.raises(ArgumentError, match="lam: expected one of the parameters loss, kernel"):
         model.set_params(C=3.0, lam=1.0)
     assert model.C == 1.0
@@ -121,14 +100,14 @@ def test_score_is_accuracy_or_r_squared(base: Factory) -> None:
 
 
 def test_score_of_equal_targets_is_all_or_nothing() -> None:
-    model = KernelAWV().fit(X, np.zeros(N))
+    model = KernelAWV.paper().fit(X, np.zeros(N))
     assert (model.score(X, np.zeros(N)), model.score(X, np.ones(N))) == (1.0, 0.0)
 
 
 def test_regressions_have_no_decision_function() -> None:
-    assert not hasattr(KernelAWV(), "decision_function")
-    assert hasattr(KONS(), "decision_function")
-    assert not hasattr(KONS(loss="squared"), "decision_function")
+    assert not hasattr(KernelAWV.paper(), "decision_function")
+    assert hasattr(KONS.paper(), "decision_function")
+    assert not hasattr(KONS.paper(loss="squared"), "decision_function")
 
 
 # -- three ways, one result ------------------------------------------------------------------------------------------
@@ -168,7 +147,7 @@ def test_learning_without_predicting_leads_to_the_same_state(make: Factory) -> N
     a.progressive(X, y)
     for chunk in np.array_split(np.arange(N), 9):
         b.partial_fit(X[chunk], y[chunk])
-    np.testing.assert_allclose(a._raw(X) * a._sign, b._raw(X) * b._sign, atol=1e-10)
+    np.testing.assert_allclose(a._raw(X) * a._classes.sign, b._raw(X) * b._classes.sign, atol=1e-10)
     assert a.n_rounds_ == b.n_rounds_ == N
 
 
@@ -230,12 +209,9 @@ def test_labels_may_turn_up_one_after_the_other(name: str, first: str) -> None:
 
 
 @pytest.mark.parametrize("name", slow_but(SPOKESMEN, CLASSIFIERS))
-def test_third_label_is_refused(name: str, tmp_path: Path) -> None:
+def test_labels_of_another_kind_are_refused(name: str, tmp_path: Path) -> None:
     model = told(LEARNERS[name], 60)
     before = file_of(model, tmp_path)
-    for call in (lambda: model.learn_one(X[0], "maybe"), lambda: model.partial_fit(X[:3], ["no", "maybe", "yes"])):
-        with pytest.raises(ArgumentError, match=r"one of the two labels \['no', 'yes'\], got \['maybe'\]"):
-            call()
     with pytest.raises(ArgumentError, match="numbers and strings together"):
         model.learn_one(X[0], 1)
     assert file_of(model, tmp_path) == before
@@ -254,4 +230,4 @@ def test_labels_for_a_regression_are_refused(name: str, y: list[object], tmp_pat
 @pytest.mark.parametrize("y", [[0.5, 1.0], [np.nan, 1.0], [None, "a"], [1j, 2j]])
 def test_what_cannot_be_a_label_is_refused(y: list[object]) -> None:
     with pytest.raises(ArgumentError, match=r"Unknown label type|expected labels|Complex data"):
-        KONS().fit(X[:2], y)
+        KONS.paper().fit(X[:2], y)

@@ -169,7 +169,7 @@ def test_states_in_memory_are_copies(make: Factory) -> None:
 
 
 def test_decision_function_is_that_of_the_loss_that_was_learnt() -> None:
-    model = KONS().fit(X, LABELS)
+    model = KONS.paper().fit(X, LABELS)
     before = model.decision_function(X)
     model.set_params(loss="squared")
     np.testing.assert_array_equal(model.decision_function(X), before)
@@ -177,7 +177,7 @@ def test_decision_function_is_that_of_the_loss_that_was_learnt() -> None:
 
 
 def test_names_and_labels_are_saved(tmp_path: Path) -> None:
-    model = KONS().fit(pd.DataFrame(X, columns=list(NAMES)), LABELS)
+    model = KONS.paper().fit(pd.DataFrame(X, columns=list(NAMES)), LABELS)
     model.save(tmp_path / "learner")
     loaded = KONS.load(tmp_path / "learner")
     assert tuple(loaded.feature_names_in_) == NAMES
@@ -187,13 +187,13 @@ def test_names_and_labels_are_saved(tmp_path: Path) -> None:
 def test_kernel_of_the_package_is_saved(tmp_path: Path) -> None:
     from bkbopt.kernels import matern52
 
-    model = KernelAWV(kernel=matern52(3, [0.5, 1.0, 2.0], 1.7)).fit(X, NUMBERS)
+    model = KernelAWV.paper(kernel=matern52(3, [0.5, 1.0, 2.0], 1.7)).fit(X, NUMBERS)
     model.save(tmp_path / "learner")
     np.testing.assert_array_equal(KernelAWV.load(tmp_path / "learner").predict(X), model.predict(X))
 
 
 def test_kernel_of_the_user_is_asked_for(tmp_path: Path) -> None:
-    model = KernelAWV(kernel=gaussian).fit(X, NUMBERS)
+    model = KernelAWV.paper(kernel=gaussian).fit(X, NUMBERS)
     model.save(tmp_path / "learner")
     with pytest.raises(ArgumentError, match="pass kernel= with the same kernel to load"):
         KernelAWV.load(tmp_path / "learner")
@@ -202,7 +202,7 @@ def test_kernel_of_the_user_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_file_of_another_learner_is_refused(tmp_path: Path) -> None:
-    KONS().fit(X, LABELS).save(tmp_path / "learner")
+    KONS.paper().fit(X, LABELS).save(tmp_path / "learner")
     with pytest.raises(StateFileError, match="state of a KernelAWV, got that of a KONS"):
         KernelAWV.load(tmp_path / "learner")
 

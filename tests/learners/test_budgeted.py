@@ -164,30 +164,33 @@ def literal_bogd(X: Array, y: Array, seed: int, removal: str) -> Predictions:
 
 
 CASES: dict[str, tuple[Callable[..., OnlineLearner], Callable[[Array, Array], Predictions]]] = {
-    "perceptron": (KernelPerceptron, literal_perceptron),
+    "perceptron": (KernelPerceptron.paper, literal_perceptron),
     **{
         f"norma-{loss}": (
-            lambda loss=loss, **k: KOGD(loss=loss, step=0.3, ridge=0.05, window=40, **k),
+            lambda loss=loss, **k: KOGD.paper(loss=loss, step=0.3, ridge=0.05, window=40, **k),
             lambda X, y, loss=loss: literal_norma(X, y, loss, 0.3, 0.05, 40),
         )
         for loss in LOSSES
     },
-    "kogd": (KOGD, lambda X, y: literal_norma(X, y, "hinge", 0.2, 0.0, None)),
-    "rbp": (lambda **k: RBP(budget=B, seed=3, **k), lambda X, y: literal_perceptron(X, y, 3, B)),
-    "forgetron": (lambda **k: Forgetron(budget=B, **k), literal_forgetron),
-    "bpas": (lambda **k: BPAS(budget=B, C=0.7, **k), lambda X, y: literal_bpas(X, y, 0.7)),
-    "projectron": (lambda **k: Projectron(eta=0.3, **k), lambda X, y: literal_projectron(X, y, 0.3, None, False)),
+    "kogd": (KOGD.paper, lambda X, y: literal_norma(X, y, "hinge", 0.2, 0.0, None)),
+    "rbp": (lambda **k: RBP.paper(budget=B, seed=3, **k), lambda X, y: literal_perceptron(X, y, 3, B)),
+    "forgetron": (lambda **k: Forgetron.paper(budget=B, **k), literal_forgetron),
+    "bpas": (lambda **k: BPAS.paper(budget=B, C=0.7, **k), lambda X, y: literal_bpas(X, y, 0.7)),
+    "projectron": (lambda **k: Projectron.paper(eta=0.3, **k), lambda X, y: literal_projectron(X, y, 0.3, None, False)),
     "projectron-b": (
-        lambda **k: Projectron(eta=0.1, budget=B, **k),
+        lambda **k: Projectron.paper(eta=0.1, budget=B, **k),
         lambda X, y: literal_projectron(X, y, 0.1, B, False),
     ),
-    "projectron++": (lambda **k: ProjectronPP(eta=0.4, **k), lambda X, y: literal_projectron(X, y, 0.4, None, True)),
+    "projectron++": (
+        lambda **k: ProjectronPP.paper(eta=0.4, **k),
+        lambda X, y: literal_projectron(X, y, 0.4, None, True),
+    ),
     "bogd": (
-        lambda **k: BOGD(budget=B, ridge=0.01, gamma=1.5, seed=5, **k),
+        lambda **k: BOGD.paper(budget=B, ridge=0.01, gamma=1.5, seed=5, **k),
         lambda X, y: literal_bogd(X, y, 5, "uniform"),
     ),
     "bogd-weighted": (
-        lambda **k: BOGD(budget=B, ridge=0.01, gamma=1.5, seed=5, removal="weighted", **k),
+        lambda **k: BOGD.paper(budget=B, ridge=0.01, gamma=1.5, seed=5, removal="weighted", **k),
         lambda X, y: literal_bogd(X, y, 5, "weighted"),
     ),
 }
@@ -228,8 +231,8 @@ def test_kernels_of_others_are_looked_up_as_ours_are_computed(name: str, given: 
 def test_outputscale_of_a_gaussian_kernel_counts() -> None:
     X, y = stream(100)
     double = rbf(3, LENGTH, outputscale=2.0)
-    expected = margins(KernelPerceptron(kernel=double.__call__), X, y)
-    np.testing.assert_allclose(margins(KernelPerceptron(kernel=double), X, y), expected, rtol=0, atol=1e-12)
+    expected = margins(KernelPerceptron.paper(kernel=double.__call__), X, y)
+    np.testing.assert_allclose(margins(KernelPerceptron.paper(kernel=double), X, y), expected, rtol=0, atol=1e-12)
 
 
 def test_points_far_away_do_no_harm() -> None:
@@ -242,7 +245,7 @@ def test_points_far_away_do_no_harm() -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradient_descent_keeps_to_its_regret_bound(loss: str) -> None:
     X, y = stream(300)
-    learner = KOGD(loss=loss, lengthscale=LENGTH)
+    learner = KOGD.paper(loss=loss, lengthscale=LENGTH)
     p = margins(learner, X, y)
     K = np.exp(-((X[:, None] - X) ** 2).sum(-1) / (2.0 * LENGTH**2))
     rng = np.random.default_rng(1)
@@ -255,7 +258,7 @@ def test_gradient_descent_keeps_to_its_regret_bound(loss: str) -> None:
 def test_regret_bound_is_reached_where_the_loss_is_linear() -> None:
     # With steps so small every margin stays below one, and the last hypothesis is the worst to be compared with.
     X, y = stream(50)
-    learner = KOGD(step=1e-3, lengthscale=LENGTH)
+    learner = KOGD.paper(step=1e-3, lengthscale=LENGTH)
     p = margins(learner, X, y)
     f = learner.decision_function(X)
     norm = np.sqrt(learner.weights_ @ learner.decision_function(learner.support_))
@@ -264,13 +267,13 @@ def test_regret_bound_is_reached_where_the_loss_is_linear() -> None:
     with pytest.raises(ArgumentError, match="norm: expected a norm >= 0"):
         learner.regret_bound(-1.0)
     with pytest.raises(NotReadyError, match="KOGD: expected at least one learnt row first"):
-        KOGD().regret_bound(1.0)
+        KOGD.paper().regret_bound(1.0)
 
 
 def test_regret_bound_is_for_plain_descent_only() -> None:
     X, y = stream(20)
     with pytest.raises(ArgumentError, match="ridge, window: expected neither"):
-        KOGD(window=5).fit(X, y).regret_bound(1.0)
+        KOGD.paper(window=5).fit(X, y).regret_bound(1.0)
 
 
 @pytest.mark.parametrize("first", ["a", "b"])
@@ -279,7 +282,7 @@ def test_weights_are_those_of_the_decision_function(first: str, known: bool) -> 
     X, y = stream(60, repeats=False)
     labels = np.where(y < 0.0, "a", "b")
     order = np.argsort(labels != first, kind="stable")
-    learner = KOGD(lengthscale=LENGTH)
+    learner = KOGD.paper(lengthscale=LENGTH)
     if known:
         learner.fit(X[order], labels[order])
     else:
@@ -293,7 +296,7 @@ def test_weights_are_those_of_the_decision_function(first: str, known: bool) -> 
 
 def test_norma_forgets_what_its_window_has_passed() -> None:
     X, y = stream(100)
-    learner = KOGD(loss="squared", window=7)
+    learner = KOGD.paper(loss="squared", window=7)
     learner.partial_fit(X, y)
     assert learner.dictionary_size_ == 7
     # The loops keep points in units of the lengthscale.
@@ -311,17 +314,17 @@ def test_budgets_are_kept() -> None:
 
 def test_projectron_stays_small_by_its_threshold_alone() -> None:
     X, y = stream(1000)
-    sizes = [Projectron(eta=eta, lengthscale=3.0).fit(X, y).dictionary_size_ for eta in (0.05, 0.2, 0.5)]
+    sizes = [Projectron.paper(eta=eta, lengthscale=3.0).fit(X, y).dictionary_size_ for eta in (0.05, 0.2, 0.5)]
     assert sizes[0] > sizes[1] > sizes[2]
-    assert sizes[0] < 0.5 * KernelPerceptron(lengthscale=3.0).fit(X, y).dictionary_size_
+    assert sizes[0] < 0.5 * KernelPerceptron.paper(lengthscale=3.0).fit(X, y).dictionary_size_
 
 
 def test_projectron_without_threshold_is_the_perceptron() -> None:
     # Points in the span, repeated ones here, are projected on themselves.
     X, y = stream(300)
-    p = margins(KernelPerceptron(lengthscale=0.3), X, y)
+    p = margins(KernelPerceptron.paper(lengthscale=0.3), X, y)
     # Distances below a relative 1e-10 count as zero, which moves a prediction by up to its root.
-    np.testing.assert_allclose(margins(Projectron(eta=0.0, lengthscale=0.3), X, y), p, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(margins(Projectron.paper(eta=0.0, lengthscale=0.3), X, y), p, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("uniform", [True, False])
@@ -346,7 +349,7 @@ def test_the_expectation_of_a_bogd_removal_is_no_change(uniform: bool) -> None:
 def test_forgetron_damage_stays_within_its_budget() -> None:
     X, y = stream(500)
     rng = np.random.default_rng(0)
-    learner = Forgetron(budget=4, lengthscale=LENGTH)
+    learner = Forgetron.paper(budget=4, lengthscale=LENGTH)
     for x, label in zip(X, np.where(rng.random(500) < 0.2, -y, y), strict=True):
         learner.learn_one(x, label)
         damage, mistakes = learner._sums
@@ -356,16 +359,16 @@ def test_forgetron_damage_stays_within_its_budget() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RBP(budget=0), "budget: expected a whole number >= 1"),
-        (lambda: BOGD(step=0.0), "step: expected a positive learning rate"),
-        (lambda: KOGD(step=0.5, ridge=2.0), "ridge: expected step \\* ridge below 1, got 1"),
-        (lambda: KOGD(window=0), "window: expected a whole number >= 1"),
-        (lambda: KOGD(loss="cubic"), "loss: expected one of squared"),
-        (lambda: BPAS(C=-1.0), "C: expected a positive largest step"),
-        (lambda: Projectron(eta=-0.1), "eta: expected a distance >= 0"),
-        (lambda: BOGD(removal="oldest"), 'removal: expected "uniform" or "weighted"'),
-        (lambda: BOGD(gamma=0.0), "gamma: expected a positive bound"),
-        (lambda: RBP(kernel=rbf(2)), "kernel: expected one for 3 features, got one for 2"),
+        (lambda: RBP.paper(budget=0), "budget: expected a whole number >= 1"),
+        (lambda: BOGD.paper(step=0.0), "step: expected a positive learning rate"),
+        (lambda: KOGD.paper(step=0.5, ridge=2.0), "ridge: expected step \\* ridge below 1, got 1"),
+        (lambda: KOGD.paper(window=0), "window: expected a whole number >= 1"),
+        (lambda: KOGD.paper(loss="cubic"), "loss: expected one of squared"),
+        (lambda: BPAS.paper(C=-1.0), "C: expected a positive largest step"),
+        (lambda: Projectron.paper(eta=-0.1), "eta: expected a distance >= 0"),
+        (lambda: BOGD.paper(removal="oldest"), 'removal: expected "uniform" or "weighted"'),
+        (lambda: BOGD.paper(gamma=0.0), "gamma: expected a positive bound"),
+        (lambda: RBP.paper(kernel=rbf(2)), "kernel: expected one for 3 features, got one for 2"),
     ],
 )
 def test_parameters_out_of_range_are_refused_at_the_first_row(make: Callable[[], OnlineLearner], message: str) -> None:
@@ -378,7 +381,7 @@ def test_parameters_out_of_range_are_refused_at_the_first_row(make: Callable[[],
 
 def test_budget_that_is_no_number_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match="budget: expected a whole number"):
-        RBP(budget="many").learn_one(np.zeros(3), 1)
+        RBP.paper(budget="many").learn_one(np.zeros(3), 1)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -34,7 +34,7 @@ def test_cosines_and_sines_are_numpys() -> None:
 @pytest.mark.parametrize("kernel", [None, matern52(3, [0.5, 1.0, 2.0], outputscale=1.7)], ids=["gaussian", "matern"])
 def test_fogd_is_descent_on_its_features(loss: str, kernel: object) -> None:
     X, y = normal_rows(300)
-    learner = FOGD(loss=loss, frequencies=40, step=STEP, kernel=kernel, lengthscale=LENGTH, seed=1)
+    learner = FOGD.paper(loss=loss, frequencies=40, step=STEP, kernel=kernel, lengthscale=LENGTH, seed=1)
     p = margins(learner, X, y)
     angles = 2.0 * np.pi * X @ learner._omega
     Z = np.hstack([np.cos(angles), np.sin(angles)]) * np.sqrt((1.0 if kernel is None else 1.7) / 40)
@@ -47,7 +47,7 @@ def test_fogd_is_descent_on_its_features(loss: str, kernel: object) -> None:
 
 def test_fourier_features_approach_their_kernel() -> None:
     X = np.random.default_rng(0).normal(size=(30, 3))
-    learner = FOGD(frequencies=20_000, lengthscale=LENGTH, seed=0).fit(X, [-1] * 29 + [1])
+    learner = FOGD.paper(frequencies=20_000, lengthscale=LENGTH, seed=0).fit(X, [-1] * 29 + [1])
     Z = np.array([row(learner, x) for x in X])
     K = rbf(3, LENGTH)(torch.tensor(X), torch.tensor(X)).numpy()
     # Five standard deviations of a mean of 20,000 cosines.
@@ -62,9 +62,9 @@ def row(learner: FOGD, x: Array) -> Array:
 
 def test_fogd_refuses_kernels_without_a_known_spectrum() -> None:
     with pytest.raises(ArgumentError, match="kernel: expected an ARDKernel, whose spectral density is known"):
-        FOGD(kernel=lambda A, B: A @ B.T).learn_one(np.zeros(2), 1)
+        FOGD.paper(kernel=lambda A, B: A @ B.T).learn_one(np.zeros(2), 1)
     with pytest.raises(ArgumentError, match="frequencies: expected a whole number >= 1"):
-        FOGD(frequencies=0).learn_one(np.zeros(2), 1)
+        FOGD.paper(frequencies=0).learn_one(np.zeros(2), 1)
 
 
 def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int, height: float = 1.0) -> Array:
@@ -96,7 +96,7 @@ def literal_nogd(X: Array, y: Array, loss: str, B: int, k: int, height: float = 
 @pytest.mark.parametrize("kernel", [None, rbf(3, LENGTH).__call__], ids=["computed", "called"])
 def test_nogd_is_descent_on_nystrom_features(loss: str, kernel: object) -> None:
     X, y = normal_rows(300)
-    learner = NOGD(loss=loss, budget=30, rank=8, step=STEP, kernel=kernel, lengthscale=LENGTH)
+    learner = NOGD.paper(loss=loss, budget=30, rank=8, step=STEP, kernel=kernel, lengthscale=LENGTH)
     p = margins(learner, X, y)
     assert learner.switched_at_ is not None
     assert learner.switched_at_ < 150
@@ -106,7 +106,7 @@ def test_nogd_is_descent_on_nystrom_features(loss: str, kernel: object) -> None:
 
 def test_steps_that_are_too_long_are_cut() -> None:
     X, y = normal_rows(300)
-    learner = NOGD(loss="hinge", budget=30, rank=8, step=STEP, kernel=rbf(3, LENGTH, 20.0))
+    learner = NOGD.paper(loss="hinge", budget=30, rank=8, step=STEP, kernel=rbf(3, LENGTH, 20.0))
     p = margins(learner, X, y)
     Z = learner.feature_map_(torch.tensor(X))
     assert float((STEP * (Z * Z).sum(1) > 1.0).double().mean()) > 0.5
@@ -115,14 +115,14 @@ def test_steps_that_are_too_long_are_cut() -> None:
 
 def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:
     X, y = normal_rows(300)
-    learner = NOGD(budget=20, rank=20, lengthscale=LENGTH)
+    learner = NOGD.paper(budget=20, rank=20, lengthscale=LENGTH)
     learner.partial_fit(X[:1], y[:1], classes=[-1, 1])
     t = 1
     while learner.dictionary_size_ < 19:
         learner.learn_one(X[t], y[t])
         t += 1
     while learner.switched_at_ is None:
-        one_stage = NOGD(budget=21, lengthscale=LENGTH).fit(X[: t + 1], y[: t + 1])
+        one_stage = NOGD.paper(budget=21, lengthscale=LENGTH).fit(X[: t + 1], y[: t + 1])
         learner.learn_one(X[t], y[t])
         t += 1
     # The features' root is good to the root of the condition of K, 1e4 here.
@@ -131,7 +131,7 @@ def test_nogd_of_full_rank_goes_on_with_its_hypothesis() -> None:
 
 def test_weights_and_features_tell_one_hypothesis() -> None:
     X, y = normal_rows(300)
-    learner = NOGD(budget=30, rank=8, lengthscale=LENGTH)
+    learner = NOGD.paper(budget=30, rank=8, lengthscale=LENGTH)
     with pytest.raises(NotReadyError, match="feature_map_: expected a learner in its second stage"):
         _ = learner.feature_map_
     learner.fit(X, y)
@@ -152,11 +152,11 @@ def test_weights_and_features_tell_one_hypothesis() -> None:
 def test_repeated_points_make_no_features_of_rounding() -> None:
     X = np.repeat(np.random.default_rng(0).normal(size=(4, 3)), 50, axis=0)
     y = np.tile([-1.0, 1.0], 100)
-    learner = NOGD(loss="squared", budget=30, rank=30, lengthscale=LENGTH)
+    learner = NOGD.paper(loss="squared", budget=30, rank=30, lengthscale=LENGTH)
     assert np.isfinite(learner.progressive(X, y)).all()
     assert len(learner._w) <= 4
 
 
 def test_rank_beyond_the_budget_is_refused() -> None:
     with pytest.raises(ArgumentError, match="rank: expected at most 10 features, got 11"):
-        NOGD(budget=10, rank=11).learn_one(np.zeros(2), 1)
+        NOGD.paper(budget=10, rank=11).learn_one(np.zeros(2), 1)

@@ -50,7 +50,7 @@ def explicit(
 
 @pytest.mark.parametrize(("loss", "C", "eta"), sweep(LOSSES, [1.0, 0.5, 2.0], [None, 0.3]))
 def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, eta: float | None) -> None:
-    model = KONS(loss=loss, kernel=polynomial, C=C, eta=eta)
+    model = KONS.paper(loss=loss, kernel=polynomial, C=C, eta=eta)
     predictions = model.progressive(X, targets(loss), decision=True)
     # 3e-13 was seen; 1e-8 is asked for.
     np.testing.assert_allclose(predictions, explicit(loss, C, eta), atol=1e-11)
@@ -59,13 +59,13 @@ def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sketched_with_probability_one_is_kons(loss: str) -> None:
     y = targets(loss)
-    sketched = SketchedKONS(loss=loss, gamma=1.0).progressive(X, y, decision=True)
-    np.testing.assert_array_equal(sketched, KONS(loss=loss).progressive(X, y, decision=True))
+    sketched = SketchedKONS.paper(loss=loss, gamma=1.0).progressive(X, y, decision=True)
+    np.testing.assert_array_equal(sketched, KONS.paper(loss=loss).progressive(X, y, decision=True))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sketched_predictions_are_those_of_a_newton_step_without_the_rows_left_out(loss: str) -> None:
-    model = SketchedKONS(loss=loss, kernel=polynomial, gamma=0.2, beta=0.5)
+    model = SketchedKONS.paper(loss=loss, kernel=polynomial, gamma=0.2, beta=0.5)
     predictions = model.progressive(X, targets(loss), decision=True)
     entered = np.zeros(N, dtype=bool)
     entered[model._J.rows] = True
@@ -97,7 +97,7 @@ def drawn(model: SketchedKONS, y: np.ndarray, predictions: np.ndarray) -> list[i
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("gamma", [0.0, 0.2])
 def test_rows_enter_by_their_scores_and_by_chance(loss: str, gamma: float) -> None:
-    model = SketchedKONS(loss=loss, kernel=polynomial, gamma=gamma, beta=0.3, eps=0.7, alpha=0.4, seed=2)
+    model = SketchedKONS.paper(loss=loss, kernel=polynomial, gamma=gamma, beta=0.3, eps=0.7, alpha=0.4, seed=2)
     predictions = model.progressive(X, targets(loss), decision=True)
     assert model._J.rows.tolist() == drawn(model, targets(loss), predictions)
     assert 5 < model.dictionary_size_ < 0.5 * N
@@ -117,9 +117,11 @@ def test_batches_of_any_size_predict_what_the_stream_does(learner: type[KONS], l
 
 def test_gamma_bounds_the_size_of_the_sketch_from_below() -> None:
     sizes = [
-        SketchedKONS(gamma=g, beta=0.01, seed=s).fit(X, LABELS).dictionary_size_ for g in (0.1, 0.5) for s in range(5)
+        SketchedKONS.paper(gamma=g, beta=0.01, seed=s).fit(X, LABELS).dictionary_size_
+        for g in (0.1, 0.5)
+        for s in range(5)
     ]
-    slopes = KONS().fit(X, LABELS).dictionary_size_
+    slopes = KONS.paper().fit(X, LABELS).dictionary_size_
     assert 0.05 * slopes < np.mean(sizes[:5]) < 0.2 * slopes
     assert 0.4 * slopes < np.mean(sizes[5:]) < 0.65 * slopes
 
@@ -133,7 +135,7 @@ def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> Non
     w *= 0.95 * C / np.abs(Z @ w).max()
     best = Z @ w
     y = np.clip(best + 0.2 * rng.standard_normal(N), -C, C) if rule.task == "regression" else np.sign(best)
-    model = SketchedKONS(loss=loss, kernel=polynomial, C=C, gamma=gamma, beta=0.2)
+    model = SketchedKONS.paper(loss=loss, kernel=polynomial, C=C, gamma=gamma, beta=0.2)
     predictions = model.progressive(X, y, decision=True)
     regret = float(np.sum(rule.value(y, predictions) - rule.value(y, best)))
     assert regret <= model.regret_bound(float(np.linalg.norm(w)))
@@ -141,14 +143,14 @@ def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> Non
 
 def test_bound_is_refused_before_the_first_row_and_for_what_is_no_norm() -> None:
     with pytest.raises(NotReadyError, match="KONS: expected at least one learnt row first"):
-        KONS().regret_bound(1.0)
+        KONS.paper().regret_bound(1.0)
     with pytest.raises(ArgumentError, match="norm: expected a norm >= 0, got -1"):
-        KONS().fit(X, LABELS).regret_bound(-1.0)
+        KONS.paper().fit(X, LABELS).regret_bound(-1.0)
 
 
 @pytest.mark.parametrize(("loss", "eta"), [("absolute", None), ("squared", 0.3), ("squared", 0.05)])
 def test_bound_is_that_of_the_paper_with_explicit_matrices(loss: str, eta: float | None) -> None:
-    model, rule = KONS(loss=loss, kernel=polynomial, eta=eta), get_loss(loss)
+    model, rule = KONS.paper(loss=loss, kernel=polynomial, eta=eta), get_loss(loss)
     g = rule.slope(NUMBERS, model.progressive(X, NUMBERS))
     A, newton, excess = np.eye(10), 0.0, 0.0
     for t, (z, slope) in enumerate(zip(features(X), g, strict=True)):
@@ -163,14 +165,14 @@ def test_bound_is_that_of_the_paper_with_explicit_matrices(loss: str, eta: float
 def test_regret_at_one_point_with_targets_that_disagree_is_logarithmic() -> None:
     n = 400
     x, y = np.ones((n, 1)), np.where(np.arange(n) % 3 == 0, -1.0, 1.0)
-    predictions = KONS(loss="squared").progressive(x, y)
+    predictions = KONS.paper(loss="squared").progressive(x, y)
     regret = np.sum((predictions - y) ** 2) - np.sum((y - y.mean()) ** 2)
     assert regret <= 8.0 * np.log(n)
 
 
 def test_zero_row_of_a_linear_kernel_is_survived() -> None:
     points = np.vstack([np.zeros((3, 2)), X[:40, :2], np.zeros((2, 2))])
-    model = KONS(loss="squared", kernel=lambda A, B: A @ B.T)
+    model = KONS.paper(loss="squared", kernel=lambda A, B: A @ B.T)
     predictions = model.progressive(points, np.ones(45))
     assert np.isfinite(predictions).all()
     assert predictions[0] == predictions[-1] == 0.0
@@ -181,4 +183,4 @@ def test_zero_row_of_a_linear_kernel_is_survived() -> None:
 )
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
-        SketchedKONS(**bad).fit(X, LABELS)  # type: ignore[arg-type]
+        SketchedKONS.paper(**bad).fit(X, LABELS)  # type: ignore[arg-type]

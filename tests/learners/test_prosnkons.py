@@ -44,7 +44,7 @@ def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
             w = u - (z @ u - out[t]) / (z @ v) * v
             A = A + (model.eta or rule.step_weight(C, t + 1)) * g * g * np.outer(z, z)
             u = w - np.linalg.solve(A, g * z)
-        weights = np.array(p) ** (2.0 if model.squared_weights else 1.0)
+        weights = np.array(p) ** model._SAMPLER.power
         K = gaussian(X[rows], X[rows], length)
         c = 1.0 - float(k @ np.linalg.solve(K + model.gamma * np.diag(weights), k))
         probability = min(1.0, model.beta * (1.0 + model.eps) * c / (c + model.gamma))
@@ -58,16 +58,16 @@ def literal(model: ProsNKONS, y: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 @pytest.mark.parametrize(("loss", "length"), sweep(LOSSES, [0.7, 2.0]))
 def test_predictions_are_those_of_the_algorithm_written_out(loss: str, length: float) -> None:
-    model = ProsNKONS(loss=loss, lengthscale=length, C=1.5, alpha=0.5)
+    model = ProsNKONS.paper(loss=loss, lengthscale=length, C=1.5, alpha=0.5)
     predictions = model.progressive(X, targets(loss), decision=True)
     expected, rows = literal(model, targets(loss))
     np.testing.assert_allclose(predictions, expected, atol=1e-10)
     assert model.dictionary_size_ == model.n_restarts_ == len(rows) > 10
 
 
-@pytest.mark.parametrize("options", [{"squared_weights": True}, {"max_dictionary": 20}, {"eta": 1 / 16, "gamma": 3.0}])
+@pytest.mark.parametrize("options", [{"max_dictionary": 20}, {"eta": 1 / 16, "gamma": 3.0}])
 def test_options_do_what_they_say(options: dict[str, object]) -> None:
-    model = ProsNKONS(**options)  # type: ignore[arg-type]
+    model = ProsNKONS.paper(**options)  # type: ignore[arg-type]
     predictions = model.progressive(X, LABELS, decision=True)
     expected, rows = literal(model, LABELS)
     np.testing.assert_allclose(predictions, expected, atol=1e-10)
@@ -75,7 +75,7 @@ def test_options_do_what_they_say(options: dict[str, object]) -> None:
 
 
 def test_first_prediction_of_an_epoch_is_zero() -> None:
-    model = ProsNKONS(gamma=5.0)
+    model = ProsNKONS.paper(gamma=5.0)
     zeros = 0
     for t in range(N):
         before = model.n_restarts_
@@ -87,7 +87,7 @@ def test_first_prediction_of_an_epoch_is_zero() -> None:
 
 
 def test_without_restarts_a_new_point_leaves_the_hypothesis_as_it_is() -> None:
-    model = ProsNKONS(restart=False, C=50.0).fit(X[:300], LABELS[:300])
+    model = ProsNKONS.paper(restart=False, C=50.0).fit(X[:300], LABELS[:300])
     before, size = model.decision_function(X), len(model._u)
     model._grow(X[300], model._gram(X[300:301], model._S.rows)[0], 1.0)
     assert len(model._u) == size + 1
@@ -98,7 +98,7 @@ def test_with_a_dictionary_that_spans_everything_it_is_kons_since_the_restart() 
     rng = np.random.default_rng(0)
     points = rng.uniform(-1.0, 1.0, (4, 2))[rng.integers(0, 4, N)]
     y = np.sin(points[:, 0]) + 0.1 * rng.standard_normal(N)
-    model = ProsNKONS(loss="squared")
+    model = ProsNKONS.paper(loss="squared")
     predictions, restarts = np.zeros(N), np.zeros(N)
     for t in range(N):
         predictions[t] = model.progressive(points[t : t + 1], y[t : t + 1])[0]
@@ -107,7 +107,7 @@ def test_with_a_dictionary_that_spans_everything_it_is_kons_since_the_restart() 
     assert len(model._u) == 4
     assert N - since > 20
     # Points that were accepted twice make the kernel matrix singular, and are cut at 1e-10.
-    exact = KONS(loss="squared").progressive(points[since:], y[since:])
+    exact = KONS.paper(loss="squared").progressive(points[since:], y[since:])
     np.testing.assert_allclose(predictions[since:], exact, atol=1e-9)
 
 
@@ -117,4 +117,4 @@ def test_with_a_dictionary_that_spans_everything_it_is_kons_since_the_restart() 
 )
 def test_parameters_out_of_range_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ArgumentError, match=f"^{next(iter(bad))}: expected"):
-        ProsNKONS(**bad).fit(X, LABELS)  # type: ignore[arg-type]
+        ProsNKONS.paper(**bad).fit(X, LABELS)  # type: ignore[arg-type]

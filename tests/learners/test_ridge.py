@@ -103,5 +103,5 @@ def test_where_arrays_lie_in_memory_changes_nothing() -> None:
     kept, results = [], set()
     for _ in range(30):
         kept.append([bytearray(size) for size in rng.integers(1, 3000, size=20).tolist()])
-        results.add(PKAWV(features="nystrom").partial_fit(X[:1], y[:1]).progressive(X[1:], y[1:]).tobytes())
+        results.add(PKAWV.paper(features="nystrom").partial_fit(X[:1], y[:1]).progressive(X[1:], y[1:]).tobytes())
     assert len(results) == 1

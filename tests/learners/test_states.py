@@ -125,7 +125,7 @@ def edited(learner: OnlineLearner, path: Path, **params: object) -> Path:
 
 @pytest.mark.parametrize("cls", [BOGD, RBP, Forgetron, NOGD, FORKS])
 def test_budget_allocates_nothing_by_itself(cls: type[Any], tmp_path: Path) -> None:
-    learner = cls(budget=20).partial_fit(X[:15], SIGNS[:15])
+    learner = cls.paper(budget=20).partial_fit(X[:15], SIGNS[:15])
     path = edited(learner, tmp_path, budget=10**9)
     tracemalloc.start()
     loaded = OnlineLearner.load(path).partial_fit(X, SIGNS)
@@ -174,9 +174,12 @@ def test_parameters_of_a_file_are_checked_as_those_of_a_caller(make: Factory, tm
     ("name", "value", "message"),
     [
         ("classes", ["b", "a"], "the classes to be different labels in order"),
-        ("classes", ["a", "b", "c"], "the classes to be one or two labels"),
-        ("classes", None, "the classes to be one or two labels"),
-        ("negative", 2, "'negative' to be a whole number from 0 to 1"),
+        ("classes", None, "the classes to be labels"),
+        ("order", [0, 2], "the order of the classes to be positions among them"),
+        ("order", [0, 0], "the order of the classes to be different positions"),
+        ("heads", [{}], "the learners of further classes to be a list of as many as 2 classes need"),
+        ("units", {}, "the units to be None for a learner without"),
+        ("recent", None, "the last margins to be a dict of F, k"),
         ("names", ("a", "b"), "the names of the features to be 3 different names"),
         ("names", ["a", "b", "c"], "the names of the features to be 3 different names"),
         ("rounds", 0, "'rounds' to be a whole number from 1"),
@@ -191,22 +194,22 @@ def test_what_is_kept_of_all_learners_is_checked(name: str, value: object, messa
 
 
 def test_numbers_that_outgrow_floating_point_are_refused_by_name() -> None:
-    learner = FORKS(budget=10, refresh_every=5, seed=0).partial_fit(X[:60], SIGNS[:60])
+    learner = FORKS.paper(budget=10, refresh_every=5, seed=0).partial_fit(X[:60], SIGNS[:60])
     learner._sketches.Phi_pm[:] = np.inf
-    before = json.dumps(learner.state_dict()["learnt"]["rng"])  # type: ignore[index]
+    before = json.dumps(learner.state_dict()["learnt"]["own"]["rng"])  # type: ignore[index]
     with pytest.raises(ArgumentError, match=r"^X, y: expected rows, targets and parameters of sizes that floating"):
         learner.partial_fit(X, SIGNS)
     assert learner.n_rounds_ == 60
-    assert json.dumps(learner.state_dict()["learnt"]["rng"]) == before  # type: ignore[index]
+    assert json.dumps(learner.state_dict()["learnt"]["own"]["rng"]) == before  # type: ignore[index]
 
 
 def test_limits_of_what_is_drawn_or_squared_are_named() -> None:
     with pytest.raises(ArgumentError, match=r"^frequencies: expected at most 33333333 for 3 features"):
-        FOGD(frequencies=10**9).fit(X, SIGNS)
+        FOGD.paper(frequencies=10**9).fit(X, SIGNS)
     with pytest.raises(ArgumentError, match=r"^sketch, blocks: expected a sketch of at most 4 times"):
-        FORKS(budget=10, sketch=1000).fit(X, SIGNS)
+        FORKS.paper(budget=10, sketch=1000).fit(X, SIGNS)
     with pytest.raises(ArgumentError, match=r"^budget: expected a whole number from 1 to 2\^53"):
-        BOGD(budget=2**70).fit(X, SIGNS)
+        BOGD.paper(budget=2**70).fit(X, SIGNS)
     with pytest.raises(ArgumentError, match=r"^C: expected a bound from 1e-100 to 1e100"):
         LEARNERS["KONS"](C=1e-200).fit(X, targets(LEARNERS["KONS"]))
     with pytest.raises(ArgumentError, match=r"^x: expected an arm of numbers up to 1e"):
@@ -220,4 +223,4 @@ def test_errors_of_the_kernels_own_stay_theirs() -> None:
         raise ZeroDivisionError("theirs")
 
     with pytest.raises(ZeroDivisionError, match="theirs"):
-        KernelAWV(kernel=dividing).fit(X, NUMBERS)
+        KernelAWV.paper(kernel=dividing).fit(X, NUMBERS)

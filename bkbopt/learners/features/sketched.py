@@ -32,7 +32,7 @@ from bkbopt.learners.states import Floats as FloatArray
 from bkbopt.learners.states import Form
 from bkbopt.learners.states import Ints as IntArray
 
-__all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "TruncatedSVD", "sketch_map"]
+__all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "new_directions", "sketch_map"]
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -151,7 +151,7 @@ class Eigenpairs:
         """
         k = len(self.e)
         G = np.stack([s, v], 1)
-        basis = np.hstack([self.E, _new_directions(self.E, G)])
+        basis = np.hstack([self.E, new_directions(self.E, G)])
         g = basis.T @ G
         H = g @ np.array([[kappa, 1.0], [1.0, 0.0]]) @ g.T
         H[np.arange(k), np.arange(k)] += self.e
@@ -164,50 +164,7 @@ class Eigenpairs:
         return self.E * np.sqrt(self.e)
 
 
-@dataclass(frozen=True)
-class TruncatedSVD:
-    """Leading singular values `sigma (k,)` with vectors `U (n, k)` and `V (n', k)`; updated by TISVD (Algorithm 2)."""
-
-    U: Array
-    sigma: Array
-    V: Array
-
-    @staticmethod
-    def form(s: int, k: int) -> Form:
-        """What saved factors have to be."""
-        vectors = FloatArray((s, k), -2.0, 2.0)
-        return Form({"U": vectors, "sigma": FloatArray((k,), 0.0, _HUGE), "V": vectors})
-
-    @classmethod
-    def of(cls, Phi: Array, k: int) -> "TruncatedSVD":
-        """From scratch."""
-        U, sigma, Vt = np.linalg.svd(finite(Phi), full_matrices=False)
-        return cls(np.ascontiguousarray(U[:, :k]), sigma[:k], np.ascontiguousarray(Vt[:k].T))
-
-    def change(self, left: Array, right: Array) -> "TruncatedSVD":
-        """That of U diag(sigma) V^T + left right^T, cut to as many singular values, for good as in `Eigenpairs`.
-
-        `left (n, c)` and `right (n', c)` may have fewer directions than columns.
-        """
-        k = len(self.sigma)
-        U = np.hstack([self.U, _new_directions(self.U, left)])
-        V = np.hstack([self.V, _new_directions(self.V, right)])
-        H = (U.T @ left) @ (V.T @ right).T
-        H[np.arange(k), np.arange(k)] += self.sigma
-        inner = TruncatedSVD.of(H, k)
-        return TruncatedSVD(U @ inner.U, inner.sigma, V @ inner.V)
-
-    def update(self, s: Array, v: Array, kappa: float) -> "TruncatedSVD":
-        """The change of Phi_pp by a new point, in the paper's three columns."""
-        return self.change(np.stack([s, v, s], 1), np.stack([v, s, kappa * s], 1))
-
-    @property
-    def root(self) -> Array:
-        """V diag(sigma)^1/2 `(n', k)`: equation 5 takes V for both sides, and so a negative eigenvalue for positive."""
-        return self.V * np.sqrt(self.sigma)
-
-
-def _new_directions(U: Array, D: Array) -> Array:
+def new_directions(U: Array, D: Array) -> Array:
     """An orthonormal basis of what the columns of `D` add to the span of the orthonormal `U`.
 
     The factors of an update often have more columns than directions: a plain QR would make up the rest.

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.learners.bandits.linear import LinearBandit
 from bkbopt.learners.features.saving import KINDS
-from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import Array
 from bkbopt.learners.states import Floats, Form, Number
 from bkbopt.posterior.gaussian_state import GaussianState

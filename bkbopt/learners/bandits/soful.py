@@ -19,8 +19,8 @@ import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
 from bkbopt.errors import ArgumentError
+from bkbopt.learners.bandits.linear import LinearBandit
 from bkbopt.learners.growing import GrowingRows, finite
-from bkbopt.learners.linear_bandits import LinearBandit
 from bkbopt.learners.losses import Array
 from bkbopt.learners.states import Floats, Form, Number
 

@@ -7,7 +7,7 @@ import pytest
 
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.learners import SOFUL
-from bkbopt.learners.soful import FrequentDirections
+from bkbopt.learners.bandits.soful import FrequentDirections
 from tests.learners.streams import ARMS_D as D
 from tests.learners.streams import arms_and_values
 

@@ -1,0 +1,1 @@
+"""How well online learners predict streams, by their defaults, beside those of scikit-learn and river."""

@@ -1,0 +1,115 @@
+"""How well online learners predict streams, by their defaults, beside those of scikit-learn and river.
+
+Run it as `python -m benchmarks.learner_accuracy [--data FOLDER] [--rows N] [--paper] [--picture FILE]`. Each row is
+predicted and then learnt, once, in the order of the stream: real tables are shuffled, river's streams are as they come.
+Nothing is tuned. The tables have the percentage of labels that were right, and for numbers 100 R^2 of all predictions
+against the mean of all targets; below zero is worse than that mean and "<-100" is not said more exactly. The last
+column is the median over the streams of rows a second of processor time of one thread, compilation not included.
+
+A star stands where a learner's rounds grow with the stream, so that it got the first 2,000 rows of longer ones only:
+its figures are not those of the same rows. `--paper` shows ours with the papers' parameters, which were the defaults
+once: lengthscale 1, columns as they are. `--picture` draws accuracy over rows.
+"""
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.learner_accuracy.models import (
+    Model,
+    models_of_classes,
+    models_of_numbers,
+    others_of_classes,
+    others_of_numbers,
+)
+from benchmarks.learner_accuracy.picture import draw
+from benchmarks.learner_accuracy.sets import CLASSES, NUMBERS, Array, Stream, load
+from benchmarks.report import Clock, conditions, limited_threads, print_table
+from bkbopt.errors import ArgumentError
+
+__all__ = ["main", "measured", "right"]
+
+DATA = Path("../shared/data")
+
+
+def right(stream: Stream, p: Array) -> float:
+    """Percentage of labels that were right, or 100 R^2."""
+    y = stream.y[: len(p)]
+    if y.dtype.kind != "f":
+        return 100.0 * float(np.mean(p == y))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return 100.0 * (1.0 - float(np.mean((p - y) ** 2) / np.var(y)))
+
+
+def measured(model: Model, stream: Stream) -> tuple[float | None, float, bool]:
+    """How much was right (None where the learner refuses the rows), rows a second, and whether the stream was cut."""
+    cut = model.rows is not None and len(stream.y) > model.rows
+    used = Stream(stream.name, stream.X[: model.rows], stream.y[: model.rows])
+    clock = Clock()
+    try:
+        model.run(Stream("compiles", used.X[:300], used.y[:300]))
+        with clock:
+            p = model.run(used)
+    except ArgumentError:
+        return None, np.nan, cut
+    return right(used, p), len(used.y) / clock.cpu, cut
+
+
+def _cell(score: float | None, cut: bool) -> str:
+    if score is None:
+        return "-"
+    text = "<-100" if not score >= -100.0 else f"{score:.1f}"
+    return text + ("*" if cut else "")
+
+
+def _table(title: str, models: Sequence[Model], streams: Sequence[Stream], note: str) -> None:
+    rows = []
+    for model in models:
+        cells = [measured(model, stream) for stream in streams]
+        speed = float(np.nanmedian([rate for _, rate, _ in cells]))
+        rows.append((model.name, *(_cell(score, cut) for score, _, cut in cells), f"{speed:,.0f}"))
+    print_table(title, ("", *(stream.name for stream in streams), "rows/s"), rows, note)
+
+
+def _commonest(streams: Sequence[Stream]) -> str:
+    shares = [100.0 * max(np.mean(s.y == label) for label in np.unique(s.y)) for s in streams]
+    return "The commonest label: " + ", ".join(f"{s.name} {v:.1f}" for s, v in zip(streams, shares, strict=True)) + "."
+
+
+def _sizes(streams: Sequence[Stream]) -> str:
+    return "Rows and columns: " + ", ".join(f"{s.name} {len(s.y):,} x {s.X.shape[1]}" for s in streams) + "."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help=f"folder of the data sets (default: {DATA}, if it is there)")
+    parser.add_argument("--rows", type=int, default=10_000, help="rows of a stream at most")
+    parser.add_argument("--streams", nargs="+", choices=[*CLASSES, *NUMBERS], help="these only")
+    parser.add_argument("--paper", action="store_true", help="ours only, with the papers' parameters")
+    parser.add_argument("--picture", type=Path, help="draw accuracy over rows into this file, and no tables")
+    parser.add_argument("--quick", action="store_true", help="500 rows")
+    options = parser.parse_args(arguments)
+    folder = options.data or (DATA if DATA.is_dir() else None)
+    rows = 500 if options.quick else options.rows
+    wanted = options.streams or [*CLASSES, *NUMBERS]
+    classes = load({name: read for name, read in CLASSES.items() if name in wanted}, folder, rows)
+    numbers = load({name: read for name, read in NUMBERS.items() if name in wanted}, folder, rows)
+    with limited_threads(1), warnings.catch_warnings():
+        # Of models that diverge, whose figures say it.
+        warnings.simplefilter("ignore")
+        print(conditions(1))
+        if options.picture:
+            draw([*models_of_classes(), *others_of_classes()], classes, options.picture)
+            return
+        how = "with the papers' parameters" if options.paper else "by default"
+        own, others = models_of_classes(paper=options.paper), [] if options.paper else others_of_classes()
+        if classes:
+            notes = f"{_commonest(classes)}\n  {_sizes(classes)}"
+            _table(f"Labels, % right, {how}", [*own, *others], classes, notes)
+        if numbers:
+            own, others = models_of_numbers(paper=options.paper), [] if options.paper else others_of_numbers()
+            _table(f"Numbers, 100 R^2, {how}", [*own, *others], numbers, _sizes(numbers))

@@ -1,0 +1,31 @@
+"""Faults of the adapter of river."""
+
+from benchmarks.mutants.fault import Fault
+
+__all__ = ["RIVER"]
+
+TESTS = ("adapters/test_river.py",)
+
+RIVER = (
+    Fault(
+        "a missing feature is taken for zero",
+        "adapters/river.py",
+        "{name: x.get(name, mean) for name, mean in self.means.items()}",
+        "{name: x.get(name, 0.0) for name in self.means}",
+        TESTS,
+    ),
+    Fault(
+        "the learner of the user is taught",
+        "adapters/river.py",
+        "self.learner = type(learner)(**learner.get_params())",
+        "self.learner = learner",
+        TESTS,
+    ),
+    Fault(
+        "columns have the order of the first row",
+        "adapters/river.py",
+        "for name in sorted(x, key=str)}",
+        "for name in x}",
+        TESTS,
+    ),
+)

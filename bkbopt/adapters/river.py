@@ -1,0 +1,128 @@
+"""Online learners as river's classifiers and regressors, for its pipelines, metrics and evaluations.
+
+The features are those of the first row. One that a later row lacks is taken for its mean so far, and one that is new is
+ignored, since a kernel needs rows of one length.
+"""
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+from bkbopt.errors import ArgumentTypeError, extra
+from bkbopt.learners import BPAS, KOGD, OnlineLearner, get_loss
+
+with extra("river"):
+    from river import base
+
+__all__ = ["RiverClassifier", "RiverRegressor"]
+
+Row = dict[Hashable, Any]
+
+
+class _Stream:
+    """A learner that begins with the first row, and the means of the features."""
+
+    def __init__(self, learner: OnlineLearner) -> None:
+        self.learner = type(learner)(**learner.get_params())
+        self.n = 0
+        self.means: dict[Hashable, float] = {}
+
+    def row(self, x: Row) -> Row:
+        """The features of the first row, with means for those that are missing."""
+        if not self.n:
+            # In an order of its own: random features belong to the columns in theirs.
+            return {name: x[name] for name in sorted(x, key=str)}
+        if x.keys() == self.means.keys():
+            return x
+        return {name: x.get(name, mean) for name, mean in self.means.items()}
+
+    def learn(self, x: Row, y: object) -> None:
+        """Learn one row; a refused one changes nothing."""
+        row = self.row(x)
+        self.learner.learn_one(row, y)
+        self.n += 1
+        old = self.means
+        self.means = {name: (m := old.get(name, 0.0)) + (float(v) - m) / self.n for name, v in row.items()}
+
+
+def _checked(learner: object, task: str) -> OnlineLearner:
+    if not isinstance(learner, OnlineLearner) or get_loss(learner.loss).task != task:
+        raise ArgumentTypeError(f"learner: expected one of bkbopt.learners for {task}, got {learner!r}.")
+    return learner
+
+
+class RiverClassifier(base.Classifier):
+    """A learner of labels, of two or more classes, as a classifier of river.
+
+    Args:
+        learner: of `bkbopt.learners`; it is not changed, and its parameters are what counts.
+
+    Raises:
+        ArgumentTypeError: not a learner of labels.
+
+    Example:
+        >>> from river import datasets, evaluate, metrics
+        >>> from bkbopt.adapters.river import RiverClassifier
+        >>> from bkbopt.learners import BPAS
+        >>> model = RiverClassifier(BPAS())
+        >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy()).get() > 0.85
+        True
+    """
+
+    def __init__(self, learner: OnlineLearner) -> None:
+        self.learner = _checked(learner, "classification")
+        self._stream = _Stream(learner)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"learner": BPAS()}
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: Row, y: Any) -> None:
+        """Learn one row; the errors are those of `OnlineLearner.learn_one`."""
+        self._stream.learn(x, y)
+
+    def predict_one(self, x: Row, **kwargs: Any) -> Any:
+        """The predicted label; None before the first row."""
+        return self._stream.learner.predict_one(self._stream.row(x)) if self._stream.n else None
+
+    def predict_proba_one(self, x: Row, **kwargs: Any) -> dict[Any, float]:
+        """The probability of each label seen; no label before the first row."""
+        return self._stream.learner.predict_proba_one(self._stream.row(x)) if self._stream.n else {}
+
+
+class RiverRegressor(base.Regressor):
+    """A learner of numbers as a regressor of river.
+
+    Args:
+        learner: of `bkbopt.learners`; it is not changed, and its parameters are what counts.
+
+    Raises:
+        ArgumentTypeError: not a learner of numbers.
+
+    Example:
+        >>> from river import datasets, evaluate, metrics
+        >>> from bkbopt.adapters.river import RiverRegressor
+        >>> from bkbopt.learners import KOGD
+        >>> model = RiverRegressor(KOGD(loss="squared"))
+        >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE()).get() < 0.4
+        True
+    """
+
+    def __init__(self, learner: OnlineLearner) -> None:
+        self.learner = _checked(learner, "regression")
+        self._stream = _Stream(learner)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"learner": KOGD(loss="squared")}
+
+    def learn_one(self, x: Row, y: Any) -> None:
+        """Learn one row; the errors are those of `OnlineLearner.learn_one`."""
+        self._stream.learn(x, y)
+
+    def predict_one(self, x: Row) -> float:
+        """The predicted number; 0 before the first row."""
+        return float(self._stream.learner.predict_one(self._stream.row(x))) if self._stream.n else 0.0

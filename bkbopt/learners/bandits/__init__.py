@@ -1,0 +1,1 @@
+"""Linear bandits, which choose arms and learn their values; `bkbopt.learners` has their names."""

@@ -1,0 +1,101 @@
+"""The labels that a learner knows: sorted for the user, numbered inside by the order in which they turned up."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt.learners.losses import Array
+from bkbopt.learners.rows import merged_classes
+
+__all__ = ["Classes"]
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Labels and their numbers.
+
+    Args:
+        labels: those that turned up or were announced, sorted `(K,)`.
+        order: the positions among them of the classes 0, 1, ... that have a number `(m,)`.
+    """
+
+    labels: npt.NDArray[Any]
+    order: Ints
+
+    @classmethod
+    def none(cls) -> "Classes":
+        """Before the first row."""
+        return cls(np.zeros(0), np.zeros(0, dtype=np.int64))
+
+    @property
+    def sign(self) -> float:
+        """What turns raw predictions into margins of the second label, where there are two."""
+        return 1.0 if not len(self.order) or self.order[0] == 0 else -1.0
+
+    @functools.cached_property
+    def _pair(self) -> tuple[object, object] | None:
+        """The labels of the classes 0 and 1, where there are no others."""
+        if not len(self.labels) == len(self.order) == 2:
+            return None
+        return self.labels[self.order[0]], self.labels[self.order[1]]
+
+    def met(self, labels: npt.NDArray[Any], announced: object) -> "tuple[Classes, npt.NDArray[Any]]":
+        """With the labels `(n,)` of new rows, and the numbers `(n,)` of these: of two, whether it is class 1.
+
+        Two labels that are announced before the first row are numbered at once, in their order; so are the first two of
+        a stream. Others follow as they turn up.
+
+        Raises:
+            ArgumentError: they cannot be compared, or are too many.
+        """
+        old = self.labels if len(self.labels) else None
+        known = old if announced is None else merged_classes(old, np.asarray(announced), "classes")
+        two = self if old is not None or known is None or len(known) != 2 else Classes(known, np.arange(2))
+        if two._pair is not None and known is not None and len(known) == 2:
+            second = np.asarray(labels == two._pair[1])
+            if np.logical_or(second, labels == two._pair[0]).all():
+                return two, second
+        if known is None or not _among(labels, known):
+            known = merged_classes(known, labels)
+        order = np.searchsorted(known, self.labels[self.order]) if len(self.order) else self.order
+        if old is None and announced is not None and len(known) == 2:
+            order = np.arange(2)
+        place = np.searchsorted(known, labels)
+        if len(order) < len(known):
+            found, first = np.unique(place, return_index=True)
+            new = [int(found[i]) for i in np.argsort(first) if found[i] not in order]
+            if not len(order):
+                new[:2] = sorted(new[:2])
+            order = np.concatenate([order, np.array(new, dtype=np.int64)])
+        number = np.full(len(known), -1)
+        number[order] = np.arange(len(order))
+        return Classes(known, order.astype(np.int64)), number[place]
+
+    def margins(self, raw: Array) -> Array:
+        """Margins `(n, K)` of the sorted labels, minus infinity of those that have not turned up."""
+        if raw.ndim == 1:
+            raw = np.column_stack([-raw, raw])[:, : len(self.order)]
+        out = np.full((len(raw), len(self.labels)), -np.inf)
+        out[:, self.order[: raw.shape[1]]] = raw
+        return out
+
+    def predicted(self, raw: Array) -> npt.NDArray[Any]:
+        """Labels `(n,)`; a margin of zero between two is the first of them."""
+        if len(self.labels) <= 2 and raw.ndim == 1:
+            if len(self.labels) == 1:
+                return np.repeat(self.labels, len(raw))
+            return self.labels[(self.sign * raw > 0.0).astype(np.intp)]
+        return self.labels[self.margins(raw).argmax(1)]
+
+
+def _among(labels: npt.NDArray[Any], known: npt.NDArray[Any]) -> bool:
+    """Whether all `labels` are among `known`; kinds that cannot be compared are not."""
+    kinds = {labels.dtype.kind == "U", known.dtype.kind == "U"}
+    if len(kinds) > 1 and "O" not in (labels.dtype.kind, known.dtype.kind):
+        return False
+    return bool(np.isin(labels, known).all())

@@ -1,0 +1,285 @@
+"""How rows reach a learner and predictions leave it: what all learners do, behind their public methods.
+
+| symbol | shape  | units     | meaning                                                                           |
+| ------ | ------ | --------- | --------------------------------------------------------------------------------- |
+| X      | (n, d) | as given  | rows of features                                                                  |
+| y      | (n,)   | as given  | targets: numbers, or the numbers of classes (`classes.py`)                        |
+| Z      | (n, d) | -         | rows in the learner's units (`units.py`)                                          |
+| raw    | (n,)   | y, margin | predictions before they become labels; margins `(n, K)` of more than two classes  |
+
+All ways in lead to the one method `_stream`. On the way rows and targets get the learner's units, and rows of many
+classes go to one learner a class (`several.py`); predictions come back the same way.
+"""
+
+import contextlib
+import copy
+import dataclasses
+from abc import ABCMeta, abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt._support.checks import check_count, check_flag
+from bkbopt.errors import ArgumentError
+from bkbopt.learners.classes import Classes
+from bkbopt.learners.gram import Gram, as_gram, is_scale
+from bkbopt.learners.hypothesis import Hypothesis
+from bkbopt.learners.interop import join, not_ready
+from bkbopt.learners.losses import Array, Loss, get_loss
+from bkbopt.learners.probabilities import Recent
+from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, within_floats
+from bkbopt.learners.several import joined, learn_classes, margins
+from bkbopt.learners.states import Form
+from bkbopt.learners.units import Units
+
+__all__ = ["LearnerCore"]
+
+_CHUNK = 1000
+#: What stays when a learner begins anew in other units.
+_KEPT = ("n_features_in_", "n_rounds_", "_units", "_classes")
+
+
+class _Root:
+    """A class with nothing, in whose place scikit-learn's base class can stand (`interop.join`)."""
+
+
+class LearnerCore(_Root, metaclass=ABCMeta):
+    """See the module, and for what a subclass gives `OnlineLearner`, the only one below this class."""
+
+    loss: str = "squared"
+    kernel: Any
+    lengthscale: Any
+    scale: Any
+    n_features_in_: int
+    n_rounds_: int
+    classes_: npt.NDArray[Any]
+    feature_names_in_: npt.NDArray[Any]
+    _own: Any
+    _loss: Loss
+    _lengthscale: float
+    _gram: Gram
+    _rng: np.random.Generator
+    _units: Units | None
+    _classes: Classes
+    #: The learners of further classes (`several.py`).
+    _heads: "list[LearnerCore]"
+    #: For probabilities; None where the loss has its own, or there are none.
+    _recent: Recent | None
+    #: Where the paper's parameters are other ones than the defaults.
+    _PAPER: ClassVar[dict[str, Any]] = {}
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        """Join scikit-learn's classes where these are there by now."""
+        join(cls, LearnerCore)
+        return super().__new__(cls)
+
+    # -- what a subclass gives ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _check(self, d: int) -> None:
+        """Check the parameters for rows of `d` features; little is allocated yet."""
+
+    @abstractmethod
+    def _start(self, d: int) -> None:
+        """Allocate for rows of `d` features."""
+
+    @abstractmethod
+    def _stream(self, X: Array, y: Array) -> Array:
+        """Predict, then learn, one row of `X (n, d)`, `y (n,)` after the other; the raw predictions `(n,)`."""
+
+    @abstractmethod
+    def _raw(self, X: Array) -> Array:
+        """Raw predictions `(n,)` of the rows `X (n, d)`; changes nothing."""
+
+    @abstractmethod
+    def _state(self) -> dict[str, object]:
+        """All that `_start` does not make anew, as `bkbopt._support.files` can write it, but the generator."""
+
+    @abstractmethod
+    def _form(self) -> Form:
+        """What `_state` has to be, after `_check`; the symbols "d" and "t", the number of rows learnt, are known."""
+
+    @abstractmethod
+    def _restore(self, state: dict[str, Any]) -> None:
+        """The inverse of `_state`, after `_start`, for a state of `_form` whose arrays nobody else has."""
+
+    def _next(self, X: Array) -> Array:
+        """What `_stream` would predict for the one row `X (1, d)`; differs from `_raw` where x itself changes it."""
+        return self._raw(X)
+
+    def hypothesis(self) -> Hypothesis:
+        """What was learnt, before predictions are clipped or shrunk, in copies; raw units, so labels are -1 and +1.
+
+        Raises:
+            ArgumentError: it is no expansion in the kernel, as with features that the kernel only resembles.
+        """
+        raise ArgumentError(f"learner: expected one whose hypothesis is an expansion in its kernel, got {self!r}.")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _dim(self) -> int | None:
+        return getattr(self, "n_features_in_", None)
+
+    @property
+    def _names(self) -> Names | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
+
+    @property
+    def _classifies(self) -> bool:
+        return self._loss.task == "classification"
+
+    @property
+    def _reach(self) -> float:
+        """A standard deviation of standardised targets, in the units in which the learner sees them."""
+        return 1.0
+
+    def _rows(self, X: object) -> Array:
+        return as_rows(X, self._names, self._dim, type(self).__name__)
+
+    def _begin(self, d: int, names: Names | None) -> None:
+        self._prepare(d, 1.0)
+        self._units = self._new_units(d)
+        self._start(d)
+        self._became(d, names)
+
+    def _prepare(self, d: int, lengthscale: float) -> None:
+        """All but `_start`; the `lengthscale` is what "scale" stands for."""
+        self._own = type(self)(**self.get_params())
+        self._loss, self._units, self._heads = get_loss(self.loss), None, []
+        self._recent = Recent() if self._classifies and self._loss.name != "logistic" else None
+        self._classes = Classes.none()
+        self._lengthscale = lengthscale if is_scale(self.lengthscale) else self.lengthscale
+        self._gram = as_gram(self.kernel, self._lengthscale, d)
+        if hasattr(self, "seed"):
+            self._rng = np.random.default_rng(None if self.seed is None else check_count("seed", self.seed, 0))
+        self._check(d)
+
+    def _new_units(self, d: int) -> Units | None:
+        """Units before the first row; None where rows are taken as they are."""
+        scale, automatic = check_flag("scale", self._own.scale), is_scale(self._own.lengthscale)
+        if not scale and (not automatic or self._own.kernel is not None):
+            return None
+        return Units(d, standardise=scale, targets=not self._classifies, reach=self._reach)
+
+    def _became(self, d: int, names: Names | None) -> None:
+        self.n_features_in_, self.n_rounds_ = d, 0
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _unlearnt(self) -> Self:
+        """A learner of the same parameters, in the same units, before `_start`."""
+        other = type(self)(**self._own.get_params())
+        other._prepare(self.n_features_in_, 1.0 if self._units is None else self._units.lengthscale)
+        return other
+
+    def _fresh(self) -> Self:
+        """The same, ready for its first row."""
+        other = self._unlearnt()
+        other._start(self.n_features_in_)
+        other._became(self.n_features_in_, None)
+        return other
+
+    def _learn(self, X: Array, y: object, names: Names | None, classes: object = None, progress: bool = False) -> Array:
+        """Check everything, then learn: the raw predictions. A refused call leaves all as it was."""
+        loss = get_loss(self.loss) if self._dim is None else self._loss
+        known: Classes | None = None
+        target: npt.NDArray[Any]
+        if loss.task == "classification":
+            known = Classes.none() if self._dim is None else self._classes
+            known, target = known.met(as_labels(y, len(X)), classes)
+        else:
+            target = as_numbers(y, len(X), loss.name)
+        # A user's kernel may raise any error; all of them are undone.
+        with contextlib.ExitStack() as undo, within_floats(self._foreign):
+            if self._dim is None:
+                undo.callback(self._become, vars(self).copy())
+                self._begin(X.shape[1], names)
+            elif self._may_fail(len(X)) or (self._units is not None and not self._units.settled):
+                undo.callback(self._become, vars(self._twin()))
+            raw = self._chunks(X, target, progress)
+            undo.pop_all()
+        if known is not None:
+            self._classes, self.classes_ = known, known.labels
+        self.n_rounds_ += len(X)
+        return raw
+
+    def _become(self, attributes: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(attributes)
+
+    def _may_fail(self, n: int) -> bool:
+        """Whether learning `n` rows may fail half-way, as the code of others may."""
+        return self._foreign()
+
+    def _foreign(self) -> bool:
+        """Whether learning runs code of others."""
+        return hasattr(self, "_gram") and not self._gram.ours
+
+    def _twin(self) -> Self:
+        """A copy that learns on its own; what does not change, parameters and kernel, is shared."""
+        fixed = (*self.get_params().values(), getattr(self, "_gram", None))
+        return copy.deepcopy(self, {id(value): value for value in fixed})
+
+    def _chunks(self, X: Array, y: npt.NDArray[Any], progress: bool) -> Array:
+        if not progress:
+            return self._through(X, y)
+        from tqdm import tqdm
+
+        parts = []
+        with tqdm(total=len(X), unit="row") as bar:
+            for a in range(0, len(X), _CHUNK):
+                parts.append(self._through(X[a : a + _CHUNK], y[a : a + _CHUNK]))
+                bar.update(len(parts[-1]))
+        return joined(parts)
+
+    def _through(self, X: Array, y: npt.NDArray[Any]) -> Array:
+        """Predict and learn rows and targets, or numbers of classes, as they are given."""
+        units, parts, a = self._units, [], 0
+        if units is None:
+            return self._part(X, y)
+        while a < len(X):
+            b = units.stop(a, len(X))
+            units.meet(X[a:b], y[a:b])
+            parts.append(units.given(self._part(units.rows(X[a:b]), units.seen(y[a:b]))))
+            first = units.keep(X[a:b], y[a:b])
+            if first is not None:
+                other = vars(self._fresh())
+                params = self.get_params()
+                vars(self).update({name: other[name] for name in other if name not in params and name not in _KEPT})
+                self._part(units.rows(first[0]), units.seen(first[1]))
+            a = b
+        return joined(parts)
+
+    def _part(self, Z: Array, y: npt.NDArray[Any]) -> Array:
+        """The same in the learner's units."""
+        if not self._classifies:
+            return self._stream(Z, y)
+        # Those that units have kept are floats.
+        y = y if y.dtype == np.bool_ else y.astype(np.int64, copy=False)
+        raw = learn_classes(self, Z, y)
+        if self._recent is not None:
+            self._recent.add(raw, y)
+        return raw
+
+    def _predicted(self, X: object) -> Array:
+        if self._dim is None:
+            raise not_ready(type(self).__name__)
+        with within_floats(self._foreign):
+            return self._given(self._rows(X), one=False)
+
+    def _predicted_one(self, x: object) -> Array:
+        if self._dim is None:
+            raise not_ready(type(self).__name__)
+        with within_floats(self._foreign):
+            return self._given(as_row(x, self._names, self._dim, type(self).__name__), one=True)
+
+    def _given(self, X: Array, *, one: bool) -> Array:
+        units = self._units
+        return margins(self, X, one=one) if units is None else units.given(margins(self, units.rows(X), one=one))

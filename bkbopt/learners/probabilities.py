@@ -1,0 +1,119 @@
+"""Probabilities of classes from margins.
+
+| symbol | shape  | meaning                                                                          |
+| ------ | ------ | -------------------------------------------------------------------------------- |
+| F      | (n, K) | margins of K classes, one against the rest; of two classes they are 0 and f      |
+| k      | (n,)   | which class it was                                                               |
+| a      | -      | slope: P(class k) is proportional to exp(a F_k)                                  |
+
+The logistic loss has probabilities of its own, 1 / (1 + exp(-f)), which are divided by their sum where there are more
+classes than two. Margins of the other losses say nothing of the kind, so their slope is fitted: by maximum likelihood
+to what was predicted of the last thousand rows before they were learnt (temperature scaling, Guo et al. 2017). One
+slope for all classes and no offset leave the most probable class the one that is predicted.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Ints
+
+__all__ = ["Recent", "logistic", "softmax"]
+
+#: Rows to which the slope is fitted.
+RECENT = 1000
+_STEPS = 40
+
+
+class Recent:
+    """Margins that were predicted of the last rows, and their classes, as numbers from 0 on."""
+
+    def __init__(self) -> None:
+        self._F, self._k, self._n = np.zeros((RECENT, 1)), np.zeros(RECENT, dtype=np.int64), 0
+
+    def add(self, raw: Array, codes: npt.NDArray[Any]) -> None:
+        """Note the predictions `raw`, `(n,)` of two classes or `(n, K)`, of rows of these classes `(n,)`."""
+        columns = 1 if raw.ndim == 1 else raw.shape[1]
+        if columns != self._F.shape[1]:
+            self._F, self._n = np.zeros((RECENT, columns)), 0
+        start, n = self._n % RECENT, len(raw)
+        if n == 1 and columns == 1:
+            self._F[start, 0], self._k[start] = raw[0], codes[0]
+        else:
+            raw, codes = raw[-RECENT:].reshape(-1, columns), codes[-RECENT:]
+            # Rows before the first one of a class have no margin of it.
+            begun = len(raw) - int(np.argmin(np.append(np.isfinite(raw[::-1]).all(1), False)))
+            raw, codes = raw[begun:], codes[begun:]
+            n = len(raw)
+            here = min(n, RECENT - start)
+            self._F[start : start + here], self._k[start : start + here] = raw[:here], codes[:here]
+            self._F[: n - here], self._k[: n - here] = raw[here:], codes[here:]
+        # Only where the ring ends and whether it is full matters, so that the count stays small.
+        self._n = start + n if self._n < RECENT else RECENT + (start + n) % RECENT
+
+    @property
+    def rows(self) -> tuple[Array, npt.NDArray[np.int64]]:
+        """F and k, from the oldest row on."""
+        order = (np.arange(self._n - min(self._n, RECENT), self._n)) % RECENT
+        return self._F[order], self._k[order]
+
+    def slope(self) -> float:
+        """a of the module's table; 1 before there are rows."""
+        F, k = self.rows
+        if not len(F):
+            return 1.0
+        F = np.column_stack([np.zeros(len(F)), F[:, 0]]) if F.shape[1] == 1 else F
+        return _fitted_slope(F, k)
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file."""
+        F, k = self.rows
+        return {"F": F, "k": k}
+
+    @staticmethod
+    def form(classes: int) -> Form:
+        """What `state_dict` has to be with so many classes that were seen."""
+        columns = 1 if classes <= 2 else classes
+        return Form({"F": Floats(("recent", columns)), "k": Ints(("recent",), max(classes, 1))}, {"recent": RECENT})
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The inverse of `state_dict`, for a new one."""
+        self.add(state["F"] if state["F"].shape[1] > 1 else state["F"][:, 0], state["k"])
+
+
+def _fitted_slope(F: Array, k: npt.NDArray[np.int64]) -> float:
+    """The a > 0 with the greatest likelihood; the class that it was counts (n + 1) / (n + K), and the others the rest.
+
+    As with Platt (1999), that keeps it finite where all predictions were right.
+    """
+    n, K = F.shape
+    size = float(np.abs(F).max())
+    if size == 0.0:
+        return 1.0
+    F = (F - F.max(1, keepdims=True)) / size
+    others = 1.0 / (n + K)
+    aim = others * F.sum(1) + ((n + 1.0) / (n + K) - others) * F[np.arange(n), k]
+    # The likelihood's slope falls in a, so that its zero is between two powers of two.
+    low, high = 2.0**-20, 2.0**20
+    for _ in range(_STEPS):
+        a = (low * high) ** 0.5
+        P = np.exp(a * F)
+        if float(np.sum(aim - (P * F).sum(1) / P.sum(1))) > 0.0:
+            low = a
+        else:
+            high = a
+    return low / size
+
+
+def softmax(F: Array, a: float) -> Array:
+    """Probabilities `(n, K)` in proportion to exp(a F); margins of minus infinity have none."""
+    P = np.exp(a * (F - F.max(1, keepdims=True)))
+    return P / P.sum(1, keepdims=True)
+
+
+def logistic(F: Array) -> Array:
+    """1 / (1 + exp(-F)) `(n, K)` over their sums."""
+    P = np.exp(-np.logaddexp(0.0, -F))
+    return P / P.sum(1, keepdims=True)

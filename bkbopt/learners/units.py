@@ -1,0 +1,166 @@
+"""The units in which a learner sees rows and targets: found from the first rows of a stream, then kept.
+
+| symbol   | shape  | units     | meaning                                                                       |
+| -------- | ------ | --------- | ----------------------------------------------------------------------------- |
+| X, y     | (n, d) | as given  | rows and, for a regression, targets                                           |
+| c, s     | (d,)   | as X      | centre and unit of each column: mean and standard deviation at the last mark  |
+| Z        | (n, d) | -         | (X - c) / s                                                                   |
+| c_y, s_y | -      | as y      | the same of the targets; the learner sees (y - c_y) reach / s_y               |
+| l        | -      | as Z      | lengthscale: the root of the sum of the variances of the columns of Z         |
+
+The marks are 1, 2, 4, ..., 128 rows. At a mark these numbers become those of all rows so far, and the learner begins
+anew and learns these rows once more, in the new units. After the last mark they are fixed: what drifts is seen in the
+units of the first rows. So the units hang on nothing but the order of the rows, not on how they are cut into calls, and
+after 128 rows the learner is bit for bit the one without units on the stream (X - c) / s, with all its guarantees.
+(Running means would leave support points behind in units of their own.)
+
+Where s is 0, since a column has been constant, the first value that differs says what the unit is. All that was learnt
+has a zero there, so that nothing has to be learnt again. The same holds for targets, which a learner that saw nothing
+but zeros predicts as zero.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bkbopt.learners.losses import Array
+from bkbopt.learners.states import Floats, Form, Maybe, Number, refused
+
+__all__ = ["FIRST_ROWS", "Units"]
+
+#: The last mark.
+FIRST_ROWS = 128
+#: Squares of these, and sums of them, are finite.
+_FARTHEST = 1e150
+
+
+class Units:
+    """See the module's table.
+
+    Args:
+        d: number of columns.
+        standardise: whether c and s are those of the rows; if not, 0 and 1.
+        targets: whether targets are standardised as well.
+        reach: how many of the learner's units a standard deviation of the targets is.
+    """
+
+    def __init__(self, d: int, *, standardise: bool, targets: bool, reach: float) -> None:
+        self.standardise, self.targets, self.reach = standardise, standardise and targets, reach
+        self.c, self.s, self.c_y, self.s_y, self.lengthscale = np.zeros(d), np.ones(d), 0.0, 1.0, 1.0
+        self._X: Array | None = np.zeros((0, d))
+        self._y = np.zeros(0)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the last mark is past."""
+        return self._X is None
+
+    def stop(self, start: int, n: int) -> int:
+        """Up to which of `n` rows the units hold, from row `start` on."""
+        if self._X is None:
+            return n
+        return min(n, start + (1 << len(self._X).bit_length()) - len(self._X) if len(self._X) else start + 1)
+
+    def keep(self, X: Array, y: Array) -> tuple[Array, Array] | None:
+        """Note rows that were learnt: at a mark all rows so far, which are to be learnt again in new units."""
+        if self._X is None:
+            return None
+        A, b = np.concatenate([self._X, X]), np.concatenate([self._y, y])
+        n = len(A)
+        self._X, self._y = (A, b) if n < FIRST_ROWS else (None, np.zeros(0))
+        if n & (n - 1):
+            return None
+        c, s = _centre_and_spread(A)
+        if self.standardise:
+            self.c, self.s = c, s
+        if self.targets:
+            centre, spread = _centre_and_spread(b[:, None])
+            self.c_y, self.s_y = float(centre[0]), float(spread[0])
+        seen = np.where(s > 0.0, 1.0, 0.0) if self.standardise else s
+        self.lengthscale = _root_of_squares(seen) or 1.0
+        return A, b
+
+    def meet(self, X: Array, y: Array) -> None:
+        """Let the rows, which are about to be learnt, give units to columns that were constant."""
+        for j in np.flatnonzero(self.s == 0.0) if self.standardise else ():
+            self.s[j] = _first(np.abs(X[:, j] - self.c[j]))
+        if self.targets and self.s_y == 0.0:
+            self.s_y = _first(np.abs(y - self.c_y))
+
+    def rows(self, X: Array) -> Array:
+        """Z `(n, d)` of the rows `X (n, d)`."""
+        if not self.standardise:
+            return X
+        known = self.s > 0.0
+        with np.errstate(over="ignore"):
+            Z = np.clip((X - self.c) / np.where(known, self.s, 1.0), -_FARTHEST, _FARTHEST)
+        if not known.all():
+            # As the first one that differs would be.
+            Z[:, ~known] = np.sign(Z[:, ~known])
+        return Z
+
+    def original(self, Z: Array) -> Array:
+        """The rows `(n, d)` as they were given, up to rounding."""
+        return Z * self.s + self.c if self.standardise else Z
+
+    def seen(self, y: Array) -> Array:
+        """Targets `(n,)` as the learner sees them."""
+        return (y - self.c_y) * (self.reach / (self.s_y or 1.0)) if self.targets else y
+
+    def given(self, p: Array) -> Array:
+        """Predictions `(n,)` in units of the targets."""
+        return p * self.slope + self.c_y if self.targets else p
+
+    @property
+    def slope(self) -> float:
+        """One of the learner's units in units of the targets."""
+        return self.s_y / self.reach if self.targets else 1.0
+
+    def state_dict(self) -> dict[str, object]:
+        """For a state file."""
+        first = None if self._X is None else {"X": self._X, "y": self._y}
+        columns = {"c": self.c.copy(), "s": self.s.copy(), "lengthscale": self.lengthscale}
+        return {**columns, "c_y": self.c_y, "s_y": self.s_y, "first": first}
+
+    @staticmethod
+    def form() -> Form:
+        """What `state_dict` has to be."""
+        first = Form({"X": Floats(("first", "d")), "y": Floats(("first",))}, {"first": FIRST_ROWS - 1})
+        columns = {"c": Floats(("d",)), "s": Floats(("d",), 0.0), "lengthscale": Number(np.finfo(float).tiny)}
+        return Form({**columns, "c_y": Number(), "s_y": Number(0.0), "first": Maybe(first)})
+
+    def load_state_dict(self, state: dict[str, Any], rounds: int, codes: int | None) -> None:
+        """The inverse of `state_dict` after so many rows; `codes` says how many classes there are.
+
+        Raises:
+            StateFileError: other than the first rows, or targets that are none of the classes.
+        """
+        first = state.pop("first")
+        vars(self).update(state)
+        self._X, self._y = (None, np.zeros(0)) if first is None else (first["X"], first["y"])
+        if (rounds < FIRST_ROWS) != (first is not None) or len(self._y) != (rounds if first else 0):
+            raise refused("the first rows", f"those of {rounds} rows", len(self._y))
+        if codes is not None and not np.isin(self._y, np.arange(codes)).all():
+            raise refused("the classes of the first rows", f"whole numbers below {codes}", "others")
+
+
+def _centre_and_spread(A: Array) -> tuple[Array, Array]:
+    """Means and standard deviations of the columns; 0 for one that is constant up to rounding."""
+    # Squares of large numbers would overflow, and sums of many.
+    size = np.maximum(np.abs(A).max(0), np.finfo(float).tiny)
+    B = A / size
+    c = B.mean(0)
+    s = B.std(0)
+    s[(A[0] == A).all(0)] = 0.0
+    return np.where(s > 0.0, c * size, A[0]), s * size
+
+
+def _root_of_squares(s: Array) -> float:
+    """The norm of `s`, of any size that floating point has."""
+    return min(math.hypot(*s.tolist()), _FARTHEST)
+
+
+def _first(differences: Array) -> float:
+    """The first number that is not zero, or zero."""
+    return float(differences[np.argmax(differences > 0.0)])

@@ -1,0 +1,109 @@
+"""Learners in river: its own checks, pipelines, metrics and data sets."""
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("river")
+from river import checks, compose, datasets, evaluate, metrics, preprocessing
+
+from bkbopt.adapters.river import RiverClassifier, RiverRegressor
+from bkbopt.errors import ArgumentTypeError
+from bkbopt.learners import BPAS, FOGD, FORKS, KOGD, KONS, PKAWV, KernelAWV, OnlineLearner, ProsNKONS
+from tests.sweeps import slow_but
+
+CLASSIFIERS = [BPAS(), FOGD(), KOGD(loss="logistic"), KONS(), FORKS(), ProsNKONS()]
+REGRESSORS = [KOGD(loss="squared"), FOGD(loss="squared"), KernelAWV(), PKAWV()]
+#: Each takes half a minute: what the checks look at is the wrapper.
+FAST = {"FOGD"}
+
+
+def named(learners: list[OnlineLearner]) -> list[Any]:
+    fast = [one for one in learners if type(one).__name__ in FAST]
+    return [pytest.param(*p.values, marks=p.marks, id=type(p.values[0]).__name__) for p in slow_but(fast, learners)]
+
+
+@pytest.mark.parametrize("learner", named(CLASSIFIERS))
+def test_rivers_own_checks_pass_for_classifiers(learner: OnlineLearner) -> None:
+    for check in checks.yield_checks(RiverClassifier(learner)):
+        check(RiverClassifier(learner))
+
+
+@pytest.mark.parametrize("learner", named(REGRESSORS))
+def test_rivers_own_checks_pass_for_regressors(learner: OnlineLearner) -> None:
+    for check in checks.yield_checks(RiverRegressor(learner)):
+        check(RiverRegressor(learner))
+
+
+def score(model: Any, data: Any, metric: Any) -> float:
+    return float(evaluate.progressive_val_score(data, model, metric).get())
+
+
+def test_two_classes_of_a_data_set_of_rivers() -> None:
+    assert score(RiverClassifier(BPAS()), datasets.Phishing(), metrics.Accuracy()) > 0.86
+    assert score(RiverClassifier(BPAS()), datasets.Phishing(), metrics.ROCAUC()) > 0.9
+    # The entropy of a fair coin is 0.69.
+    assert score(RiverClassifier(BPAS()), datasets.Phishing(), metrics.LogLoss()) < 0.4
+
+
+def test_seven_classes_of_a_data_set_of_rivers() -> None:
+    assert score(RiverClassifier(FORKS()), datasets.ImageSegments(), metrics.Accuracy()) > 0.8
+
+
+def test_numbers_of_a_data_set_of_rivers() -> None:
+    constant = score(RiverRegressor(KOGD(loss="squared", step=1e-12)), datasets.TrumpApproval(), metrics.MAE())
+    assert score(RiverRegressor(KOGD(loss="squared")), datasets.TrumpApproval(), metrics.MAE()) < constant / 3.0
+
+
+def test_pipelines_with_scalers_take_learners() -> None:
+    unscaled = BPAS(scale=False, lengthscale=3.0)
+    model = compose.Pipeline(preprocessing.StandardScaler(), RiverClassifier(unscaled))
+    assert score(model, datasets.Phishing(), metrics.Accuracy()) > 0.86
+
+
+def test_before_the_first_row_nothing_is_predicted() -> None:
+    x = {"a": 1.0}
+    assert RiverClassifier(BPAS()).predict_one(x) is None
+    assert RiverClassifier(BPAS()).predict_proba_one(x) == {}
+    assert RiverRegressor(KernelAWV()).predict_one(x) == 0.0
+
+
+def test_it_predicts_what_the_learner_does() -> None:
+    model, learner = RiverClassifier(KONS()), KONS()
+    names = None
+    for x, y in islice(datasets.Phishing(), 200):
+        names = names or sorted(x)
+        row = np.array([x[name] for name in names])
+        if learner.__dict__.get("n_rounds_"):
+            assert model.predict_one(x) == learner.predict_one(row)
+            assert model.predict_proba_one(x) == learner.predict_proba_one(row)
+        model.learn_one(x, y)
+        learner.learn_one(row, y)
+
+
+def test_missing_features_are_taken_for_their_means_and_new_ones_ignored() -> None:
+    model = RiverRegressor(KernelAWV())
+    for k in range(20):
+        model.learn_one({"a": float(k), "b": float(k % 3)}, 2.0 * k)
+    mean = float(np.mean([k % 3 for k in range(20)]))
+    full = model.predict_one({"a": 4.0, "b": mean})
+    assert model.predict_one({"a": 4.0}) == pytest.approx(full, rel=1e-12)  # the mean is a running one
+    assert model.predict_one({"a": 4.0, "b": mean, "new": 9.0}) == full
+
+
+def test_learner_that_was_given_is_not_changed() -> None:
+    learner = BPAS()
+    model = RiverClassifier(learner)
+    model.learn_one({"a": 1.0}, True)
+    assert not hasattr(learner, "n_rounds_")
+    assert model.clone().predict_one({"a": 1.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "learner"), [(RiverClassifier, PKAWV()), (RiverRegressor, BPAS()), (RiverRegressor, 3)]
+)
+def test_learners_of_the_other_task_are_refused(wrapper: Any, learner: object) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"learner: expected one of bkbopt\.learners for"):
+        wrapper(learner)
