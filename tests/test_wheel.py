@@ -30,10 +30,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def test_wheel_holds_every_module_and_the_mark_of_typed_packages(wheel: Path) -> None:
+def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("bkbopt/")}
-    sources = {str(path.relative_to(ROOT)) for path in (ROOT / "bkbopt").rglob("*.py")}
-    assert packed == sources | {"bkbopt/py.typed"}
+    files = [path for path in (ROOT / "bkbopt").rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
+    assert packed == {str(path.relative_to(ROOT)) for path in files}
+    assert "bkbopt/py.typed" in packed
 
 
 def test_installed_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:

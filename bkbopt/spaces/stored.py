@@ -56,6 +56,8 @@ def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None
         return ProductPool(pool, scale=scale) if like is None else like.replaced(pool)
     of_objects = like is not None and like.columns is None
     if of_objects or not is_stored(pool.arms):
+        if isinstance(like, EncodedPool):
+            return like.replaced(pool)
         return EncodedPool(pool, scale=scale, has_kernel=has_kernel, like=like)
     if like is not None and pool.id_column is None and not isinstance(pool.arms, np.ndarray):
         pool = replace(pool, id_column=like.pool.id_column, client=pool.client or like.pool.client)

@@ -174,7 +174,7 @@ def test_a_log_of_rows_in_files_is_opened_with_them_in_any_form(tmp_path: Path) 
     told = asked(first, 14)
     with pytest.raises(ArgumentError, match="pool: expected the 3000 rows with the columns x0, x1, x2"):
         bo.Optimizer.open(path)
-    with pytest.raises(ArgumentError, match="expected the 3000 rows of the log, got 3000 that are others"):
+    with pytest.raises(ArgumentError, match="expected the 3000 rows of the log, got 3000 other rows"):
         bo.Optimizer.open(path, pool=mapped(tmp_path / "reversed", ROWS[::-1]))
     copies = [bo.Optimizer.load(path, pool=pool) for pool in (mapped(tmp_path / "whole", ROWS), ROWS)]
     copies.append(bo.Optimizer(parts_of(tmp_path, ROWS), seed=3, storage=path))
