@@ -372,7 +372,7 @@ def test_what_a_log_cannot_hold_is_refused_before_a_file_is_made(path: Path) -> 
         ({"space": {"x": [object(), object()]}}, "choices"),
         ({"space": {"x": ["\ud800", "b"]}}, "valid Unicode"),
         ({"beta": lambda context: 2.0}, "beta: expected a schedule"),
-        ({"space": pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2020-01-01", "2021-01-01"])})}, "turn it into text"),
+        ({"space": pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2020-01-01", "2021-01-01"])})}, "into text"),
     ):
         with pytest.raises(ArgumentError, match=words):
             optimizer(path, **options)
