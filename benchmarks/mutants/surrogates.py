@@ -21,7 +21,7 @@ SURROGATES = (
     Fault(
         "the features of another dictionary are taken for those of the last one",
         "surrogates/epochs.py",
-        "        and _equal(new.W[:m, :r], old.W)\n",
+        "        and _features_agree(new.W[:m, :r], old)\n",
         "",
         FANTASY,
     ),

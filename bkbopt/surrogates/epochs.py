@@ -41,8 +41,9 @@ __all__ = ["Epochs", "new_epoch"]
 
 #: Epoch numbers are unique across surrogates, since a maximiser may be used with several.
 _NUMBERS = itertools.count(1)
-#: By how much roots of the same inducing points may differ, relative to their largest entry: both are rounded.
-ROUNDING = 1e-10
+#: By how much features of the same inducing points may differ by rounding, as a part of the prior standard deviation: a
+#: hundredth of the slack of the lazy argmax.
+ROUNDING = 1e-9
 #: Growth at one step beyond which bounds are not worth carrying over, and features appended at one step.
 LARGEST_GROWTH, MOST_APPENDED = 1.6, 64
 
@@ -156,14 +157,21 @@ def _begins_with(new: Nystrom, old: Nystrom) -> bool:
         and new.W.shape[0] >= m
         and new.W.shape[1] >= r
         and torch.equal(new.S[:m], old.S)
-        and _equal(new.W[:m, :r], old.W)
+        and _features_agree(new.W[:m, :r], old)
         and not bool(new.W[m:, :r].any())
     )
 
 
-def _equal(A: Tensor, B: Tensor) -> bool:
-    """Whether two roots of the same points are one: pending points counted together are appended in one product."""
-    return torch.equal(A, B) or bool((A - B).abs().max() <= ROUNDING * B.abs().max())
+def _features_agree(W: Tensor, old: Nystrom) -> bool:
+    """Whether a root `W (m, r)` gives the features of `old`, but for rounding.
+
+    A feature differs by |k_S(x) (W - W_old)| <= k_max sum |W - W_old|.
+    Pending points that are counted together are appended in one product, whose rounding differs from that of several.
+    """
+    if torch.equal(W, old.W):
+        return True
+    largest = float(old.kernel.diag(old.S).max())
+    return float((W - old.W).abs().sum(0).max()) * largest <= ROUNDING * math.sqrt(largest)
 
 
 def _same(a: FeatureMap, b: FeatureMap) -> bool:
