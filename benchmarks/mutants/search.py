@@ -146,7 +146,7 @@ SEARCH = (
     ),
     Fault(
         "bounds are in units of the noise",
-        "search/pool_maximizer.py",
+        "search/versions.py",
         ".clamp_min_(0.0).div_(self.last.lam).sqrt_()",
         ".clamp_min_(0.0).sqrt_()",
         POOL,
@@ -154,7 +154,7 @@ SEARCH = (
     Fault(
         "folded bounds forget how far the mean has drifted",
         "search/pool_maximizer.py",
-        "        self.mu.addcmul_(self.sd, self._drifts().index_select(0, self.version))\n",
+        "        self.mu.addcmul_(self.sd, self.versions.drifts().index_select(0, self.version))\n",
         "",
         POOL,
     ),

@@ -5,7 +5,7 @@ ignored, since a kernel needs rows of one length.
 """
 
 from collections.abc import Hashable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from bkbopt.errors import ArgumentTypeError, extra
 from bkbopt.learners import BPAS, KOGD, OnlineLearner, get_loss
@@ -44,13 +44,23 @@ class _Stream:
         self.means = {name: (m := old.get(name, 0.0)) + (float(v) - m) / self.n for name, v in row.items()}
 
 
-def _checked(learner: object, task: str) -> OnlineLearner:
-    if not isinstance(learner, OnlineLearner) or get_loss(learner.loss).task != task:
-        raise ArgumentTypeError(f"learner: expected one of bkbopt.learners for {task}, got {learner!r}.")
-    return learner
+class _Wrapped:
+    """A learner for one task, as both of river's kinds have it."""
+
+    _task: ClassVar[str]
+
+    def __init__(self, learner: OnlineLearner) -> None:
+        if not isinstance(learner, OnlineLearner) or get_loss(learner.loss).task != self._task:
+            raise ArgumentTypeError(f"learner: expected one of bkbopt.learners for {self._task}, got {learner!r}.")
+        self.learner = learner
+        self._stream = _Stream(learner)
+
+    def learn_one(self, x: Row, y: Any) -> None:
+        """Learn one row; the errors are those of `OnlineLearner.learn_one`."""
+        self._stream.learn(x, y)
 
 
-class RiverClassifier(base.Classifier):
+class RiverClassifier(_Wrapped, base.Classifier):
     """A learner of labels, of two or more classes, as a classifier of river.
 
     Args:
@@ -68,9 +78,7 @@ class RiverClassifier(base.Classifier):
         True
     """
 
-    def __init__(self, learner: OnlineLearner) -> None:
-        self.learner = _checked(learner, "classification")
-        self._stream = _Stream(learner)
+    _task = "classification"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -79,10 +87,6 @@ class RiverClassifier(base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return True
-
-    def learn_one(self, x: Row, y: Any) -> None:
-        """Learn one row; the errors are those of `OnlineLearner.learn_one`."""
-        self._stream.learn(x, y)
 
     def predict_one(self, x: Row, **kwargs: Any) -> Any:
         """The predicted label; None before the first row."""
@@ -93,7 +97,7 @@ class RiverClassifier(base.Classifier):
         return self._stream.learner.predict_proba_one(self._stream.row(x)) if self._stream.n else {}
 
 
-class RiverRegressor(base.Regressor):
+class RiverRegressor(_Wrapped, base.Regressor):
     """A learner of numbers as a regressor of river.
 
     Args:
@@ -111,17 +115,11 @@ class RiverRegressor(base.Regressor):
         True
     """
 
-    def __init__(self, learner: OnlineLearner) -> None:
-        self.learner = _checked(learner, "regression")
-        self._stream = _Stream(learner)
+    _task = "regression"
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"learner": KOGD(loss="squared")}
-
-    def learn_one(self, x: Row, y: Any) -> None:
-        """Learn one row; the errors are those of `OnlineLearner.learn_one`."""
-        self._stream.learn(x, y)
 
     def predict_one(self, x: Row) -> float:
         """The predicted number; 0 before the first row."""

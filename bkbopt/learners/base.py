@@ -199,7 +199,7 @@ class OnlineLearner(LearnerCore):
             y: numbers, or labels.
             classes: see `partial_fit`.
             decision: for classification, return margins and not labels, as `decision_function` has them. A margin of
-                zero, as before the first row, says nothing; as a label it is `classes_[0]`.
+                zero, as before the first row, favours no class; as a label it is `classes_[0]`.
             progress: show a progress bar.
         """
         raw = self._learn(self._rows(X), y, names_of(X), classes, progress)

@@ -7,7 +7,7 @@
 | a      | -      | slope: P(class k) is proportional to exp(a F_k)                                  |
 
 The logistic loss has probabilities of its own, 1 / (1 + exp(-f)), which are divided by their sum where there are more
-classes than two. Margins of the other losses say nothing of the kind, so their slope is fitted: by maximum likelihood
+classes than two. Margins of the other losses have no such meaning, so their slope is fitted: by maximum likelihood
 to what was predicted of the last thousand rows before they were learnt (temperature scaling, Guo et al. 2017). One
 slope for all classes and no offset leave the most probable class the one that is predicted.
 """

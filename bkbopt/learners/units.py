@@ -10,8 +10,8 @@
 
 The marks are 1, 2, 4, ..., 128 rows. At a mark these numbers become those of all rows so far, and the learner begins
 anew and learns these rows once more, in the new units. After the last mark they are fixed: what drifts is seen in the
-units of the first rows. So the units hang on nothing but the order of the rows, not on how they are cut into calls, and
-after 128 rows the learner is bit for bit the one without units on the stream (X - c) / s, with all its guarantees.
+units of the first rows. The units depend on the order of the rows only, not on how they are cut into calls, and after
+128 rows the learner is bit for bit the one without units on the stream (X - c) / s, with all its guarantees.
 (Running means would leave support points behind in units of their own.)
 
 Where s is 0, since a column has been constant, the first value that differs says what the unit is. All that was learnt

@@ -1,4 +1,4 @@
-"""How one run has gone: values, the best of them so far, and what would have been recommended on the way."""
+"""Progress of one run: values, the best value so far, and the recommended points at earlier times."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_progress", "recommended_so_far"]
 
-#: Numbers of values after which it is worked out what would have been recommended.
+#: Numbers of values at which the recommended point is computed.
 LOOKS = 20
-#: Values further from the best than so many times what three of four are stand on the edge.
+#: Values further from the best one than REACH times the upper quartile of these distances are drawn on the edge.
 REACH = 1.5
 
 
 def recommended_so_far(opt: Optimizer) -> np.ndarray:
     """The model's mean, user's units, at the point that it would have recommended after each value, `(n,)`.
 
-    Kernel and noise are those fitted to all values, and so is the model that the means are of: the curve says what the
-    choice of that time is worth as far as is known now. It is looked at after `LOOKS` numbers of values, and stays as
-    it is in between. NaN while no trial was feasible.
+    Kernel and noise are fitted to all values, and the means are those of the model of all values: the curve shows the
+    present estimate of earlier recommendations. It is computed at `LOOKS` numbers of values and constant in between;
+    NaN while no trial was feasible.
     """
     data, known = told(opt), learnt(opt)
     n = len(data.y)
@@ -45,9 +45,9 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
 def draw_progress(
     opt: Optimizer, ax: "Axes | None" = None, *, recommended: np.ndarray | None = None, value_name: str = "value"
 ) -> "Axes":
-    """`convergence` of one optimizer with its values as dots; those far from the best stand on the edge of the axes.
+    """`convergence` of one optimizer with its values as dots; values far from the best are on the edge of the axes.
 
-    What is recommended is drawn once the model has taken over from the start-up design.
+    Recommended values are drawn once the start-up design is over.
 
     Args:
         opt: with at least one value.
@@ -56,7 +56,7 @@ def draw_progress(
         value_name: of the value axis, with its unit.
     """
     data = told(opt)
-    # Before there is a model, what it recommends says nothing and costs a fit.
+    # During the start-up design a recommendation would cost a fit, and would not come from the search's model.
     run = opt if has_model(opt) else values_of(opt, 0)
     ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=recommended, value_name=value_name)
     feasible = np.array([trial.is_feasible for trial in data.trials])

@@ -62,8 +62,7 @@ def report(
     objective, and come when the model has taken over from the start-up design. Text of the log is escaped, and the
     page forbids scripts but its own. Trials that are running or queued are in the table too.
 
-    A run of 100 trials makes 0.3 MB in some seconds, nearly all of it pictures. One of 10,000 trials with six
-    parameters makes 3.3 MB in about 20 seconds, a third of which is the fit of the model.
+    Calibration learns the values again for each of its folds.
 
     Args:
         opt: with any number of trials.

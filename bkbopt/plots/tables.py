@@ -53,7 +53,7 @@ def trials_table(
             yield cell(trial.index)
         yield from (cell(trial.params.get(parameter)) for parameter in names)
         yield _time(trial.asked_at)
-        yield "" if None in (trial.asked_at, trial.told_at) else f"{_seconds(trial):.3g}"
+        yield _seconds(trial.asked_at, trial.told_at)
 
     address = f"table-{name.partition(',')[0].replace(' ', '-')}"
     rows = (list(row(trial)) for trial in trials)
@@ -64,10 +64,8 @@ def _time(at: datetime | None) -> str:
     return "" if at is None else at.strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _seconds(trial: Trial) -> float:
-    assert trial.asked_at is not None
-    assert trial.told_at is not None
-    return (trial.told_at - trial.asked_at).total_seconds()
+def _seconds(start: datetime | None, end: datetime | None) -> str:
+    return "" if start is None or end is None else f"{(end - start).total_seconds():.3g}"
 
 
 def constraints_table(opt: Optimizer, trials: Sequence[Trial]) -> Html:

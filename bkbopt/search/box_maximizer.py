@@ -40,8 +40,7 @@ class SearchSettings:
         n_scans: most such looks at all columns.
         n_local_of_batch: as `n_local`, for one of many suggestions.
         n_starts_of_batch: as `n_starts`, for one of many suggestions, beside the one that they share.
-        max_iterations_of_batch: as `max_iterations`, for one of many suggestions. 15 in place of 40 leave 0.0001 to
-            0.002 standard deviations of the values, and take two thirds to a half of the time.
+        max_iterations_of_batch: as `max_iterations`, for one of many suggestions; see `docs/design/batches.md`.
     """
 
     n_raw: int = 1024

@@ -10,7 +10,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,11 +19,9 @@ from torch import Tensor
 
 from bkbopt._support.progress import bar, bars
 from bkbopt._support.threads import small_work, threads_for
-from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.paths import draw_paths
 from bkbopt.search.parts import Bounds, Part
-from bkbopt.search.pool_maximizer import JOINT, SCAN_SHARE, SLACK, Argmax
+from bkbopt.search.pool_maximizer import SCAN_SHARE, SLACK, Argmax, check_some_open, joint_sample
 from bkbopt.search.versions import MAX_VERSIONS, Versions
 from bkbopt.spaces.remote import LostPartError
 from bkbopt.spaces.stored_rows import EncodedRows
@@ -121,19 +119,9 @@ class PartedMaximizer:
         self._n_since_scan = 0
 
     def argmax(self, model: Model, beta: float, excluded: Tensor | None = None) -> Argmax:
-        """The arm with the largest upper confidence bound; ties go to the lowest index.
-
-        Args:
-            model: the posterior.
-            beta: multiplies the standard deviation.
-            excluded: (A,) bool, arms that may not be chosen.
-
-        Raises:
-            SpaceExhaustedError: every arm is excluded.
-        """
+        """See `PoolMaximizer.argmax`."""
+        check_some_open(excluded)
         closed = np.zeros(0, dtype=np.bool_) if excluded is None else excluded.numpy()
-        if len(closed) and closed.all():
-            raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
         computed = None
         with torch.no_grad():
             while computed is None:
@@ -162,13 +150,8 @@ class PartedMaximizer:
 
     @torch.no_grad()
     def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
-        """A joint posterior sample of the pool `(A,)`: exact up to `JOINT` arms, of more a path (see `paths`)."""
-        if len(self.X) <= JOINT:
-            X = self.X[:]
-            eps = torch.as_tensor(rng.standard_normal(len(X)))
-            return model(X)[0] + model.covariance_root(X) @ eps
-        path = draw_paths(model, cast(Tensor, self.X), rng)  # it takes some rows of them
-        return self.scores(lambda X: path(X)[:, 0], path.prior.size)
+        """See `joint_sample`."""
+        return joint_sample(self.X, self.scores, model, rng)
 
     def _up_to_date(self, model: Model) -> tuple[Versions, bool]:
         """The versions, the last of which is the model's and has no rows yet; whether the pool was scanned for it."""
@@ -187,7 +170,7 @@ class PartedMaximizer:
             versions, is_new = Versions(model), True
         elif len(versions) >= MAX_VERSIONS:
             self._versions = None
-            growth, drift = versions.growths(), versions.drifts()
+            growth, drift = versions.growths().numpy(), versions.drifts().numpy()
             self._for_all(lambda part: part.fold(growth, drift))
             versions.fold()
         versions.begin(model)
@@ -204,7 +187,7 @@ class PartedMaximizer:
 
         None where so many bounds do that a scan costs less.
         """
-        width, current, most = versions.widths(beta), len(versions) - 1, MOST
+        width, current, most = versions.widths(beta).numpy(), len(versions) - 1, MOST
         computed = _Computed(beta)
         front = self._front if not len(closed) else self._front[~closed[self._front]]
         self._compute(computed, front, model, current)

@@ -66,7 +66,7 @@ class Part(Protocol):
         ...
 
     def scan(self, model: Model, done: Callable[[int], object]) -> None:
-        """Compute mean and standard deviation of all rows, as version 0; `done` is told of rows that are."""
+        """Compute mean and standard deviation of all rows, as version 0; `done` gets numbers of rows."""
         ...
 
     def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
@@ -90,7 +90,7 @@ class Part(Protocol):
         ...
 
     def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
-        """What a function of encoded rows `(b, d)` says of all rows, (n, ...); `size` features are its cost."""
+        """The values, (n, ...), of a function of encoded rows `(b, d)` at all rows; it has `size` features."""
         ...
 
 

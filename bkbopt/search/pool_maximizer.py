@@ -5,8 +5,7 @@
 | X       | (A, d) | enc.  | the pool                                                                         |
 | mu, sd  | (A,)   | y     | mean and standard deviation of each arm when it was last computed                |
 | version | (A,)   | -     | when that was: index into the models of the current epoch                        |
-| w_v     | (r_v,) | -     | weights of version v, followed by zeros for features that were appended since    |
-| g_v     | -      | -     | growth: sd_c <= g_v sd_v for the current model c                                 |
+| w_v, g_v |       |       | weights and growth of version v, see `versions.py`                               |
 
 Within an epoch data are only added and features only appended (see `bkbopt.surrogates.epochs`): sd_c <= g_v sd_v, with
 g_v = 1 while no feature is appended, and the matrix of version v, with lam for the appended features, is at most
@@ -24,7 +23,7 @@ scan of the pool, in blocks that fit the cache: nothing of size A times m is eve
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -34,17 +33,14 @@ from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.paths import draw_paths
+from bkbopt.search.parts import block_rows
+from bkbopt.search.versions import MAX_VERSIONS, Versions
 from bkbopt.spaces.rows import RowSource
 
-__all__ = ["Argmax", "PoolMaximizer"]
+__all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 
-#: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
-#: core's cache; larger blocks took twice the time of a scan.
-BLOCK_ENTRIES = 1 << 16
 #: Arms up to which a joint sample is made from the factorised covariance: about the time of a path's Fourier features.
 JOINT = 1000
-#: Versions kept before all bounds are written in terms of the last one: each costs O(r^2) a step.
-MAX_VERSIONS = 64
 #: Part of the pool from which on a scan costs less than computing so many arms again: it takes one product less an arm.
 SCAN_SHARE = 0.25
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
@@ -69,69 +65,64 @@ class Argmax:
     variance: float
 
 
+def check_some_open(excluded: Tensor | None) -> None:
+    """Refuse to choose where every arm is `excluded (A,)`.
+
+    Raises:
+        SpaceExhaustedError: every arm is excluded.
+    """
+    if excluded is not None and bool(excluded.all()):
+        raise SpaceExhaustedError(f"pool: all {len(excluded)} arms are excluded, so there is none to choose.")
+
+
+def joint_sample(
+    X: RowSource, scores: Callable[[Callable[[Tensor], Tensor], int], Tensor], model: Model, rng: np.random.Generator
+) -> Tensor:
+    """A joint posterior sample of a pool `(A,)`: exact up to `JOINT` arms, of more a path (see `paths`).
+
+    Args:
+        X: the arms.
+        scores: the scores of all arms, from a function of encoded points and the number of features that it has.
+        model: the posterior.
+        rng: of the sample.
+    """
+    if len(X) <= JOINT:
+        every = X[:]
+        with threads_for(len(X) ** 3 / 3.0):
+            eps = torch.as_tensor(rng.standard_normal(len(X)), device=X.device)
+            return model(every)[0] + model.covariance_root(every) @ eps
+    path = draw_paths(model, cast(Tensor, X), rng)  # it reads some of the rows
+    with threads_for(2.0 * len(X) * (path.prior.size + model.features.size)):
+        return scores(lambda X: path(X)[:, 0], path.prior.size)
+
+
 @dataclass
 class _Cache:
-    """What is known of the arms; see the module's table.
-
-    Attributes:
-        mu: see the table.
-        sd: see the table.
-        version: see the table.
-        last: the model of the last version.
-        w: weights of the versions, (versions, r), r features of the last model.
-        growth: `Model.growth` of each version, (versions,).
-    """
+    """Means, deviations and versions of the arms; see the module's table."""
 
     mu: Tensor
     sd: Tensor
     version: Tensor
-    last: Model
-    w: Tensor
-    growth: Tensor
+    versions: Versions
 
     @classmethod
     def of(cls, model: Model, mean: Tensor, variance: Tensor) -> "_Cache":
-        """What a scan with `model` found."""
+        """Those of a scan with `model`."""
         version = torch.zeros(len(mean), dtype=torch.int64, device=mean.device)
-        return cls(mean, variance.sqrt_(), version, model, model.w[None], mean.new_tensor([model.growth]))
-
-    def is_of(self, model: Model) -> bool:
-        """Whether the model is that of the last version."""
-        return self.last.w is model.w and self.last.root is model.root
-
-    def begin(self, model: Model) -> None:
-        """A version for a later model of the same epoch."""
-        if len(self.w) >= MAX_VERSIONS:
-            self._fold()
-        old = torch.nn.functional.pad(self.w, (0, len(model.w) - self.w.shape[1]))
-        self.w = torch.cat([old, model.w[None]])
-        self.growth = torch.cat([self.growth, self.growth.new_tensor([model.growth])])
-        self.last = model
+        return cls(mean, variance.sqrt_(), version, Versions(model))
 
     def bounds(self, beta: float) -> Tensor:
-        """Upper bounds of mean + beta * sd under the last model, (A,)."""
-        if len(self.w) == 1:
+        """Upper bounds of mean + beta * sd under the current model, (A,)."""
+        if len(self.versions) == 1:
             return torch.add(self.mu, self.sd, alpha=beta)
-        width = self._growths() * self._drifts().add_(beta)
-        return torch.addcmul(self.mu, self.sd, width.index_select(0, self.version))
+        return torch.addcmul(self.mu, self.sd, self.versions.widths(beta).index_select(0, self.version))
 
-    def _growths(self) -> Tensor:
-        """g_v of every version v, (versions,)."""
-        return self.last.growth / self.growth
-
-    def _drifts(self) -> Tensor:
-        """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
-        V = self.last.V
-        assert V is not None
-        D = self.last.w - self.w
-        return ((D @ V) * D).sum(1).clamp_min_(0.0).div_(self.last.lam).sqrt_()
-
-    def _fold(self) -> None:
-        """Write all bounds in terms of the last version, which is then the only one."""
-        self.sd.mul_(self._growths().index_select(0, self.version))
-        self.mu.addcmul_(self.sd, self._drifts().index_select(0, self.version))
+    def fold(self) -> None:
+        """Write all bounds in terms of the current version, which is then the only one."""
+        self.sd.mul_(self.versions.growths().index_select(0, self.version))
+        self.mu.addcmul_(self.sd, self.versions.drifts().index_select(0, self.version))
         self.version.zero_()
-        self.w, self.growth = self.w[-1:], self.growth[-1:]
+        self.versions.fold()
 
 
 class PoolMaximizer:
@@ -165,8 +156,7 @@ class PoolMaximizer:
         Raises:
             SpaceExhaustedError: every arm is excluded.
         """
-        if excluded is not None and bool(excluded.all()):
-            raise SpaceExhaustedError(f"pool: all {len(self.X)} arms are excluded, so there is none to choose.")
+        check_some_open(excluded)
         best = None
         while best is None:
             cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
@@ -183,9 +173,9 @@ class PoolMaximizer:
     def scan(self, model: Model) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(A,)`, of the whole pool, in blocks."""
         predict = model.collapse()
-        m = max(model.features.size, 1)
+        m = model.features.size
         mean, variance = self.X.new_empty(len(self.X)), self.X.new_empty(len(self.X))
-        block = max(256, BLOCK_ENTRIES // m)
+        block = block_rows(m)
         with threads_for(2.0 * len(self.X) * m * m):
             for i in range(0, len(self.X), block):
                 mean[i : i + block], variance[i : i + block] = predict(self.X[i : i + block])
@@ -194,27 +184,23 @@ class PoolMaximizer:
     @torch.no_grad()
     def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
         """Scores `(A,)` of the whole pool, in blocks that fit the cache for models of `size` features."""
-        block = max(256, BLOCK_ENTRIES // max(size, 1))
+        block = block_rows(size)
         return torch.cat([score(self.X[i : i + block]) for i in range(0, len(self.X), block)])
 
     @torch.no_grad()
     def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
-        """A joint posterior sample of the pool `(A,)`: exact up to `JOINT` arms, of more a path (see `paths`)."""
-        if len(self.X) <= JOINT:
-            with threads_for(len(self.X) ** 3 / 3.0):
-                eps = torch.as_tensor(rng.standard_normal(len(self.X)), device=self.X.device)
-                return model(self.X[:])[0] + model.covariance_root(self.X[:]) @ eps
-        path = draw_paths(model, self.X[:], rng)
-        with threads_for(2.0 * len(self.X) * (path.prior.size + model.features.size)):
-            return self.scores(lambda X: path(X)[:, 0], path.prior.size)
+        """See `joint_sample`."""
+        return joint_sample(self.X, self.scores, model, rng)
 
     def _up_to_date(self, model: Model) -> _Cache:
         cache = self._cache
-        if cache is None or cache.last.epoch != model.epoch or model.V is None:
+        if cache is None or not cache.versions.holds(model):
             self.n_scans += 1
             cache = self._cache = _Cache.of(model, *self.scan(model))
-        elif not cache.is_of(model):
-            cache.begin(model)
+        elif not cache.versions.ends_with(model):
+            if len(cache.versions) >= MAX_VERSIONS:
+                cache.fold()
+            cache.versions.begin(model)
         return cache
 
     def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
@@ -234,7 +220,7 @@ class PoolMaximizer:
             sd = variance.sqrt()
             scores = mean + beta * sd
             slack = max(slack, SLACK * float((mean.abs() + (1.0 + beta) * sd).max()))
-            cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.w) - 1
+            cache.mu[rows], cache.sd[rows], cache.version[rows] = mean, sd, len(cache.versions) - 1
             bound[rows] = -math.inf
             best = max(best, float(scores.max()))
             seen.append((rows, scores, mean, variance))
@@ -242,7 +228,7 @@ class PoolMaximizer:
             # `best` only grows, so what falls below it once is never looked at again.
             above = (bound if candidates is None else bound[candidates]) > best - slack
             left = torch.nonzero(above)[:, 0]
-            if candidates is None and len(left) > SCAN_SHARE * len(self.X) and len(cache.w) > 1:
+            if candidates is None and len(left) > SCAN_SHARE * len(self.X) and len(cache.versions) > 1:
                 return None
             candidates = left if candidates is None else candidates[left]
             rows = candidates

@@ -50,8 +50,7 @@ GROWTH = 1.15
 DETERMINISTIC = 1e-6
 #: Required gain in log posterior density of a model with noise over one without.
 EVIDENCE = 0.5
-#: Required gain in log likelihood of a constant over a model. For trials that failed at random the gain was 1.5 to 3,
-#: for trials that failed beyond a border at most 0.5.
+#: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
 AT_RANDOM = 1.0
 #: Up to this number of unique points noise is tested by a fit without noise; with more, a repeat is a better test.
 TEST_UP_TO = 50

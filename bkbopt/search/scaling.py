@@ -29,7 +29,7 @@ from torch import Tensor
 __all__ = ["Scaler", "usable"]
 
 #: Values more than this many robust standard deviations below the median are clipped there (winsorised): the size of
-#: very poor values says nothing about the good region, and would stretch the kernel's scale.
+#: very poor values is no information on the good region, and would increase the kernel's scale.
 WINSOR = 4.0
 #: Number of first values, which come from the whole space; later ones are dense near the best.
 FIRST = 20

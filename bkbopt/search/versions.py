@@ -1,4 +1,4 @@
-"""The models that bounds of an epoch were computed with, and what the last of them says of all these bounds.
+"""Versions: the models of an epoch that bounds of scores were computed with, and the widths of these bounds.
 
 | symbol | shape      | units | meaning                                                                             |
 | ------ | ---------- | ----- | ----------------------------------------------------------------------------------- |
@@ -9,9 +9,7 @@
 `pool_maximizer.py` says why.
 """
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
@@ -20,8 +18,6 @@ __all__ = ["MAX_VERSIONS", "Versions"]
 
 #: Versions kept before all bounds are written in terms of the last one: each costs O(r^2) a step.
 MAX_VERSIONS = 64
-
-Floats = NDArray[np.float64]
 
 
 class Versions:
@@ -46,6 +42,10 @@ class Versions:
         """Whether a model is one of the same epoch, so that the bounds hold for it."""
         return model.V is not None and self.last.epoch == model.epoch
 
+    def ends_with(self, model: Model) -> bool:
+        """Whether a model is that of the current version."""
+        return self.last.w is model.w and self.last.root is model.root
+
     def begin(self, model: Model) -> None:
         """A version for a later model of the same epoch."""
         old = torch.nn.functional.pad(self._w, (0, len(model.w) - self._w.shape[1]))
@@ -53,19 +53,18 @@ class Versions:
         self._growth = torch.cat([self._growth, self._growth.new_tensor([model.growth])])
         self.last = model
 
-    def growths(self) -> Floats:
+    def growths(self) -> Tensor:
         """g_v of every version v, (versions,)."""
-        return (self.last.growth / self._growth).cpu().numpy()
+        return self.last.growth / self._growth
 
-    def drifts(self) -> Floats:
+    def drifts(self) -> Tensor:
         """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
         V, D = self.last.V, self.last.w - self._w
         if V is None:  # no later model is of the same epoch
-            return np.zeros(len(self))
-        squares: Tensor = ((D @ V) * D).sum(1) / self.last.lam
-        return squares.clamp_min(0.0).sqrt().cpu().numpy()
+            return torch.zeros_like(self._growth)
+        return ((D @ V) * D).sum(1).clamp_min_(0.0).div_(self.last.lam).sqrt_()
 
-    def widths(self, beta: float) -> Floats:
+    def widths(self, beta: float) -> Tensor:
         """How many standard deviations of each version its bounds of mean + beta sd are wide, (versions,)."""
         return self.growths() * (beta + self.drifts())
 

@@ -218,15 +218,9 @@ class Arms(ABC):
         """The row that a label names; see `rows_named`."""
         return self.rows_named([label])[0]
 
+    @abstractmethod
     def _internal(self, name: str, value: Any, where: str) -> float:
-        """One value in internal form."""
-        if self.columns is None:
-            return self._number(value, where)
-        return self.columns.internal(self.names.index(name), value, where)
-
-    def _number(self, value: Any, where: str) -> float:
-        """The number of an object; only pools of objects have them."""
-        raise NotImplementedError
+        """One value in internal form; `where` is for messages."""
 
     def _checked_row(self, row: Any) -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):

@@ -5,7 +5,7 @@
 | table  | (n_p, .) | user's | raw values of a part; of columns that are not numeric the codes |
 
 The columns of an array or a data frame are named "part.column", the single one of a list "part". An entry's *label* is
-what people call it: the value in a list, the name in `id_column` or in the index of a data frame, its number in an
+its name for the user: the value in a list, the name in `id_column` or in the index of a data frame, the number in an
 array.
 """
 
@@ -42,7 +42,7 @@ class Part:
         name: of the part.
         columns: of its table, without scales.
         table: see the module's table.
-        labels: of its entries; None for a list, whose values say it themselves.
+        labels: of its entries; None for a list, whose values are the labels.
     """
 
     name: str

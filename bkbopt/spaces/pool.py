@@ -277,8 +277,10 @@ class EncodedPool(Arms):
             rows.setdefault((isinstance(label, bool), label), []).append(row)
         return rows
 
-    def _number(self, value: Any, where: str) -> float:
+    def _internal(self, name: str, value: Any, where: str) -> float:
         """See `Arms`."""
+        if self.columns is not None:
+            return self.columns.internal(self.names.index(name), value, where)
         number = self._numbers.get(_key(value))
         if number is None:
             raise ArgumentError(

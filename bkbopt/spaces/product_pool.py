@@ -234,6 +234,10 @@ class ProductPool(Arms):
             return self._row_labelled([params[part.name] for part in self.parts])
         return super().row_named(params)
 
+    def _internal(self, name: str, value: Any, where: str) -> float:
+        """See `Arms`."""
+        return self.columns.internal(self.names.index(name), value, where)
+
     def label(self, row: int) -> Hashable:
         """What names a row: the labels of its entries, one a part."""
         params = self.decode(row)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bkbopt.errors import ArgumentError
 from bkbopt.spaces.stored_rows import EncodedRows, Floats, Ints, StoredPart, StoredRows
 from bkbopt.spaces.tables import Columns
 
@@ -40,13 +41,14 @@ class Beside:
         self.kept: dict[str, Any] = {}
 
     def apply(self, function: Callable[..., Any], *args: Any) -> Any:
-        """What a function says of this object."""
+        """The result of a function of this object."""
         return function(self, *args)
 
     @property
     def rows(self) -> StoredPart:
-        """The part, of which there are rows."""
-        assert self.part is not None
+        """The part, which must have rows."""
+        if self.part is None:
+            raise ArgumentError("pool: expected rows in each part, got an empty one.")
         return self.part
 
     def encoded(self, columns: Columns, codes: Mapping[int, Floats]) -> EncodedRows:
@@ -78,7 +80,7 @@ class RemotePart:
         return self.n_rows
 
     def apply(self, function: Callable[..., T], *args: Any) -> T:
-        """What a function says of the `Beside` on the worker; where that has died, of a new one on another."""
+        """The result of a function of the `Beside` on the worker; if the worker has died, of a new one on another."""
         while True:
             if self._actor is None:
                 self._actor = self._made()

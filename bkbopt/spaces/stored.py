@@ -183,6 +183,10 @@ class StoredPool(Arms):
             start += len(block)
         return out
 
+    def _internal(self, name: str, value: Any, where: str) -> float:
+        """See `Arms`."""
+        return self.columns.internal(self.names.index(name), value, where)
+
     def label(self, row: int) -> Hashable:
         """See `Arms`."""
         number, part = self._owner(row)

@@ -158,11 +158,11 @@ def test_bounds_of_older_versions_hold_for_the_current_model_and_still_do_when_t
         assert model.epoch == epoch
         versions.begin(model)
         part.refine(rng.choice(3000, 40, replace=False), model, len(versions) - 1)
-    exact, before = ucb(model, 2.0).numpy(), every(part, versions.widths(2.0))
+    exact, before = ucb(model, 2.0).numpy(), every(part, versions.widths(2.0).numpy())
     assert (before > exact - 1e-9).all()
-    part.fold(versions.growths(), versions.drifts())
+    part.fold(versions.growths().numpy(), versions.drifts().numpy())
     versions.fold()
-    after = every(part, versions.widths(2.0))
+    after = every(part, versions.widths(2.0).numpy())
     assert (after > exact - 1e-9).all()
     assert np.allclose(after, before, rtol=0, atol=1e-5)  # some roundings in float32
 

@@ -16,8 +16,9 @@ from bkbopt.search.acquisition import LogEI
 from bkbopt.search.criteria import ACQUISITIONS, rule_of
 from bkbopt.search.designer import Designer, Options
 from bkbopt.search.evaluations import COMPLETE, RUNNING, Evaluation, Problem
-from bkbopt.search.pool_maximizer import MAX_VERSIONS, PoolMaximizer
+from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.versions import MAX_VERSIONS
 from bkbopt.spaces.pool import EncodedPool, Pool
 
 
@@ -125,9 +126,9 @@ def test_folding_changes_no_bound() -> None:
         bkb.observe(X[[index]], bump(X[[index]]) + 0.3)
     cache = search._cache
     assert cache is not None
-    assert len(cache.w) > 3
+    assert len(cache.versions) > 3
     before = cache.bounds(2.0)
-    cache._fold()
+    cache.fold()
     np.testing.assert_allclose(cache.bounds(2.0), before, rtol=1e-12)
 
 
