@@ -2,8 +2,7 @@
 
 Every change is one transaction, which is on the disk when the call returns. With `synchronous=EXTRA` the folder is
 synced after a commit too, so that a deleted journal cannot reappear after a power cut. The journal is SQLite's rollback
-journal. The write-ahead log needs memory shared between processes, which network disks do not provide, and leaves two
-files beside the log. On a network disk a log is as safe as the disk's locks.
+journal; `docs/design/log.md` says why. On a network disk a log is as safe as the disk's locks.
 
 Rules:
 
@@ -215,16 +214,15 @@ class LogFile:
             self._open()
             if inode != self._inode:
                 self.close()
-        self._check_place()
-        assert self._connection is not None
-        return self._connection
+        return self._in_place()
 
-    def _check_place(self) -> None:
+    def _in_place(self) -> sqlite3.Connection:
         if self._connection is None or identity(self.path) != self._inode:
             raise StorageError(
                 f"storage: {self.path} was removed or replaced since it was opened; nothing was written. Put it back, "
                 "or open the new file."
             )
+        return self._connection
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -296,7 +294,7 @@ class LogFile:
             try:
                 self._transaction = own
                 patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self.path)
-                self._check_place()  # the file may have been replaced during the wait
+                self._in_place()  # the file may have been replaced during the wait
                 yield Writer(self, connection)
                 self._commit(connection)
             except sqlite3.Error:  # a connection that was opened read-only stays read-only, so a new one is needed

@@ -1,21 +1,18 @@
-"""The `Optimizer`: Bayesian optimisation of a noisy black box with ask and tell."""
+"""The `Optimizer`: Bayesian optimisation of a noisy black box with ask and tell; `readings.py` has its results."""
 
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from bkbopt._support import forks
 from bkbopt._support.arrays import check_choice, check_count, check_number
 from bkbopt.confidence import Confidence, as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.optimizer import results, saving
+from bkbopt.optimizer import saving
 from bkbopt.optimizer.arguments import (
     as_directions,
     as_feasible,
@@ -28,51 +25,25 @@ from bkbopt.optimizer.arguments import (
 )
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.readings import Readings, locked
 from bkbopt.optimizer.telling import Report, reports_of, trial_id
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.acquisition import Acquisition
 from bkbopt.search.designer import Options
-from bkbopt.search.evaluations import Point
 from bkbopt.search.quantity import ModelOptions
-from bkbopt.search.reports import Diagnostics, Recommendation, RegretCertificate
-from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
 from bkbopt.surrogates import Surrogate
 
 if TYPE_CHECKING:
-    import pandas
-
     from bkbopt.learners import OnlineLearner
 
 __all__ = ["Optimizer"]
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def _locked(method: F) -> F:
-    """Decorate a method: one thread at a time, after reading what other processes have written."""
-
-    @functools.wraps(method)
-    def call(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
-        with self._lock:
-            is_within = self._core.is_in_use  # a nested call: a user's function, called by ask, may read the trials
-            threads = torch.get_num_threads()
-            try:
-                self._core.refresh()
-                return method(self, *args, **kwargs)
-            finally:  # an interrupt may have skipped the end of a block in the call
-                if torch.get_num_threads() != threads:
-                    torch.set_num_threads(threads)
-                if not is_within:
-                    self._core.release()
-
-    return cast(F, call)
-
-
-class Optimizer:
+class Optimizer(Readings):
     """Bayesian optimisation of a noisy black box with ask and tell; it may be used from several threads.
 
     An optimizer is a log of trials and a designer, which computes suggestions. Suggestions depend only on the arguments
@@ -82,9 +53,8 @@ class Optimizer:
 
     Args:
         space_or_pool: a search space (see `Space.parse`) or a finite pool (an array (A, d), a data frame, a list of
-            anything the surrogate's kernel understands, what a `Pool` leaves where it is, or a `Pool`, as
-            `Pool.product` makes one). A list of (low,
-            high) tuples is a space.
+            anything the surrogate's kernel understands, a path, memmap or table that a `Pool` leaves where it is,
+            or a `Pool`, as `Pool.product` makes one). A list of (low, high) tuples is a space.
         direction: "minimize" or "maximize".
         directions: a direction for each of several objectives, in place of `direction`. Needs BoTorch.
         constraints: names of outcome constraints; `tell` takes their values, and a point is feasible where all are
@@ -185,73 +155,12 @@ class Optimizer:
     def _options(self) -> dict[str, Any]:
         return saving.describe_options(self._core, self.directions, self.constraints, self.acquisition, self.duplicates)
 
-    def __repr__(self) -> str:
-        log = self._core.log
-        return f"<Optimizer to {', '.join(self.directions)}: {len(log)} trials, {log.n_complete} of them with values>"
-
-    def _repr_html_(self) -> str:
-        """HTML for notebooks: the best and the recommended trial, counts, and the latest trials."""
-        return results.as_html(self)
-
     def __getstate__(self) -> NoReturn:
         """Refuse copies and pickles: two copies would give the same trial numbers to different trials."""
         raise ArgumentTypeError(
             "optimizer: it cannot be copied or pickled; in another process open its storage with Optimizer.open(path), "
             "or make a second optimizer with save and Optimizer.load."
         )
-
-    @property
-    def direction(self) -> str:
-        """The direction of the first objective."""
-        return self.directions[0]
-
-    @property
-    def storage(self) -> str | None:
-        """Path of the file of the log; None if the log is in memory."""
-        return None if self._core.file is None else self._core.file.path
-
-    @property
-    @_locked
-    def options(self) -> dict[str, Any]:
-        """What it was made with, by the names of the arguments, but for the space or pool, the seed and the storage.
-
-        For people: the surrogate is the name of its class with its options, `feasible` whether there is one.
-        """
-        options = self._core.designer.options
-        surrogate = options.models.surrogate
-        given = {name: value for name, value in surrogate.options().items() if name != "needs_kernel"}
-        is_named = isinstance(self.acquisition, str)
-        return {
-            "directions": self.directions,
-            "constraints": self.constraints,
-            "n_startup_trials": int(self.n_startup_trials),
-            "surrogate": f"{type(surrogate).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})",
-            "acquisition": self.acquisition if is_named else getattr(self.acquisition, "__name__", "a function"),
-            "beta": self.confidence,
-            "fit": options.models.fit,
-            "duplicates": self.duplicates,
-            "deterministic": options.models.deterministic,
-            "feasible": self._core.designer.problem.feasible is not None,
-            "perturbations": options.perturbations,
-        }
-
-    @property
-    @_locked
-    def diagnostics(self) -> list[Diagnostics]:
-        """One record for each ask."""
-        return self._core.log.diagnostics
-
-    @property
-    @_locked
-    def space(self) -> Space | None:
-        """The search space; None for a pool."""
-        return self._core.designer.problem.space
-
-    @property
-    @_locked
-    def pool(self) -> Arms | None:
-        """The pool with its encoding; None in a space."""
-        return self._core.designer.problem.pool
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -261,7 +170,7 @@ class Optimizer:
     def ask(
         self, n: int | Literal["useful"], *, fixed: Params | None = None, heartbeat: bool = False
     ) -> list[Trial]: ...
-    @_locked
+    @locked
     def ask(
         self,
         n: int | Literal["useful"] | None = None,
@@ -293,7 +202,7 @@ class Optimizer:
         trials = self._core.ask(count, held, beating=heartbeat)
         return trials[0] if n is None else trials
 
-    @_locked
+    @locked
     def enqueue(self, params: Params) -> Trial:
         """Queue a point for the next asks, first in, first out; missing parameters are suggested when it is asked for.
 
@@ -311,7 +220,7 @@ class Optimizer:
             raise ArgumentTypeError(f"params: expected a dict of parameters, got {type(params).__name__}.")
         return self._core.enqueue(params)
 
-    @_locked
+    @locked
     def set_pool(self, pool: Any) -> None:
         """Replace the arms of a pool; arms may be removed and added, and all observations are kept.
 
@@ -328,7 +237,7 @@ class Optimizer:
             raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
         self._core.set_candidates(new)
 
-    @_locked
+    @locked
     def set_space(self, space: Any) -> None:
         """Replace the search space; ranges may change, and parameters may be added and removed.
 
@@ -344,7 +253,7 @@ class Optimizer:
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
-    @_locked
+    @locked
     def tell(
         self,
         trial: Any,
@@ -398,7 +307,7 @@ class Optimizer:
         told = self._core.finish(reports, "tell")
         return told if many else told[0]
 
-    @_locked
+    @locked
     def tell_rows(self, rows: Any, values: Any, **more: Any) -> list[Trial]:
         """Report values of arms of the pool, by row number or by their label in the data frame.
 
@@ -418,7 +327,7 @@ class Optimizer:
         assert isinstance(told, list)
         return told
 
-    @_locked
+    @locked
     def fail(self, trial: Any) -> Any:
         """Report that a trial, or each of a list of trials, gave no value; points near it are then proposed less often.
 
@@ -432,13 +341,13 @@ class Optimizer:
 
     # -- heartbeats and lost trials ----------------------------------------------------------------------------------
 
-    @_locked
+    @locked
     def heartbeat(self, trial: Any) -> None:
         """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
         several = trial if isinstance(trial, list | tuple) and not isinstance(trial, Trial) else [trial]
         self._core.beat([trial_id(one, "a trial or its id") for one in several], "heartbeat")
 
-    @_locked
+    @locked
     def recover(self, older_than: float = 0.0, *, enqueue: bool = False) -> list[Trial]:
         """Fail lost trials: running trials without a recent heartbeat, because their process has died.
 
@@ -455,175 +364,6 @@ class Optimizer:
         """
         seconds = check_number("older_than", older_than, 0.0, "a number of seconds >= 0")
         return self._core.recover(seconds, enqueue)
-
-    # -- results -----------------------------------------------------------------------------------------------------
-
-    @property
-    @_locked
-    def trials(self) -> list[Trial]:
-        """All trials, by id."""
-        return list(self._core.log)
-
-    @property
-    @_locked
-    def n_complete(self) -> int:
-        """Number of trials with values."""
-        return self._core.log.n_complete
-
-    @property
-    @_locked
-    def best_trial(self) -> Trial:
-        """The feasible trial with the best observed value; with noise this value is too good, see `recommend`.
-
-        `NotReadyError` if there is none, `ArgumentError` with several objectives (see `best_trials`).
-        """
-        return results.best_trial(self._core.log, self.directions)
-
-    @property
-    @_locked
-    def best_trials(self) -> list[Trial]:
-        """The feasible trials that no other one dominates: the Pareto front of the observed values."""
-        return results.front(self._core.log, self.directions)
-
-    @_locked
-    def hypervolume(self, reference: Sequence[float]) -> float:
-        """The hypervolume of the Pareto front with respect to the `reference` point (k,), in the user's units.
-
-        Raises:
-            ArgumentError: `reference` does not have one number for each objective.
-        """
-        return results.hypervolume(self._core.log, self.directions, reference)
-
-    @property
-    @_locked
-    def surrogate(self) -> Surrogate:
-        """The surrogate of the first objective, on encoded points and standardised values.
-
-        `NotReadyError` before the first value.
-        """
-        return self._core.followed().trained().objectives[0].surrogate
-
-    @_locked
-    def recommend(self) -> Recommendation:
-        """The evaluated point with the best posterior mean among those expected to be feasible.
-
-        The point belongs to the current space or pool; if no evaluated point does, it is the best of all points,
-        without an index. With noise use this instead of `best_trial`.
-
-        Raises:
-            NotReadyError: there is no value yet.
-            ArgumentError: there are several objectives; see `best_trials`.
-        """
-        if len(self.directions) > 1:
-            raise ArgumentError(
-                "recommend: expected a single objective, got several; use best_trials for the Pareto front."
-            )
-        return results.recommendation(self._core.followed(), self._core.vocabulary.params, self._belongs)
-
-    def _belongs(self, point: Point) -> bool:
-        """Whether a point is a complete point of the current space or pool."""
-        return self._core.vocabulary.holds(point) and self._core.designer.whole(point) is not None
-
-    @_locked
-    def predict(self, params: Iterable[Params] | Params, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior mean and standard deviation of the noise-free value, each `(n,)`, in the user's units.
-
-        With several objectives each is `(n, k)`. With `fit=True` the model is fitted to winsorised values, so that the
-        mean is too good far from the optimum. If the noise grows with the distance from the best value, as for many
-        losses, the logarithm of that distance is modelled; the mean is then the median, and the standard deviation is
-        correct to first order.
-
-        Args:
-            params: points.
-            averaged: whether to average over the posterior of the hyper-parameters; by default the fitted ones are
-                used, as in the search. Fitted hyper-parameters make the standard deviations too small. On functions
-                drawn from the prior, in searches of 25 to 300 values, intervals of one and two standard deviations
-                covered 57 and 87 % of fresh points, and 66 and 93 % with averaging; on Branin 45 and 74 %, and 51 and
-                79 % (`python -m benchmarks.calibration`). Averaging takes some tenths of a second after new values.
-
-        Raises:
-            NotReadyError: there is no value yet.
-            ArgumentError: parameters outside of the space.
-        """
-        X = self.encode([params] if isinstance(params, Mapping) else list(params))
-        return self.predict_encoded(X, averaged=averaged)
-
-    @_locked
-    def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """As `predict`, of encoded points `X (n, d)`; see `encode`."""
-        return results.prediction(self._core.followed(), X[:], averaged)  # of a product the rows are made here
-
-    @_locked
-    def encode(self, params: Sequence[Params]) -> Tensor:
-        """Parameters as encoded points `X (n, d)`, the inputs of the surrogates."""
-        return self._core.update().history.encode(self._core.vocabulary.points(params))
-
-    @_locked
-    def observed(self) -> tuple[Tensor, np.ndarray]:
-        """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
-        entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
-        values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
-        X = self._core.update().history.encode([entry.point or {} for entry in entries])
-        return X, values[:, 0] if len(self.directions) == 1 else values
-
-    @property
-    @_locked
-    def beta(self) -> float:
-        """The current beta, in standard deviations; `NotReadyError` before the first value."""
-        return results.width(self._core.followed())
-
-    @property
-    @_locked
-    def noise_std(self) -> float:
-        """Standard deviation of the noise, fitted or given, user's units; `NotReadyError` before the first value.
-
-        If the noise was found to grow with the distance from the best value, it is the noise at the recommended point.
-        """
-        return self._core.followed().trained().objectives[0].noise_sd
-
-    @_locked
-    def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:
-        """An upper bound of max f - f(recommended point), for the noise-free f, at a confidence level.
-
-        It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
-        `bkbopt.search.certificate`. At 0.95 it held in 98 % of 220 cases on functions drawn from the prior, on
-        Hartmann-6 in 83 % of 60 in a box and in 80 % of 60 over pools, and on Shekel-4 in 12 % of 60
-        (`python -m benchmarks.calibration`). The confidence level is that of a single call; of many calls some fail.
-        With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the bound is the largest UCB
-        minus the largest LCB, for which the theorem's guarantee holds, at all times. Constraints are ignored. If the
-        optimum is in a narrow well without an observation, the model gives the well no probability, and the bound does
-        not hold.
-
-        Args:
-            confidence: probability with which the bound is to hold.
-
-        Raises:
-            NotReadyError: there is no value yet.
-            ArgumentError: there are several objectives, or `confidence` is not strictly between 0 and 1.
-        """
-        if len(self.directions) > 1:
-            raise ArgumentError("regret_certificate: expected a single objective, got several; see hypervolume.")
-        confidence = check_number("confidence", confidence, 0.0, "a number strictly between 0 and 1", strict=True)
-        if confidence >= 1.0:
-            raise ArgumentError(f"confidence: expected a number strictly between 0 and 1, got {confidence!r}.")
-        return results.certificate(self._core.followed(), self._core.vocabulary.params, self._belongs, confidence)
-
-    @_locked
-    def useful_workers(self, limit: int = 64) -> int:
-        """Number of trials, at most `limit`, that it is useful to have running now, including those that are running.
-
-        The batch rule of BBKB: suggestions are hallucinated and added while 1 + the sum of their leverages is at most
-        2. The number is small at first and grows as the posterior changes less. During the start-up design it is the
-        number of remaining start-up trials.
-        """
-        limit = check_count("limit", limit, 1)
-        self._core.update()
-        return results.useful_workers(self._core.designer, limit)
-
-    @_locked
-    def trials_dataframe(self) -> "pandas.DataFrame":
-        """One row for each trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
-        return self._core.log.dataframe(self.directions)
 
     # -- files -------------------------------------------------------------------------------------------------------
 

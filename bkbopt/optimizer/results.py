@@ -23,7 +23,7 @@ from bkbopt.search.quantity import Quantity
 from bkbopt.search.reports import Recommendation, RegretCertificate
 
 if TYPE_CHECKING:
-    from bkbopt.optimizer.optimizer import Optimizer
+    from bkbopt.optimizer.readings import Readings
 
 __all__ = [
     "as_html",
@@ -204,7 +204,7 @@ def useful_workers(designer: Designer, limit: int) -> int:
     return max(min(n + len(more), limit), 1)
 
 
-def as_html(opt: "Optimizer") -> str:
+def as_html(opt: "Readings") -> str:
     """See `Optimizer._repr_html_`."""
     trials = opt.trials
     states = [trial.state for trial in trials]
