@@ -1,4 +1,4 @@
-"""What `import bkbopt` costs others: nothing printed, and nothing pulled in before a name of it is asked for."""
+"""Side effects of `import bkbopt`: it prints nothing, and imports no module before one of its names is used."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""What surrogates take for points, values and numbers, and how they refuse the rest."""
+"""Points, values and numbers that surrogates accept, and the errors for all others."""
 
 import decimal
 import fractions

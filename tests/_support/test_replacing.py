@@ -1,4 +1,4 @@
-"""Writing a file in a single step: what a killed writer leaves is removed by the next one."""
+"""Atomic writes of files: the next writer removes the leftovers of a killed one."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The benchmark of the variance under a budget: its FITC is the textbook's, and what it is cited for holds."""
+"""The benchmark of the variance under a budget: its FITC is the textbook's, and the documented claims hold."""
 
 import numpy as np
 import pytest

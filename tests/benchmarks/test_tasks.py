@@ -1,4 +1,4 @@
-"""What Optuna's samplers are compared on: noise that a seed decides, minima that are true, spaces with branches."""
+"""Tasks of Optuna's samplers: noise determined by a seed, correct minima, spaces with branches."""
 
 import math
 import re

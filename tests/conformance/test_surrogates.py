@@ -1,4 +1,4 @@
-"""What every surrogate keeps to. A new one joins by a line in `FACTORIES`."""
+"""The contract of every surrogate. A new one joins by a line in `FACTORIES`."""
 
 import copy
 import math

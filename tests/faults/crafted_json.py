@@ -1,4 +1,4 @@
-"""Hostile values in the place of nodes of a JSON text, and in that of cells."""
+"""Replaces nodes of a JSON text, and cells, by hostile values."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Log files that are damaged or crafted, of many optimizers: what opens them either refuses them or works.
+"""Damaged and crafted log files of many optimizers: opening one either raises our error or gives a working optimizer.
 
 `findings(n, seed)` makes `n` such files, one after the other in child processes with a limit on memory and time, and
 reads each as `hostile_reading.py` says. File i depends on the seed and i only, so that a finding can be made again:

@@ -1,4 +1,4 @@
-"""Sound logs to damage: a good variety of optimizers, each with a few trials in all states."""
+"""Intact logs to be damaged: various optimizers, each with a few trials in all states."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Many processes and threads at one log, and long runs.
+"""Many processes and threads on one log, and long runs.
 
 | outcome         | meaning                                                                                      |
 | --------------- | -------------------------------------------------------------------------------------------- |

@@ -1,4 +1,4 @@
-"""What a program asks of the disk: recorded, or refused, by `disk_calls.c` between both (LD_PRELOAD)."""
+"""Disk calls of a program, recorded or made to fail by `disk_calls.c` (LD_PRELOAD)."""
 
 import ctypes
 import os

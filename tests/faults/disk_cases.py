@@ -1,4 +1,4 @@
-"""Cases of spoilt disks: a registry, and what they have in common; see `disks`."""
+"""A registry of the cases of faulty disks, and their shared code; see `disks`."""
 
 import os
 from collections.abc import Callable

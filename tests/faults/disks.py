@@ -1,4 +1,4 @@
-"""Disks that are full, folders and files that may not be used, are gone, or are others than they were.
+"""Full disks, and folders and files without permissions, removed or replaced.
 
 Each case makes a log, spoils something, and expects an answer that is typed and says what to do; the optimizer in
 memory and the file have to be as they were, and where the damage is made good the same call has to work. Outcomes:

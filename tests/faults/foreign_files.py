@@ -1,4 +1,4 @@
-"""SQLite files that are no logs, logs whose schema holds more than ours, and journals that belong to others."""
+"""SQLite files that are no logs, logs with a larger schema, and journals of other files."""
 
 import contextlib
 import random

@@ -1,4 +1,4 @@
-"""A child process that reads crafted logs with little memory and little time, and prints what became of each."""
+"""A child process that reads crafted logs with limits on memory and time, and prints the outcome of each."""
 
 import contextlib
 import json

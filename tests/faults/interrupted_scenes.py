@@ -1,4 +1,4 @@
-"""Optimizers at some moment, with a call that is to be interrupted."""
+"""Optimizers in various states, each with a call to be interrupted."""
 
 import contextlib
 import tempfile

@@ -1,4 +1,4 @@
-"""Calls of an optimizer that `KeyboardInterrupt` or `MemoryError` ends at any line, and what is left of it then.
+"""Calls of an optimizer interrupted by `KeyboardInterrupt` or `MemoryError` at any line, and the state after them.
 
 A *scene* is an optimizer at some moment and a call of it, see `interrupted_scenes.py`. The call is played once to list
 the lines of bkbopt's own code (and of `contextlib`, whose frames stand between ours) that it runs; then again and again

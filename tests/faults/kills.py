@@ -1,4 +1,4 @@
-"""Processes that use one log are killed at random moments (SIGKILL), and the log is looked at.
+"""Processes that use one log are killed at random moments (SIGKILL), and the log is checked.
 
 A worker asks, tells, fails and queues in a loop, and writes down each call that has returned. After a kill the log has
 to open, to hold all that was written down with its exact values, and nothing that nobody did; the next ask has to work;

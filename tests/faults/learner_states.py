@@ -1,4 +1,4 @@
-"""Damaged and crafted state files of online learners and linear bandits, and what becomes of them.
+"""Damaged and crafted state files of online learners and linear bandits, and their outcomes.
 
 `python -m tests.faults.learner_states 10000 0` makes and tries 10,000 of them and prints a table.
 

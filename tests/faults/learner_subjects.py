@@ -1,4 +1,4 @@
-"""Good state files of every online learner and every linear bandit, and what a loaded one is made to do."""
+"""Intact state files of every online learner and linear bandit, and the calls made on a loaded one."""
 
 import functools
 import tempfile

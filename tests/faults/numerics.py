@@ -1,4 +1,4 @@
-"""Objectives of extreme scale through every door: what comes back must be finite, and as good as for a plain one.
+"""Objectives of extreme scale through every interface: results must be finite, and as good as at normal scale.
 
 `run(seeds)` counts outcomes by kind of objective:
 

@@ -1,4 +1,4 @@
-"""Every state of the disk that a power cut could leave, built from the calls that a log's process made.
+"""Every state of the disk after a power cut, built from the recorded calls of a log's process.
 
 A program makes a log, changes it in all ways and saves copies, and says after each call that has returned what the file
 holds (`MARK`). Its calls of the operating system are recorded. For a power cut after each of them the disk is put

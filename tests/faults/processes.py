@@ -1,4 +1,4 @@
-"""Processes that are started at once, since they are copies of this one, and that may be killed.
+"""Forked processes, which start at once and may be killed.
 
 What such a process has done it says in a file of its own, a line of JSON for each call that has returned
 (`Acknowledgements`): what stands there was promised to a user.

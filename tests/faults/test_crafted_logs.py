@@ -1,4 +1,4 @@
-"""Damaged and crafted logs: each is refused in words, or works; none runs anything, and none hangs."""
+"""Damaged and crafted logs: each is refused by our error, or works; none executes code, and none hangs."""
 
 import copy
 import os

@@ -1,4 +1,4 @@
-"""Objectives of extreme scale: an affine change of the values changes nothing, and nothing else comes to harm."""
+"""Objectives of extreme scale: an affine change of the values changes no suggestion, and all results are finite."""
 
 import math
 import sys

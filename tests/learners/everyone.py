@@ -1,4 +1,4 @@
-"""Every online learner, on data that all of them can learn: what the tests of their common ways run on."""
+"""Every online learner, on data that all of them can learn, for the tests of their common behaviour."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every online learner keeps to, in scikit-learn's ways and its own; a new one joins by a line of `everyone`."""
+"""The contract of every online learner, scikit-learn's and our own; a new one joins by a line of `everyone`."""
 
 from itertools import pairwise
 from pathlib import Path

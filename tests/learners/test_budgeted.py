@@ -1,4 +1,4 @@
-"""The compiled rounds against the formulas written out, and what each algorithm promises."""
+"""The compiled rounds against the formulas written out, and the guarantees of each algorithm."""
 
 import copy
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the state of a learner in a file has to be, and that options of a file allocate nothing by themselves."""
+"""The form of a learner's state in a file; options of a file allocate no memory by themselves."""
 
 import json
 import tracemalloc

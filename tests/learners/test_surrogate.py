@@ -1,4 +1,4 @@
-"""Learners as surrogates: their own mean, an honest variance, and what they equal in the limit."""
+"""Learners as surrogates: their own mean, a calibrated variance, and their limits."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Several threads at one optimizer, interrupted loops, notebooks, and functions of the user's own."""
+"""Several threads on one optimizer, interrupted loops, notebooks, and user-defined functions."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A log in a file that several optimizers use: what is written, who sees it, and what is refused."""
+"""A log in a file shared by several optimizers: writes, their visibility, and refusals."""
 
 import gc
 import os

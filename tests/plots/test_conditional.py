@@ -1,4 +1,4 @@
-"""Spaces whose parameters are not always there, have an order without distances, or have moved."""
+"""Spaces with conditional parameters, ordinal parameters and changed ranges."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values over trials, and what would have been recommended on the way."""
+"""Values over trials, and the recommendation after each of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A run as one page: every kind of run, few trials and many, and text of the log that would be markup."""
+"""A run as one page: every kind of run, few trials and many, and log texts that contain markup."""
 
 import base64
 import io

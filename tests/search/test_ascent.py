@@ -1,4 +1,4 @@
-"""Climbing against scipy's L-BFGS-B, one run a row."""
+"""The ascent against scipy's L-BFGS-B, one run a row."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pools on a Dask cluster: the same rows asked, whatever happens to the workers."""
+"""Pools on a Dask cluster: the same suggestions, whatever happens to the workers."""
 
 import subprocess
 import sys

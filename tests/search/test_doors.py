@@ -1,4 +1,4 @@
-"""The same problem, seed and log give the same points through every door."""
+"""The same problem, seed and log give the same points through every interface."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The log as the models see it: order, encoding, and the rows of each quantity."""
+"""The log as input of the models: order, encoding, and the rows of each quantity."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The designer's law: suggestions follow from problem, options, seed and log, to the last bit, whatever the path."""
+"""Suggestions are a function of problem, options, seed and log, to the last bit, whatever the history."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pools: what may be one, encoding, arms that come and go."""
+"""Pools: valid inputs, encoding, added and removed arms."""
 
 from typing import Any
 

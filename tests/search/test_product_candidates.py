@@ -1,4 +1,4 @@
-"""Products that are too large to be listed: what a search over their parts finds, beside the exact argmax."""
+"""Products too large to be listed: results of the search over their parts, compared with the exact argmax."""
 
 import itertools
 import math

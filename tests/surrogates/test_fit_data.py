@@ -1,4 +1,4 @@
-"""Which points a fit of bounded cost looks at."""
+"""The points that a fit of bounded cost uses."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Draws of hyper-parameters: they follow the posterior density, leave alone what is not fitted, and make posteriors."""
+"""Draws of hyper-parameters: they follow the posterior density, keep fixed ones, and make posteriors."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a VOCS becomes in the optimizer's terms, and what is refused."""
+"""Translation of a VOCS into a space and options, and refusals."""
 
 import math
 from typing import Any

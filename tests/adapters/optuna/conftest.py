@@ -1,4 +1,4 @@
-"""What the sampler's tests share: a quiet Optuna, storages, and workers in processes of their own."""
+"""Fixtures of the sampler: a quiet Optuna, storages, and workers in processes of their own."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Threads, processes and machines on one study: nobody proposes what somebody else is evaluating."""
+"""Threads, processes and machines on one study: no worker proposes a point that another one is evaluating."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""A command takes parameters in braces, and what it prints is read as a person would."""
+"""Commands of jobs: parameters in braces, and values read from the output."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Sketches that grow against sketches computed at once, and decompositions that follow against numpy's."""
+"""Growing sketches against sketches computed at once, and updated decompositions against numpy's."""
 
 import numpy as np
 import numpy.typing as npt
