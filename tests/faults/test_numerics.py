@@ -113,7 +113,7 @@ def test_an_offset_of_1e15_leaves_what_its_doubles_can_tell_apart(offset: float)
 # -- what cannot be seen beside an outlier -----------------------------------------------------------------------------
 
 
-def test_terrible_values_of_any_size_count_alike() -> None:
+def test_outliers_of_any_size_have_the_same_effect() -> None:
     """Also where they are too many for the quartiles."""
 
     def case(value: float) -> bo.Optimizer:

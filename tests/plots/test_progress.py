@@ -33,7 +33,7 @@ def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_reco
     np.testing.assert_array_equal(found, held)
 
 
-def test_a_lucky_value_misleads_until_its_repeats_come_and_is_shown_at_what_is_known_now() -> None:
+def test_recommendations_over_trials_have_the_present_posterior_means() -> None:
     surrogate = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.05), 1.0)
     opt = bo.Optimizer([(0.0, 1.0)], direction="maximize", surrogate=surrogate, fit=False, seed=0)
     opt.tell([{"x0": x} for x in (0.2, 0.8, *[0.2] * 6)], [5.0, 3.0, *[-1.0] * 6])

@@ -69,7 +69,7 @@ def follow(case: Case, n: int, seed: int, late: bool) -> None:
 
 
 @pytest.mark.parametrize(("name", "surrogate", "acquisition"), sweep(PROBLEMS, SURROGATES, ACQUISITIONS))
-def test_who_followed_the_log_suggests_what_one_does_who_meets_it_whole(
+def test_a_designer_that_followed_the_log_suggests_the_same_as_one_that_reads_it_at_once(
     name: str, surrogate: str, acquisition: str
 ) -> None:
     if surrogate == "fourier" and name not in NUMERIC:

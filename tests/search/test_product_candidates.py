@@ -106,7 +106,7 @@ def test_a_search_ends_on_a_row_that_no_line_through_it_has_a_better_one_than() 
         assert float(scores[[usable(row) for row in line.tolist()]].max()) <= found.score + 1e-12
 
 
-def test_a_cross_finds_what_no_line_does() -> None:
+def test_a_cross_finds_maxima_that_no_line_contains() -> None:
     # One step along either part is worse, and one along both better.
     rows = ProductRows((torch.arange(30.0)[:, None], torch.arange(30.0)[:, None]))
 

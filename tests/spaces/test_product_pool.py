@@ -153,7 +153,7 @@ def test_a_product_of_one_frame_has_the_points_of_the_frame() -> None:
     assert torch.equal(mine.X[:], other.X[:])
 
 
-def test_what_was_given_may_change_afterwards() -> None:
+def test_later_changes_of_the_arguments_have_no_effect() -> None:
     given = LIGANDS.copy()
     pool = bo.Pool.product({"x": given})
     given[:] = 0.0

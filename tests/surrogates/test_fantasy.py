@@ -322,7 +322,7 @@ def test_a_batch_is_one_epoch_and_taking_a_point_back_begins_another(name: str) 
     assert gp.fantasy(POOL[31:32]).epoch > epochs[0]
 
 
-def test_half_an_observation_of_a_pending_point_takes_the_other_half_back() -> None:
+def test_half_an_observation_of_a_pending_point_begins_a_new_epoch() -> None:
     gp = MAKERS["fourier"]()  # whose features stay
     gp.observe(POOL[:30], values(list(range(30))))
     for weight, epochs in ((1.0, 1), (0.5, 2)):

@@ -20,7 +20,7 @@ def crowded(n: int = 600, far: int = 40, seed: int = 0) -> Observations:
     return observations
 
 
-def test_few_points_are_taken_whole() -> None:
+def test_all_points_are_used_where_they_are_few() -> None:
     data = FitData.of(crowded(50))
     assert data.subset(50, np.random.default_rng(0)) is data
 
