@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 
 
 def given(name: str) -> dict[str, Any]:
-    """What `load` takes beside the file."""
+    """Arguments of `load` besides the file."""
     more = CASES[name][2]
     return {**more, "surrogate": bo.BKB(kernel=letters, noise=0.1)} if name == "words" else dict(more)
 

@@ -51,7 +51,7 @@ __all__ = ["AS_IT_SHOULD", "CASES", "LEFT_OUT", "THEN_FINE", "files_gone", "outc
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[bool]:
-    """A disk of a megabyte in memory; False where that is not allowed."""
+    """A disk of a megabyte in memory; False without the permission to mount it."""
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     is_there = (
@@ -219,7 +219,7 @@ def _kept(folder: Path) -> str:
 
 
 def outcome(name: str, folder: Path) -> str:
-    """What becomes of a case."""
+    """Outcome of a case."""
     warm()
     folder.mkdir()
     folder.chmod(0o755)

@@ -78,7 +78,7 @@ def killed(pid: int) -> bool:
 
 
 def in_child(work: Callable[[], Any]) -> Any:
-    """What `work` returns, done by a copy of this process; an error's text begins with "FAILED"."""
+    """The result of `work` in a copy of this process; an error's text begins with "FAILED"."""
     reading, writing = os.pipe()
 
     def said() -> None:
@@ -106,7 +106,7 @@ class Acknowledgements:
         self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def add(self, what: str, **more: Any) -> None:
-        """Write down what has returned."""
+        """Record a call that has returned."""
         os.write(self.descriptor, json.dumps({"what": what, **more}).encode() + b"\n")
         os.fsync(self.descriptor)
 

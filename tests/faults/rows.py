@@ -28,7 +28,7 @@ class Row:
 
     @property
     def failures(self) -> dict[str, int]:
-        """The outcomes that must not be."""
+        """The forbidden outcomes."""
         return {what: count for what, count in self.outcomes.items() if what.startswith(FAILED)}
 
     @property

@@ -114,7 +114,7 @@ def test_an_offset_of_1e15_leaves_what_its_doubles_can_tell_apart(offset: float)
 
 
 def test_outliers_of_any_size_have_the_same_effect() -> None:
-    """Also where they are too many for the quartiles."""
+    """Also where there are too many for the quartiles."""
 
     def case(value: float) -> bo.Optimizer:
         return optimized(Kind(lambda params, i, rng: value if i % 3 == 1 else plain(params)), 0, 14)
