@@ -116,7 +116,7 @@ NOT_NUMBERS = [None, "abc", ["a"], [None, 1.0], [1j], [True, False], torch.tenso
 
 
 @pytest.mark.parametrize("value", NOT_NUMBERS, ids=repr)
-def test_what_is_not_real_numbers_is_refused(value: object) -> None:
+def test_values_other_than_real_numbers_are_refused(value: object) -> None:
     with pytest.raises(ArgumentTypeError, match=r"^y: expected real numbers, got"):
         as_values(value)
     with pytest.raises(ArgumentTypeError, match=r"^X: expected real numbers, got"):

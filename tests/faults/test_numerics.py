@@ -182,7 +182,7 @@ def test_posterior_samples_of_a_constant_are_drawn(name: str) -> None:
     assert len(opt.trials) == 14
 
 
-def test_what_is_too_large_for_a_double_is_the_largest() -> None:
+def test_results_are_finite_at_the_largest_doubles() -> None:
     opt = optimized(Kind(lambda params, i, rng: LARGEST * (1.0 if params["x"] > 0.5 else -1.0)), 0, 14)
     assert all(map(math.isfinite, numbers_of(opt)))
     assert opt.regret_certificate().bound <= LARGEST

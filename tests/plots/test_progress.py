@@ -68,7 +68,7 @@ def test_values_far_from_the_best_stand_on_the_edge_of_the_axes() -> None:
     assert ax.get_ylabel() == "loss"
 
 
-def test_what_is_recommended_is_drawn_from_the_model_on(line: bo.Optimizer) -> None:
+def test_recommendations_are_drawn_once_there_is_a_model(line: bo.Optimizer) -> None:
     opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
     opt.tell([{"x0": 0.1}, {"x0": 0.4}], [1.0, 1.0], constraints={"heat": [1.0, 0.0]})
     ax = progress.draw_progress(opt)

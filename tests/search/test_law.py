@@ -204,7 +204,7 @@ def test_equal_spaces_are_one_space() -> None:
 
 
 @pytest.mark.parametrize("rule", ["ucb", "thompson"])
-def test_what_is_known_of_the_constraint_on_points_changes_no_suggestion(rule: str) -> None:
+def test_remembered_results_of_the_constraint_on_points_change_no_suggestion(rule: str) -> None:
     # Hardly any arm is feasible, so that random draws fail, and the search meets many arms that are not.
     few = Problem(
         pool=pool_of(np.random.default_rng(0).random((600, 2))), feasible=lambda point: hash(point["x0"]) % 60 == 0
@@ -242,9 +242,7 @@ def test_a_constraint_that_raises_has_said_nothing_of_the_point() -> None:
     [(History, "_take"), (History, "_widen"), (Quantity, "follow"), (PoolMaximizer, "_refine"), (Surrogate, "observe")],
 )
 @pytest.mark.parametrize("name", ["changing", "arms"])
-def test_what_was_interrupted_is_begun_anew(
-    owner: type, method: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_calls_start_again(owner: type, method: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case(name)
     log = random_log(case, 30, np.random.default_rng(3))
     mine, fresh = case.designer(), case.designer()

@@ -175,7 +175,7 @@ def test_suggestions_are_feasible_and_new(rule: str) -> None:
         assert feasible(s.point)
 
 
-def test_what_few_rows_are_left_by_fixed_values_are_searched_exactly() -> None:
+def test_few_rows_with_the_fixed_values_are_searched_exactly() -> None:
     pool = library()
     candidates = ProductCandidates(pool, None)
     fixed = pool.fixed({"acid": 5, "step": 1})
@@ -189,7 +189,7 @@ def test_what_few_rows_are_left_by_fixed_values_are_searched_exactly() -> None:
     assert candidates.restricted(fixed) is some  # it keeps bounds
 
 
-def test_when_all_rows_of_what_is_fixed_are_taken_none_is_left() -> None:
+def test_no_row_is_left_when_all_with_the_fixed_values_are_taken() -> None:
     pool = library()
     fixed = pool.point(123_456)
     mine = followed(pool, avoid_duplicates=True)
@@ -204,7 +204,7 @@ def test_a_constraint_that_nothing_meets_is_named() -> None:
         designer(library(), lambda point: False).suggest()
 
 
-def test_what_is_known_of_a_constraint_changes_no_suggestion() -> None:
+def test_remembered_results_of_a_constraint_change_no_suggestion() -> None:
     pool = library()
 
     def few(point: Any) -> bool:

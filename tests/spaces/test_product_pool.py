@@ -207,7 +207,7 @@ def test_a_large_product_is_never_listed() -> None:
         ({name: range(10**5) for name in "abcd"}, "product of less than 2.63 rows, got 1e[+]20"),
     ],
 )
-def test_what_is_no_product_is_refused(parts: Any, message: str) -> None:
+def test_invalid_products_are_refused(parts: Any, message: str) -> None:
     with pytest.raises(BkbError, match=message):
         bo.Pool.product(parts)
 
