@@ -1,11 +1,11 @@
 """Sample efficiency of Optuna's samplers under noise, ours beside GPSampler, TPE, CMA-ES, TuRBO and random search.
 
-Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|all]
-[--problems ...] [--seeds 10] [--first-seed 0] [--trials N] [--jobs 2]`. Test functions whose noise is a tenth of their
+Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|all] [--problems
+...] [--seeds 10] [--first-seed 0] [--trials N] [--jobs 2]`. Test functions whose noise is a tenth of their
 interquartile range (IQR), and real models to tune; `benchmarks/tasks.py` says which, and which of them are held out
-until nothing is to be changed any more. All samplers meet the same noise at trial i of a seed. Each run is one study of 5,000 trials
-(300 with samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), looked at after 100, 300, 1,000, 3,000
-and 5,000 of them: no sampler knows how long its study will be.
+until nothing is to be changed any more. All samplers meet the same noise at trial i of a seed. Each run is one study
+of 5,000 trials (300 with samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), looked at after 100,
+300, 1,000, 3,000 and 5,000 of them: no sampler knows how long its study will be.
 
 - recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` where the
   sampler has that (ours, TuRBO, SMAC3, CMA-ES for noise), `study.best_trial`, the best value observed, with the others;
