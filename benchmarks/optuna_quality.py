@@ -1,11 +1,11 @@
 """Sample efficiency of Optuna's samplers under noise: ours, GPSampler, TPE, CMA-ES, TuRBO and random search.
 
 Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|all] [--problems ...]
-[--seeds 10] [--trials N] [--jobs 2]`. The tasks are test functions whose noise is a tenth of their interquartile range
-(IQR), and real models to tune. `benchmarks/tasks.py` lists them, and those that are held out until the code is final.
-All samplers get the same noise at trial i of a seed. Each run is one study of 5,000 trials (300 with samplers of an
-exact Gaussian process and with SMAC3, 100 with HEBO), measured after 100, 300, 1,000, 3,000 and 5,000 of them: no
-sampler is told the length of its study.
+[--seeds 10] [--first-seed 0] [--trials N] [--jobs 2]`. The tasks are test functions whose noise is a tenth of their
+interquartile range (IQR), and real models to tune. `benchmarks/tasks.py` lists them, and those that are held out until
+the code is final. All samplers get the same noise at trial i of a seed. Each run is one study of 5,000 trials (300 with
+samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), measured after 100, 300, 1,000, 3,000 and 5,000 of
+them: no sampler is told the length of its study.
 
 - recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` where the
   sampler has that (ours, TuRBO, SMAC3, CMA-ES for noise), `study.best_trial`, the best value observed, with the others;
@@ -224,16 +224,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--set", choices=list(SETS), default="development", help="which tasks; see benchmarks/tasks.py")
     parser.add_argument("--problems", nargs="+", choices=list(TASKS), help="these tasks, whatever the set")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--first-seed", type=int, default=0, help="the first of the seeds")
     parser.add_argument("--trials", type=int, help="the length of every study; LIMITS has those of slow samplers")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
     parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
     parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
     options = parser.parse_args(arguments)
     trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
+    n_seeds = options.seeds or (2 if options.quick else 10)
     jobs = [
         Job(peer, problem, min(trials, LIMITS.get(peer, trials)), seed)
         for peer in installed(options.peers or (QUICK if options.quick else ORDER))
-        for seed in range(options.seeds or (2 if options.quick else 10))
+        for seed in range(options.first_seed, options.first_seed + n_seeds)
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
