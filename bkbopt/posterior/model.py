@@ -19,17 +19,22 @@ K + lam N^-1: the residual is then the whole posterior variance, and k = 0.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, Kernel
-from bkbopt.kernels.base import Sloped, has_closed_form
+from bkbopt.kernels.base import Sloped, check_columns, has_closed_form
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import eigh, safe_cholesky
+
+if TYPE_CHECKING:
+    from bkbopt.kernels._loops import Radial
+    from bkbopt.posterior._loops import PlainModel
 
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
@@ -115,12 +120,14 @@ class Collapsed:
         S: inducing points, (m, d).
         a: weights of the mean, W w, (m,).
         C: root of the variance that the observations explain, (m, r).
+        radial: the kernel with `S` for compiled loops, or None.
     """
 
     kernel: Kernel
     S: Tensor
     a: Tensor
     C: Tensor
+    radial: "Radial | None" = None
 
     @cached_property
     def has_slopes(self) -> bool:
@@ -132,9 +139,31 @@ class Collapsed:
         if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
             # Autograd through each operation of the kernel would spend most of its time on overhead.
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
+        if self._compiles(X):
+            return self._compiled(X)
         K = self.kernel(X, self.S)
         P = K @ self.C
         return K @ self.a, self._variance(X, P).clamp_min(0.0)
+
+    def _compiles(self, X: Tensor) -> bool:
+        """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
+        if self.radial is None or X.requires_grad or X.device.type != "cpu" or torch.get_num_threads() > 2:
+            return False
+        return len(X) >= 4 * len(self.S)  # otherwise the triangular root costs more than it gains
+
+    def _compiled(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        from bkbopt.posterior._loops import predict_collapsed
+
+        check_columns(X, self.S, self.S.shape[1])
+        mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
+        X = X.contiguous()
+        predict_collapsed(X.numpy(), self.radial, self.a.numpy(), self._lower, mean.numpy(), variance.numpy())
+        return mean, variance
+
+    @cached_property
+    def _lower(self) -> NDArray[np.float64]:
+        """A lower triangular root (m, min(m, r)) of C C^T: products with it take half the time."""
+        return np.ascontiguousarray(np.linalg.qr(self.C.T.numpy(), mode="r").T)
 
     def _variance(self, X: Tensor, P: Tensor) -> Tensor:
         return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
@@ -202,6 +231,16 @@ class Model:
         P = Z @ self.root.T
         return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
 
+    @cached_property
+    def plain(self) -> "PlainModel | None":
+        """The model as arrays for compiled loops; None where there are none for its features."""
+        features = self.features
+        if not isinstance(features, Nystrom) or features.radial is None:
+            return None
+        from bkbopt.posterior._loops import PlainModel
+
+        return PlainModel(features.radial, features.W.numpy(), self.w.numpy(), self.root.numpy(), self.lam)
+
     def collapse(self) -> Predictor:
         """A predictor that needs one matrix product instead of two, for predictions at many points.
 
@@ -214,7 +253,7 @@ class Model:
         C = features.W
         if len(self.root):
             C = C @ self._explained_root()
-        return Collapsed(features.kernel, features.S, features.W @ self.w, C)
+        return Collapsed(features.kernel, features.S, features.W @ self.w, C, features.radial)
 
     def _explained_root(self) -> Tensor:
         """Root `R (r, r)` of the part of the prior covariance that the observations explain, R R^T = I - lam V^-1."""

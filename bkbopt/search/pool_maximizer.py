@@ -23,7 +23,7 @@ scan of the pool, in blocks that fit the cache: nothing of size A times m is eve
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -37,6 +37,9 @@ from bkbopt.search.parts import block_rows
 from bkbopt.search.versions import MAX_VERSIONS, Versions
 from bkbopt.spaces.rows import RowSource
 
+if TYPE_CHECKING:
+    from bkbopt.posterior._loops import PlainModel
+
 __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 
 #: Arms up to which a joint sample is made from the factorised covariance: about the time of a path's Fourier features.
@@ -46,6 +49,7 @@ SCAN_SHARE = 0.25
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
+NONE_EXCLUDED = np.zeros(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ class _Cache:
     @classmethod
     def of(cls, model: Model, mean: Tensor, variance: Tensor) -> "_Cache":
         """Those of a scan with `model`."""
-        version = torch.zeros(len(mean), dtype=torch.int64, device=mean.device)
+        version = torch.zeros(len(mean), dtype=torch.int32, device=mean.device)
         return cls(mean, variance.sqrt_(), version, Versions(model))
 
     def bounds(self, beta: float) -> Tensor:
@@ -160,6 +164,9 @@ class PoolMaximizer:
         best = None
         while best is None:
             cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
+            if model.plain is not None and isinstance(self.X, Tensor) and self.X.is_contiguous():
+                best = self._refine_compiled(cache, model.plain, beta, excluded)
+                continue
             with threads_for(200.0 * len(self.X)):
                 bound = cache.bounds(beta)
                 if excluded is not None:
@@ -202,6 +209,30 @@ class PoolMaximizer:
                 cache.fold()
             cache.versions.begin(model)
         return cache
+
+    def _refine_compiled(
+        self, cache: _Cache, model: "PlainModel", beta: float, excluded: Tensor | None
+    ) -> Argmax | None:
+        """`_refine` in compiled loops."""
+        from bkbopt.search._loops_pool import Bounded, refine
+
+        index, score, mean, variance, n_refreshed = refine(
+            cast(Tensor, self.X).numpy(),
+            model,
+            beta,
+            Bounded(cache.mu.numpy(), cache.sd.numpy(), cache.version.numpy()),
+            len(cache.versions) - 1,
+            cache.versions.widths(beta).numpy(),
+            NONE_EXCLUDED if excluded is None else excluded.numpy(),
+            self._winner,
+            SLACK,
+            int(SCAN_SHARE * len(self.X)) if len(cache.versions) > 1 else len(self.X),
+        )
+        self.n_refreshed += n_refreshed
+        if index < 0:
+            return None
+        self._winner = index
+        return Argmax(index, score, mean, variance)
 
     def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score.

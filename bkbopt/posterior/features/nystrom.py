@@ -10,15 +10,22 @@ Calandriello et al. 2019, section 3.1. Any rotation of z gives the same posterio
 """
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import Kernel, gram
+from bkbopt.kernels import ARDKernel, Kernel, gram
 from bkbopt.posterior.linalg import append_to_thin_root, thin_root
 
+if TYPE_CHECKING:
+    from bkbopt.kernels._loops import Radial
+
 __all__ = ["Extension", "Nystrom"]
+
+#: Inducing points up to which compiled loops are no slower than BLAS.
+MOST_COMPILED = 512
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,13 @@ class Nystrom:
     def size(self) -> int:
         """Number of features r, the numerical rank of k(S, S)."""
         return self.W.shape[1]
+
+    @cached_property
+    def radial(self) -> "Radial | None":
+        """The kernel for compiled loops, which exist for `ARDKernel`, in CPU memory, and some hundred points; or None."""
+        if isinstance(self.kernel, ARDKernel) and self.S.device.type == "cpu" and len(self.S) <= MOST_COMPILED:
+            return self.kernel.radial_to(self.S)
+        return None
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `FeatureMap`."""
