@@ -60,9 +60,9 @@ def dot(a: Floats, b: Floats) -> float:
 def product(A: Floats, B: Floats, lower: bool, out: Floats) -> None:
     """A B (n, r) of `A (n, m)` and `B (m, r)`, which is lower triangular or not; four rows of B at a time."""
     m, r = B.shape
-    out[:] = 0.0
     for i in range(A.shape[0]):
         o = out[i]
+        o[:] = 0.0
         for k in range(0, m - 3, 4):
             a0, a1, a2, a3 = A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
             b0, b1, b2, b3 = B[k], B[k + 1], B[k + 2], B[k + 3]
@@ -80,11 +80,15 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
     n, k = min(BLOCK, len(rows)), len(model.root)
     x, A = np.empty((n, X.shape[1])), np.empty((n, len(model.kernel.numeric)))
     K, G, Z, P = np.empty((n, m)), np.empty((n, m)), np.empty((n, r)), np.empty((n, k))
-    root_T = np.ascontiguousarray(model.root.T)
+    root_T = np.empty((r, k))
+    for i in range(k):
+        for j in range(r):
+            root_T[j, i] = model.root[i, j]
     for start in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - start)
         for i in range(n):
-            x[i] = X[rows[start + i]]
+            for j in range(X.shape[1]):
+                x[i, j] = X[rows[start + i], j]
         to_fixed(x[:n], model.kernel, A[:n], G[:n], K[:n])
         product(K[:n], model.W, False, Z[:n])
         product(Z[:n], root_T, False, P[:n])

@@ -12,6 +12,8 @@ __all__ = ["Bounded", "refine"]
 
 #: Arms whose bounds are looked at together.
 GROUP = 64
+#: Numbers that are compared together.
+LANES = 8
 #: Arms that are computed at first; each later time twice as many.
 CHUNK = 32
 
@@ -38,7 +40,7 @@ class Bounded(NamedTuple):
 def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floats) -> int:
     """Bounds (A,), those of excluded arms -inf, and the largest of each group; the arm with the largest."""
     mu, sd, version = arms
-    lanes, at = np.empty(8), 0
+    lanes, best = np.empty(LANES), 0
     for g in range(len(top)):
         start, stop = g * GROUP, min((g + 1) * GROUP, len(mu))
         for i in range(start, stop):
@@ -46,34 +48,44 @@ def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floa
         if len(excluded) > 0:
             for i in range(start, stop):
                 bound[i] = -np.inf if excluded[i] else bound[i]
-        if stop - start == GROUP:
-            lanes[:] = bound[start : start + 8]
-            for i in range(start + 8, stop, 8):
-                for k in range(8):
-                    lanes[k] = bound[i + k] if bound[i + k] > lanes[k] else lanes[k]
-            top[g] = lanes.max()
-        else:
-            top[g] = bound[start:stop].max()
-        if top[g] > top[at]:
-            at = g
-    group = bound[at * GROUP : (at + 1) * GROUP]
-    return at * GROUP + int(group.argmax())
+        for k in range(LANES):
+            lanes[k] = -np.inf
+        for i in range(start, stop - LANES + 1, LANES):
+            for k in range(LANES):
+                lanes[k] = bound[i + k] if bound[i + k] > lanes[k] else lanes[k]
+        for i in range(stop - (stop - start) % LANES, stop):
+            lanes[0] = max(lanes[0], bound[i])
+        top[g] = -np.inf
+        for k in range(LANES):
+            top[g] = max(top[g], lanes[k])
+        if top[g] > top[best]:
+            best = g
+    for i in range(best * GROUP, min((best + 1) * GROUP, len(mu))):
+        if bound[i] == top[best]:
+            return i
+    return 0
 
 
 @compiled
-def _largest_first(rows: Ints, bound: Floats, start: int, stop: int, k: int) -> None:
-    """Move the rows with the `k` largest bounds to the front of rows[start:stop]."""
-    values = np.empty(stop - start)
-    for i in range(start, stop):
-        values[i - start] = bound[rows[i]]
-    least = np.partition(values, len(values) - k)[len(values) - k]
-    at = start
-    for strictly in (True, False):  # of equal ones as many as there is room for
-        for i in range(at, stop):
-            b = bound[rows[i]]
-            if at < start + k and (b > least if strictly else b == least):
-                rows[i], rows[at] = rows[at], rows[i]
-                at += 1
+def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int) -> int:
+    """Move the rows with about the `k` largest bounds, which lie between two numbers, to the front; how many they are."""
+    n = len(rows)
+    for _ in range(40):
+        middle, n_above = 0.5 * (least + most), 0
+        for row in rows:
+            n_above += bound[row] > middle
+        if n_above >= k:
+            least, n = middle, n_above
+        else:
+            most = middle
+        if n <= 2 * k:
+            break
+    at = 0
+    for i in range(len(rows)):
+        if bound[rows[i]] > least:
+            rows[i], rows[at] = rows[at], rows[i]
+            at += 1
+    return at
 
 
 @fused
@@ -97,6 +109,7 @@ def refine(
     mu, sd, version = arms
     bound, top = np.empty(len(mu)), np.empty(-(-len(mu) // GROUP))
     first = _fill(arms, width, excluded, bound, top)
+    highest = bound[first]
     rows, n, done, chunk = np.empty(2 * CHUNK, dtype=np.int64), 1, 0, CHUNK
     rows[0] = first
     if winner != first and bound[winner] > -np.inf:
@@ -122,9 +135,9 @@ def refine(
             if n_above > most:
                 return -1, 0.0, 0.0, 0.0, done
             every = np.empty(n + n_above, dtype=np.int64)
-            every[:n] = rows[:n]
             means, variances = np.empty(len(every)), np.empty(len(every))
-            means[:n], variances[:n] = mean[:n], variance[:n]
+            for i in range(n):
+                every[i], means[i], variances[i] = rows[i], mean[i], variance[i]
             rows, mean, variance = every, means, variances
             for g in range(len(top)):
                 if top[g] > least:
@@ -141,8 +154,7 @@ def refine(
             n = kept
         k = n - done
         if k > 2 * chunk:
-            _largest_first(rows, bound, done, n, chunk)
-            k, chunk = chunk, 2 * chunk
+            k, chunk = _largest_first(rows[done:n], bound, least, highest, chunk), 2 * chunk
     at = -1
     for i in range(done):
         tied = mean[i] + beta * np.sqrt(variance[i]) >= best - 1e-3 * slack
