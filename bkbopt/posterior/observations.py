@@ -95,14 +95,7 @@ class Observations:
         """
         rows = torch.empty(len(y), dtype=torch.int64)
         for i, key in enumerate(row_keys(X)):
-            at = self._index.get(key)
-            if at is None:
-                at = self._index[key] = len(self._index)
-                self._reserve(at + 1)
-                self._X[at] = X[i]
-            else:
-                self._repeats[at] += 1.0
-            rows[i] = at
+            rows[i] = self._place(key, X[i])
         rows = rows.to(self._X.device)
         weight = torch.ones_like(y) if weight is None else weight
         self._n.index_add_(0, rows, weight)
@@ -110,6 +103,26 @@ class Observations:
         self.total += len(y)
         self.Y2 += float(weight * y @ y)
         return rows
+
+    def add_one(self, x: Tensor, y: float, weight: float) -> int:
+        """`add` for one evaluation of the point `x (1, d)`; returns its index among the unique points."""
+        at = self._place(row_keys(x)[0], x[0])
+        self._n[at].add_(weight)
+        self._s[at].add_(weight * y)
+        self.total += 1
+        self.Y2 += weight * y * y
+        return at
+
+    def _place(self, key: bytes, x: Tensor) -> int:
+        """The index of the point `x (d,)` among the unique ones, of which it becomes one."""
+        at = self._index.get(key)
+        if at is None:
+            at = self._index[key] = len(self._index)
+            self._reserve(at + 1)
+            self._X[at] = x
+        else:
+            self._repeats[at].add_(1.0)
+        return at
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that restores the observations as they are at this call."""
