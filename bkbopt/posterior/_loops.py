@@ -58,27 +58,48 @@ def dot(a: Floats, b: Floats) -> float:
 
 @fused
 def product(A: Floats, B: Floats, lower: bool, out: Floats) -> None:
-    """A B (n, r) of `A (n, m)` and `B (m, r)`, which is lower triangular or not; four rows of B at a time."""
+    """A B (n, r) of `A (n, m)`, n a multiple of 4, and `B (m, r)`, which is lower triangular or not.
+
+    Four rows of A meet four rows of B at a time, which takes a quarter of the loads and stores of one by one.
+    """
     m, r = B.shape
-    for i in range(A.shape[0]):
-        o = out[i]
-        o[:] = 0.0
+    for i in range(0, len(A), 4):
+        o0, o1, o2, o3 = out[i], out[i + 1], out[i + 2], out[i + 3]
+        for j in range(r):
+            o0[j] = o1[j] = o2[j] = o3[j] = 0.0
+        p, q, s, t = A[i], A[i + 1], A[i + 2], A[i + 3]
         for k in range(0, m - 3, 4):
-            a0, a1, a2, a3 = A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
+            p0, p1, p2, p3 = p[k], p[k + 1], p[k + 2], p[k + 3]
+            q0, q1, q2, q3 = q[k], q[k + 1], q[k + 2], q[k + 3]
+            s0, s1, s2, s3 = s[k], s[k + 1], s[k + 2], s[k + 3]
+            t0, t1, t2, t3 = t[k], t[k + 1], t[k + 2], t[k + 3]
             b0, b1, b2, b3 = B[k], B[k + 1], B[k + 2], B[k + 3]
             for j in range(min(k + 4, r) if lower else r):
-                o[j] += a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j]
+                o0[j] += p0 * b0[j] + p1 * b1[j] + p2 * b2[j] + p3 * b3[j]
+                o1[j] += q0 * b0[j] + q1 * b1[j] + q2 * b2[j] + q3 * b3[j]
+                o2[j] += s0 * b0[j] + s1 * b1[j] + s2 * b2[j] + s3 * b3[j]
+                o3[j] += t0 * b0[j] + t1 * b1[j] + t2 * b2[j] + t3 * b3[j]
         for k in range(m - m % 4, m):
-            for j in range(min(k + 1, r) if lower else r):
-                o[j] += A[i, k] * B[k, j]
+            b = B[k]
+            for j in range(r):
+                o0[j] += p[k] * b[j]
+                o1[j] += q[k] * b[j]
+                o2[j] += s[k] * b[j]
+                o3[j] += t[k] * b[j]
+
+
+@fused
+def _fours(n: int) -> int:
+    """The multiple of four that is not below n."""
+    return (n + 3) // 4 * 4
 
 
 @fused
 def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Floats) -> None:
     """Mean and variance, each (n,), of the points in some `rows (n,)` of `X`: the formula of `model.py`."""
     m, r = model.W.shape
-    n, k = min(BLOCK, len(rows)), len(model.root)
-    x, A = np.empty((n, X.shape[1])), np.empty((n, len(model.kernel.numeric)))
+    n, k = min(BLOCK, _fours(len(rows))), len(model.root)
+    x, A = np.zeros((n, X.shape[1])), np.empty((n, len(model.kernel.numeric)))
     K, G, Z, P = np.empty((n, m)), np.empty((n, m)), np.empty((n, r)), np.empty((n, k))
     root_T = np.empty((r, k))
     for i in range(k):
@@ -89,9 +110,10 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
         for i in range(n):
             for j in range(X.shape[1]):
                 x[i, j] = X[rows[start + i], j]
-        to_fixed(x[:n], model.kernel, A[:n], G[:n], K[:n])
-        product(K[:n], model.W, False, Z[:n])
-        product(Z[:n], root_T, False, P[:n])
+        f = _fours(n)  # the rows after the n-th are of no interest
+        to_fixed(x[:f], model.kernel, A[:f], G[:f], K[:f])
+        product(K[:f], model.W, False, Z[:f])
+        product(Z[:f], root_T, False, P[:f])
         for i in range(n):
             residual = max(model.kernel.height - dot(Z[i], Z[i]), 0.0)
             mean[start + i] = dot(Z[i], model.w)
@@ -102,12 +124,13 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
 def predict_collapsed(X: Floats, kernel: Radial, a: Floats, C: Floats, mean: Floats, variance: Floats) -> None:
     """Mean k_S(x) . a and variance k(x, x) - |C^T k_S(x)|^2, each (n,), of the points `X (n, d)`."""
     m, r = C.shape
-    n = min(BLOCK, len(X))
-    A, K, G, P = np.empty((n, len(kernel.numeric))), np.empty((n, m)), np.empty((n, m)), np.empty((n, r))
+    n = min(BLOCK, _fours(len(X)))
+    A, K, G, P = np.empty((n, len(kernel.numeric))), np.zeros((n, m)), np.empty((n, m)), np.empty((n, r))
     for start in range(0, len(X), BLOCK):
         n = min(BLOCK, len(X) - start)
         to_fixed(X[start : start + n], kernel, A[:n], G[:n], K[:n])
-        product(K[:n], C, True, P[:n])
+        f = _fours(n)
+        product(K[:f], C, True, P[:f])
         for i in range(n):
             mean[start + i] = dot(K[i], a)
             variance[start + i] = max(kernel.height - dot(P[i], P[i]), 0.0)
