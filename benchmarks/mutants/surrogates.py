@@ -28,8 +28,8 @@ SURROGATES = (
     Fault(
         "known noise has no weight",
         "surrogates/bkb.py",
-        "self._state.update(z, y, weight)",
-        "self._state.update(z, y, 1.0)",
+        "self._state.update_and_leverage(z, y, weight)",
+        "self._state.update_and_leverage(z, y, 1.0)",
         ("surrogates/test_known_noise.py",),
     ),
     Fault(

@@ -74,7 +74,7 @@ def as_values(y: object, n: int | None = None, device: torch.device | None = Non
 
 def _all_finite(T: Tensor) -> bool:
     """Whether all values are finite; a finite sum proves it, at a fifth of the time for a few values."""
-    return math.isfinite(float(T.sum())) or bool(torch.isfinite(T).all())
+    return math.isfinite(float(T.detach().sum())) or bool(torch.isfinite(T).all())
 
 
 def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:

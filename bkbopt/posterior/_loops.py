@@ -20,7 +20,7 @@ import numpy.typing as npt
 from bkbopt._support.compiled import fast, fused
 from bkbopt.kernels._loops import Radial, to_fixed
 
-__all__ = ["PlainModel", "dot", "predict", "predict_collapsed", "product"]
+__all__ = ["PlainModel", "dot", "observe", "predict", "predict_collapsed", "product"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -118,6 +118,38 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
             residual = max(model.kernel.height - dot(Z[i], Z[i]), 0.0)
             mean[start + i] = dot(Z[i], model.w)
             variance[start + i] = residual + model.lam * dot(P[i], P[i])
+
+
+@fused
+def observe(
+    z: Floats,
+    y: float,
+    V: Floats,
+    root: Floats,
+    b: Floats,
+    w: Floats,
+    new: tuple[Floats, Floats, Floats, Floats],
+) -> float:
+    """V, root, b and w after the value `y` at the features `z (r,)`, as in `GaussianState.update`; z^T V^-1 z before."""
+    r = len(z)
+    new_V, new_root, new_b, new_w = new
+    u, v = np.empty(len(root)), np.zeros(r)
+    for i in range(len(root)):
+        u[i] = dot(root[i], z)
+        for j in range(r):
+            v[j] += u[i] * root[i, j]
+    q = dot(u, u)
+    s = np.sqrt(1.0 + q)
+    c, step = 1.0 / (s * (1.0 + s)), (y - dot(z, w)) / (1.0 + q)
+    for i in range(r):
+        for j in range(r):
+            new_V[i, j] = V[i, j] + z[i] * z[j]
+        new_b[i] = b[i] + z[i] * y
+        new_w[i] = w[i] + v[i] * step
+    for i in range(len(root)):
+        for j in range(r):
+            new_root[i, j] = root[i, j] - c * u[i] * v[j]
+    return q
 
 
 @fused

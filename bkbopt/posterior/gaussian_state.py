@@ -31,6 +31,8 @@ from bkbopt.posterior.linalg import (
 
 __all__ = ["GaussianState"]
 
+#: Features for which compiled loops are faster. Below, the work is too small to be worth the import of numba.
+LEAST_COMPILED, MOST_COMPILED = 16, 512
 #: Number of rows that are multiplied at once.
 BLOCK = 4096
 
@@ -81,15 +83,30 @@ class GaussianState:
 
     def update(self, z: Tensor, y: float, weight: float = 1.0) -> "GaussianState":
         """The state after an observation `y` with noise variance lam / weight at the features `z (r,)`: O(r^2)."""
+        return self.update_and_leverage(z, y, weight)[0]
+
+    def update_and_leverage(self, z: Tensor, y: float, weight: float = 1.0) -> tuple["GaussianState", float]:
+        """See `update`; also the leverage of `z` before the observation, which is a by-product."""
         if weight != 1.0:
             z, y = z * weight**0.5, y * weight**0.5
+        if LEAST_COMPILED <= len(z) <= MOST_COMPILED and z.device.type == "cpu":
+            state, q = self._compiled_update(z, y)
+            return state, q / weight
         u = self.root @ z
         v = self.root.T @ u
         q = float(u @ u)
         w = self.w + v * ((y - float(z @ self.w)) / (1.0 + q))
-        return GaussianState(
-            self.lam, torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q), self.b + z * y, w
-        )
+        V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q)
+        return GaussianState(self.lam, V, root, self.b + z * y, w), q / weight
+
+    def _compiled_update(self, z: Tensor, y: float) -> tuple["GaussianState", float]:
+        """`update` in one call instead of ten, whose overhead is most of the time."""
+        from bkbopt.posterior._loops import observe
+
+        old = (self.V, self.root, self.b, self.w)
+        new = tuple(torch.empty_like(part) for part in old)
+        q = observe(z.numpy(), y, *[part.numpy() for part in old], tuple([part.numpy() for part in new]))
+        return GaussianState(self.lam, *new), q
 
     def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":
         """The state with k more features, whose values at the data are C `(u, k)`: O(r^2 k + k^3).

@@ -157,11 +157,11 @@ class Collapsed:
         check_columns(X, self.S, self.S.shape[1])
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
         X = X.contiguous()
-        predict_collapsed(X.numpy(), self.radial, self.a.numpy(), self._lower, mean.numpy(), variance.numpy())
+        predict_collapsed(X.numpy(), self.radial, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
         return mean, variance
 
     @cached_property
-    def _lower(self) -> NDArray[np.float64]:
+    def lower(self) -> NDArray[np.float64]:
         """A lower triangular root (m, min(m, r)) of C C^T: products with it take half the time."""
         return np.ascontiguousarray(np.linalg.qr(self.C.T.numpy(), mode="r").T)
 

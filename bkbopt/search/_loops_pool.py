@@ -6,16 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled, fused
-from bkbopt.posterior._loops import PlainModel, predict
+from bkbopt.kernels._loops import Radial
+from bkbopt.posterior._loops import PlainModel, dot, predict, predict_collapsed, product
 
-__all__ = ["Bounded", "refine"]
+__all__ = ["Bounded", "refine", "refresh", "widths"]
 
 #: Arms whose bounds are looked at together.
 GROUP = 64
 #: Numbers that are compared together.
 LANES = 8
-#: Arms that are computed at first; each later time twice as many.
-CHUNK = 32
+#: Arms that are computed at first; each later time twice as many. Arms that `refresh` computes at once.
+CHUNK, SOME = 32, 256
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -34,6 +35,28 @@ class Bounded(NamedTuple):
     mu: Floats
     sd: Floats
     version: npt.NDArray[np.int32]
+
+
+@fused
+def widths(w: Floats, old: Floats, growth: Floats, n: int, V: Floats, lam: float, beta: float) -> Floats:
+    """`Versions.widths` of the first `n` versions, with the weights in the rows of `old` and growths in `growth`.
+
+    As V is symmetric, d^T V d = 2 d^T L d, where L is its lower triangle with half of the diagonal.
+    """
+    r, f = len(w), (n + 3) // 4 * 4
+    D, P, L, out = np.zeros((f, r)), np.empty((f, r)), np.zeros((r, r)), np.empty(n)
+    for v in range(n):
+        for j in range(r):
+            D[v, j] = w[j] - old[v, j]
+    for i in range(r):
+        for j in range(i):
+            L[i, j] = V[i, j]
+        L[i, i] = 0.5 * V[i, i]
+    product(D, L, True, P)
+    for v in range(n):
+        drift = np.sqrt(max(2.0 * dot(P[v], D[v]), 0.0) / lam)
+        out[v] = growth[n - 1] / growth[v] * (beta + drift)
+    return out
 
 
 @compiled
@@ -89,6 +112,46 @@ def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int)
 
 
 @fused
+def refresh(
+    X: Floats,
+    kernel: Radial,
+    a: Floats,
+    C: Floats,
+    beta: float,
+    arms: Bounded,
+    current: int,
+    width: Floats,
+    excluded: Mask,
+    least: float,
+    relative_slack: float,
+) -> int:
+    """Compute the arms whose bounds are above `least` and above the best score so far, with a `Collapsed` model.
+
+    A pass in the order of the arms: the best score is soon close to the largest. How many were computed.
+    """
+    mu, sd, version = arms
+    rows, x = np.empty(SOME, dtype=np.int64), np.empty((SOME, X.shape[1]))
+    mean, variance = np.empty(SOME), np.empty(SOME)
+    n, done, slack = 0, 0, 0.0
+    for i in range(len(mu)):
+        if mu[i] + sd[i] * width[version[i]] > least and not (len(excluded) > 0 and excluded[i]):
+            rows[n] = i
+            for j in range(X.shape[1]):
+                x[n, j] = X[i, j]
+            n += 1
+        if n == SOME or (i == len(mu) - 1 and n > 0):
+            predict_collapsed(x[:n], kernel, a, C, mean[:n], variance[:n])
+            for k in range(n):
+                row, deviation = rows[k], np.sqrt(variance[k])
+                mu[row], sd[row], version[row] = mean[k], deviation, current
+                slack = max(slack, relative_slack * (abs(mean[k]) + (1.0 + beta) * deviation))
+            for k in range(n):
+                least = max(least, mean[k] + beta * np.sqrt(variance[k]) - 2.0 * slack)
+            done, n = done + n, 0
+    return done
+
+
+@fused
 def refine(
     X: Floats,
     model: PlainModel,
@@ -103,8 +166,8 @@ def refine(
 ) -> tuple[int, float, float, float, int]:
     """Compute arms exactly, largest bound first, until no bound that is left beats the best score.
 
-    The arm with the best score, its score, mean and variance, and the number of computed arms; the arm is -1 where more
-    than `most` bounds beat the score of the first arms.
+    The arm with the best score, its score, mean and variance, and the number of computed arms. Where more than `most`
+    bounds beat the score of the first arms, the arm is -1, and that score less the slack is in place of the best.
     """
     mu, sd, version = arms
     bound, top = np.empty(len(mu)), np.empty(-(-len(mu) // GROUP))
@@ -133,7 +196,7 @@ def refine(
                     for i in range(g * GROUP, min((g + 1) * GROUP, len(mu))):
                         n_above += bound[i] > least
             if n_above > most:
-                return -1, 0.0, 0.0, 0.0, done
+                return -1, least, 0.0, 0.0, done
             every = np.empty(n + n_above, dtype=np.int64)
             means, variances = np.empty(len(every)), np.empty(len(every))
             for i in range(n):

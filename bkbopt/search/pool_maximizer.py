@@ -23,7 +23,7 @@ scan of the pool, in blocks that fit the cache: nothing of size A times m is eve
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -31,14 +31,11 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
-from bkbopt.posterior.model import Model
+from bkbopt.posterior.model import Collapsed, Model
 from bkbopt.posterior.paths import draw_paths
 from bkbopt.search.parts import block_rows
 from bkbopt.search.versions import MAX_VERSIONS, Versions
 from bkbopt.spaces.rows import RowSource
-
-if TYPE_CHECKING:
-    from bkbopt.posterior._loops import PlainModel
 
 __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 
@@ -46,6 +43,8 @@ __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 JOINT = 1000
 #: Part of the pool from which on a scan costs less than computing so many arms again: it takes one product less an arm.
 SCAN_SHARE = 0.25
+#: In compiled loops: part of the pool from which on a pass with the collapsed model is faster.
+REFRESH_SHARE = 0.1
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
@@ -165,8 +164,8 @@ class PoolMaximizer:
         while best is None:
             cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
             if model.plain is not None and isinstance(self.X, Tensor) and self.X.is_contiguous():
-                best = self._refine_compiled(cache, model.plain, beta, excluded)
-                continue
+                best = self._refine_compiled(cache, model, beta, excluded)
+                break
             with threads_for(200.0 * len(self.X)):
                 bound = cache.bounds(beta)
                 if excluded is not None:
@@ -210,27 +209,24 @@ class PoolMaximizer:
             cache.versions.begin(model)
         return cache
 
-    def _refine_compiled(
-        self, cache: _Cache, model: "PlainModel", beta: float, excluded: Tensor | None
-    ) -> Argmax | None:
-        """`_refine` in compiled loops."""
-        from bkbopt.search._loops_pool import Bounded, refine
+    def _refine_compiled(self, cache: _Cache, model: Model, beta: float, excluded: Tensor | None) -> Argmax:
+        """`_refine` in compiled loops, where bounds that beat the best score are tightened first if there are many."""
+        from bkbopt.search._loops_pool import Bounded, refine, refresh
 
-        index, score, mean, variance, n_refreshed = refine(
-            cast(Tensor, self.X).numpy(),
-            model,
-            beta,
-            Bounded(cache.mu.numpy(), cache.sd.numpy(), cache.version.numpy()),
-            len(cache.versions) - 1,
-            cache.versions.widths(beta).numpy(),
-            NONE_EXCLUDED if excluded is None else excluded.numpy(),
-            self._winner,
-            SLACK,
-            int(SCAN_SHARE * len(self.X)) if len(cache.versions) > 1 else len(self.X),
-        )
-        self.n_refreshed += n_refreshed
-        if index < 0:
-            return None
+        X, plain = cast(Tensor, self.X).numpy(), model.plain
+        arms = Bounded(cache.mu.numpy(), cache.sd.numpy(), cache.version.numpy())
+        current, width = len(cache.versions) - 1, cache.versions.widths(beta).numpy()
+        closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
+        for most in (int(REFRESH_SHARE * len(X)), len(X)):
+            found = refine(X, plain, beta, arms, current, width, closed, self._winner, SLACK, most)
+            index, score, mean, variance, n_refreshed = found
+            self.n_refreshed += n_refreshed
+            if index >= 0:
+                break
+            whole = cast(Collapsed, model.collapse())
+            self.n_refreshed += refresh(
+                X, whole.radial, whole.a.numpy(), whole.lower, beta, arms, current, width, closed, score, SLACK
+            )
         self._winner = index
         return Argmax(index, score, mean, variance)
 

@@ -12,6 +12,7 @@
 import torch
 from torch import Tensor
 
+from bkbopt.posterior.gaussian_state import LEAST_COMPILED, MOST_COMPILED
 from bkbopt.posterior.model import Model
 
 __all__ = ["MAX_VERSIONS", "Versions"]
@@ -74,6 +75,12 @@ class Versions:
 
     def widths(self, beta: float) -> Tensor:
         """How many standard deviations of each version its bounds of mean + beta sd are wide, (versions,)."""
+        V, w = self.last.V, self.last.w
+        if V is not None and LEAST_COMPILED <= len(w) <= MOST_COMPILED and V.device.type == "cpu":
+            from bkbopt.search._loops_pool import widths
+
+            old, growth = self._w.numpy(), self._growth.numpy()
+            return torch.from_numpy(widths(w.numpy(), old, growth, self._n, V.numpy(), self.last.lam, beta))
         return self.growths() * (beta + self.drifts())
 
     def fold(self) -> None:

@@ -151,7 +151,8 @@ class BKB(SurrogateBase[Fantasy]):
             z, residual = _embed(self._features, x)
         else:
             z, residual = self._table.Z[row].clone(), float(self._table.residual[row])
-        leverage = residual / self.noise + float(self._state.leverage(z[None]))
+        state, inside = self._state.update_and_leverage(z, y, weight)
+        leverage = residual / self.noise + inside
         # The running bound of logdet(I + K / lam) in Theorem 2's "running" form, at eps = 1/2, so alpha = 3.
         self.log_growth += math.log1p(3.0 * weight * leverage)
         if is_new:
@@ -159,7 +160,7 @@ class BKB(SurrogateBase[Fantasy]):
         if self.resample == "every":
             self._draw(latest=row)  # with the leverages before this evaluation, as in Algorithm 1
             return
-        self._state = self._state.update(z, y, weight)
+        self._state = state
         if self._append_pays(len(self._features.S), leverage, residual, x[0], weight):
             self._append(x, z, residual)
         else:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, Kernel, gram
+from bkbopt.posterior.gaussian_state import LEAST_COMPILED, MOST_COMPILED
 from bkbopt.posterior.linalg import append_to_thin_root, thin_root
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Extension", "Nystrom"]
 
-#: Inducing points up to which compiled loops are no slower than BLAS.
-MOST_COMPILED = 512
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,8 @@ class Nystrom:
     @cached_property
     def radial(self) -> "Radial | None":
         """The kernel for compiled loops, which exist for `ARDKernel`, in CPU memory, and some hundred points; or None."""
-        if isinstance(self.kernel, ARDKernel) and self.S.device.type == "cpu" and len(self.S) <= MOST_COMPILED:
+        fits = LEAST_COMPILED <= len(self.S) <= MOST_COMPILED and self.S.device.type == "cpu"
+        if isinstance(self.kernel, ARDKernel) and fits:
             return self.kernel.radial_to(self.S)
         return None
 
