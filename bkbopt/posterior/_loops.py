@@ -128,11 +128,13 @@ def observe(
     root: Floats,
     b: Floats,
     w: Floats,
-    new: tuple[Floats, Floats, Floats, Floats],
+    new_V: Floats,
+    new_root: Floats,
+    new_b: Floats,
+    new_w: Floats,
 ) -> float:
-    """V, root, b and w after the value `y` at the features `z (r,)`, as in `GaussianState.update`; z^T V^-1 z before."""
+    """V, root, b and w after the value `y` at the features `z (r,)`, as in `GaussianState.update`; returns z^T V^-1 z."""
     r = len(z)
-    new_V, new_root, new_b, new_w = new
     u, v = np.empty(len(root)), np.zeros(r)
     for i in range(len(root)):
         u[i] = dot(root[i], z)

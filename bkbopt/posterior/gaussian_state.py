@@ -24,6 +24,7 @@ from torch import Tensor
 from bkbopt.posterior.linalg import (
     append_to_inverse_root,
     block_update_inverse_root,
+    compiles,
     difference_root,
     inverse_root,
     update_inverse_root,
@@ -31,8 +32,6 @@ from bkbopt.posterior.linalg import (
 
 __all__ = ["GaussianState"]
 
-#: Features for which compiled loops are faster. Below, the work is too small to be worth the import of numba.
-LEAST_COMPILED, MOST_COMPILED = 16, 512
 #: Number of rows that are multiplied at once.
 BLOCK = 4096
 
@@ -89,7 +88,7 @@ class GaussianState:
         """See `update`; also the leverage of `z` before the observation, which is a by-product."""
         if weight != 1.0:
             z, y = z * weight**0.5, y * weight**0.5
-        if LEAST_COMPILED <= len(z) <= MOST_COMPILED and z.device.type == "cpu":
+        if compiles(len(z), z):
             state, q = self._compiled_update(z, y)
             return state, q / weight
         u = self.root @ z
@@ -103,9 +102,12 @@ class GaussianState:
         """`update` in one call instead of ten, whose overhead is most of the time."""
         from bkbopt.posterior._loops import observe
 
-        old = (self.V, self.root, self.b, self.w)
-        new = tuple(torch.empty_like(part) for part in old)
-        q = observe(z.numpy(), y, *[part.numpy() for part in old], tuple([part.numpy() for part in new]))
+        old = [part.contiguous() for part in (self.V, self.root, self.b, self.w)]
+        new = [torch.empty_like(part) for part in old]
+        V, root, b, w = (part.numpy() for part in old)
+        q = observe(
+            z.contiguous().numpy(), y, V, root, b, w, new[0].numpy(), new[1].numpy(), new[2].numpy(), new[3].numpy()
+        )
         return GaussianState(self.lam, *new), q
 
     def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":

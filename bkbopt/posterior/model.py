@@ -17,7 +17,7 @@ K + lam N^-1: the residual is then the whole posterior variance, and k = 0.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
+#: Points up to which a compiled loop, which uses one thread, replaces some twenty calls of torch.
+FEW = 256
 #: Added to the diagonal of I - lam V^-1 before its factorisation, since its eigenvalues are zero in directions without
 #: data. It lowers a variance by this multiple of |z|^2, no more than the variance's rounding error.
 ROUNDING = 1e-14
@@ -147,7 +149,7 @@ class Collapsed:
 
     def _compiles(self, X: Tensor) -> bool:
         """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
-        if self.radial is None or X.requires_grad or X.device.type != "cpu" or torch.get_num_threads() > 2:
+        if self.radial is None or X.requires_grad or X.dtype != torch.float64 or torch.get_num_threads() > 2:
             return False
         return len(X) >= 4 * len(self.S)  # otherwise the triangular root costs more than it gains
 
@@ -157,13 +159,14 @@ class Collapsed:
         check_columns(X, self.S, self.S.shape[1])
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
         X = X.contiguous()
+        assert self.radial is not None
         predict_collapsed(X.numpy(), self.radial, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
         return mean, variance
 
     @cached_property
     def lower(self) -> NDArray[np.float64]:
         """A lower triangular root (m, min(m, r)) of C C^T: products with it take half the time."""
-        return np.ascontiguousarray(np.linalg.qr(self.C.T.numpy(), mode="r").T)
+        return torch.linalg.qr(self.C.T, mode="r").R.T.contiguous().numpy()
 
     def _variance(self, X: Tensor, P: Tensor) -> Tensor:
         return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
@@ -227,9 +230,22 @@ class Model:
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
+        if len(X) <= FEW and not X.requires_grad and X.dtype == torch.float64 and self.plain is not None:
+            return self._compiled(X)
         Z = self.features(X)
         P = Z @ self.root.T
         return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
+
+    def _compiled(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        from bkbopt.posterior._loops import predict
+
+        plain = self.plain
+        assert plain is not None
+        S = cast(Nystrom, self.features).S
+        check_columns(X, S, S.shape[1])
+        mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
+        predict(X.contiguous().numpy(), np.arange(len(X)), plain, mean.numpy(), variance.numpy())
+        return mean, variance
 
     @cached_property
     def plain(self) -> "PlainModel | None":
@@ -239,7 +255,12 @@ class Model:
             return None
         from bkbopt.posterior._loops import PlainModel
 
-        return PlainModel(features.radial, features.W.numpy(), self.w.numpy(), self.root.numpy(), self.lam)
+        W, w, root = (part.contiguous().numpy() for part in (features.W, self.w, self.root))
+        return PlainModel(features.radial, W, w, root, self.lam)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is cached."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def collapse(self) -> Predictor:
         """A predictor that needs one matrix product instead of two, for predictions at many points.

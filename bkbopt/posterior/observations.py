@@ -111,7 +111,7 @@ class Observations:
         return at
 
     def _place(self, key: bytes, x: Tensor) -> tuple[int, float]:
-        """The index of the point `x (d,)` among the unique ones, of which it becomes one, and 1 if it was one before."""
+        """The index of the point `x (d,)` among the unique ones, to which it is added, and 1 if it was there, else 0."""
         at = self._index.get(key)
         if at is None:
             at = self._index[key] = len(self._index)

@@ -91,7 +91,7 @@ def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floa
 
 @compiled
 def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int) -> int:
-    """Move the rows with about the `k` largest bounds, which lie between two numbers, to the front; how many they are."""
+    """Move the rows with about the `k` largest bounds, all between two numbers, to the front; how many they are."""
     n = len(rows)
     for _ in range(40):
         middle, n_above = 0.5 * (least + most), 0
@@ -151,6 +151,45 @@ def refresh(
     return done
 
 
+@compiled
+def _above(bound: Floats, top: Floats, least: float, rows: Ints) -> int:
+    """How many bounds are above `least`; their rows go into `rows` as far as there is room."""
+    n = 0
+    for g in range(len(top)):
+        if top[g] > least:
+            for i in range(g * GROUP, min((g + 1) * GROUP, len(bound))):
+                if bound[i] > least:
+                    if n < len(rows):
+                        rows[n] = i
+                    n += 1
+    return n
+
+
+@fused
+def _compute(
+    X: Floats,
+    model: PlainModel,
+    beta: float,
+    arms: Bounded,
+    current: int,
+    rows: Ints,
+    exact: tuple[Floats, Floats, Floats],
+    relative_slack: float,
+) -> tuple[float, float]:
+    """Scores, means and variances of `rows`, as version `current`; the best score, and the rounding error of bounds."""
+    mu, sd, version = arms
+    score, mean, variance = exact
+    predict(X, rows, model, mean, variance)
+    best, slack = -np.inf, 0.0
+    for i in range(len(rows)):
+        deviation = np.sqrt(variance[i])
+        score[i] = mean[i] + beta * deviation
+        best = max(best, score[i])
+        slack = max(slack, relative_slack * (abs(mean[i]) + (1.0 + beta) * deviation))
+        mu[rows[i]], sd[rows[i]], version[rows[i]] = mean[i], deviation, current
+    return best, slack
+
+
 @fused
 def refine(
     X: Floats,
@@ -169,59 +208,39 @@ def refine(
     The arm with the best score, its score, mean and variance, and the number of computed arms. Where more than `most`
     bounds beat the score of the first arms, the arm is -1, and that score less the slack is in place of the best.
     """
-    mu, sd, version = arms
-    bound, top = np.empty(len(mu)), np.empty(-(-len(mu) // GROUP))
+    bound, top = np.empty(len(X)), np.empty(-(-len(X) // GROUP))
     first = _fill(arms, width, excluded, bound, top)
-    highest = bound[first]
-    rows, n, done, chunk = np.empty(2 * CHUNK, dtype=np.int64), 1, 0, CHUNK
-    rows[0] = first
-    if winner != first and bound[winner] > -np.inf:
-        rows[1], n = winner, 2
-    mean, variance = np.empty(len(rows)), np.empty(len(rows))
-    best, slack, k = -np.inf, 0.0, n
-    while k > 0:
-        predict(X, rows[done : done + k], model, mean[done : done + k], variance[done : done + k])
-        for i in range(done, done + k):
-            deviation = np.sqrt(variance[i])
-            best = max(best, mean[i] + beta * deviation)
-            slack = max(slack, relative_slack * (abs(mean[i]) + (1.0 + beta) * deviation))
-            mu[rows[i]], sd[rows[i]], version[rows[i]] = mean[i], deviation, current
-            bound[rows[i]] = -np.inf
-        is_first, done = done == 0, done + k
-        least = best - slack
-        if is_first:
-            n_above = 0
-            for g in range(len(top)):
-                if top[g] > least:
-                    for i in range(g * GROUP, min((g + 1) * GROUP, len(mu))):
-                        n_above += bound[i] > least
-            if n_above > most:
-                return -1, least, 0.0, 0.0, done
-            every = np.empty(n + n_above, dtype=np.int64)
-            means, variances = np.empty(len(every)), np.empty(len(every))
-            for i in range(n):
-                every[i], means[i], variances[i] = rows[i], mean[i], variance[i]
-            rows, mean, variance = every, means, variances
-            for g in range(len(top)):
-                if top[g] > least:
-                    for i in range(g * GROUP, min((g + 1) * GROUP, len(mu))):
-                        if bound[i] > least:
-                            rows[n] = i
-                            n += 1
-        else:  # `best` only grows, so what falls below it once is never looked at again
-            kept = done
-            for i in range(done, n):
-                if bound[rows[i]] > least:
-                    rows[kept] = rows[i]
-                    kept += 1
-            n = kept
+    highest, two = bound[first], np.array([first, winner])
+    # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
+    done = 2 if winner != first and bound[winner] > -np.inf else 1
+    values = (np.empty(2), np.empty(2), np.empty(2))
+    best, slack = _compute(X, model, beta, arms, current, two[:done], values, relative_slack)
+    for i in range(done):
+        bound[two[i]] = -np.inf
+    n = done + _above(bound, top, best - slack, two[:0])
+    if n - done > most:
+        return -1, best - slack, 0.0, 0.0, done
+    rows, score, mean, variance = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
+    for i in range(done):
+        rows[i], score[i], mean[i], variance[i] = two[i], values[0][i], values[1][i], values[2][i]
+    _above(bound, top, best - slack, rows[done:])
+    chunk = CHUNK
+    while done < n:
         k = n - done
         if k > 2 * chunk:
-            k, chunk = _largest_first(rows[done:n], bound, least, highest, chunk), 2 * chunk
+            k, chunk = _largest_first(rows[done:n], bound, best - slack, highest, chunk), 2 * chunk
+        stop = done + k
+        values = (score[done:stop], mean[done:stop], variance[done:stop])
+        found, rounding = _compute(X, model, beta, arms, current, rows[done:stop], values, relative_slack)
+        best, slack, done, kept = max(best, found), max(slack, rounding), stop, stop
+        for i in range(stop, n):  # `best` only grows, so what falls below it once is never looked at again
+            if bound[rows[i]] > best - slack:
+                rows[kept] = rows[i]
+                kept += 1
+        n = kept
     at = -1
     for i in range(done):
-        tied = mean[i] + beta * np.sqrt(variance[i]) >= best - 1e-3 * slack
-        if tied and (at < 0 or rows[i] < rows[at]):
+        if score[i] >= best - 1e-3 * slack and (at < 0 or rows[i] < rows[at]):
             at = i
     at = max(at, 0)  # no score is tied with the best where the posterior is not finite
-    return rows[at], mean[at] + beta * np.sqrt(variance[at]), mean[at], variance[at], done
+    return rows[at], score[at], mean[at], variance[at], done

@@ -163,15 +163,7 @@ class PoolMaximizer:
         best = None
         while best is None:
             cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
-            if model.plain is not None and isinstance(self.X, Tensor) and self.X.is_contiguous():
-                best = self._refine_compiled(cache, model, beta, excluded)
-                break
-            with threads_for(200.0 * len(self.X)):
-                bound = cache.bounds(beta)
-                if excluded is not None:
-                    bound.masked_fill_(excluded, -math.inf)
-            with small_work():
-                best = self._refine(cache, model, beta, bound)
+            best = self._refine(cache, model, beta, excluded)
         self._cache = cache
         return best
 
@@ -214,6 +206,7 @@ class PoolMaximizer:
         from bkbopt.search._loops_pool import Bounded, refine, refresh
 
         X, plain = cast(Tensor, self.X).numpy(), model.plain
+        assert plain is not None
         arms = Bounded(cache.mu.numpy(), cache.sd.numpy(), cache.version.numpy())
         current, width = len(cache.versions) - 1, cache.versions.widths(beta).numpy()
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
@@ -225,16 +218,26 @@ class PoolMaximizer:
                 break
             whole = cast(Collapsed, model.collapse())
             self.n_refreshed += refresh(
-                X, whole.radial, whole.a.numpy(), whole.lower, beta, arms, current, width, closed, score, SLACK
+                X, plain.kernel, whole.a.numpy(), whole.lower, beta, arms, current, width, closed, score, SLACK
             )
         self._winner = index
         return Argmax(index, score, mean, variance)
 
-    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
+    def _refine(self, cache: _Cache, model: Model, beta: float, excluded: Tensor | None) -> Argmax | None:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score.
 
         None where so many bounds do that a scan costs less.
         """
+        if model.plain is not None and isinstance(self.X, Tensor) and self.X.is_contiguous():
+            return self._refine_compiled(cache, model, beta, excluded)
+        with threads_for(200.0 * len(self.X)):
+            bound = cache.bounds(beta)
+            if excluded is not None:
+                bound.masked_fill_(excluded, -math.inf)
+        with small_work():
+            return self._refine_by_torch(cache, model, beta, bound)
+
+    def _refine_by_torch(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
         best, slack, chunk = -math.inf, 0.0, 256
         # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
         rows = bound.argmax()[None]

@@ -12,7 +12,7 @@
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.gaussian_state import LEAST_COMPILED, MOST_COMPILED
+from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
 
 __all__ = ["MAX_VERSIONS", "Versions"]
@@ -34,11 +34,10 @@ class Versions:
     """
 
     def __init__(self, model: Model) -> None:
-        self.last = model
-        self._n = 1
+        self._n = 0
         self._w = model.w.new_zeros(MAX_VERSIONS, len(model.w) + SPARE)
-        self._w[0, : len(model.w)] = model.w
-        self._growth = model.w.new_full((MAX_VERSIONS,), model.growth)
+        self._growth = model.w.new_ones(MAX_VERSIONS)
+        self.begin(model)
 
     def __len__(self) -> int:
         return self._n
@@ -76,13 +75,15 @@ class Versions:
     def widths(self, beta: float) -> Tensor:
         """How many standard deviations of each version its bounds of mean + beta sd are wide, (versions,)."""
         V, w = self.last.V, self.last.w
-        if V is not None and LEAST_COMPILED <= len(w) <= MOST_COMPILED and V.device.type == "cpu":
+        if V is not None and compiles(len(w), V):
             from bkbopt.search._loops_pool import widths
 
             old, growth = self._w.numpy(), self._growth.numpy()
+            V = V.contiguous()
             return torch.from_numpy(widths(w.numpy(), old, growth, self._n, V.numpy(), self.last.lam, beta))
         return self.growths() * (beta + self.drifts())
 
     def fold(self) -> None:
         """Forget all versions but the current one, in whose terms all bounds have been written."""
-        self.__init__(self.last)
+        self._n = 0
+        self.begin(self.last)

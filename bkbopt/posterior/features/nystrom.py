@@ -17,14 +17,12 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import ARDKernel, Kernel, gram
-from bkbopt.posterior.gaussian_state import LEAST_COMPILED, MOST_COMPILED
-from bkbopt.posterior.linalg import append_to_thin_root, thin_root
+from bkbopt.posterior.linalg import append_to_thin_root, compiles, thin_root
 
 if TYPE_CHECKING:
     from bkbopt.kernels._loops import Radial
 
 __all__ = ["Extension", "Nystrom"]
-
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,10 @@ class Nystrom:
         """The map of the dictionary `S (m, d)`; duplicates in `S` are allowed and change nothing but the cost."""
         return cls(kernel, S, thin_root(gram(kernel, S)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is cached."""
+        return {"kernel": self.kernel, "S": self.S, "W": self.W}
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Nystrom":
         """The object itself, since it is immutable."""
         return self
@@ -62,9 +64,8 @@ class Nystrom:
 
     @cached_property
     def radial(self) -> "Radial | None":
-        """The kernel for compiled loops, which exist for `ARDKernel`, in CPU memory, and some hundred points; or None."""
-        fits = LEAST_COMPILED <= len(self.S) <= MOST_COMPILED and self.S.device.type == "cpu"
-        if isinstance(self.kernel, ARDKernel) and fits:
+        """The kernel for compiled loops; None where there are none (see `compiles`) or for other kernels."""
+        if isinstance(self.kernel, ARDKernel) and compiles(len(self.S), self.S):
             return self.kernel.radial_to(self.S)
         return None
 
