@@ -133,7 +133,7 @@ def observe(
     new_b: Floats,
     new_w: Floats,
 ) -> float:
-    """V, root, b and w after the value `y` at the features `z (r,)`, as in `GaussianState.update`; returns z^T V^-1 z."""
+    """V, root, b, w after the value `y` at the features `z (r,)`, as in `GaussianState.update`; returns z^T V^-1 z."""
     r = len(z)
     u, v = np.empty(len(root)), np.zeros(r)
     for i in range(len(root)):

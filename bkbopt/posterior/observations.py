@@ -111,7 +111,7 @@ class Observations:
         return at
 
     def _place(self, key: bytes, x: Tensor) -> tuple[int, float]:
-        """The index of the point `x (d,)` among the unique ones, to which it is added, and 1 if it was there, else 0."""
+        """The index of the point `x (d,)` among the unique ones, where it is put, and 1 if it was there, else 0."""
         at = self._index.get(key)
         if at is None:
             at = self._index[key] = len(self._index)
