@@ -5,7 +5,7 @@
 | X      | (n, d) | enc.  | points                                                                           |
 | K      | (n, m) | y^2   | kernel matrix of the points and the inducing points                              |
 | W      | (m, r) | 1/y   | root of the features, see `features/nystrom.py`                                  |
-| Z, P   | (n, r) | y, -  | features K W, and Z root^T                                                       |
+| Z      | (n, r) | y     | features K W                                                                     |
 | C      | (m, r) | 1/y   | root of the variance that the data explain, lower triangular; see `model.Collapsed` |
 
 The loops multiply matrices themselves: BLAS starts threads for some of these sizes, and its results for a point depend
@@ -88,6 +88,23 @@ def product(A: Floats, B: Floats, lower: bool, out: Floats) -> None:
                 o3[j] += t[k] * b[j]
 
 
+@fast
+def _squared_norms(Z: Floats, root: Floats, out: Floats) -> None:
+    """|root z|^2 (n,) of the rows z of `Z (n, r)`, n a multiple of 4, four at a time; `root (k, r)`."""
+    for i in range(0, len(Z), 4):
+        p, q, s, t = Z[i], Z[i + 1], Z[i + 2], Z[i + 3]
+        w, x, y, z = 0.0, 0.0, 0.0, 0.0
+        for g in root:
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for j in range(len(g)):
+                a += g[j] * p[j]
+                b += g[j] * q[j]
+                c += g[j] * s[j]
+                d += g[j] * t[j]
+            w, x, y, z = w + a * a, x + b * b, y + c * c, z + d * d
+        out[i], out[i + 1], out[i + 2], out[i + 3] = w, x, y, z
+
+
 @fused
 def _fours(n: int) -> int:
     """The multiple of four that is not below n."""
@@ -98,13 +115,9 @@ def _fours(n: int) -> int:
 def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Floats) -> None:
     """Mean and variance, each (n,), of the points in some `rows (n,)` of `X`: the formula of `model.py`."""
     m, r = model.W.shape
-    n, k = min(BLOCK, _fours(len(rows))), len(model.root)
+    n = min(BLOCK, _fours(len(rows)))
     x, A = np.zeros((n, X.shape[1])), np.empty((n, len(model.kernel.numeric)))
-    K, G, Z, P = np.empty((n, m)), np.empty((n, m)), np.empty((n, r)), np.empty((n, k))
-    root_T = np.empty((r, k))
-    for i in range(k):
-        for j in range(r):
-            root_T[j, i] = model.root[i, j]
+    K, G, Z, inside = np.empty((n, m)), np.empty((n, m)), np.empty((n, r)), np.empty(n)
     for start in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - start)
         for i in range(n):
@@ -113,11 +126,11 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
         f = _fours(n)  # the rows after the n-th are of no interest
         to_fixed(x[:f], model.kernel, A[:f], G[:f], K[:f])
         product(K[:f], model.W, False, Z[:f])
-        product(Z[:f], root_T, False, P[:f])
+        _squared_norms(Z[:f], model.root, inside[:f])
         for i in range(n):
             residual = max(model.kernel.height - dot(Z[i], Z[i]), 0.0)
             mean[start + i] = dot(Z[i], model.w)
-            variance[start + i] = residual + model.lam * dot(P[i], P[i])
+            variance[start + i] = residual + model.lam * inside[i]
 
 
 @fused

@@ -251,7 +251,7 @@ class Model:
     def plain(self) -> "PlainModel | None":
         """The model as arrays for compiled loops; None where there are none for its features."""
         features = self.features
-        if not isinstance(features, Nystrom) or features.radial is None:
+        if not isinstance(features, Nystrom) or features.radial is None or self.w.requires_grad:
             return None
         from bkbopt.posterior._loops import PlainModel
 

@@ -18,6 +18,10 @@ an upper bound at O(1) an arm. Only arms whose bound beats the best exact value 
 the argmax, not an approximation. After `MAX_VERSIONS` models the bounds are written in terms of the last one:
 mu_v + g_v sd_v drift_v takes the place of mu_v, and g_v sd_v that of sd_v. A new dictionary starts a new epoch with one
 scan of the pool, in blocks that fit the cache: nothing of size A times m is ever stored.
+
+For pools in memory and kernels of ours a step is one call of compiled loops (`_loops_pool.py`). Where many bounds beat
+the best score, one pass tightens those first: it computes arms with the collapsed model, a third of the time an arm, as
+long as their bounds beat the best score that it has met.
 """
 
 import math
@@ -43,7 +47,7 @@ __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 JOINT = 1000
 #: Part of the pool from which on a scan costs less than computing so many arms again: it takes one product less an arm.
 SCAN_SHARE = 0.25
-#: In compiled loops: part of the pool from which on a pass with the collapsed model is faster.
+#: Part of the pool from which on compiled loops tighten bounds in one pass with the collapsed model.
 REFRESH_SHARE = 0.1
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.

@@ -65,7 +65,8 @@ class Nystrom:
     @cached_property
     def radial(self) -> "Radial | None":
         """The kernel for compiled loops; None where there are none (see `compiles`) or for other kernels."""
-        if isinstance(self.kernel, ARDKernel) and compiles(len(self.S), self.S):
+        differentiated = self.W.requires_grad or self.S.requires_grad
+        if isinstance(self.kernel, ARDKernel) and compiles(len(self.S), self.S) and not differentiated:
             return self.kernel.radial_to(self.S)
         return None
 
