@@ -1,5 +1,6 @@
 """Compiled loops against the same formulas in torch: equal but for the order of sums."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,12 @@ def test_other_kernels_are_left_to_torch() -> None:
 def test_points_of_other_columns_are_refused() -> None:
     with pytest.raises(bo.errors.KernelError, match="expected points with 4 columns"):
         learnt("rbf")(points(5)[:, :3])
+
+
+def test_what_is_cached_does_not_travel_with_a_model() -> None:
+    model, X = learnt("matern52"), points(9)
+    copy = pickle.loads(pickle.dumps(model))
+    assert "plain" not in vars(copy)
+    assert "radial" not in vars(copy.features)
+    for one, other in zip(copy(X), model(X), strict=True):
+        assert torch.equal(one, other)
