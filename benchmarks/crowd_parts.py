@@ -61,8 +61,8 @@ def _use_once() -> None:
     rng = np.random.default_rng(1)
     for where, d in (([(0.0, 1.0)] * D_BOX, D_BOX), (bo.Pool(rng.random((50, D_POOL))), D_POOL)):
         opt = bo.Optimizer(where, seed=1, n_startup_trials=12)
-        trials = opt.ask(16)
-        opt.tell(trials, _values(rng.random((16, d)), rng).tolist())
+        trials = opt.ask(40)  # enough for models that compiled loops evaluate
+        opt.tell(trials, _values(rng.random((40, d)), rng).tolist())
         trials = opt.ask(3)
         opt.tell(trials, [0.1, 0.2, 0.3])
         opt.surrogate.posterior(opt.encode([trials[0].params]))

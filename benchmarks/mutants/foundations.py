@@ -309,7 +309,7 @@ POSTERIOR = (
     Fault(
         "0.0 and -0.0 are two points",
         "posterior/observations.py",
-        "(X.detach().cpu() + 0.0).numpy()",
+        "X.detach().cpu().numpy() + 0.0",
         "X.detach().cpu().numpy()",
         ("posterior/test_observations.py",),
     ),

@@ -28,8 +28,8 @@ SURROGATES = (
     Fault(
         "known noise has no weight",
         "surrogates/bkb.py",
-        "self._state.update(z, float(y), weight)",
-        "self._state.update(z, float(y), 1.0)",
+        "self._state.update_and_leverage(z, y, weight)",
+        "self._state.update_and_leverage(z, y, 1.0)",
         ("surrogates/test_known_noise.py",),
     ),
     Fault(
@@ -56,8 +56,8 @@ SURROGATES = (
     Fault(
         "a fantasy knows nothing of what was observed since",
         "surrogates/base.py",
-        "            undo.pop_all()\n        self._kept = ()",
-        "            undo.pop_all()",
+        "                restore()\n        self._kept = ()",
+        "                restore()",
         FANTASY,
     ),
     Fault(

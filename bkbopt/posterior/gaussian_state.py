@@ -24,6 +24,7 @@ from torch import Tensor
 from bkbopt.posterior.linalg import (
     append_to_inverse_root,
     block_update_inverse_root,
+    compiles,
     difference_root,
     inverse_root,
     update_inverse_root,
@@ -81,15 +82,33 @@ class GaussianState:
 
     def update(self, z: Tensor, y: float, weight: float = 1.0) -> "GaussianState":
         """The state after an observation `y` with noise variance lam / weight at the features `z (r,)`: O(r^2)."""
+        return self.update_and_leverage(z, y, weight)[0]
+
+    def update_and_leverage(self, z: Tensor, y: float, weight: float = 1.0) -> tuple["GaussianState", float]:
+        """See `update`; also the leverage of `z` before the observation, which is a by-product."""
         if weight != 1.0:
             z, y = z * weight**0.5, y * weight**0.5
+        if compiles(len(z), z):
+            state, q = self._compiled_update(z, y)
+            return state, q / weight
         u = self.root @ z
         v = self.root.T @ u
         q = float(u @ u)
         w = self.w + v * ((y - float(z @ self.w)) / (1.0 + q))
-        return GaussianState(
-            self.lam, torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q), self.b + z * y, w
+        V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q)
+        return GaussianState(self.lam, V, root, self.b + z * y, w), q / weight
+
+    def _compiled_update(self, z: Tensor, y: float) -> tuple["GaussianState", float]:
+        """`update` in one call instead of ten, whose overhead is most of the time."""
+        from bkbopt.posterior._loops import observe
+
+        old = [part.contiguous() for part in (self.V, self.root, self.b, self.w)]
+        new = [torch.empty_like(part) for part in old]
+        V, root, b, w = (part.numpy() for part in old)
+        q = observe(
+            z.contiguous().numpy(), y, V, root, b, w, new[0].numpy(), new[1].numpy(), new[2].numpy(), new[3].numpy()
         )
+        return GaussianState(self.lam, *new), q
 
     def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":
         """The state with k more features, whose values at the data are C `(u, k)`: O(r^2 k + k^3).

@@ -23,6 +23,7 @@ __all__ = [
     "append_to_inverse_root",
     "append_to_thin_root",
     "block_update_inverse_root",
+    "compiles",
     "difference_root",
     "downdate_inverse_root",
     "eigh",
@@ -36,6 +37,15 @@ __all__ = [
 #: Jitter values that are tried in turn, as multiples of the mean diagonal. A matrix that needs more is not positive
 #: definite up to rounding, and is refused.
 JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
+
+#: Features for which compiled loops are faster than calls of torch, most of whose time is overhead. With fewer there is
+#: too little work to be worth the import of numba, half a second; with more, BLAS has the faster products.
+LEAST_COMPILED, MOST_COMPILED = 16, 512
+
+
+def compiles(size: int, A: Tensor) -> bool:
+    """Whether compiled loops are for so many features, where `A` is."""
+    return LEAST_COMPILED <= size <= MOST_COMPILED and A.device.type == "cpu" and A.dtype == torch.float64
 
 
 def eigh(A: Tensor) -> tuple[Tensor, Tensor]:

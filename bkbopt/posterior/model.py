@@ -17,22 +17,29 @@ K + lam N^-1: the residual is then the whole posterior variance, and k = 0.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, Kernel
-from bkbopt.kernels.base import Sloped, has_closed_form
+from bkbopt.kernels.base import Sloped, check_columns, has_closed_form
 from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 
+if TYPE_CHECKING:
+    from bkbopt.kernels._loops import Radial
+    from bkbopt.posterior._loops import PlainModel
+
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
 
+#: Points up to which a compiled loop, which uses one thread, replaces some twenty calls of torch.
+FEW = 256
 #: Added to the diagonal of I - lam V^-1 before its factorisation, since its eigenvalues are zero in directions without
 #: data. It lowers a variance by this multiple of |z|^2, no more than the variance's rounding error.
 ROUNDING = 1e-14
@@ -115,12 +122,14 @@ class Collapsed:
         S: inducing points, (m, d).
         a: weights of the mean, W w, (m,).
         C: root of the variance that the observations explain, (m, r).
+        radial: the kernel with `S` for compiled loops, or None.
     """
 
     kernel: Kernel
     S: Tensor
     a: Tensor
     C: Tensor
+    radial: "Radial | None" = None
 
     @cached_property
     def has_slopes(self) -> bool:
@@ -132,9 +141,32 @@ class Collapsed:
         if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
             # Autograd through each operation of the kernel would spend most of its time on overhead.
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
+        if self._compiles(X):
+            return self._compiled(X)
         K = self.kernel(X, self.S)
         P = K @ self.C
         return K @ self.a, self._variance(X, P).clamp_min(0.0)
+
+    def _compiles(self, X: Tensor) -> bool:
+        """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
+        if self.radial is None or X.requires_grad or X.dtype != torch.float64 or torch.get_num_threads() > 2:
+            return False
+        return len(X) >= 4 * len(self.S)  # otherwise the triangular root costs more than it gains
+
+    def _compiled(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        from bkbopt.posterior._loops import predict_collapsed
+
+        check_columns(X, self.S, self.S.shape[1])
+        mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
+        X = X.contiguous()
+        assert self.radial is not None
+        predict_collapsed(X.numpy(), self.radial, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
+        return mean, variance
+
+    @cached_property
+    def lower(self) -> NDArray[np.float64]:
+        """A lower triangular root (m, min(m, r)) of C C^T: products with it take half the time."""
+        return torch.linalg.qr(self.C.T, mode="r").R.T.contiguous().numpy()
 
     def _variance(self, X: Tensor, P: Tensor) -> Tensor:
         return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
@@ -198,9 +230,37 @@ class Model:
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
+        if len(X) <= FEW and not X.requires_grad and X.dtype == torch.float64 and self.plain is not None:
+            return self._compiled(X)
         Z = self.features(X)
         P = Z @ self.root.T
         return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
+
+    def _compiled(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        from bkbopt.posterior._loops import predict
+
+        plain = self.plain
+        assert plain is not None
+        S = cast(Nystrom, self.features).S
+        check_columns(X, S, S.shape[1])
+        mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
+        predict(X.contiguous().numpy(), np.arange(len(X)), plain, mean.numpy(), variance.numpy())
+        return mean, variance
+
+    @cached_property
+    def plain(self) -> "PlainModel | None":
+        """The model as arrays for compiled loops; None where there are none for its features."""
+        features = self.features
+        if not isinstance(features, Nystrom) or features.radial is None or self.w.requires_grad:
+            return None
+        from bkbopt.posterior._loops import PlainModel
+
+        W, w, root = (part.contiguous().numpy() for part in (features.W, self.w, self.root))
+        return PlainModel(features.radial, W, w, root, self.lam)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is cached."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def collapse(self) -> Predictor:
         """A predictor that needs one matrix product instead of two, for predictions at many points.
@@ -214,7 +274,7 @@ class Model:
         C = features.W
         if len(self.root):
             C = C @ self._explained_root()
-        return Collapsed(features.kernel, features.S, features.W @ self.w, C)
+        return Collapsed(features.kernel, features.S, features.W @ self.w, C, features.radial)
 
     def _explained_root(self) -> Tensor:
         """Root `R (r, r)` of the part of the prior covariance that the observations explain, R R^T = I - lam V^-1."""

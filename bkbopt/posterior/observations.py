@@ -29,7 +29,7 @@ def row_keys(X: Tensor) -> list[bytes]:
         >>> keys[0] == keys[1], keys[0] == keys[2]
         (True, False)
     """
-    A = (X.detach().cpu() + 0.0).numpy()
+    A = X.detach().cpu().numpy() + 0.0
     return [row.tobytes() for row in A]
 
 
@@ -56,9 +56,7 @@ class Observations:
         self.Y2 = 0.0
         self._index: dict[bytes, int] = {}
         self._X = torch.zeros(16, dim, dtype=torch.float64, device=device)
-        self._repeats = torch.zeros(16, dtype=torch.float64, device=device)
-        self._n = torch.zeros(16, dtype=torch.float64, device=device)
-        self._s = torch.zeros(16, dtype=torch.float64, device=device)
+        self._sums = torch.zeros(3, 16, dtype=torch.float64, device=device)  # repeats, n and s
 
     def __len__(self) -> int:
         """Number of unique points u."""
@@ -72,17 +70,17 @@ class Observations:
     @property
     def repeats(self) -> Tensor:
         """Evaluations of each unique point after the first (u,)."""
-        return self._repeats[: len(self)]
+        return self._sums[0, : len(self)]
 
     @property
     def n(self) -> Tensor:
         """Sum of the weights of each unique point's evaluations (u,)."""
-        return self._n[: len(self)]
+        return self._sums[1, : len(self)]
 
     @property
     def s(self) -> Tensor:
         """Weighted sum of the values of each unique point (u,), units of y."""
-        return self._s[: len(self)]
+        return self._sums[2, : len(self)]
 
     def find(self, x: Tensor) -> int | None:
         """Index of the point `x (d,)` among the unique ones, or None."""
@@ -94,41 +92,48 @@ class Observations:
         An evaluation with a weight of `weight (n,)` has noise variance lam / weight.
         """
         rows = torch.empty(len(y), dtype=torch.int64)
+        repeated = torch.empty(len(y), dtype=torch.float64)
         for i, key in enumerate(row_keys(X)):
-            at = self._index.get(key)
-            if at is None:
-                at = self._index[key] = len(self._index)
-                self._reserve(at + 1)
-                self._X[at] = X[i]
-            else:
-                self._repeats[at] += 1.0
-            rows[i] = at
+            rows[i], repeated[i] = self._place(key, X[i])
         rows = rows.to(self._X.device)
         weight = torch.ones_like(y) if weight is None else weight
-        self._n.index_add_(0, rows, weight)
-        self._s.index_add_(0, rows, weight * y)
+        self._sums.index_add_(1, rows, torch.stack([repeated.to(y), weight, weight * y]))
         self.total += len(y)
         self.Y2 += float(weight * y @ y)
         return rows
 
+    def add_one(self, x: Tensor, y: float, weight: float) -> int:
+        """`add` for one evaluation of the point `x (1, d)`; returns its index among the unique points."""
+        at, repeated = self._place(row_keys(x)[0], x[0])
+        self._sums[:, at].add_(self._sums.new_tensor([repeated, weight, weight * y]))
+        self.total += 1
+        self.Y2 += weight * y * y
+        return at
+
+    def _place(self, key: bytes, x: Tensor) -> tuple[int, float]:
+        """The index of the point `x (d,)` among the unique ones, where it is put, and 1 if it was there, else 0."""
+        at = self._index.get(key)
+        if at is None:
+            at = self._index[key] = len(self._index)
+            self._reserve(at + 1)
+            self._X[at] = x
+            return at, 0.0
+        return at, 1.0
+
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that restores the observations as they are at this call."""
         u, total, Y2 = len(self), self.total, self.Y2
-        repeats, n, s = self.repeats.clone(), self.n.clone(), self.s.clone()
+        sums = self._sums[:, :u].clone()
 
         def restore() -> None:
             for key in list(self._index)[u:]:
                 del self._index[key]
-            for buffer, values in ((self._repeats, repeats), (self._n, n), (self._s, s)):
-                buffer.zero_()[:u] = values
+            self._sums.zero_()[:, :u] = sums
             self.total, self.Y2 = total, Y2
 
         return restore
 
     def _reserve(self, size: int) -> None:
-        if size > len(self._n):
-            grow = len(self._n)
-            self._X = torch.cat([self._X, self._X.new_zeros(grow, self.dim)])
-            self._repeats = torch.cat([self._repeats, self._repeats.new_zeros(grow)])
-            self._n = torch.cat([self._n, self._n.new_zeros(grow)])
-            self._s = torch.cat([self._s, self._s.new_zeros(grow)])
+        if size > len(self._X):
+            self._X = torch.cat([self._X, torch.zeros_like(self._X)])
+            self._sums = torch.cat([self._sums, torch.zeros_like(self._sums)], 1)

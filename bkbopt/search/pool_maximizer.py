@@ -18,6 +18,10 @@ an upper bound at O(1) an arm. Only arms whose bound beats the best exact value 
 the argmax, not an approximation. After `MAX_VERSIONS` models the bounds are written in terms of the last one:
 mu_v + g_v sd_v drift_v takes the place of mu_v, and g_v sd_v that of sd_v. A new dictionary starts a new epoch with one
 scan of the pool, in blocks that fit the cache: nothing of size A times m is ever stored.
+
+For pools in memory and kernels of ours a step is one call of compiled loops (`_loops_pool.py`). Where many bounds beat
+the best score, one pass tightens those first: it computes arms with the collapsed model, a third of the time an arm, as
+long as their bounds beat the best score that it has met.
 """
 
 import math
@@ -31,7 +35,7 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
-from bkbopt.posterior.model import Model
+from bkbopt.posterior.model import Collapsed, Model
 from bkbopt.posterior.paths import draw_paths
 from bkbopt.search.parts import block_rows
 from bkbopt.search.versions import MAX_VERSIONS, Versions
@@ -43,9 +47,12 @@ __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 JOINT = 1000
 #: Part of the pool from which on a scan costs less than computing so many arms again: it takes one product less an arm.
 SCAN_SHARE = 0.25
+#: Part of the pool from which on compiled loops tighten bounds in one pass with the collapsed model.
+REFRESH_SHARE = 0.1
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
+NONE_EXCLUDED = np.zeros(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class _Cache:
     @classmethod
     def of(cls, model: Model, mean: Tensor, variance: Tensor) -> "_Cache":
         """Those of a scan with `model`."""
-        version = torch.zeros(len(mean), dtype=torch.int64, device=mean.device)
+        version = torch.zeros(len(mean), dtype=torch.int32, device=mean.device)
         return cls(mean, variance.sqrt_(), version, Versions(model))
 
     def bounds(self, beta: float) -> Tensor:
@@ -160,12 +167,7 @@ class PoolMaximizer:
         best = None
         while best is None:
             cache, self._cache = self._up_to_date(model), None  # bounds that an interrupt leaves half-way do not hold
-            with threads_for(200.0 * len(self.X)):
-                bound = cache.bounds(beta)
-                if excluded is not None:
-                    bound.masked_fill_(excluded, -math.inf)
-            with small_work():
-                best = self._refine(cache, model, beta, bound)
+            best = self._refine(cache, model, beta, excluded)
         self._cache = cache
         return best
 
@@ -203,11 +205,43 @@ class PoolMaximizer:
             cache.versions.begin(model)
         return cache
 
-    def _refine(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
+    def _refine_compiled(self, cache: _Cache, model: Model, beta: float, excluded: Tensor | None) -> Argmax:
+        """`_refine` in compiled loops, where bounds that beat the best score are tightened first if there are many."""
+        from bkbopt.search._loops_pool import Bounded, refine, refresh
+
+        X, plain = cast(Tensor, self.X).numpy(), model.plain
+        assert plain is not None
+        arms = Bounded(cache.mu.numpy(), cache.sd.numpy(), cache.version.numpy())
+        current, width = len(cache.versions) - 1, cache.versions.widths(beta).numpy()
+        closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
+        for most in (int(REFRESH_SHARE * len(X)), len(X)):
+            found = refine(X, plain, beta, arms, current, width, closed, self._winner, SLACK, most)
+            index, score, mean, variance, n_refreshed = found
+            self.n_refreshed += n_refreshed
+            if index >= 0:
+                break
+            whole = cast(Collapsed, model.collapse())
+            self.n_refreshed += refresh(
+                X, plain.kernel, whole.a.numpy(), whole.lower, beta, arms, current, width, closed, score, SLACK
+            )
+        self._winner = index
+        return Argmax(index, score, mean, variance)
+
+    def _refine(self, cache: _Cache, model: Model, beta: float, excluded: Tensor | None) -> Argmax | None:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score.
 
         None where so many bounds do that a scan costs less.
         """
+        if model.plain is not None and isinstance(self.X, Tensor) and self.X.is_contiguous():
+            return self._refine_compiled(cache, model, beta, excluded)
+        with threads_for(200.0 * len(self.X)):
+            bound = cache.bounds(beta)
+            if excluded is not None:
+                bound.masked_fill_(excluded, -math.inf)
+        with small_work():
+            return self._refine_by_torch(cache, model, beta, bound)
+
+    def _refine_by_torch(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
         best, slack, chunk = -math.inf, 0.0, 256
         # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
         rows = bound.argmax()[None]

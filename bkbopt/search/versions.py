@@ -12,12 +12,15 @@
 import torch
 from torch import Tensor
 
+from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
 
 __all__ = ["MAX_VERSIONS", "Versions"]
 
 #: Versions kept before all bounds are written in terms of the last one: each costs O(r^2) a step.
 MAX_VERSIONS = 64
+#: Features that may be appended before the weights of all versions are copied.
+SPARE = 16
 
 
 class Versions:
@@ -31,12 +34,13 @@ class Versions:
     """
 
     def __init__(self, model: Model) -> None:
-        self.last = model
-        self._w = model.w[None]
-        self._growth = model.w.new_tensor([model.growth])
+        self._n = 0
+        self._w = model.w.new_zeros(MAX_VERSIONS, len(model.w) + SPARE)
+        self._growth = model.w.new_ones(MAX_VERSIONS)
+        self.begin(model)
 
     def __len__(self) -> int:
-        return len(self._growth)
+        return self._n
 
     def holds(self, model: Model) -> bool:
         """Whether a model is one of the same epoch, so that the bounds hold for it."""
@@ -48,26 +52,38 @@ class Versions:
 
     def begin(self, model: Model) -> None:
         """A version for a later model of the same epoch."""
-        old = torch.nn.functional.pad(self._w, (0, len(model.w) - self._w.shape[1]))
-        self._w = torch.cat([old, model.w[None]])
-        self._growth = torch.cat([self._growth, self._growth.new_tensor([model.growth])])
+        r = len(model.w)
+        if r > self._w.shape[1]:
+            self._w = torch.nn.functional.pad(self._w, (0, r + SPARE - self._w.shape[1]))
+        self._w[self._n, :r] = model.w
+        self._growth[self._n] = model.growth
+        self._n += 1
         self.last = model
 
     def growths(self) -> Tensor:
         """g_v of every version v, (versions,)."""
-        return self.last.growth / self._growth
+        return self.last.growth / self._growth[: self._n]
 
     def drifts(self) -> Tensor:
         """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
-        V, D = self.last.V, self.last.w - self._w
+        V, w = self.last.V, self.last.w
         if V is None:  # no later model is of the same epoch
-            return torch.zeros_like(self._growth)
+            return self._growth.new_zeros(self._n)
+        D = w - self._w[: self._n, : len(w)]
         return ((D @ V) * D).sum(1).clamp_min_(0.0).div_(self.last.lam).sqrt_()
 
     def widths(self, beta: float) -> Tensor:
         """How many standard deviations of each version its bounds of mean + beta sd are wide, (versions,)."""
+        V, w = self.last.V, self.last.w
+        if V is not None and compiles(len(w), V):
+            from bkbopt.search._loops_pool import widths
+
+            old, growth = self._w.numpy(), self._growth.numpy()
+            V = V.contiguous()
+            return torch.from_numpy(widths(w.numpy(), old, growth, self._n, V.numpy(), self.last.lam, beta))
         return self.growths() * (beta + self.drifts())
 
     def fold(self) -> None:
         """Forget all versions but the current one, in whose terms all bounds have been written."""
-        self._w, self._growth = self._w[-1:], self._growth[-1:]
+        self._n = 0
+        self.begin(self.last)

@@ -194,14 +194,14 @@ class SurrogateBase(ABC, Generic[T]):
         a = torch.ones_like(v) if weight is None else as_values(weight, len(T), self.device, "weight")
         if not len(T):
             return
-        if float(a.min()) <= 0.0:
+        if weight is not None and float(a.min()) <= 0.0:
             at = int(a.argmin())
             raise ArgumentError(
                 f"weight: expected positive numbers, got {float(a[at])} at position {at}; give noise / (variance of "
                 "the value's noise)."
             )
-        with contextlib.ExitStack() as undo:  # a user's kernel may raise any error; the state is then restored
-            undo.callback(self._checkpoint())
+        restore, learnt = self._checkpoint(), False
+        try:
             if self._kernel is None:
                 self._kernel = matern52(T.shape[1]).to(T.device)
             if not self.observations.dim:
@@ -211,9 +211,12 @@ class SurrogateBase(ABC, Generic[T]):
                 for i in range(0, len(T), 1 if in_turn else len(T)):
                     rows = slice(i, i + 1) if in_turn else slice(None)
                     self._learn(T[rows], v[rows], a[rows])
-            undo.pop_all()
+            learnt = True
+        finally:  # a user's kernel may raise any error
+            if not learnt:
+                restore()
         self._kept = ()
-        self._epochs.observed(T[a >= 1.0])
+        self._epochs.observed(T, a)
 
     def _checkpoint(self) -> Callable[[], None]:
         """A function that restores the present state, for kernels that fail in the middle of `observe`."""

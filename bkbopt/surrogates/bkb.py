@@ -134,38 +134,40 @@ class BKB(SurrogateBase[Fantasy]):
             self.observations.add(X, y, weight)
             self._relearn()
             return
-        for x, value, a in zip(X, y, weight, strict=True):
-            self._learn_one(x, value, a)
+        with small_work():
+            for i, (value, a) in enumerate(zip(y.tolist(), weight.tolist(), strict=True)):
+                self._learn_one(X[i : i + 1], value, a)
 
-    def _learn_one(self, x: Tensor, y: Tensor, a: Tensor) -> None:
-        known, weight = self.observations.find(x), float(a)
+    def _learn_one(self, x: Tensor, y: float, weight: float) -> None:
+        """Learn one value `y` of the point `x (1, d)`."""
+        unique = len(self.observations)
+        row = self.observations.add_one(x, y, weight)
         if self._state is None or self._features is None:
-            self.observations.add(x[None], y[None], a[None])
-            self.log_growth += math.log1p(3.0 * weight * float(gram(self.kernel, x[None])) / self.noise)
-            self._build(x[None])
+            self.log_growth += math.log1p(3.0 * weight * float(gram(self.kernel, x)) / self.noise)
+            self._build(x)
             return
-        if known is None:
+        is_new = row == unique
+        if is_new:
             z, residual = _embed(self._features, x)
         else:
-            z, residual = self._table.Z[known].clone(), float(self._table.residual[known])
-        leverage = residual / self.noise + float(self._state.leverage(z[None])[0])
+            z, residual = self._table.Z[row].clone(), float(self._table.residual[row])
+        state, inside = self._state.update_and_leverage(z, y, weight)
+        leverage = residual / self.noise + inside
         # The running bound of logdet(I + K / lam) in Theorem 2's "running" form, at eps = 1/2, so alpha = 3.
         self.log_growth += math.log1p(3.0 * weight * leverage)
-        row = int(self.observations.add(x[None], y[None], a[None])[0])
-        if known is None:
+        if is_new:
             self._table.add_row(z, z.new_tensor(residual))
         if self.resample == "every":
             self._draw(latest=row)  # with the leverages before this evaluation, as in Algorithm 1
             return
-        with small_work():
-            self._state = self._state.update(z, float(y), weight)
-            if self._append_pays(len(self._features.S), leverage, residual, x, weight):
-                self._append(x, z, residual)
-            else:
-                self._spent += weight * residual / (self.noise * self._scale)
-            self._steps += 1
-            if self._steps % REFACTOR_EVERY == 0:
-                self._state = self._state.refactor()
+        self._state = state
+        if self._append_pays(len(self._features.S), leverage, residual, x[0], weight):
+            self._append(x, z, residual)
+        else:
+            self._spent += weight * residual / (self.noise * self._scale)
+        self._steps += 1
+        if self._steps % REFACTOR_EVERY == 0:
+            self._state = self._state.refactor()
         if self._draw_is_due():
             self._draw(latest=row)
 
@@ -218,7 +220,7 @@ class BKB(SurrogateBase[Fantasy]):
     def _append(self, x: Tensor, z: Tensor, residual: float) -> None:
         obs, Z = self.observations, self._table.Z
         assert self._state is not None
-        more = Extension(self._ready(), x[None], z[None], z.new_tensor([[residual**-0.5]]))
+        more = Extension(self._ready(), x, z[None], z.new_tensor([[residual**-0.5]]))
         C = more.columns(obs.X, Z)
         NC = obs.n[:, None] * C
         self._state = self._state.append(Z.T @ NC, C.T @ NC, C.T @ obs.s)
@@ -340,9 +342,8 @@ class BKB(SurrogateBase[Fantasy]):
 
 
 def _embed(features: Nystrom, x: Tensor) -> tuple[Tensor, float]:
-    """Features `(r,)` and residual of the point `x (d,)`."""
-    with small_work():
-        z, prior = features(x[None])[0], float(features.kernel.diag(x[None])[0])
-        residual = prior - float(z @ z)
-        check_projection(residual, prior)
-        return z, max(residual, 0.0)
+    """Features `(r,)` and residual of the point `x (1, d)`."""
+    z, prior = features(x)[0], float(features.kernel.diag(x)[0])
+    residual = prior - float(z @ z)
+    check_projection(residual, prior)
+    return z, max(residual, 0.0)

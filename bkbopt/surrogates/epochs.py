@@ -95,10 +95,11 @@ class Epochs:
         self._last = _Shown(model, seen.n.clone(), pending, pending)
         return model
 
-    def observed(self, X: Tensor) -> None:
-        """Remove observed points `X (n, d)`, with weights >= 1, from the pending ones: V still counts them."""
+    def observed(self, X: Tensor, weight: Tensor) -> None:
+        """Remove observed points `X (n, d)` with weights (n,) of at least one from the pending ones: V counts them."""
         if self._last is not None and self._last.pending:
-            self._last = replace(self._last, pending=self._last.pending - Counter(row_keys(X)))
+            whole = Counter(row_keys(X[weight >= 1.0]))
+            self._last = replace(self._last, pending=self._last.pending - whole)
 
 
 def _growth(last: _Shown, model: Model, pending: Counter[bytes], seen: Observations) -> float:

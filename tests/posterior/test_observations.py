@@ -121,3 +121,16 @@ def test_restoring_undoes_all_additions(
     assert (obs.total, obs.Y2) == (expected.total, expected.Y2)
     new = torch.tensor([[9.0, 9.0]], dtype=torch.float64)
     assert obs.add(new, torch.ones(1, dtype=torch.float64)).tolist() == [len(expected)]
+
+
+@given(tables)
+def test_one_by_one_is_the_same_as_together(rows: list[tuple[tuple[float, float], float]]) -> None:
+    obs, together = Observations(2), filled(rows)
+    for i, (x, v) in enumerate(rows):
+        at = obs.add_one(torch.tensor([x], dtype=torch.float64), v, 1.0)
+        assert at == together.find(torch.tensor(rows[i][0], dtype=torch.float64))
+    assert torch.equal(obs.X, together.X)
+    assert torch.equal(obs.repeats, together.repeats)
+    assert torch.equal(obs.n, together.n)
+    assert torch.equal(obs.s, together.s)
+    np.testing.assert_allclose(obs.Y2, together.Y2, rtol=1e-12)  # a sum in another order

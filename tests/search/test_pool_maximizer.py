@@ -10,8 +10,10 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
+from bkbopt.posterior import gaussian_state
+from bkbopt.posterior.features import nystrom
 from bkbopt.posterior.model import Model
-from bkbopt.search import pool_maximizer
+from bkbopt.search import pool_maximizer, versions
 from bkbopt.search.acquisition import LogEI
 from bkbopt.search.criteria import ACQUISITIONS, rule_of
 from bkbopt.search.designer import Designer, Options
@@ -288,3 +290,45 @@ def test_joint_draws_and_paths_pay_less_than_draws_of_single_arms(monkeypatch: p
         saved = np.subtract(paid["single"], paid[name])
         # A tenth of what single draws pay; the standard error of the pairs is about half of that.
         assert saved.mean() > 0.1 * np.mean(paid["single"]), paid
+
+
+def choices(n: int, steps: int, seed: int) -> list[int]:
+    """Arms that a run over a pool of `n` arms chooses, each the argmax computed in full."""
+    rng = np.random.default_rng(seed)
+    X = torch.as_tensor(rng.random((n, 3)))
+    bkb, search = bo.BKB(bo.kernels.matern52(3, 0.4), noise=0.04, seed=seed), PoolMaximizer(X)
+    bkb.observe(X[:30], bump(X[:30]))
+    chosen = []
+    for _ in range(steps):
+        excluded = torch.as_tensor(rng.random(n) < 0.2)
+        model = bkb.model
+        chosen.append(search.argmax(model, 3.0, excluded).index)
+        assert chosen[-1] == full_argmax(X, model, 3.0, excluded)[0]
+        bkb.observe(X[chosen[-1:]], bump(X[chosen[-1:]]) + 0.2 * float(rng.standard_normal()))
+    return chosen
+
+
+def test_compiled_loops_and_torch_choose_the_same_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = choices(1000, 60, seed=2)
+    for module in (nystrom, gaussian_state, versions):
+        monkeypatch.setattr(module, "compiles", lambda size, A: False)
+    assert choices(1000, 60, seed=2) == compiled
+
+
+def test_bounds_that_are_tightened_at_every_step_leave_the_argmax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_maximizer, "REFRESH_SHARE", 0.0)
+    choices(1500, 40, seed=3)
+
+
+def test_compiled_widths_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = torch.as_tensor(np.random.default_rng(1).random((300, 2)))
+    bkb = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.1, leverage_budget=1e9, seed=0)
+    bkb.observe(X[:40], bump(X[:40]))
+    kept = versions.Versions(bkb.model)
+    for i in range(40, 50):
+        bkb.observe(X[[i]], bump(X[[i]]) + 0.3)
+        kept.begin(bkb.model)
+    one = kept.widths(2.0)
+    assert len(one) == 11
+    # The norm of w_c - w_c is a rounding error in both.
+    torch.testing.assert_close(one, kept.growths() * (2.0 + kept.drifts()), rtol=1e-10, atol=1e-10)

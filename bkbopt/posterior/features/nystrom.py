@@ -10,13 +10,17 @@ Calandriello et al. 2019, section 3.1. Any rotation of z gives the same posterio
 """
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import Kernel, gram
-from bkbopt.posterior.linalg import append_to_thin_root, thin_root
+from bkbopt.kernels import ARDKernel, Kernel, gram
+from bkbopt.posterior.linalg import append_to_thin_root, compiles, thin_root
+
+if TYPE_CHECKING:
+    from bkbopt.kernels._loops import Radial
 
 __all__ = ["Extension", "Nystrom"]
 
@@ -45,6 +49,10 @@ class Nystrom:
         """The map of the dictionary `S (m, d)`; duplicates in `S` are allowed and change nothing but the cost."""
         return cls(kernel, S, thin_root(gram(kernel, S)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is cached."""
+        return {"kernel": self.kernel, "S": self.S, "W": self.W}
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Nystrom":
         """The object itself, since it is immutable."""
         return self
@@ -53,6 +61,14 @@ class Nystrom:
     def size(self) -> int:
         """Number of features r, the numerical rank of k(S, S)."""
         return self.W.shape[1]
+
+    @cached_property
+    def radial(self) -> "Radial | None":
+        """The kernel for compiled loops; None where there are none (see `compiles`) or for other kernels."""
+        differentiated = self.W.requires_grad or self.S.requires_grad
+        if isinstance(self.kernel, ARDKernel) and compiles(len(self.S), self.S) and not differentiated:
+            return self.kernel.radial_to(self.S)
+        return None
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `FeatureMap`."""
