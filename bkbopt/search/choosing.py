@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.candidates import CandidateSet, Choice, Scope
+from bkbopt.search.candidates import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria import Criterion
 from bkbopt.search.evaluations import Request
 from bkbopt.search.history import History
@@ -20,6 +21,8 @@ __all__ = ["CROWD", "Chooser"]
 SHARED = 2
 #: From this number of running trials on, suggestions share the random starts of their searches.
 CROWD = 10
+#: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.
+REFRESH = 64
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Chooser:
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(good) > 0
         perturbs = perturbs and is_perturbation(self.request.number, self.fantasy, candidates, self.history)
-        first = Scope(good, self.request.rng(), good[:0], self._shared())
+        first = Scope(good, self.request.rng(), good[:0], self._shared(candidates))
         for taken in self._levels(candidates):
             scope = replace(first, taken=taken)
             if perturbs:
@@ -110,8 +113,18 @@ class Chooser:
     def _is_noisy(self) -> bool:
         return any(quantity.is_noisy() for quantity in self.models.objectives)
 
-    def _shared(self) -> tuple[int, ...] | None:
-        """Seed of the random points that many suggestions share; None for own points."""
+    def _shared(self, candidates: CandidateSet) -> Shared | None:
+        """What many suggestions share; None for a whole search."""
         if len(self.fantasy.pending) < CROWD or self.options.rule.name == "thompson":
             return None  # the draw over the shared points would differ from the path that is maximised
-        return self.request.entropy[0], self.models.objectives[0].mark, SHARED
+        numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
+        n = len(self.fantasy.pending) // REFRESH * REFRESH
+        data = self.models, self.history.version, len(self.history.finished), self.request.running[:n]
+        return Shared(numbers, data, lambda: self._earlier(candidates, n))
+
+    def _earlier(self, candidates: CandidateSet, n: int) -> tuple[Criterion, Tensor]:
+        """The criterion and the closed points with the first `n` pending points."""
+        n_arms = self.fantasy.contexts[0].n_arms
+        fantasy = self.models.fantasy(self.history, self.fantasy.pending[:n], self.options.confidence, n_arms)
+        criterion = fantasy.criterion(self.options.rule, np.random.default_rng(0))  # draws nothing: see `_shared`
+        return criterion, next(replace(self, fantasy=fantasy)._levels(candidates))
