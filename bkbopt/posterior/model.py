@@ -132,9 +132,10 @@ class Collapsed:
         if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
             # Autograd through each operation of the kernel would spend most of its time on overhead.
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
-        K = self.kernel(X, self.S)
+        there = X.to(self.a.device)
+        K = self.kernel(there, self.S)
         P = K @ self.C
-        return K @ self.a, self._variance(X, P).clamp_min(0.0)
+        return (K @ self.a).to(X.device), self._variance(there, P).clamp_min(0.0).to(X.device)
 
     def _variance(self, X: Tensor, P: Tensor) -> Tensor:
         return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
@@ -176,7 +177,7 @@ class Model:
     Within an *epoch*, a sequence of models with the same number `epoch`, data are only added and features only
     appended. Between two models of an epoch a standard deviation grows at most by the ratio of their `growth` >= 1
     (see `bkbopt.surrogates.epochs`); the lazy maximiser over a pool relies on this bound. `V (r, r)` is the matrix of
-    which `root` is the inverse root, or None.
+    which `root` is the inverse root, or None. Points may lie on another device; what is computed of them returns there.
 
     Example:
         >>> import torch
@@ -198,9 +199,11 @@ class Model:
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
-        Z = self.features(X)
+        there = X.to(self.w.device)
+        Z = self.features(there)
         P = Z @ self.root.T
-        return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
+        variance = self.features.residual(there, Z) + self.lam * (P * P).sum(1)
+        return (Z @ self.w).to(X.device), variance.to(X.device)
 
     def collapse(self) -> Predictor:
         """A predictor that needs one matrix product instead of two, for predictions at many points.
@@ -229,9 +232,10 @@ class Model:
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""
-        Z = self.features(X)
+        there = X.to(self.w.device)
+        Z = self.features(there)
         P = Z @ self.root.T
-        return self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)
+        return (self.features.residual_covariance(there, Z) + self.lam * (P @ P.T)).to(X.device)
 
     def covariance_root(self, X: Tensor) -> Tensor:
         """Lower Cholesky factor `(n, n)` of the joint posterior covariance of the points `X (n, d)`, units of y."""
@@ -240,8 +244,9 @@ class Model:
             return safe_cholesky(C)
         except KernelError:
             # The posterior covariance is tiny; its rounding error has the scale of the prior covariance.
-            Z = self.features(X)
-            return safe_cholesky(C, float((self.features.residual(X, Z) + (Z * Z).sum(1)).mean()))
+            there = X.to(self.w.device)
+            Z = self.features(there)
+            return safe_cholesky(C, float((self.features.residual(there, Z) + (Z * Z).sum(1)).mean()))
 
     def posterior(self, X: Tensor) -> Posterior:
         """The posterior at the points `X (n, d)`."""

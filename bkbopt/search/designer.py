@@ -25,7 +25,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.box_candidates import candidates_of
 from bkbopt.search.candidates import CandidateSet, Choice, exhausted
-from bkbopt.search.choosing import Chooser
+from bkbopt.search.choosing import BATCH_BUDGET, Chooser
 from bkbopt.search.criteria import Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
@@ -43,8 +43,6 @@ __all__ = ["Designer", "Options"]
 
 #: Distinguishes the random numbers of criteria (see `Request.rng`).
 DRAWN = 1
-#: Largest useful 1 + sum of the leverages of a batch: BBKB's constant C.
-BATCH_BUDGET = 2.0
 #: Number of cached candidate sets, with the bounds of their points.
 KEPT = 8
 
@@ -136,8 +134,8 @@ class Designer:
     ) -> list[Suggestion]:
         """`suggest` with a number of points that is useful in addition to the running trials, at most `limit`.
 
-        BBKB's rule for the size of a batch, with the posterior of the finished trials: points are added while 1 + the
-        sum of the leverages of all pending points is at most `BATCH_BUDGET`. Before there are models, the remaining
+        BBKB's rule for the size of a batch, with the posterior of the finished trials: points are added while the sum
+        of the leverages of all pending points is at most `BATCH_BUDGET`. Before there are models, the remaining
         start-up trials are suggested. Without running trials there is at least one point.
 
         Raises:
@@ -165,8 +163,8 @@ class Designer:
         suggestions = self._suggestions(request, False)
         while True:
             if self.has_models:
-                spent = self.models.objectives[0].in_flight(self.history.encode(in_flight))
-                pays = 1.0 + spent <= BATCH_BUDGET
+                leverages = self.models.objectives[0].in_flight(self.history.encode(in_flight))
+                pays = float(leverages.sum()) <= BATCH_BUDGET
             else:
                 pays = self.history.n_complete + len(in_flight) < first
             if in_flight and not pays:

@@ -30,15 +30,18 @@ __all__ = ["BLOCK_ENTRIES", "Bounds", "LocalPart", "Part", "block_rows"]
 #: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
 #: core's cache; larger blocks took twice the time of a scan.
 BLOCK_ENTRIES = 1 << 16
+#: The same on another device, half a gigabyte: enough for all of its units, and little of its memory.
+DEVICE_ENTRIES = 1 << 26
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def block_rows(size: int) -> int:
-    """Rows that are computed at once with a model of `size` features."""
-    return max(256, BLOCK_ENTRIES // max(size, 1))
+def block_rows(size: int, device: torch.device | None = None) -> int:
+    """Rows that are computed at once with a model of `size` features on a `device`, by default the CPU."""
+    entries = BLOCK_ENTRIES if device is None or device.type == "cpu" else DEVICE_ENTRIES
+    return max(256, entries // max(size, 1))
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class LocalPart:
         self._version.fill(0)
         self._forget_groups()
         start = 0
-        for X in self.X.split(block_rows(model.features.size)):
+        for X in self.X.split(block_rows(model.features.size, model.w.device)):
             mean, variance = predict(X)
             stop = start + len(X)
             self._mu[start:stop], self._sd[start:stop] = _up(mean), _up(variance.sqrt())
