@@ -170,7 +170,7 @@ class PartedMaximizer:
             versions, is_new = Versions(model), True
         elif len(versions) >= MAX_VERSIONS:
             self._versions = None
-            growth, drift = versions.growths().numpy(), versions.drifts().numpy()
+            growth, drift = versions.growths().cpu().numpy(), versions.drifts().cpu().numpy()
             self._for_all(lambda part: part.fold(growth, drift))
             versions.fold()
         versions.begin(model)
@@ -187,7 +187,7 @@ class PartedMaximizer:
 
         None where so many bounds do that a scan costs less.
         """
-        width, current, most = versions.widths(beta).numpy(), len(versions) - 1, MOST
+        width, current, most = versions.widths(beta).cpu().numpy(), len(versions) - 1, MOST
         computed = _Computed(beta)
         front = self._front if not len(closed) else self._front[~closed[self._front]]
         self._compute(computed, front, model, current)
