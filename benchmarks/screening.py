@@ -117,9 +117,7 @@ def screened(search: Search, library: Library, path: Path, batches: int, size: i
 
 
 def _ours(library: Library, path: Path, batches: int, size: int, seed: int) -> tuple[list[Ints], list[float]]:
-    opt = bo.Optimizer(
-        bo.Pool(path), direction="maximize", seed=seed, duplicates="avoid", n_startup_trials=size
-    )
+    opt = bo.Optimizer(bo.Pool(path), direction="maximize", seed=seed, duplicates="avoid", n_startup_trials=size)
     plates, seconds = [], []
     for _ in range(batches):
         with Clock() as clock:
@@ -200,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             rows = table(library, library.write(Path(folder)), batches, size, options.seeds)
         marks = [f"recall at {(number + 1) * size:,}" for number in _marks(batches)]
         print_table(
-            f"{name}: {len(library.y):,} rows, {int(library.wanted.sum()):,} of them wanted, {batches} batches of {size}",
+            f"{name}: {len(library.y):,} rows, {int(library.wanted.sum()):,} wanted, {batches} batches of {size}",
             ["search", "found", *marks, "s a batch"],
             rows,
         )

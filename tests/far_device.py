@@ -106,7 +106,9 @@ def register() -> torch.library.Library:
     library = torch.library.Library("aten", "IMPL")
     implementations: dict[str, Callable[..., Tensor]] = {
         "empty.memory_format": lambda size, dtype=None, **_: FarTensor(torch.empty(size, dtype=dtype)),
-        "empty_strided": lambda size, stride, dtype=None, **_: FarTensor(torch.empty_strided(size, stride, dtype=dtype)),
+        "empty_strided": lambda size, stride, dtype=None, **_: FarTensor(
+            torch.empty_strided(size, stride, dtype=dtype)
+        ),
         "_copy_from": _copied,
     }
     for name, function in implementations.items():

@@ -125,7 +125,7 @@ class ClosedFormKernel(FittableKernel, Protocol):
 
 
 def placed(kernel: KernelT, device: torch.device | None) -> KernelT:
-    """A kernel with its numbers on a `device`; as it is where they are there, or for None. Plain callables have none."""
+    """A kernel with its numbers on a `device`; as it is for None, as a plain callable is."""
     return kernel if device is None else _at(kernel, device)
 
 

@@ -73,6 +73,8 @@ class Designer:
         #: Models by the number of values at their first fit.
         self._models: dict[int, Models] = {}
         self._pool: PoolCandidates | ProductCandidates | None = None
+        #: The arms of the pool before this one, as long as their encoding holds.
+        self._before: PoolCandidates | ProductCandidates | None = None
         self._candidates: dict[object, CandidateSet] = {}
 
     @property
@@ -82,9 +84,9 @@ class Designer:
 
     def set_problem(self, problem: Problem) -> None:
         """Set another space or pool for later suggestions; all trials are kept."""
+        self._before, self._pool, self._candidates = self._pool or self._before, None, {}
         if self.history.set_problem(problem):
-            self._models = {}
-        self._pool, self._candidates = None, {}
+            self._models, self._before = {}, None
 
     # -- update and suggest ------------------------------------------------------------------------------------------
 
@@ -360,7 +362,8 @@ class Designer:
         """The arms of the pool."""
         if self._pool is None:
             assert self.problem.pool is not None
-            self._pool = candidates_of_pool(self.problem.pool, self.problem.feasible)
+            self._pool = candidates_of_pool(self.problem.pool, self.problem.feasible, self._before)
+            self._before = None
         return self._pool
 
     def _arms_asked(self, request: Request) -> CandidateSet | None:

@@ -68,8 +68,8 @@ class Part(Protocol):
         """Number of rows."""
         ...
 
-    def scan(self, model: Model, done: Callable[[int], object]) -> None:
-        """Compute mean and standard deviation of all rows, as version 0; `done` gets numbers of rows."""
+    def scan(self, model: Model, done: Callable[[int], object], version: int = 0) -> None:
+        """Compute mean and standard deviation of all rows, as those of a version; `done` gets numbers of rows."""
         ...
 
     def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
@@ -109,13 +109,13 @@ class LocalPart:
     def __len__(self) -> int:
         return len(self.X)
 
-    def scan(self, model: Model, done: Callable[[int], object]) -> None:
+    def scan(self, model: Model, done: Callable[[int], object], version: int = 0) -> None:
         """See `Part`."""
         predict, n = model.collapse(), len(self)
         if len(self._mu) != n:
             self._mu, self._sd = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
             self._version = np.empty(n, dtype=np.uint8)
-        self._version.fill(0)
+        self._version.fill(version)
         self._forget_groups()
         start = 0
         for X in self.X.split(block_rows(model.features.size, model.w.device)):

@@ -240,8 +240,10 @@ class ProductCandidates:
         return self._sub.X[torch.cat(rows)]
 
 
-def candidates_of_pool(pool: Arms, feasible: Feasible | None) -> PoolCandidates | ProductCandidates:
-    """The arms of a pool, all of them where they are listed."""
+def candidates_of_pool(
+    pool: Arms, feasible: Feasible | None, before: PoolCandidates | ProductCandidates | None = None
+) -> PoolCandidates | ProductCandidates:
+    """The arms of a pool, all of them where they are listed; see `PoolCandidates` for those of a pool `before` it."""
     if isinstance(pool, ProductPool) and not pool.is_listed:
         return ProductCandidates(pool, feasible)
-    return PoolCandidates(pool, feasible)
+    return PoolCandidates(pool, feasible, before=before if isinstance(before, PoolCandidates) else None)

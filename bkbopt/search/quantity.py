@@ -316,9 +316,7 @@ class Quantity:
         if self._ensemble is None or self._ensemble[0] != now:
             rng = np.random.default_rng([self.seed, self.stream, self._n, ENSEMBLE_STREAM])
             obs, kernel = self.observations, placed(surrogate.kernel, CPU)
-            draws = draw_hyperparameters(
-                obs, kernel, surrogate.noise, N_ENSEMBLE, rng, fit_noise=self._noise_is_fitted
-            )
+            draws = draw_hyperparameters(obs, kernel, surrogate.noise, N_ENSEMBLE, rng, fit_noise=self._noise_is_fitted)
             models = [(posterior_under(one, obs, surrogate.inducing.cpu(), rng), one.mean) for one in draws]
             self._ensemble = now, models
         return self._ensemble[1]

@@ -63,7 +63,9 @@ class HighestPrior:
         if arms is None:
             return highest
         if arms is not self._arms:
-            self._highest_arm = max(self._of(arms[i : i + ARMS_BLOCK].to(X.device)) for i in range(0, len(arms), ARMS_BLOCK))
+            self._highest_arm = max(
+                self._of(arms[i : i + ARMS_BLOCK].to(X.device)) for i in range(0, len(arms), ARMS_BLOCK)
+            )
             self._arms = arms
         return max(highest, self._highest_arm)
 
