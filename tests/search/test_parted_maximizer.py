@@ -204,7 +204,7 @@ class _Dying(LocalPart):
 def test_where_bounds_of_a_part_are_lost_it_alone_is_scanned_again() -> None:
     rng = np.random.default_rng(3)
     X = torch.as_tensor(rng.random((900, 2)))
-    gp = bo.ExactGP(bo.kernels.rbf(2, 0.3), noise=0.04)
+    gp = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04)
     gp.observe(X[:40], bump(X[:40]))
     parts = [_Dying(part) for part in X.split([200, 500, 200])]
     search, whole = PartedMaximizer(X, parts), PoolMaximizer(X)
@@ -231,7 +231,7 @@ def test_where_bounds_of_a_part_are_lost_it_alone_is_scanned_again() -> None:
 def test_parts_that_stay_in_the_pool_keep_their_bounds() -> None:
     rng = np.random.default_rng(4)
     X = torch.as_tensor(rng.random((1000, 2)))
-    gp = bo.ExactGP(bo.kernels.rbf(2, 0.3), noise=0.04)
+    gp = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04)
     gp.observe(X[:40], bump(X[:40]))
     own = [_Dying(part) for part in X.split(200)]
     search = PartedMaximizer(X[:600], own[:3])
