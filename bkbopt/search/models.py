@@ -96,7 +96,7 @@ class Models:
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
         models = tuple(quantity.model(pending) for quantity in self.objectives)
         constraints = [Constraint(quantity.model(pending), quantity.zero) for quantity in limits]
-        known = self.objectives[0].observations.X
+        known = self.objectives[0].surrogate.observations.X.cpu()
         lost = torch.zeros(len(known), dtype=torch.float64)
         for quantity, constraint in zip(limits, constraints, strict=True):
             lost += _missing(quantity, constraint.bound, known)
@@ -135,7 +135,7 @@ def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
     It is the larger one of the violations by posterior mean and by measured mean plus one standard error. So a point
     that was measured as infeasible without noise stays infeasible, even if a smooth model has a feasible mean.
     """
-    surrogate, obs = quantity.surrogate, quantity.observations
+    surrogate, obs = quantity.surrogate, quantity.surrogate.observations.to(known.device)
     if not torch.equal(obs.X, known):
         return (bound - surrogate.posterior(known).mean.cpu()).clamp_min(0.0)
     measured = obs.s / obs.n + (surrogate.noise / obs.n).sqrt()

@@ -45,7 +45,7 @@ from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
-CPU = torch.device("cpu")
+CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
 #: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
 GROWTH = 1.15
 #: Noise variance of a deterministic objective, relative to the variance of its values.
@@ -213,9 +213,8 @@ class Quantity:
         if not given.has_kernel:
             return matern52(dim, categorical=categorical)
         kernel = placed(given.kernel, CPU)
-        if isinstance(kernel, FittableKernel):
-            return kernel
-        return ScaledKernel(kernel, torch.zeros((), dtype=torch.float64))
+        scale = torch.zeros((), dtype=torch.float64)
+        return kernel if isinstance(kernel, FittableKernel) else ScaledKernel(kernel, scale)
 
     def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
         """Whether the kernel is the default one, whose structure may be chosen."""
@@ -260,11 +259,6 @@ class Quantity:
         return torch.where(known, (lam / std.square()).clamp(*OWN_WEIGHTS), 1.0)
 
     # -- reading -----------------------------------------------------------------------------------------------------
-
-    @property
-    def observations(self) -> Observations:
-        """The observations of the surrogate, in CPU memory: fits are made there, in compiled loops."""
-        return self.surrogate.observations.to(CPU)
 
     @property
     def ready(self) -> bool:
@@ -315,7 +309,7 @@ class Quantity:
         now = self._now
         if self._ensemble is None or self._ensemble[0] != now:
             rng = np.random.default_rng([self.seed, self.stream, self._n, ENSEMBLE_STREAM])
-            obs, kernel = self.observations, placed(surrogate.kernel, CPU)
+            obs, kernel = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU)
             draws = draw_hyperparameters(obs, kernel, surrogate.noise, N_ENSEMBLE, rng, fit_noise=self._noise_is_fitted)
             models = [(posterior_under(one, obs, surrogate.inducing.cpu(), rng), one.mean) for one in draws]
             self._ensemble = now, models
@@ -383,7 +377,7 @@ class Quantity:
         if self._known_noise is not None:
             return self._known_noise
         surrogate = self.surrogate
-        obs, kernel, noise = self.observations, placed(surrogate.kernel, CPU), surrogate.noise
+        obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
         if obs.total > len(obs):
             within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
             return within > 1e-9 * max(obs.Y2, 1e-300)
