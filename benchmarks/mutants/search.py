@@ -327,6 +327,13 @@ SEARCH = (
         ("faults/test_crafted_logs.py",),
     ),
     Fault(
+        "a batch repeats a row as often as its bound is the largest",
+        "search/choosing.py",
+        "if sums[first] < BATCH_BUDGET <= sums[first] + leverage:",
+        "if False:",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
         "bounds of rows in files are rounded to the nearest",
         "search/parts.py",
         "np.nextafter(values.numpy().astype(np.float32), np.float32(np.inf))",
