@@ -1,9 +1,13 @@
 """Surrogates on another device than the CPU: the whole path agrees with that of the CPU.
 
-Each test runs on "far", a device of `tests/far_device.py` that refuses what a GPU refuses, and on "cuda" where there is
-one (`-m cuda`). Both optimizers are told the same trials, so that they differ by rounding alone.
+Both optimizers of a test are told the same trials, so that they differ by rounding alone. Each test runs on "cuda" where
+there is one (`-m cuda`), and, in a process of its own, on "far", a device that refuses what a GPU refuses. On "cpu"
+tests compare the CPU with itself: that shows that they run, and that they can be exact.
 """
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +22,7 @@ from bkbopt.search.product_candidates import ProductCandidates
 from bkbopt.surrogates import FourierGP
 from tests import far_device
 
-RNG = np.random.default_rng(0)
-ARMS = RNG.random((400, 3))
+ARMS = np.random.default_rng(0).random((400, 3))
 #: Posteriors on both devices differ by the rounding errors of sums and factorisations, some hundred terms each, for
 #: noise variances of 1e-2 of the signal's; on CUDA sums have another order.
 ALIKE = 1e-8
@@ -27,16 +30,35 @@ ALIKE = 1e-8
 NEAR = 1e-4
 
 
-@pytest.fixture(params=["far", pytest.param("cuda", marks=pytest.mark.cuda)])
+#: Torch's automatic differentiation counts the devices at its first use, so that "far" has to be there before.
+ON_FAR = os.environ.get("TEST_FAR_DEVICE") == "1"
+if ON_FAR:
+    far_device.register()
+DEVICES = ["far"] if ON_FAR else ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
+
+
+@pytest.fixture(params=DEVICES)
 def device(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     if name == "cuda" and not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
-    if name == "far":
-        if not far_device.is_possible():
-            pytest.skip("needs a version of torch with devices written in Python")
-        far_device.register()
     return name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not far_device.is_possible(), reason="needs a version of torch with devices written in Python")
+def test_all_of_these_pass_on_the_far_device() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", __file__, "-q", "-p", "no:cacheprovider", "-m", "not slow"],
+        cwd=Path(__file__).resolve().parents[1],
+        env={**os.environ, "TEST_FAR_DEVICE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "skipped" not in done.stdout.splitlines()[-1]
 
 
 def value(x: Any) -> float:
@@ -165,10 +187,8 @@ def test_a_botorch_model_moves(device: str) -> None:
     assert there.variance.detach().cpu().numpy() == pytest.approx(here.variance.detach().numpy(), abs=ALIKE)
 
 
+@pytest.mark.skipif(not ON_FAR, reason="run in a process of its own, see above")
 def test_the_far_device_refuses_what_a_gpu_refuses() -> None:
-    if not far_device.is_possible():
-        pytest.skip("needs a version of torch with devices written in Python")
-    far_device.register()
     near, far = torch.arange(6.0).reshape(3, 2), torch.arange(6.0).reshape(3, 2).to("far")
     with pytest.raises(RuntimeError, match="expected all tensors on one device"):
         near + far

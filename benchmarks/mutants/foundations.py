@@ -330,8 +330,8 @@ POSTERIOR = (
     Fault(
         "the residual is forgotten",
         "posterior/model.py",
-        "return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)",
-        "return Z @ self.w, self.lam * (P * P).sum(1)",
+        "variance = self.features.residual(there, Z) + self.lam * (P * P).sum(1)",
+        "variance = self.lam * (P * P).sum(1)",
         ("posterior/test_model.py",),
     ),
     Fault(

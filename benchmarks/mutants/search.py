@@ -126,8 +126,8 @@ SEARCH = (
     Fault(
         "a certificate takes the fitted hyper-parameters for certain",
         "search/quantity.py",
-        "        if not self.options.fit:\n            return [(self.model",
-        "        if True:\n            return [(self.model",
+        "        if not self.options.fit:\n            return [(surrogate.model",
+        "        if True:\n            return [(surrogate.model",
         ("search/test_certificate.py",),
     ),
     Fault(
