@@ -1,8 +1,8 @@
 """Surrogates on another device than the CPU: the whole path agrees with that of the CPU.
 
-Both optimizers of a test are told the same trials, so that they differ by rounding alone. Each test runs on "cuda" where
-there is one (`-m cuda`), and, in a process of its own, on "far", a device that refuses what a GPU refuses. On "cpu"
-tests compare the CPU with itself: that shows that they run, and that they can be exact.
+Both optimizers of a test are told the same trials, so that they differ by rounding alone. Each test runs on "cuda"
+where there is one (`-m cuda`), and, in a process of its own, on "far", a device that refuses what a GPU refuses. On
+"cpu" tests compare the CPU with itself: that shows that they run, and that they can be exact.
 """
 
 import os

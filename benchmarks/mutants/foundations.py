@@ -337,8 +337,8 @@ POSTERIOR = (
     Fault(
         "a covariance is in units of the noise",
         "posterior/model.py",
-        "self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)",
-        "self.features.residual_covariance(X, Z) + P @ P.T",
+        "self.features.residual_covariance(there, Z) + self.lam * (P @ P.T)",
+        "self.features.residual_covariance(there, Z) + P @ P.T",
         ("posterior/test_model.py",),
     ),
     Fault(

@@ -294,8 +294,8 @@ SEARCH = (
     Fault(
         "the candidates of another space are kept",
         "search/designer.py",
-        "        self._pool, self._candidates = None, {}\n\n    # -- update and suggest",
-        "\n    # -- update and suggest",
+        "self._before, self._pool, self._candidates = self._pool or self._before, None, {}",
+        "self._before = self._pool or self._before",
         (*LAW, "search/test_pool_candidates.py"),
     ),
     Fault(
