@@ -85,7 +85,7 @@ def measure(path: Path, n: int, steps: int, batch: int) -> dict[str, float]:
     search = opt._core.designer._pool.search  # type: ignore[union-attr]
     model = opt.surrogate.model
     with Clock() as scanning:
-        for part in search._parts:
+        for part in search.parts:
             part.scan(model, int)
     return {
         "opening": opening,

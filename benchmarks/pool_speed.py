@@ -107,10 +107,10 @@ class _TimedSearch(PoolMaximizer):
         super().__init__(X)
         self.seconds = {"scan": 0.0, "refine": 0.0}
 
-    def scan(self, model: Model) -> tuple[Tensor, Tensor]:
+    def _scanned(self, model: Model) -> tuple[Tensor, Tensor]:
         start = time.perf_counter()
         try:
-            return super().scan(model)
+            return super()._scanned(model)
         finally:
             self.seconds["scan"] += time.perf_counter() - start
 

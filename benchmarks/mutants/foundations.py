@@ -330,15 +330,15 @@ POSTERIOR = (
     Fault(
         "the residual is forgotten",
         "posterior/model.py",
-        "return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)",
-        "return Z @ self.w, self.lam * (P * P).sum(1)",
+        "variance = self.features.residual(there, Z) + self.lam * (P * P).sum(1)",
+        "variance = self.lam * (P * P).sum(1)",
         ("posterior/test_model.py",),
     ),
     Fault(
         "a covariance is in units of the noise",
         "posterior/model.py",
-        "self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)",
-        "self.features.residual_covariance(X, Z) + P @ P.T",
+        "self.features.residual_covariance(there, Z) + self.lam * (P @ P.T)",
+        "self.features.residual_covariance(there, Z) + P @ P.T",
         ("posterior/test_model.py",),
     ),
     Fault(

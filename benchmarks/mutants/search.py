@@ -126,8 +126,8 @@ SEARCH = (
     Fault(
         "a certificate takes the fitted hyper-parameters for certain",
         "search/quantity.py",
-        "        if not self.options.fit:\n            return [(self.model",
-        "        if True:\n            return [(self.model",
+        "        if not self.options.fit:\n            return [(surrogate.model",
+        "        if True:\n            return [(surrogate.model",
         ("search/test_certificate.py",),
     ),
     Fault(
@@ -294,8 +294,8 @@ SEARCH = (
     Fault(
         "the candidates of another space are kept",
         "search/designer.py",
-        "        self._pool, self._candidates = None, {}\n\n    # -- update and suggest",
-        "\n    # -- update and suggest",
+        "self._before, self._pool, self._candidates = self._pool or self._before, None, {}",
+        "self._before = self._pool or self._before",
         (*LAW, "search/test_pool_candidates.py"),
     ),
     Fault(
@@ -325,6 +325,13 @@ SEARCH = (
         "float(confidence(context))",
         "confidence(context)",
         ("faults/test_crafted_logs.py",),
+    ),
+    Fault(
+        "a batch repeats a row as often as its bound is the largest",
+        "search/choosing.py",
+        "if sums[first] < BATCH_BUDGET <= sums[first] + leverage:",
+        "if False:",
+        ("search/test_choosing.py",),
     ),
     Fault(
         "bounds of rows in files are rounded to the nearest",

@@ -10,9 +10,12 @@
 Kernels are immutable: fitting makes a new one with `with_theta`, so that feature maps that hold a kernel stay valid.
 """
 
+import copy
+import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -28,8 +31,11 @@ __all__ = [
     "check_columns",
     "gram",
     "has_closed_form",
+    "placed",
     "spread",
 ]
+
+KernelT = TypeVar("KernelT")
 
 #: The chain rule through K for a scalar L: maps dL/dK to dL/dtheta `(p,)`, or to dL/dX `(n, d)`.
 Pullback = Callable[[Tensor], Tensor]
@@ -119,6 +125,28 @@ class ClosedFormKernel(FittableKernel, Protocol):
     def sloped(self, X2: Tensor) -> Sloped:
         """A function of X1 that returns K(X1, X2) `(n, m)` and the map from dL/dK `(n, m)` to dL/dX1 `(n, d)`."""
         ...
+
+
+def placed(kernel: KernelT, device: torch.device | None) -> KernelT:
+    """A kernel with its numbers on a `device`; as it is for None, as a plain callable is."""
+    return kernel if device is None else _at(kernel, device)
+
+
+def _at(value: Any, device: torch.device) -> Any:
+    """A kernel, or what it is made of, on a device; the same object where nothing has to move."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, torch.nn.Module):
+        there = all(number.device == device for number in (*value.parameters(), *value.buffers()))
+        return value if there else copy.deepcopy(value).to(device)
+    if isinstance(value, tuple):
+        parts = tuple(_at(part, device) for part in value)
+        return value if all(map(operator.is_, parts, value)) else parts
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    moved = {name: new for name, old in fields.items() if (new := _at(old, device)) is not old}
+    return dataclasses.replace(value, **moved) if moved else value
 
 
 def has_closed_form(kernel: Kernel, X: Tensor) -> TypeGuard[ClosedFormKernel]:

@@ -27,6 +27,7 @@ __all__ = [
     "difference_root",
     "downdate_inverse_root",
     "eigh",
+    "in_memory",
     "inverse_of_lower",
     "inverse_root",
     "safe_cholesky",
@@ -45,7 +46,12 @@ LEAST_COMPILED, MOST_COMPILED = 16, 512
 
 def compiles(size: int, A: Tensor) -> bool:
     """Whether compiled loops are for so many features, where `A` is."""
-    return LEAST_COMPILED <= size <= MOST_COMPILED and A.device.type == "cpu" and A.dtype == torch.float64
+    return LEAST_COMPILED <= size <= MOST_COMPILED and in_memory(A)
+
+
+def in_memory(A: Tensor) -> bool:
+    """Whether compiled loops can read `A`: doubles in CPU memory, without a gradient."""
+    return A.device.type == "cpu" and A.dtype == torch.float64 and not A.requires_grad
 
 
 def eigh(A: Tensor) -> tuple[Tensor, Tensor]:

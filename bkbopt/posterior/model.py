@@ -30,7 +30,7 @@ from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, Kernel
 from bkbopt.kernels.base import Sloped, check_columns, has_closed_form
 from bkbopt.posterior.features import FeatureMap, Nystrom
-from bkbopt.posterior.linalg import eigh, safe_cholesky
+from bkbopt.posterior.linalg import eigh, in_memory, safe_cholesky
 
 if TYPE_CHECKING:
     from bkbopt.kernels._loops import Radial
@@ -143,13 +143,14 @@ class Collapsed:
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
         if self._compiles(X):
             return self._compiled(X)
-        K = self.kernel(X, self.S)
+        there = X.to(self.a.device)
+        K = self.kernel(there, self.S)
         P = K @ self.C
-        return K @ self.a, self._variance(X, P).clamp_min(0.0)
+        return (K @ self.a).to(X.device), self._variance(there, P).clamp_min(0.0).to(X.device)
 
     def _compiles(self, X: Tensor) -> bool:
         """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
-        if self.radial is None or X.requires_grad or X.dtype != torch.float64 or torch.get_num_threads() > 2:
+        if self.radial is None or not in_memory(X) or torch.get_num_threads() > 2:
             return False
         return len(X) >= 4 * len(self.S)  # otherwise the triangular root costs more than it gains
 
@@ -208,7 +209,7 @@ class Model:
     Within an *epoch*, a sequence of models with the same number `epoch`, data are only added and features only
     appended. Between two models of an epoch a standard deviation grows at most by the ratio of their `growth` >= 1
     (see `bkbopt.surrogates.epochs`); the lazy maximiser over a pool relies on this bound. `V (r, r)` is the matrix of
-    which `root` is the inverse root, or None.
+    which `root` is the inverse root, or None. Points may lie on another device; what is computed of them returns there.
 
     Example:
         >>> import torch
@@ -230,11 +231,13 @@ class Model:
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
-        if len(X) <= FEW and not X.requires_grad and X.dtype == torch.float64 and self.plain is not None:
+        if len(X) <= FEW and in_memory(X) and self.plain is not None:
             return self._compiled(X)
-        Z = self.features(X)
+        there = X.to(self.w.device)
+        Z = self.features(there)
         P = Z @ self.root.T
-        return Z @ self.w, self.features.residual(X, Z) + self.lam * (P * P).sum(1)
+        variance = self.features.residual(there, Z) + self.lam * (P * P).sum(1)
+        return (Z @ self.w).to(X.device), variance.to(X.device)
 
     def _compiled(self, X: Tensor) -> tuple[Tensor, Tensor]:
         from bkbopt.posterior._loops import predict
@@ -289,9 +292,10 @@ class Model:
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""
-        Z = self.features(X)
+        there = X.to(self.w.device)
+        Z = self.features(there)
         P = Z @ self.root.T
-        return self.features.residual_covariance(X, Z) + self.lam * (P @ P.T)
+        return (self.features.residual_covariance(there, Z) + self.lam * (P @ P.T)).to(X.device)
 
     def covariance_root(self, X: Tensor) -> Tensor:
         """Lower Cholesky factor `(n, n)` of the joint posterior covariance of the points `X (n, d)`, units of y."""
@@ -300,8 +304,9 @@ class Model:
             return safe_cholesky(C)
         except KernelError:
             # The posterior covariance is tiny; its rounding error has the scale of the prior covariance.
-            Z = self.features(X)
-            return safe_cholesky(C, float((self.features.residual(X, Z) + (Z * Z).sum(1)).mean()))
+            there = X.to(self.w.device)
+            Z = self.features(there)
+            return safe_cholesky(C, float((self.features.residual(there, Z) + (Z * Z).sum(1)).mean()))
 
     def posterior(self, X: Tensor) -> Posterior:
         """The posterior at the points `X (n, d)`."""

@@ -11,6 +11,7 @@
 An evaluation with weight a has noise variance lam / a, and is equivalent to the mean of a evaluations of weight 1.
 """
 
+import copy
 from collections.abc import Callable
 
 import torch
@@ -119,6 +120,15 @@ class Observations:
             self._X[at] = x
             return at, 0.0
         return at, 1.0
+
+    def to(self, device: torch.device | None) -> "Observations":
+        """The same observations on a `device`; these where they are there already, or it is None."""
+        if device is None or device == self._X.device:
+            return self
+        other = copy.deepcopy(self)
+        for name in ("_X", "_sums"):
+            setattr(other, name, getattr(self, name).to(device))
+        return other
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that restores the observations as they are at this call."""

@@ -63,7 +63,7 @@ def prior_features(
     if known is not None:
         return known
     rows = rng.choice(len(X), min(N_SPANNING, len(X)), replace=False)
-    return Nystrom.from_points(kernel, torch.cat([S, X[torch.as_tensor(np.sort(rows), device=X.device)]]))
+    return Nystrom.from_points(kernel, torch.cat([S, X[torch.as_tensor(np.sort(rows), device=X.device)].to(S.device)]))
 
 
 def _known_features(kernel: Kernel, n: int, rng: np.random.Generator) -> FeatureMap | None:
@@ -135,19 +135,21 @@ class Paths:
 
     def __call__(self, X: Tensor) -> Tensor:
         """Values `(n, s)`, units of y, of the paths at the points `X (n, d)`; differentiable in `X`."""
-        values = self.prior(X) @ self.weights
-        if self.correction is None:
-            return values
-        kernel, S, weights = self.correction
-        return values + kernel(X, S) @ weights
+        there = X.to(self.weights.device)
+        values = self.prior(there) @ self.weights
+        if self.correction is not None:
+            kernel, S, weights = self.correction
+            values = values + kernel(there, S) @ weights
+        return values.to(X.device)
 
     def each(self, X: Tensor, path: Tensor) -> Tensor:
         """Values `(n,)`, units of y, of path `path[i]` at point `X[i]`, for `X (n, d)`; differentiable in `X`."""
-        values = (self.prior(X) * self.weights.T[path]).sum(1)
-        if self.correction is None:
-            return values
-        kernel, S, weights = self.correction
-        return values + (kernel(X, S) * weights.T[path]).sum(1)
+        there = X.to(self.weights.device)
+        values = (self.prior(there) * self.weights.T[path]).sum(1)
+        if self.correction is not None:
+            kernel, S, weights = self.correction
+            values = values + (kernel(there, S) * weights.T[path]).sum(1)
+        return values.to(X.device)
 
 
 def draw_paths(

@@ -123,7 +123,9 @@ class BoxCandidates:
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
         score, good = _Within(criterion, self.embedding), self.embedding.project(scope.good)
-        start = self._best_of_shared(criterion, scope.shared) if scope.shared is not None and len(good) else None
+        start = None
+        if scope.shared is not None and len(good):
+            start = self._best_of_shared(criterion, scope.shared.numbers)
         if start is not None:
             ranked = self.maximizer.ranked_from(start, score, good, scope.rng, self._usable)
         else:

@@ -19,7 +19,7 @@ from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria import Criterion
 
-__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "exhausted"]
+__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "Shared", "exhausted"]
 
 #: Number of random points that are tried before the feasible set counts as empty.
 TRIES = 10_000
@@ -44,6 +44,21 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What suggestions beside many running trials share.
+
+    Attributes:
+        numbers: seed of random starts.
+        data: the finished trials and the first running ones, in a form that can be compared.
+        earlier: makes the criterion for these, and the points that were closed, (t, d).
+    """
+
+    numbers: tuple[int, ...]
+    data: tuple[object, ...]
+    earlier: Callable[[], tuple[Criterion, Tensor]]
+
+
+@dataclass(frozen=True)
 class Scope:
     """Arguments of a search over a candidate set.
 
@@ -51,14 +66,14 @@ class Scope:
         good: the best known points, best first, (g, d); searches also start from them.
         rng: generator of the points that are compared.
         taken: points that may not be chosen, (t, d).
-        shared: seed of random starts that many suggestions share; they are compared once, so that a search of a box
-            costs less than half. None for own starts.
+        shared: what the search shares with those of other suggestions, so that it costs a half or less. None for a
+            whole search.
     """
 
     good: Tensor
     rng: np.random.Generator
     taken: Tensor
-    shared: tuple[int, ...] | None = None
+    shared: Shared | None = None
 
 
 class CandidateSet(Protocol):

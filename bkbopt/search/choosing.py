@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.candidates import CandidateSet, Choice, Scope
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.candidates import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria import Criterion
 from bkbopt.search.evaluations import Request
 from bkbopt.search.history import History
@@ -14,12 +16,16 @@ from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
 
-__all__ = ["CROWD", "Chooser"]
+__all__ = ["BATCH_BUDGET", "CROWD", "Chooser"]
 
 #: Distinguishes the random numbers of shared points from others with the same seed and mark.
 SHARED = 2
 #: From this number of running trials on, suggestions share the random starts of their searches.
 CROWD = 10
+#: Useful sum of the leverages in flight: 1 + this is BBKB's constant C. A sum of 1 is as much as was known before.
+BATCH_BUDGET = 1.0
+#: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.
+REFRESH = 64
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class Chooser:
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(good) > 0
         perturbs = perturbs and is_perturbation(self.request.number, self.fantasy, candidates, self.history)
-        first = Scope(good, self.request.rng(), good[:0], self._shared())
+        first = Scope(good, self.request.rng(), good[:0], self._shared(candidates))
         for taken in self._levels(candidates):
             scope = replace(first, taken=taken)
             if perturbs:
@@ -74,8 +80,8 @@ class Chooser:
     def _levels(self, candidates: CandidateSet) -> Iterator[Tensor]:
         """Sets of excluded points, (t, d); each is smaller than the one before, and is used if no point was left."""
         options, fantasy, closed = self.options, self.fantasy, self._closed(candidates)
-        levels = [torch.cat([closed, fantasy.pending]), closed]
-        if options.avoid_duplicates or self._may_repeat_pending(candidates):
+        levels = [torch.cat([closed, self._spent(candidates)]), closed]
+        if options.avoid_duplicates:
             levels = [closed]
         if options.repeat_when_exhausted:
             levels = [levels[0], fantasy.pending, closed[:0]]
@@ -95,11 +101,27 @@ class Chooser:
             return torch.cat([X, running, self.fantasy.pending])
         return self.history.failures()
 
-    def _may_repeat_pending(self, candidates: CandidateSet) -> bool:
-        """Whether a pending point may be proposed again: if values are noisy, a second one is useful."""
-        if not (candidates.is_discrete and len(self.fantasy.pending)):
-            return False
-        return not self.options.models.fit or self._is_noisy()
+    def _spent(self, candidates: CandidateSet) -> Tensor:
+        """Pending points that are not proposed again beside their copies in flight, (s, d).
+
+        Where values are noisy a second one is useful. BBKB's rule for a batch, a budget for the sum of the leverages in
+        flight, is applied to the copies of each point: the batch may halve its variance, and then goes elsewhere.
+        """
+        pending = self.fantasy.pending
+        if not (candidates.is_discrete and len(pending)):
+            return pending
+        if not self.options.models.fit:
+            return pending[:0]
+        if not self._is_noisy():
+            return pending
+        leverages = torch.stack([quantity.in_flight(pending) for quantity in self.models.objectives]).amin(0)
+        spent, rows, sums = list[int](), dict[bytes, int](), [0.0] * len(pending)
+        for i, (key, leverage) in enumerate(zip(row_keys(pending), leverages.tolist(), strict=True)):
+            first = rows.setdefault(key, i)
+            if sums[first] < BATCH_BUDGET <= sums[first] + leverage:
+                spent.append(i)
+            sums[first] += leverage
+        return pending[spent]
 
     def _repeats_in_vain(self, candidates: CandidateSet, choice: Choice) -> bool:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
@@ -110,8 +132,18 @@ class Chooser:
     def _is_noisy(self) -> bool:
         return any(quantity.is_noisy() for quantity in self.models.objectives)
 
-    def _shared(self) -> tuple[int, ...] | None:
-        """Seed of the random points that many suggestions share; None for own points."""
+    def _shared(self, candidates: CandidateSet) -> Shared | None:
+        """What many suggestions share; None for a whole search."""
         if len(self.fantasy.pending) < CROWD or self.options.rule.name == "thompson":
             return None  # the draw over the shared points would differ from the path that is maximised
-        return self.request.entropy[0], self.models.objectives[0].mark, SHARED
+        numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
+        n = len(self.fantasy.pending) // REFRESH * REFRESH
+        data = self.models, self.history.version, len(self.history.finished), self.request.running[:n]
+        return Shared(numbers, data, lambda: self._earlier(candidates, n))
+
+    def _earlier(self, candidates: CandidateSet, n: int) -> tuple[Criterion, Tensor]:
+        """The criterion and the closed points with the first `n` pending points."""
+        n_arms = self.fantasy.contexts[0].n_arms
+        fantasy = self.models.fantasy(self.history, self.fantasy.pending[:n], self.options.confidence, n_arms)
+        criterion = fantasy.criterion(self.options.rule, np.random.default_rng(0))  # draws nothing: see `_shared`
+        return criterion, next(replace(self, fantasy=fantasy)._levels(candidates))

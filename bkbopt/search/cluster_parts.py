@@ -2,7 +2,7 @@
 
 What travels: the model, once for a scan and once for each few hundred rows that are computed; a number for each version
 of the bounds; rows that were closed since the last call; back come numbers of rows with their bounds, or with mean and
-variance. A part whose worker has died has no bounds any more: `LostPartError`, and the pool is scanned again.
+variance. A part whose worker has died has no bounds any more: `LostPartError`, and it is scanned again.
 """
 
 import itertools
@@ -50,10 +50,10 @@ class ClusterPart:
     def __len__(self) -> int:
         return len(self._remote)
 
-    def scan(self, model: Model, done: Callable[[int], object]) -> None:
+    def scan(self, model: Model, done: Callable[[int], object], version: int = 0) -> None:
         """See `Part`."""
         self._closed = np.zeros(len(self), dtype=np.bool_)
-        self._remote.apply(_scan, self._owner, self._columns, self._codes, model)
+        self._remote.apply(_scan, self._owner, self._columns, self._codes, model, version)
         done(len(self))
 
     def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
@@ -80,9 +80,9 @@ class ClusterPart:
 # -- what is done on workers -------------------------------------------------------------------------------------------
 
 
-def _scan(here: Beside, owner: int, columns: Columns, codes: Mapping[int, Floats], model: Model) -> None:
+def _scan(here: Beside, owner: int, columns: Columns, codes: Mapping[int, Floats], model: Model, version: int) -> None:
     part = LocalPart(here.encoded(columns, codes))
-    part.scan(model, int)
+    part.scan(model, int, version)
     here.kept = {"owner": owner, "part": part, "closed": np.zeros(len(part), dtype=np.bool_)}
 
 

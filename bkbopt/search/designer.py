@@ -25,7 +25,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.box_candidates import candidates_of
 from bkbopt.search.candidates import CandidateSet, Choice, exhausted
-from bkbopt.search.choosing import Chooser
+from bkbopt.search.choosing import BATCH_BUDGET, Chooser
 from bkbopt.search.criteria import Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
@@ -43,8 +43,6 @@ __all__ = ["Designer", "Options"]
 
 #: Distinguishes the random numbers of criteria (see `Request.rng`).
 DRAWN = 1
-#: Largest useful 1 + sum of the leverages of a batch: BBKB's constant C.
-BATCH_BUDGET = 2.0
 #: Number of cached candidate sets, with the bounds of their points.
 KEPT = 8
 
@@ -75,6 +73,8 @@ class Designer:
         #: Models by the number of values at their first fit.
         self._models: dict[int, Models] = {}
         self._pool: PoolCandidates | ProductCandidates | None = None
+        #: The arms of the pool before this one, as long as their encoding holds.
+        self._before: PoolCandidates | ProductCandidates | None = None
         self._candidates: dict[object, CandidateSet] = {}
 
     @property
@@ -84,9 +84,9 @@ class Designer:
 
     def set_problem(self, problem: Problem) -> None:
         """Set another space or pool for later suggestions; all trials are kept."""
+        self._before, self._pool, self._candidates = self._pool or self._before, None, {}
         if self.history.set_problem(problem):
-            self._models = {}
-        self._pool, self._candidates = None, {}
+            self._models, self._before = {}, None
 
     # -- update and suggest ------------------------------------------------------------------------------------------
 
@@ -136,8 +136,8 @@ class Designer:
     ) -> list[Suggestion]:
         """`suggest` with a number of points that is useful in addition to the running trials, at most `limit`.
 
-        BBKB's rule for the size of a batch, with the posterior of the finished trials: points are added while 1 + the
-        sum of the leverages of all pending points is at most `BATCH_BUDGET`. Before there are models, the remaining
+        BBKB's rule for the size of a batch, with the posterior of the finished trials: points are added while the sum
+        of the leverages of all pending points is at most `BATCH_BUDGET`. Before there are models, the remaining
         start-up trials are suggested. Without running trials there is at least one point.
 
         Raises:
@@ -165,8 +165,8 @@ class Designer:
         suggestions = self._suggestions(request, False)
         while True:
             if self.has_models:
-                spent = self.models.objectives[0].in_flight(self.history.encode(in_flight))
-                pays = 1.0 + spent <= BATCH_BUDGET
+                leverages = self.models.objectives[0].in_flight(self.history.encode(in_flight))
+                pays = float(leverages.sum()) <= BATCH_BUDGET
             else:
                 pays = self.history.n_complete + len(in_flight) < first
             if in_flight and not pays:
@@ -362,7 +362,8 @@ class Designer:
         """The arms of the pool."""
         if self._pool is None:
             assert self.problem.pool is not None
-            self._pool = candidates_of_pool(self.problem.pool, self.problem.feasible)
+            self._pool = candidates_of_pool(self.problem.pool, self.problem.feasible, self._before)
+            self._before = None
         return self._pool
 
     def _arms_asked(self, request: Request) -> CandidateSet | None:

@@ -117,6 +117,7 @@ class PoolCandidates(Listed):
         feasible: the user's constraint on points.
         open_rows: (A,) which arms may be chosen; None for all.
         search: with bounds of the arms; None for a new one.
+        before: candidates of an earlier pool with the same encoding, the bounds of whose unchanged parts are kept.
     """
 
     def __init__(
@@ -125,8 +126,9 @@ class PoolCandidates(Listed):
         feasible: Feasible | None,
         open_rows: Tensor | None = None,
         search: Search | None = None,
+        before: "PoolCandidates | None" = None,
     ) -> None:
-        super().__init__(_search_of(pool) if search is None else search, feasible)
+        super().__init__(_search_of(pool, before) if search is None else search, feasible)
         self.pool, self._open = pool, open_rows
 
     def restricted(self, fixed: Point) -> "PoolCandidates":
@@ -153,18 +155,31 @@ class PoolCandidates(Listed):
         return closed if self._open is None else closed | ~self._open
 
 
-def _search_of(pool: Arms) -> Search:
+def _search_of(pool: Arms, before: PoolCandidates | None) -> Search:
     """What finds the best arm of a pool."""
     if not isinstance(pool, StoredPool):
         return PoolMaximizer(pool.X)
+    earlier, known = None, dict[int, Part]()
+    if before is not None and isinstance(before.pool, StoredPool) and isinstance(before.search, PartedMaximizer):
+        # Later pools have the first one's scales, and its choices first: what a part was encoded to it still is.
+        earlier = before.search
+        known = {id(rows): part for rows, part in zip(before.pool.rows.parts, earlier.parts, strict=True)}
     parts: list[Part] = []
     for number, (part, codes) in enumerate(zip(pool.rows.parts, pool.rows.codes, strict=True)):
-        if isinstance(part, RemotePart):
+        if id(part) in known:
+            parts.append(known[id(part)])
+        elif isinstance(part, RemotePart):
             parts.append(ClusterPart(part, pool.columns, codes))
         else:
             parts.append(LocalPart(EncodedRows(pool.rows.only(number), pool.columns)))
     each = map if pool.pool.client is None else at_once
-    return PartedMaximizer(pool.X, parts, shows_bar=pool.pool.show_progress_bar, each=each)
+    return PartedMaximizer(
+        pool.X,
+        parts,
+        shows_bar=pool.pool.show_progress_bar,
+        each=each,
+        before=earlier,
+    )
 
 
 class GridCandidates(Listed):

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.confidence import Confidence, ScheduleContext
+from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria import AcquisitionRule, Combined, Constraint, Crashes, Criterion
 from bkbopt.search.history import History
@@ -95,7 +96,7 @@ class Models:
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
         models = tuple(quantity.model(pending) for quantity in self.objectives)
         constraints = [Constraint(quantity.model(pending), quantity.zero) for quantity in limits]
-        known = self.objectives[0].surrogate.observations.X
+        known = self.objectives[0].surrogate.observations.X.cpu()
         lost = torch.zeros(len(known), dtype=torch.float64)
         for quantity, constraint in zip(limits, constraints, strict=True):
             lost += _missing(quantity, constraint.bound, known)
@@ -104,7 +105,8 @@ class Models:
             constraints.append(Constraint(self.failing.model(pending), self.failing.zero))
             failures = history.failures()
             if len(failures):
-                crashes = Crashes.among(self.objectives[0].surrogate.kernel, failures, known)
+                kernel = placed(self.objectives[0].surrogate.kernel, known.device)
+                crashes = Crashes.among(kernel, failures, known)
         arms = history.problem.arms
         contexts = tuple(quantity.context(n_arms, pending, arms) for quantity in self.objectives)
         return Fantasy(
@@ -133,10 +135,9 @@ def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
     It is the larger one of the violations by posterior mean and by measured mean plus one standard error. So a point
     that was measured as infeasible without noise stays infeasible, even if a smooth model has a feasible mean.
     """
-    surrogate = quantity.surrogate
-    obs = surrogate.observations
+    surrogate, obs = quantity.surrogate, quantity.surrogate.observations.to(known.device)
     if not torch.equal(obs.X, known):
-        return (bound - surrogate.posterior(known).mean).clamp_min(0.0)
+        return (bound - surrogate.posterior(known).mean.cpu()).clamp_min(0.0)
     measured = obs.s / obs.n + (surrogate.noise / obs.n).sqrt()
     return (bound - torch.minimum(quantity.fitted, measured)).clamp_min(0.0)
 

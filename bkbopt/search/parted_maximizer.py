@@ -4,13 +4,16 @@ Each part keeps its bounds beside its rows (see `parts.py`). A step computes the
 scores are seldom far from the best, asks every part for the rows whose bounds are above that, and computes these, best
 bound first, until no bound that is left is above the best score. So it costs one pass over the bounds and the
 posterior of some hundred rows.
+
+Parts that have no bounds, because they are new in the pool or their worker has died, are scanned alone, with the model
+of the step, as one more version.
 """
 
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -37,6 +40,7 @@ CHUNK, MOST_AT_ONCE = 256, 1 << 16
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 @dataclass
@@ -94,9 +98,12 @@ class PartedMaximizer:
         parts: in the order of the rows.
         shows_bar: whether long scans show a bar.
         each: calls a function of each part, as `map` does.
+        before: an earlier search with the same model, whose bounds of parts that are the same objects are kept.
 
     Attributes:
+        parts: in the order of the rows.
         n_scans: full passes over the pool so far.
+        n_scanned: rows computed in scans so far.
         n_refreshed: arms computed exactly outside of scans so far.
     """
 
@@ -107,13 +114,17 @@ class PartedMaximizer:
         *,
         shows_bar: bool = False,
         each: Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]] = map,
+        before: "PartedMaximizer | None" = None,
     ) -> None:
         self.X = X
         self.n_scans = 0
+        self.n_scanned = 0
         self.n_refreshed = 0
-        self._parts, self._shows_bar, self._each = tuple(parts), shows_bar, each
-        self._starts = np.cumsum([0, *map(len, self._parts)])
-        self._versions: Versions | None = None
+        self.parts, self._shows_bar, self._each = tuple(parts), shows_bar, each
+        self._starts = np.cumsum([0, *map(len, self.parts)])
+        self._versions: Versions | None = None if before is None else before._versions
+        kept = set[int]() if before is None else {id(before.parts[number]) for number in before._numbers(True)}
+        self._has_bounds: list[bool] = [id(part) in kept for part in self.parts]
         self._front = np.zeros(0, dtype=np.int64)
         #: Rows computed since the last scan.
         self._n_since_scan = 0
@@ -125,11 +136,13 @@ class PartedMaximizer:
         computed = None
         with torch.no_grad():
             while computed is None:
-                with contextlib.suppress(LostPartError):  # bounds are gone: begin anew
-                    versions, is_new = self._up_to_date(model)
-                    self._versions = None  # bounds that an interrupt leaves half-way do not hold
+                versions, is_new = self._up_to_date(model)
+                self._versions = None  # bounds that an interrupt leaves half-way do not hold
+                try:
                     with small_work():
                         computed = self._refine(versions, model, beta, closed, may_give_up=not is_new)
+                except LostPartError:
+                    self._versions = versions  # the part is scanned again, and the others keep their bounds
         self._versions, self._front = versions, computed.front()
         self.n_refreshed += computed.n
         self._n_since_scan += computed.n
@@ -146,7 +159,7 @@ class PartedMaximizer:
     def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
         """Scores `(A, ...)` of the whole pool, in blocks that fit the cache for models of `size` features."""
         with threads_for(2.0 * len(self.X) * size * size):
-            return torch.cat(list(self._each(lambda part: part.scores(score, size), self._parts)))
+            return torch.cat(list(self._each(lambda part: part.scores(score, size), self.parts)))
 
     @torch.no_grad()
     def thompson(self, model: Model, rng: np.random.Generator) -> Tensor:
@@ -155,30 +168,57 @@ class PartedMaximizer:
 
     def _up_to_date(self, model: Model) -> tuple[Versions, bool]:
         """The versions, the last of which is the model's and has no rows yet; whether the pool was scanned for it."""
-        versions, is_new = self._versions, False
+        versions, is_new, self._versions = self._versions, False, None
         if versions is None or not versions.holds(model):
-            self._versions = None
             self.n_scans += 1
             self._n_since_scan = 0
-            m = model.features.size
-            with (
-                bars(self._shows_bar),
-                bar(len(self.X), "pool scanned") as done,
-                threads_for(2.0 * len(self.X) * m * m),
-            ):
-                self._for_all(lambda part: part.scan(model, done))
+            self._has_bounds = [False] * len(self.parts)
             versions, is_new = Versions(model), True
+            self._scan(model, 0)
         elif len(versions) >= MAX_VERSIONS:
-            self._versions = None
-            growth, drift = versions.growths().numpy(), versions.drifts().numpy()
-            self._for_all(lambda part: part.fold(growth, drift))
+            growth, drift = versions.growths().cpu().numpy(), versions.drifts().cpu().numpy()
+            with contextlib.suppress(LostPartError):
+                self._of(lambda number: self.parts[number].fold(growth, drift), self._numbers(True))
             versions.fold()
+        if not all(self._has_bounds):
+            versions.begin(model)
+            self._scan(model, len(versions) - 1)
         versions.begin(model)
         return versions, is_new
 
-    def _for_all(self, call: Callable[[Part], object]) -> None:
-        for _ in self._each(call, self._parts):
-            pass
+    def _scan(self, model: Model, version: int) -> None:
+        """Compute all rows of the parts that have no bounds, as those of a version."""
+        numbers, m = self._numbers(False), model.features.size
+        n = sum(len(self.parts[number]) for number in numbers)
+        with bars(self._shows_bar), bar(n, "pool scanned") as done, threads_for(2.0 * n * m * m):
+            self._of(lambda number: self.parts[number].scan(model, done, version), numbers)
+        self.n_scanned += n
+        for number in numbers:
+            self._has_bounds[number] = True
+
+    def _numbers(self, with_bounds: bool) -> list[int]:
+        """The parts that have bounds, or those that have none."""
+        return [number for number, has in enumerate(self._has_bounds) if has == with_bounds]
+
+    def _of(self, call: Callable[[int], T], numbers: Iterable[int]) -> list[T]:
+        """The results of a function of the numbers of some parts; a part whose bounds are lost is noted.
+
+        Raises:
+            LostPartError: the bounds of a part are lost; all others have been asked.
+        """
+
+        def of_part(number: int) -> T | LostPartError:
+            try:
+                return call(number)
+            except LostPartError as error:
+                self._has_bounds[number] = False
+                return error
+
+        answers = list(self._each(of_part, numbers))
+        lost = next((answer for answer in answers if isinstance(answer, LostPartError)), None)
+        if lost is not None:
+            raise lost
+        return [answer for answer in answers if not isinstance(answer, LostPartError)]
 
     def _refine(
         self, versions: Versions, model: Model, beta: float, closed: Mask, *, may_give_up: bool
@@ -187,7 +227,7 @@ class PartedMaximizer:
 
         None where so many bounds do that a scan costs less.
         """
-        width, current, most = versions.widths(beta).numpy(), len(versions) - 1, MOST
+        width, current, most = versions.widths(beta).cpu().numpy(), len(versions) - 1, MOST
         computed = _Computed(beta)
         front = self._front if not len(closed) else self._front[~closed[self._front]]
         self._compute(computed, front, model, current)
@@ -217,10 +257,10 @@ class PartedMaximizer:
 
         def of_part(number: int) -> Bounds:
             start, stop = self._starts[number], self._starts[number + 1]
-            answer = self._parts[number].bounds(width, above, most, closed[start:stop], current)
+            answer = self.parts[number].bounds(width, above, most, closed[start:stop], current)
             return Bounds(answer.rows + start, answer.bounds, answer.n_above, answer.rest)
 
-        answers = list(self._each(of_part, range(len(self._parts))))
+        answers = self._of(of_part, range(len(self.parts)))
         rows = np.concatenate([answer.rows for answer in answers])
         bounds = np.concatenate([answer.bounds for answer in answers])
         order = np.argsort(-bounds, kind="stable")
@@ -232,11 +272,11 @@ class PartedMaximizer:
             return
         rows = np.sort(rows)
         cuts = np.searchsorted(rows, self._starts)
-        mine = [number for number in range(len(self._parts)) if cuts[number] < cuts[number + 1]]
+        mine = [number for number in range(len(self.parts)) if cuts[number] < cuts[number + 1]]
 
         def of_part(number: int) -> tuple[Floats, Floats]:
             own = rows[cuts[number] : cuts[number + 1]] - self._starts[number]
-            return self._parts[number].refine(own, model, version)
+            return self.parts[number].refine(own, model, version)
 
-        means, variances = zip(*self._each(of_part, mine), strict=True)
+        means, variances = zip(*self._of(of_part, mine), strict=True)
         computed.add(rows, np.concatenate(means), np.concatenate(variances))

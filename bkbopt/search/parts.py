@@ -30,15 +30,18 @@ __all__ = ["BLOCK_ENTRIES", "Bounds", "LocalPart", "Part", "block_rows"]
 #: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
 #: core's cache; larger blocks took twice the time of a scan.
 BLOCK_ENTRIES = 1 << 16
+#: The same on another device, half a gigabyte: enough for all of its units, and little of its memory.
+DEVICE_ENTRIES = 1 << 26
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def block_rows(size: int) -> int:
-    """Rows that are computed at once with a model of `size` features."""
-    return max(256, BLOCK_ENTRIES // max(size, 1))
+def block_rows(size: int, device: torch.device | None = None) -> int:
+    """Rows that are computed at once with a model of `size` features on a `device`, by default the CPU."""
+    entries = BLOCK_ENTRIES if device is None or device.type == "cpu" else DEVICE_ENTRIES
+    return max(256, entries // max(size, 1))
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ class Part(Protocol):
         """Number of rows."""
         ...
 
-    def scan(self, model: Model, done: Callable[[int], object]) -> None:
-        """Compute mean and standard deviation of all rows, as version 0; `done` gets numbers of rows."""
+    def scan(self, model: Model, done: Callable[[int], object], version: int = 0) -> None:
+        """Compute mean and standard deviation of all rows, as those of a version; `done` gets numbers of rows."""
         ...
 
     def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
@@ -106,16 +109,16 @@ class LocalPart:
     def __len__(self) -> int:
         return len(self.X)
 
-    def scan(self, model: Model, done: Callable[[int], object]) -> None:
+    def scan(self, model: Model, done: Callable[[int], object], version: int = 0) -> None:
         """See `Part`."""
         predict, n = model.collapse(), len(self)
         if len(self._mu) != n:
             self._mu, self._sd = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
             self._version = np.empty(n, dtype=np.uint8)
-        self._version.fill(0)
+        self._version.fill(version)
         self._forget_groups()
         start = 0
-        for X in self.X.split(block_rows(model.features.size)):
+        for X in self.X.split(block_rows(model.features.size, model.w.device)):
             mean, variance = predict(X)
             stop = start + len(X)
             self._mu[start:stop], self._sd[start:stop] = _up(mean), _up(variance.sqrt())

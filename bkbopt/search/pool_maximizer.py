@@ -35,6 +35,7 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
+from bkbopt.posterior.linalg import in_memory
 from bkbopt.posterior.model import Collapsed, Model
 from bkbopt.posterior.paths import draw_paths
 from bkbopt.search.parts import block_rows
@@ -146,6 +147,7 @@ class PoolMaximizer:
         self.n_refreshed = 0
         self._cache: _Cache | None = None
         self._winner = 0
+        self._near = X
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "PoolMaximizer":
         """A maximiser of the same arms, which are never changed and so are shared; its bounds start anew."""
@@ -174,14 +176,25 @@ class PoolMaximizer:
     @torch.no_grad()
     def scan(self, model: Model) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(A,)`, of the whole pool, in blocks."""
-        predict = model.collapse()
+        mean, variance = self._scanned(model)
+        return mean.to(self.X.device), variance.to(self.X.device)
+
+    def _scanned(self, model: Model) -> tuple[Tensor, Tensor]:
+        """Mean and variance where the rows are read: beside the model, if they are a tensor."""
+        predict, X = model.collapse(), self._rows_near(model)
         m = model.features.size
-        mean, variance = self.X.new_empty(len(self.X)), self.X.new_empty(len(self.X))
-        block = block_rows(m)
-        with threads_for(2.0 * len(self.X) * m * m):
-            for i in range(0, len(self.X), block):
-                mean[i : i + block], variance[i : i + block] = predict(self.X[i : i + block])
+        mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
+        block = block_rows(m, model.w.device)
+        with threads_for(2.0 * len(X) * m * m):
+            for i in range(0, len(X), block):
+                mean[i : i + block], variance[i : i + block] = predict(X[i : i + block])
         return mean, variance
+
+    def _rows_near(self, model: Model) -> RowSource:
+        """The rows on the device of the model, to which they are copied once."""
+        if self._near.device != model.w.device and isinstance(self.X, Tensor):
+            self._near = self.X.to(model.w.device)
+        return self._near
 
     @torch.no_grad()
     def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
@@ -198,7 +211,7 @@ class PoolMaximizer:
         cache = self._cache
         if cache is None or not cache.versions.holds(model):
             self.n_scans += 1
-            cache = self._cache = _Cache.of(model, *self.scan(model))
+            cache = self._cache = _Cache.of(model, *self._scanned(model))
         elif not cache.versions.ends_with(model):
             if len(cache.versions) >= MAX_VERSIONS:
                 cache.fold()
@@ -232,12 +245,12 @@ class PoolMaximizer:
 
         None where so many bounds do that a scan costs less.
         """
-        if model.plain is not None and isinstance(self.X, Tensor) and self.X.is_contiguous():
+        if model.plain is not None and isinstance(self.X, Tensor) and in_memory(self.X) and self.X.is_contiguous():
             return self._refine_compiled(cache, model, beta, excluded)
         with threads_for(200.0 * len(self.X)):
             bound = cache.bounds(beta)
             if excluded is not None:
-                bound.masked_fill_(excluded, -math.inf)
+                bound.masked_fill_(excluded.to(bound.device), -math.inf)
         with small_work():
             return self._refine_by_torch(cache, model, beta, bound)
 
@@ -250,7 +263,7 @@ class PoolMaximizer:
         candidates: Tensor | None = None
         seen: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         while len(rows):
-            mean, variance = model(self.X[rows])
+            mean, variance = model(self._near[rows])
             sd = variance.sqrt()
             scores = mean + beta * sd
             slack = max(slack, SLACK * float((mean.abs() + (1.0 + beta) * sd).max()))

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
-from bkbopt.search.candidates import TRIES, CandidateSet, Choice, Feasible, Point, Scope
+from bkbopt.search.candidates import TRIES, CandidateSet, Choice, Feasible, Point, Scope, Shared
 from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.listed_candidates import Listed, PoolCandidates
 from bkbopt.search.pool_maximizer import PoolMaximizer
-from bkbopt.search.product_maximizer import N_CLIMBS, N_RANDOM, ProductMaximizer
+from bkbopt.search.product_maximizer import N_CLIMBS, N_RANDOM, ProductMaximizer, Usable
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
@@ -91,6 +91,31 @@ class _ListedSub(Listed):
         return self._sub.choice(row)
 
 
+@dataclass(frozen=True)
+class _Nearby:
+    """The rows among which suggestions of a large batch start; see `product_maximizer.py`.
+
+    Attributes:
+        key: what they follow from.
+        rows: their numbers, ascending, (k,).
+        search: the lazy argmax over them, with its bounds.
+    """
+
+    key: tuple[object, ...]
+    rows: Tensor
+    search: PoolMaximizer
+
+    def best(self, criterion: Criterion, closed: frozenset[int], usable: Usable) -> int | None:
+        """The best usable row that is not one of the `closed` ones; None if there is none."""
+        shut = torch.isin(self.rows, torch.tensor(sorted(closed), dtype=torch.int64))
+        while not bool(shut.all()):
+            at = criterion.best_row(self.search, shut)
+            if usable(int(self.rows[at])):
+                return int(self.rows[at])
+            shut[at] = True
+        return None
+
+
 class ProductCandidates:
     """The rows of a product that cannot be listed, or those with fixed values.
 
@@ -112,7 +137,7 @@ class ProductCandidates:
         self._feasible = feasible
         self._known: dict[int, bool] = {}
         self._kept: dict[tuple[tuple[str, float], ...], CandidateSet] = {}
-        self._shared: tuple[tuple[int, ...], Tensor, PoolMaximizer] | None = None
+        self._nearby: _Nearby | None = None
         self._taken: tuple[Tensor, frozenset[int]] | None = None
 
     @property
@@ -158,27 +183,33 @@ class ProductCandidates:
         def usable(row: int) -> bool:
             return row not in closed and self._usable(row)
 
-        found = self._search.best(criterion, self._starts(criterion, scope), usable)
+        found = None
+        if scope.shared is not None:
+            start = self._near(scope.shared, scope.good).best(criterion, closed, self._usable)
+            found = None if start is None else self._search.climbed(criterion, start, usable)
+        if found is None:
+            found = self._search.best(criterion, self._starts(criterion, scope.good, scope.rng), usable)
         return None if found is None else self._sub.choice(found.row)
 
-    def _starts(self, criterion: Criterion, scope: Scope) -> Tensor:
-        """Rows to climb from: the best known ones, and the best of random ones."""
-        good = torch.from_numpy(self._sub.rows_of(scope.good))
-        if len(good):
-            good = good[self._search.scores(criterion, good).argmax()][None]
-        if scope.shared is not None:
-            return torch.cat([good, self._best_of_shared(criterion, scope.shared)])
-        rows = self._search.sample(scope.rng, N_RANDOM)
-        top = self._search.scores(criterion, rows).topk(N_CLIMBS).indices
-        return torch.cat([good, rows[top]])
+    def _starts(self, criterion: Criterion, good: Tensor, rng: np.random.Generator) -> Tensor:
+        """Rows to climb from: the best of the known points `good (g, d)`, and the best of random ones."""
+        known, rows = torch.from_numpy(self._sub.rows_of(good)), self._search.sample(rng, N_RANDOM)
+        if len(known):
+            known = known[self._search.scores(criterion, known).argmax()][None]
+        return torch.cat([known, rows[self._search.scores(criterion, rows).topk(N_CLIMBS).indices]])
 
-    def _best_of_shared(self, criterion: Criterion, numbers: tuple[int, ...]) -> Tensor:
-        """The best of the random rows that follow from `numbers`, (1,)."""
-        if self._shared is None or self._shared[0] != numbers:
-            rows = self._search.sample(np.random.default_rng(numbers), N_RANDOM)
-            self._shared = numbers, rows, PoolMaximizer(self._sub.X[rows])
-        _, rows, search = self._shared
-        return rows[criterion.best_row(search, torch.zeros(len(rows), dtype=torch.bool))][None]
+    def _near(self, shared: Shared, good: Tensor) -> _Nearby:
+        """The rows near the best one of an earlier suggestion, and random ones."""
+        key = (shared.numbers, shared.data)
+        if self._nearby is None or self._nearby.key != key:
+            (criterion, taken), rng = shared.earlier(), np.random.default_rng(shared.numbers)
+            closed = frozenset(self._sub.rows_of(taken).tolist())
+            starts = self._starts(criterion, good, rng)
+            found = self._search.best(criterion, starts, lambda row: row not in closed and self._usable(row))
+            rows = self._search.sample(rng, N_RANDOM)
+            rows = torch.unique(rows if found is None else torch.cat([rows, self._search.cross(found)]))
+            self._nearby = _Nearby(key, rows, PoolMaximizer(self._sub.X[rows]))
+        return self._nearby
 
     def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
@@ -195,9 +226,9 @@ class ProductCandidates:
 
     def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
         """See `CandidateSet`."""
-        scope = Scope(good, np.random.default_rng(0), good[:0])  # a report has random numbers of its own
         criterion = UpperBound.over(model, beta)
-        found = self._search.best(criterion, self._starts(criterion, scope), lambda _: True)
+        rng = np.random.default_rng(0)  # a report has random numbers of its own
+        found = self._search.best(criterion, self._starts(criterion, good, rng), lambda _: True)
         assert found is not None
         return found.score
 
@@ -209,8 +240,10 @@ class ProductCandidates:
         return self._sub.X[torch.cat(rows)]
 
 
-def candidates_of_pool(pool: Arms, feasible: Feasible | None) -> PoolCandidates | ProductCandidates:
-    """The arms of a pool, all of them where they are listed."""
+def candidates_of_pool(
+    pool: Arms, feasible: Feasible | None, before: PoolCandidates | ProductCandidates | None = None
+) -> PoolCandidates | ProductCandidates:
+    """The arms of a pool, all of them where they are listed; see `PoolCandidates` for those of a pool `before` it."""
     if isinstance(pool, ProductPool) and not pool.is_listed:
         return ProductCandidates(pool, feasible)
-    return PoolCandidates(pool, feasible)
+    return PoolCandidates(pool, feasible, before=before if isinstance(before, PoolCandidates) else None)

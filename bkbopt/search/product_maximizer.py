@@ -12,6 +12,9 @@ From each of several rows the search goes along lines, each time to the best row
 every line through it. Of the best of these rows the cross is scored, where several parts change at once, and from a
 better row of it the search goes on. A sweep over all lines takes n_1 + ... + n_P scores, of n_1 ... n_P rows.
 
+Pending points lower scores and raise none, so the good rows of one suggestion are where those of the next ones are.
+Suggestions of a large batch share a cross and random rows, choose among these, lazily, and climb from there once.
+
 Bounds over sub-products were tried in place of it; see `docs/guides/product-pools.md` for why they prune too little.
 """
 
@@ -24,7 +27,7 @@ from torch import Tensor
 
 from bkbopt.spaces.rows import ProductRows
 
-__all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer"]
+__all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer", "Usable"]
 
 #: Random rows that are scored; the best of them are starts.
 N_RANDOM = 2048
@@ -74,17 +77,18 @@ class ProductMaximizer:
     @torch.no_grad()
     def best(self, score: Score, starts: Tensor, usable: Usable) -> Climb | None:
         """The best row that is reached from the rows `starts (s,)`; None where no usable one is met."""
-        reached = [self._climbed(score, int(row), -torch.inf, usable) for row in starts]
+        reached = [self.climbed(score, int(row), usable) for row in starts]
         # Of equal ones the lowest row, as in a list.
         best = max((c for c in reached if c is not None), key=lambda c: (c.score, -c.row), default=None)
         while best is not None:
-            found = self._better(score, self._cross(best), best.score, usable)[0]
+            found = self._better(score, self.cross(best), best.score, usable)[0]
             if found is None:
                 break
-            best = self._climbed(score, found[0], found[1], usable)
+            best = self.climbed(score, found[0], usable, found[1])
         return best
 
-    def _climbed(self, score: Score, at: int, value: float, usable: Usable) -> Climb | None:
+    @torch.no_grad()
+    def climbed(self, score: Score, at: int, usable: Usable, value: float = -torch.inf) -> Climb | None:
         """Where lines lead from a row with this value, or with one to be computed: -inf; it need not be usable."""
         if value == -torch.inf and usable(at):
             value = float(self.scores(score, torch.tensor([at]))[0])
@@ -104,7 +108,7 @@ class ProductMaximizer:
         stride, n = self.X.strides[p], self.X.sizes[p]
         return row - row // stride % n * stride + stride * torch.arange(n)
 
-    def _cross(self, climb: Climb) -> Tensor:
+    def cross(self, climb: Climb) -> Tensor:
         """The rows made of the best entries of each line through a row."""
         k = max(2, int(CROSS ** (1.0 / len(climb.tops))))
         rows = torch.tensor([climb.row])

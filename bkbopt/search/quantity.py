@@ -25,6 +25,7 @@ from torch import Tensor
 from bkbopt._support.arrays import DEFAULT_NOISE
 from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
+from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.bending import FEWEST, is_better_bent
@@ -44,6 +45,7 @@ from bkbopt.surrogates.structure import fit_structure
 
 __all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
 
+CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
 #: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
 GROWTH = 1.15
 #: Noise variance of a deterministic objective, relative to the variance of its values.
@@ -210,9 +212,9 @@ class Quantity:
         given = self.options.surrogate
         if not given.has_kernel:
             return matern52(dim, categorical=categorical)
-        if isinstance(given.kernel, FittableKernel):
-            return given.kernel
-        return ScaledKernel(given.kernel, torch.zeros((), dtype=torch.float64))
+        kernel = placed(given.kernel, CPU)
+        scale = torch.zeros((), dtype=torch.float64)
+        return kernel if isinstance(kernel, FittableKernel) else ScaledKernel(kernel, scale)
 
     def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
         """Whether the kernel is the default one, whose structure may be chosen."""
@@ -243,7 +245,7 @@ class Quantity:
         return DEFAULT_NOISE, True
 
     def _observed(self, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
-        observations = Observations(X.shape[1], X.device)
+        observations = Observations(X.shape[1])
         observations.add(X, self.scaler.transform(y), self._weights(std, noise))
         return observations
 
@@ -287,13 +289,14 @@ class Quantity:
     def fitted(self) -> Tensor:
         """Posterior mean at the unique observed points, standardised, (u,); cached for the same rows."""
         if self._fitted is None or self._fitted[0] != self._now:
-            self._fitted = self._now, self.surrogate.fitted()
+            self._fitted = self._now, self.surrogate.fitted().cpu()
         return self._fitted[1]
 
     def predict(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior mean and standard deviation (n,) of the noise-free value at `X (n, d)`, user's units."""
         posterior = self.surrogate.posterior(X)
-        return self.scaler.means(posterior.mean), self.scaler.widths(posterior.variance.sqrt(), posterior.mean)
+        mean, std = posterior.mean.cpu(), posterior.stddev.cpu()
+        return self.scaler.means(mean), self.scaler.widths(std, mean)
 
     def ensemble(self) -> list[tuple[Model, float]]:
         """Posteriors under draws of the hyper-parameters, each with a constant mean that has to be added.
@@ -302,15 +305,13 @@ class Quantity:
         """
         surrogate = self.surrogate
         if not self.options.fit:
-            return [(self.model(surrogate.observations.X[:0]), 0.0)]
+            return [(surrogate.model, 0.0)]
         now = self._now
         if self._ensemble is None or self._ensemble[0] != now:
             rng = np.random.default_rng([self.seed, self.stream, self._n, ENSEMBLE_STREAM])
-            obs = surrogate.observations
-            draws = draw_hyperparameters(
-                obs, surrogate.kernel, surrogate.noise, N_ENSEMBLE, rng, fit_noise=self._noise_is_fitted
-            )
-            models = [(posterior_under(one, obs, surrogate.inducing, rng), one.mean) for one in draws]
+            obs, kernel = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU)
+            draws = draw_hyperparameters(obs, kernel, surrogate.noise, N_ENSEMBLE, rng, fit_noise=self._noise_is_fitted)
+            models = [(posterior_under(one, obs, surrogate.inducing.cpu(), rng), one.mean) for one in draws]
             self._ensemble = now, models
         return self._ensemble[1]
 
@@ -346,14 +347,14 @@ class Quantity:
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
             leverage_sum=surrogate.leverage_sum(),
             batch=len(pending),
-            batch_leverage=self.in_flight(pending),
+            batch_leverage=float(self.in_flight(pending).sum()),
         )
 
-    def in_flight(self, pending: Tensor) -> float:
-        """Sum of the leverages of the points `pending (p, d)`, given the rows only."""
+    def in_flight(self, pending: Tensor) -> Tensor:
+        """Leverages `(p,)` of the points `pending (p, d)`, given the rows only."""
         if self._flying is None or self._flying[0] != self._now:
             self._flying = self._now, PendingVariances(self.surrogate)
-        return float(self._flying[1](pending).sum()) / self.surrogate.noise
+        return self._flying[1](pending) / self.surrogate.noise
 
     @property
     def is_found_noiseless(self) -> bool:
@@ -376,7 +377,7 @@ class Quantity:
         if self._known_noise is not None:
             return self._known_noise
         surrogate = self.surrogate
-        obs, kernel, noise = surrogate.observations, surrogate.kernel, surrogate.noise
+        obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
         if obs.total > len(obs):
             within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
             return within > 1e-9 * max(obs.Y2, 1e-300)
@@ -384,7 +385,7 @@ class Quantity:
             return True
         if self._noisy is None:
             _, mark = self._built
-            fitted = Observations(obs.dim, obs.X.device)
+            fitted = Observations(obs.dim)
             fitted.add(obs.X[:mark], (obs.s / obs.n)[:mark])  # without repeats rows and points are the same
             start = self._first_kernel(obs.dim, self._categorical)
             free, _ = self._fitted_to(fitted, start, DETERMINISTIC, False, np.random.default_rng(0))

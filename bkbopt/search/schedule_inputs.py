@@ -26,14 +26,14 @@ class PendingVariances:
 
     def __init__(self, surrogate: Surrogate) -> None:
         self._surrogate = surrogate
-        self._X = surrogate.observations.X[:0]
+        self._X = surrogate.observations.X[:0].cpu()
         self._variances = self._X.new_zeros(0)
 
     def __call__(self, pending: Tensor) -> Tensor:
         """Variances `(p,)` of the points `pending (p, d)`."""
         n = len(self._X) if torch.equal(self._X, pending[: len(self._X)]) else 0
         blocks = pending[n:].split(PENDING_BLOCK) if n < len(pending) else ()
-        variances = torch.cat([self._variances[:n], *(self._surrogate.posterior(X).variance for X in blocks)])
+        variances = torch.cat([self._variances[:n], *(self._surrogate.posterior(X).variance.cpu() for X in blocks)])
         full = len(pending) - len(pending) % PENDING_BLOCK
         self._X, self._variances = pending[:full].clone(), variances[:full]
         return variances
@@ -63,7 +63,9 @@ class HighestPrior:
         if arms is None:
             return highest
         if arms is not self._arms:
-            self._highest_arm = max(self._of(arms[i : i + ARMS_BLOCK]) for i in range(0, len(arms), ARMS_BLOCK))
+            self._highest_arm = max(
+                self._of(arms[i : i + ARMS_BLOCK].to(X.device)) for i in range(0, len(arms), ARMS_BLOCK)
+            )
             self._arms = arms
         return max(highest, self._highest_arm)
 

@@ -4,6 +4,7 @@ A point is a dict from names of columns to internal values: raw numbers, and the
 """
 
 import hashlib
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -200,7 +201,12 @@ class Arms(ABC):
 
     def rows_like(self, point: Point) -> list[int]:
         """Rows of the pool that have the given values of some columns, in internal form: the first two at most."""
-        return torch.nonzero(self.matching(point))[:2, 0].tolist()
+        if not point:
+            return [*range(min(len(self), 2))]
+        if set(point) != set(self.names):
+            return torch.nonzero(self.matching(point))[:2, 0].tolist()
+        rows = self.rows_at(self.encode([point])[0])  # without a pass over the pool
+        return list(itertools.islice((row for row in rows if self.point(row) == point), 2))
 
     def row_named(self, params: Params) -> int | None:
         """The row that parameters name by its number; None where they describe it."""

@@ -16,6 +16,7 @@ from bkbopt._support.arrays import as_points, as_values, check_noise
 from bkbopt._support.threads import small_work
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
+from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model, Posterior
 from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.surrogates.epochs import Epochs, new_epoch
@@ -130,8 +131,8 @@ class SurrogateBase(ABC, Generic[T]):
     def __init__(self, kernel: object, noise: float | None, seed: int, device: torch.device | str | None) -> None:
         self.noise = check_noise(noise)
         self.fixed_noise = noise is not None
-        self._kernel: Kernel | None = None if kernel is None else as_kernel(kernel)
         self.device = torch.device(device) if device is not None else None
+        self._kernel: Kernel | None = None if kernel is None else placed(as_kernel(kernel), self.device)
         self.rng = np.random.default_rng(seed)
         self.observations = Observations(0)
         self._kept: tuple[Counted[T], ...] = ()
@@ -203,7 +204,7 @@ class SurrogateBase(ABC, Generic[T]):
         restore, learnt = self._checkpoint(), False
         try:
             if self._kernel is None:
-                self._kernel = matern52(T.shape[1]).to(T.device)
+                self._kernel = placed(matern52(T.shape[1]), T.device)
             if not self.observations.dim:
                 self.observations = Observations(T.shape[1], self.device)
             together = len(T) > 64 and not in_turn
@@ -240,7 +241,7 @@ class SurrogateBase(ABC, Generic[T]):
     @torch.no_grad()
     def rebuild(self, observations: Observations, kernel: Kernel, noise: float) -> None:
         """See `Surrogate`."""
-        self.observations, self._kernel, self.noise = observations, kernel, noise
+        self.observations, self._kernel, self.noise = observations.to(self.device), placed(kernel, self.device), noise
         self._kept, self._epochs = (), Epochs()
         self._relearn()
 
@@ -273,6 +274,7 @@ class SurrogateBase(ABC, Generic[T]):
     def fantasy(self, pending: Tensor) -> Model:
         """See `Surrogate`."""
         self._known()
+        pending = pending.to(self.observations.X.device)
         with small_work():
             self._kept = count_all(self._kept, pending, self._count)
             model = self._as_model(self._kept[-1].value)

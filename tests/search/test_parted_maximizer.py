@@ -17,6 +17,7 @@ from bkbopt.search.parted_maximizer import PartedMaximizer
 from bkbopt.search.parts import LocalPart
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.versions import MAX_VERSIONS
+from bkbopt.spaces.remote import LostPartError
 from tests.spaces.stored_sources import mapped
 
 
@@ -171,6 +172,83 @@ def test_an_interrupt_changes_nothing(call: str) -> None:
     assert interrupted > 0
 
 
+class _Dying(LocalPart):
+    """A part that loses its bounds, with an error at the next call that needs them."""
+
+    is_lost = False
+    n_scans = 0
+
+    def scan(self, *args: Any) -> None:
+        self.is_lost = False
+        self.n_scans += 1
+        super().scan(*args)
+
+    def _look(self) -> None:
+        if self.is_lost:
+            self._mu = self._sd = np.zeros(0, dtype=np.float32)
+            raise LostPartError("part: expected one that was scanned, got one that is new on its worker.")
+
+    def fold(self, *args: Any) -> None:
+        self._look()
+        super().fold(*args)
+
+    def bounds(self, *args: Any) -> Any:
+        self._look()
+        return super().bounds(*args)
+
+    def refine(self, *args: Any) -> Any:
+        self._look()
+        return super().refine(*args)
+
+
+def test_where_bounds_of_a_part_are_lost_it_alone_is_scanned_again() -> None:
+    rng = np.random.default_rng(3)
+    X = torch.as_tensor(rng.random((900, 2)))
+    gp = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04)
+    gp.observe(X[:40], bump(X[:40]))
+    parts = [_Dying(part) for part in X.split([200, 500, 200])]
+    search, whole = PartedMaximizer(X, parts), PoolMaximizer(X)
+    since_scan, n_lost, scanned = [0, 0, 0], 0, 0
+    for step in range(2 * MAX_VERSIONS):
+        if step % 5 == 3:
+            number = int(rng.integers(3))
+            parts[number].is_lost = True
+            since_scan[number] += 1
+            n_lost += 1
+        i = int(rng.integers(40))  # a known point, so that the epoch goes on
+        gp.observe(X[[i]], bump(X[[i]]) + 0.2 * float(rng.standard_normal()))
+        beta = 1.0 + rng.random()
+        assert search.argmax(gp.model, beta).index == whole.argmax(gp.model, beta).index
+        if search.n_scans > scanned:
+            scanned = search.n_scans
+            since_scan = [0, 0, 0]
+            for part in parts:
+                part.n_scans = 0
+        assert [part.n_scans for part in parts] == since_scan
+    assert scanned < n_lost / 2  # most parts that were lost were scanned alone
+
+
+def test_parts_that_stay_in_the_pool_keep_their_bounds() -> None:
+    rng = np.random.default_rng(4)
+    X = torch.as_tensor(rng.random((1000, 2)))
+    gp = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04)
+    gp.observe(X[:40], bump(X[:40]))
+    own = [_Dying(part) for part in X.split(200)]
+    search = PartedMaximizer(X[:600], own[:3])
+    for kept in ([0, 1, 2], [1, 2, 3], [4, 2, 0], [0, 1, 2, 3, 4]):
+        rows = torch.cat([own[number].X[:] for number in kept])  # type: ignore[misc]
+        search = PartedMaximizer(rows, [own[number] for number in kept], before=search)
+        for _ in range(3):
+            i = int(rng.integers(40))  # a known point, so that the epoch goes on
+            gp.observe(X[[i]], bump(X[[i]]) + 0.2 * float(rng.standard_normal()))
+            excluded = torch.as_tensor(rng.random(len(rows)) < 0.3)
+            index, _ = full_argmax(rows, gp.model, 2.0, excluded)
+            assert search.argmax(gp.model, 2.0, excluded).index == index
+        assert search.n_scans == (kept == [0, 1, 2])
+    # Once for each time that a part came into the pool: part 2 has been there all the time, and part 4 since it came.
+    assert [part.n_scans for part in own] == [2, 2, 1, 2, 1]
+
+
 def test_scans_and_samples_are_those_of_the_rows_in_memory() -> None:
     X = torch.as_tensor(np.random.default_rng(0).random((1200, 2)))
     gp = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04)
@@ -190,6 +268,6 @@ def test_the_maximizer_of_a_file_keeps_nine_bytes_a_row(tmp_path: Path) -> None:
     for _ in range(4):
         trial = opt.ask()
         opt.tell(trial, trial.params["x0"])
-    (part,) = opt._core.designer._pool.search._parts  # type: ignore[union-attr]
+    (part,) = opt._core.designer._pool.search.parts  # type: ignore[union-attr]
     arrays = [value for value in (*vars(part).values(), *part._groups) if isinstance(value, np.ndarray)]
     assert 9.0 * 20_000 <= sum(array.nbytes for array in arrays) < 9.1 * 20_000  # three numbers a group of 256

@@ -1,9 +1,7 @@
 """Products too large to be listed: results of the search over their parts, compared with the exact argmax."""
 
 import itertools
-import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,8 @@ import bkbopt as bo
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.kernels import matern52
 from bkbopt.search import product_candidates, product_maximizer
-from bkbopt.search.candidates import Scope
-from bkbopt.search.criteria import UpperBound, rule_of
+from bkbopt.search.candidates import Scope, Shared
+from bkbopt.search.criteria import Criterion, UpperBound, rule_of
 from bkbopt.search.designer import Designer, Options
 from bkbopt.search.evaluations import Evaluation, Problem
 from bkbopt.search.listed_candidates import PoolCandidates
@@ -127,7 +125,7 @@ def test_a_climb_goes_along_lines_until_no_line_has_a_better_row() -> None:
         x, y = X.double().unbind(1)
         return x + y - 0.01 * (x - y) ** 2
 
-    climb = ProductMaximizer(rows)._climbed(score, 0, -math.inf, lambda row: True)
+    climb = ProductMaximizer(rows).climbed(score, 0, lambda row: True)
     assert climb is not None
     assert climb.row == len(rows) - 1
 
@@ -225,7 +223,7 @@ def test_suggestions_beside_many_running_ones_share_their_random_rows(monkeypatc
 
     monkeypatch.setattr(ProductMaximizer, "sample", sample)
     suggestions = followed(library()).suggest(25)
-    assert len(drawn) == 10 + 1
+    assert len(drawn) == 10 + 2
     assert len({s.index for s in suggestions}) > 15
 
 
@@ -286,14 +284,37 @@ def test_no_perturbations_are_made_of_a_product() -> None:
     assert candidates.perturbed(UpperBound.over(model_of(pool), 1.0), pool.X[0], scope(pool)) is None
 
 
-def test_a_shared_scope_starts_from_the_best_known_row_too() -> None:
+def beside(pool: ProductPool, criterion: Criterion, taken: Tensor | None = None) -> Scope:
+    nothing = pool.X[torch.zeros(0, dtype=torch.int64)]
+    return scope(pool, taken, good=pool.X[:1], shared=Shared((1, 2, 3), (), lambda: (criterion, nothing)))
+
+
+@pytest.mark.parametrize("excluded", [0, 40, 200])
+def test_what_a_batch_shares_has_the_best_rows_that_are_open(excluded: int) -> None:
+    pool = small()
+    criterion = UpperBound.over(model_of(pool), 1.0)
+    ranked = torch.argsort(criterion(pool.X[:]), descending=True)
+    found = ProductCandidates(pool, None).best(criterion, beside(pool, criterion, pool.X[ranked[:excluded]]))
+    assert found is not None
+    assert found.index == int(ranked[excluded])
+
+
+def test_a_shared_search_is_no_worse_than_a_whole_one_where_nothing_is_pending() -> None:
     pool = library()
     criterion = UpperBound.over(model_of(pool), 1.0)
-    alone = ProductCandidates(pool, None).best(criterion, scope(pool))
-    assert alone is not None
-    crowd = replace(scope(pool, good=alone.x[None]), shared=(1, 2, 3))
-    found = ProductCandidates(pool, None).best(criterion, crowd)
-    assert found is not None
-    assert math.isclose(float(criterion(found.x[None])[0]), float(criterion(alone.x[None])[0]), rel_tol=1e-9) or float(
-        criterion(found.x[None])[0]
-    ) > float(criterion(alone.x[None])[0])
+    whole, shared = (
+        ProductCandidates(pool, None).best(criterion, each)
+        for each in (scope(pool, good=pool.X[:1]), beside(pool, criterion))
+    )
+    assert whole is not None
+    assert shared is not None
+    assert float(criterion(shared.x[None])[0]) >= float(criterion(whole.x[None])[0]) - 1e-9
+
+
+def test_a_warm_designer_picks_what_a_cold_one_picks() -> None:
+    pool = library()
+    warm = followed(pool, avoid_duplicates=True)
+    picks = warm.suggest(75)
+    running = {pick.number: pick.point for pick in picks[:-1]}
+    cold = followed(pool, avoid_duplicates=True)
+    assert cold.suggest(number=picks[-1].number, running=running)[0].index == picks[-1].index

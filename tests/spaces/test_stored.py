@@ -219,3 +219,12 @@ def test_rows_are_found_whatever_their_hashes_have_in_common(tmp_path: Path, mon
     for row in (0, 2, 7, 300, 503, 504):
         assert pool.rows_at(pool.X[row]) == whole.rows_at(whole.X[row])
     assert pool.rows_at(pool.X[503]) == [503, 504]
+
+
+def test_rows_with_given_values_are_the_first_two_that_a_pass_finds(tmp_path: Path) -> None:
+    rows = np.concatenate([ROWS[:20], ROWS[:20]])
+    for pool in (pool_of(mapped(tmp_path / "rows", rows)), EncodedPool(Pool(rows), scale=True, has_kernel=False)):
+        whole = pool.point(3)
+        for point in ({}, whole, {**whole, "x0": 9.0}, {"x1": whole["x1"]}):
+            assert pool.rows_like(point) == torch.nonzero(pool.matching(point))[:2, 0].tolist()
+    assert pool.rows_like(whole) == [3, 23]
