@@ -1,7 +1,7 @@
 """The public names of the package, and which of them have an entry in the reference.
 
-`conf.py` adds entries for names that no page mentions, so that a new class needs no change of a page; a test checks that
-no name has two entries.
+`conf.py` adds entries for names that no page mentions, so that a new class needs no change of a page; a test checks
+that no name has two entries.
 """
 
 import importlib

@@ -1,6 +1,7 @@
 """Every online learner, on data that all of them can learn: what the tests of their common ways run on.
 
-One that `bkbopt.learners` exports joins by itself, in its paper's parameters; options and small budgets by a line below.
+One that `bkbopt.learners` exports joins by itself, in its paper's parameters; options and small budgets by a line
+below.
 """
 
 from collections.abc import Callable
