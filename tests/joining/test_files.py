@@ -63,7 +63,7 @@ KINDS = {
                 ("LogEI, LogFeasibility\n", "LogEI, LogFeasibility, LogPI\n"),
                 (
                     "#: The named acquisition functions.\nACQUISITIONS = {",
-                    "def _build_logpi(model: Model, _: float, incumbent: float, rng: np.random.Generator) -> Criterion:\n"
+                    "def _build_logpi(model: Model, _: float, incumbent: float, _rng: Any) -> Criterion:\n"
                     "    return _Scored(model, LogPI(incumbent))\n\n\nACQUISITIONS = {\n"
                     '    "logpi": AcquisitionRule("logpi", _build_logpi),',
                 ),
