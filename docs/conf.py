@@ -14,6 +14,10 @@ release = version = bkbopt.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser"]
 html_theme = "furo"
 html_title = f"bkbopt {release}"
+# Of its default for dark pages, names of modules look like links.
+pygments_dark_style = "monokai"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 # `name` in a docstring is code, and a link where that name has an entry.
