@@ -18,7 +18,9 @@ def page(folder: Path, name: str, body: str) -> None:
 
 
 def test_links_that_lead_somewhere_are_not_reported(tmp_path: Path) -> None:
-    page(tmp_path, "index.html", '<a href="sub/a%20b.html#one">a</a><a href="#">top</a><a href="https://x.org/y">far</a>')
+    page(
+        tmp_path, "index.html", '<a href="sub/a%20b.html#one">a</a><a href="#">top</a><a href="https://x.org/y">far</a>'
+    )
     page(tmp_path, "sub/a b.html", '<h1 id="one">a</h1><a href="../index.html">i</a><img src="p.png" alt="a picture">')
     (tmp_path / "sub" / "p.png").touch()
     assert broken_links(tmp_path) == []

@@ -74,7 +74,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_a_small_product_is_asked_as_its_rows_in_a_list(options: Any) -> None:
     mine, other = pair(**options)
-    for _ in range(25):
+    for _ in range(12):
         trials = mine.ask(), other.ask()
         assert trials[0].index == trials[1].index
         assert dict(trials[1].params).items() <= dict(trials[0].params).items()
