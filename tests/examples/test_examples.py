@@ -186,7 +186,6 @@ def test_botorch_model_reports_every_round_and_the_answer_without_noise(run: Run
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_library_is_screened_on_workers_that_have_its_parts(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     done = in_a_process("screen_dask", tmp_path)
