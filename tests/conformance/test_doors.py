@@ -125,7 +125,7 @@ def value(params: dict[str, Any]) -> float:
 def test_points_are_those_of_an_optimizer(door: Door) -> None:
     optimizer = bo.Optimizer(SPACE, direction="maximize", seed=SEED)
     running: list[tuple[int, bo.Trial]] = []
-    for number in range(20):  # start-up trials and trials of the model
+    for number in range(15):  # start-up trials and trials of the model
         trial = optimizer.ask()
         assert door.ask() == dict(trial.params), number
         running.append((number, trial))
