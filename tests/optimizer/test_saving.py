@@ -207,10 +207,12 @@ def test_a_file_holds_options_spaces_and_trials_and_no_model(name: str, tmp_path
     assert (tmp_path / "t").stat().st_size - (tmp_path / "s").stat().st_size <= 2 * page
 
 
-@pytest.mark.parametrize("name", ["mixed", "pool", "fixed", "constraints", "conditional"])
+@pytest.mark.parametrize(
+    "name", slow_but(["mixed", "fixed", "constraints"], ["mixed", "pool", "fixed", "constraints", "conditional"])
+)
 def test_everything_that_can_be_read_comes_back(name: str, tmp_path: Path) -> None:
     opt = optimizer(name)
-    advance(opt, 15)
+    advance(opt, HALF)
     opt.save(tmp_path / "s")
     again = bo.Optimizer.load(tmp_path / "s")
     assert again.trials == opt.trials
@@ -349,7 +351,7 @@ def test_data_frame_is_given_again(tmp_path: Path) -> None:
     assert asked + advance(bo.Optimizer.load(tmp_path / "s", pool=TABLE), 8) == advance(fresh(), 18)
 
 
-@pytest.mark.parametrize("pool", [POOL, TABLE], ids=["array", "frame"])
+@pytest.mark.parametrize("pool", [pytest.param(POOL, marks=pytest.mark.slow), TABLE], ids=["array", "frame"])
 def test_pool_that_changed_keeps_the_encoding_of_the_first(pool: Any, tmp_path: Path) -> None:
     a, b = (bo.Optimizer(pool, seed=1, n_startup_trials=4) for _ in range(2))
     for opt in (a, b):
