@@ -212,7 +212,7 @@ def test_a_file_holds_options_spaces_and_trials_and_no_model(name: str, tmp_path
 )
 def test_everything_that_can_be_read_comes_back(name: str, tmp_path: Path) -> None:
     opt = optimizer(name)
-    advance(opt, HALF)
+    advance(opt, 15)
     opt.save(tmp_path / "s")
     again = bo.Optimizer.load(tmp_path / "s")
     assert again.trials == opt.trials
