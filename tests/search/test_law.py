@@ -75,7 +75,7 @@ def test_who_followed_the_log_suggests_what_one_does_who_meets_it_whole(
     if surrogate == "fourier" and name not in NUMERIC:
         name = NUMERIC[name == "table"]
     options = {"rule": rule_of(ACQUISITIONS[acquisition])}
-    follow(Case(name, surrogate=SURROGATES[surrogate](), options=options), 24, len(name), late=True)
+    follow(Case(name, surrogate=SURROGATES[surrogate](), options=options), 18, len(name), late=True)
 
 
 @st.composite
