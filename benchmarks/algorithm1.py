@@ -1,7 +1,7 @@
-"""The paper's Algorithm 1 to the letter, on a finite pool: the baseline that faster code is compared with.
+"""The paper's Algorithm 1 as printed, on a finite pool: the baseline for faster code.
 
 Source: Calandriello, Carratino, Lazaric, Valko and Rosasco, "Gaussian Process Optimization with Adaptive Sketching:
-Scalable and No Regret" (COLT 2019), Algorithm 1 and Equation 4 (with the mean's misprint put right).
+Scalable and No Regret" (COLT 2019), Algorithm 1 and Equation 4 (with a misprint in the mean corrected).
 
 | symbol | meaning |
 | --- | --- |
@@ -15,12 +15,12 @@ After every single pull the dictionary is drawn anew, its kernel matrix is decom
 rebuilt, and the mean and leverage of *all* arms are computed: O((A + u) m^2 + m^3) a step, as in the paper's section
 3.2. Nothing is carried over from one step to the next but the counts, the sums and the leverage scores.
 
-Within that, the arithmetic is done with care, so that a comparison is honest: repeated pulls cost nothing; kernels,
+Within these limits the arithmetic is optimised, so that the comparison is fair: repeated pulls cost nothing; kernels,
 features and variances are matrix products (the squared distance's norms are part of the product, the whitening is a
 product with an inverted m x m factor and not a triangular solve over the pool); exponentials are taken in place; and
-the pool is swept in blocks that fit the processor's cache, which halves the time against holding all features at once
-(`block_rows`, None for the whole pool in one block). The caller decides on the number of threads: at these sizes one is
-often the fastest.
+the pool is processed in blocks that fit the processor's cache, which halves the time against holding all features at
+once (`block_rows`, None for the whole pool in one block). The caller decides on the number of threads: at these sizes
+one is often the fastest.
 """
 
 import time
@@ -67,7 +67,7 @@ class PoolProblem:
 
 @dataclass(frozen=True)
 class PoolRun:
-    """What a run over a pool did, step by step: all arrays are (n_steps,).
+    """Record of a run over a pool, step by step: all arrays are (n_steps,).
 
     `m` is the dictionary's size when the arm was chosen, `regret` the cumulative noise-free regret, and `seconds` the
     time of the step.
@@ -108,8 +108,8 @@ class RBFPool:
 def thin_root(gram: Array) -> Array:
     """Return W (m, r) with W W^T the pseudo-inverse of gram (m, m), r its numerical rank.
 
-    Eigenvalues at or below m * eps * (the largest one) are cut off: what lies below is rounding noise, and dividing
-    by it makes the features longer than the kernel allows.
+    Eigenvalues at or below m * eps * (the largest one) are cut off: they are rounding errors, and dividing by them
+    makes the norms of the features larger than the kernel allows.
     """
     values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
     kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
@@ -158,7 +158,7 @@ def nystrom_posterior(
 
 
 def draw_dictionary(counts: Array, leverage: Array, qbar: float, latest: int, rng: np.random.Generator) -> Indices:
-    """Return the arms (m,) of a new dictionary: one coin a pulled arm, with chance min(1, qbar * pulls * leverage).
+    """Return the arms (m,) of a new dictionary: a pulled arm enters with probability min(1, qbar * pulls * leverage).
 
     An empty draw gives the latest arm alone.
     """
@@ -178,13 +178,13 @@ def run_algorithm1(
     first_arm: int | None = None,
     block_rows: int | None = BLOCK_ROWS,
 ) -> PoolRun:
-    """Run Algorithm 1 for n_steps pulls and return what it did.
+    """Run Algorithm 1 for n_steps pulls and return its record.
 
     `lam` is the noise variance, `qbar` the oversampling of the dictionary, and `beta` multiplies the posterior's
     standard deviation in the rewards' units (it is the paper's beta-tilde divided by sqrt(lam)): a constant, or a
     callable of (the number of pulls so far, the sum of leverages over all those pulls). The first arm is uniform unless
     given. Ties go to the lowest index. The noise comes from `default_rng([seed, 1])`, one draw a step, and all else
-    from `default_rng([seed, 0])`, so that another algorithm can meet the same noise.
+    from `default_rng([seed, 0])`, so that another algorithm can be run with the same noise.
 
     Raises:
         ArgumentError: n_steps is below 1, or lam or qbar is not positive.

@@ -1,14 +1,14 @@
-"""Other optimisers as samplers of Optuna: the space that all trials share is theirs, random search draws the rest.
+"""Other optimisers as samplers of Optuna: they search the space that all trials share, and the rest is random.
 
-HEBO and SMAC3 are optional, and pin other versions of NumPy and of what else they need than this project has. They
-never go into its environment; a folder of their own, without dependencies, is enough (as of HEBO 0.3.6, SMAC 2.4.1):
+HEBO and SMAC3 are optional, and pin versions of NumPy and other packages that differ from this project's. Do not
+install them into its environment, but without dependencies into a separate folder (as of HEBO 0.3.6, SMAC 2.4.1):
 
     python -m pip install --no-deps --target DIR smac ConfigSpace pynisher dask_jobqueue emcee regex more-itertools
     python -m pip install --no-deps --target DIR HEBO disjoint-set pymoo moocore GPy paramz autograd cma \
         alive-progress about-time grapheme dill Deprecated wrapt
     PYTHONPATH=DIR python -m benchmarks.optuna_quality --peers hebo smac ...
 
-HEBO asks for NumPy below 1.25 and pymoo 0.6.0, and is run here with what is installed.
+HEBO requires NumPy below 1.25 and pymoo 0.6.0, and runs here with the installed versions.
 
 Sources: Cowen-Rivers et al., "HEBO: pushing the limits of sample-efficient hyper-parameter optimisation" (JAIR 74,
 2022); Lindauer et al., "SMAC3: a versatile Bayesian optimization package for hyperparameter optimization" (JMLR 23,
@@ -130,10 +130,10 @@ def _native(value: Any, distribution: BaseDistribution) -> Any:
 
 
 class SmacSampler(SpaceSampler):
-    """SMAC3's facade for hyper-parameters (random forest, log EI), told that values are noisy.
+    """SMAC3's facade for hyper-parameters (random forest, log EI), set to noisy values.
 
     Against the noise it evaluates promising settings up to three times, each time as a trial; it recommends its
-    incumbent. Trials whose space was larger or smaller than the present one are told to it by what they share.
+    incumbent. Trials of a larger or smaller space are told to it by the shared parameters.
     """
 
     def __init__(self, seed: int, n_startup: int) -> None:

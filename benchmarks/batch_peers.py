@@ -1,7 +1,7 @@
-"""Optimisers that are asked for batches: ours, and those that we compare with, in one form.
+"""Optimisers that propose batches, ours and others, behind one interface.
 
-`BATCHERS` maps a name to a callable (target, q, seed) -> BatchLoop. All points of a batch are asked before any of their
-values is told.
+`BATCHERS` maps a name to a callable (target, q, seed) -> BatchLoop. All points of a batch are asked for before any of
+their values is told.
 
 | name              | what it is                                                                                     |
 | ----------------- | ---------------------------------------------------------------------------------------------- |

@@ -1,4 +1,4 @@
-"""What batches are compared on: noisy functions over boxes and over pools of real data, all to be minimised.
+"""Problems of the comparison of batches: noisy functions over boxes and pools of real data, all to be minimised.
 
 | name                | places           | what it is                                                             |
 | ------------------- | ---------------- | ---------------------------------------------------------------------- |
@@ -12,8 +12,8 @@
 
 The noise has a standard deviation of a tenth of the interquartile range (IQR) of the true values over the places, but
 in `gp-pool`, the problem on which Calandriello et al. (ICML 2020) compare batches. Rows are a random part of the data's
-that is the same in all runs, with columns by rank, which long tails need. What is good is a low RMSD of a protein's
-structure (casp), and a high value of houses (cadata).
+that is the same in all runs, with columns replaced by ranks because of long tails. The optimum is a low RMSD of a
+protein's structure (casp), and a high value of houses (cadata).
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class Target:
         scale: the unit of regret.
         noise_sd: standard deviation of the noise.
         unit: what `scale` is: the interquartile range of the values, or their standard deviation.
-        lengthscale: of the RBF kernel that the function is made of; None where it is made of none.
+        lengthscale: of the RBF kernel that the function is made of; None for other functions.
     """
 
     name: str

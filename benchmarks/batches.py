@@ -1,16 +1,16 @@
 """Regret in batches: ours beside random search, BoTorch's qLogNEI, TPE and CMA-ES, at equal numbers of evaluations.
 
-Run it as `python -m benchmarks.batches [--quick] [--data ../shared/data] [--peers ...] [--problems ...]
-[--batches 1 10 100 384] [--seeds 3] [--trials 3000]`. `benchmarks/batch_problems.py` says what is searched, boxes and
-pools, and `benchmarks/batch_peers.py` by what. The q points of a batch are asked before any of their values is told,
-and the next batch after all of them are; evaluation i of a seed has the same noise for all. Optimisers that are slow
-are given fewer evaluations and smaller batches (LIMITS, and LARGEST in `batch_peers`), and those that cannot search a
-pool are left out there. The problem `gp-pool` has 1,094 evaluations and batches of 1 and 20, as in the paper.
-`bkb_useful` chooses the size of its batches, up to the largest q.
+Run it as `python -m benchmarks.batches [--quick] [--data ../shared/data] [--peers ...] [--problems ...] [--batches 1 10
+100 384] [--seeds 3] [--trials 3000]`. The problems, boxes and pools, are in `benchmarks/batch_problems.py`, the
+optimisers in `benchmarks/batch_peers.py`. The q points of a batch are asked for before any of their values is told, and
+the next batch after all are told; evaluation i of a seed has the same noise for all. Optimisers that are slow are given
+fewer evaluations and smaller batches (LIMITS, and LARGEST in `batch_peers`), and those that cannot search a pool are
+left out there. The problem `gp-pool` has 1,094 evaluations and batches of 1 and 20, as in the paper. `bkb_useful`
+chooses the size of its batches, up to the largest q.
 
 - average: noise-free regret of the evaluations so far, on average (cumulative regret divided by their number);
-- after 5: the same of those after the first five batches;
-- / q = 1: how many times that of the same optimiser without batches, over the same evaluations;
+- after 5: the same for the evaluations after the first five batches;
+- / q = 1: ratio to the same optimiser without batches, over the same evaluations;
 - recommended: regret of the place recommended after the last batch that is complete;
 - ms each: processor time of asks and tells on one thread, for each evaluation.
 
@@ -119,7 +119,7 @@ def run_batches(target: Target, loop: BatchLoop, n: int, q: int, seed: int) -> d
 
 
 def run_job(data: Path, job: Job, path: Path) -> None:
-    """Run it and keep what came out."""
+    """Run it and save the result."""
     target = TARGETS[job.problem](data)
     with quiet_optuna(), limited_threads(1), torch.random.fork_rng():  # BoTorch draws from torch's generator
         keep(run_batches(target, BATCHERS[job.peer](target, job.q, job.seed), job.n_trials, job.q, job.seed), path)
@@ -127,7 +127,7 @@ def run_job(data: Path, job: Job, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Cell:
-    """An optimiser on a problem by batches of q after n evaluations: what its runs, one a seed, came to.
+    """Results of an optimiser on a problem, in batches of q after n evaluations, over its runs (one a seed).
 
     `average` and `after` are regrets of the seeds, the latter without the first batches; `base` and `base_after` are
     those of runs without batches over the same evaluations, and `batches` is how many there were by median. Lists are
@@ -153,7 +153,7 @@ class Cell:
 
     @property
     def ratio(self) -> float | None:
-        """Average regret in multiples of that without batches."""
+        """Average regret relative to that without batches."""
         return _ratio(self.average, self.base)
 
     @property
@@ -173,7 +173,7 @@ def _ratio(above: Sequence[float], below: Sequence[float]) -> float | None:
 
 
 def cells_of(problem: str, records: Mapping[tuple[str, int], Sequence[Mapping[str, Any]]]) -> list[Cell]:
-    """What the records on a problem, by optimiser and q, say after each checkpoint."""
+    """The results on a problem after each checkpoint, by optimiser and q."""
     cells = []
     for n in sorted({c for kept in records.values() for record in kept for c in record["checkpoints"]}):
         reached = {key: [r for r in kept if n in r["checkpoints"]] for key, kept in records.items()}
@@ -226,16 +226,16 @@ def print_cells(target: Target, cells: Sequence[Cell]) -> None:
 
 
 def _floors(target: Target, batches: Sequence[int]) -> str:
-    """What batches of different rows cost at least; nothing in a box."""
+    """Lower bounds on the cost of batches without repeated rows; empty for a box."""
     if target.rows is None:
         return ""
     regret = (np.sort(target.value(np.arange(len(target.rows)))) - target.minimum) / target.scale
     best = ", ".join(f"{q}: {regret[:q].mean():.4f}" for q in batches)
-    return f"average of the best q rows, which a batch of different rows does not get below: {best}"
+    return f"lower bound of a batch without repeated rows, the average of the best q: {best}"
 
 
 def print_summary(cells: Sequence[Cell]) -> None:
-    """Geometric means over the problems of what batches cost each optimiser, and of what others cost beside ours."""
+    """Geometric means over the problems: regret in batches relative to q = 1, and that of others relative to ours."""
     rows = []
     for n, q, peer in sorted({(c.n, c.q, c.peer) for c in cells}):
         mine = {c.problem: c for c in cells if (c.n, c.q, c.peer) == (n, q, peer)}
@@ -263,7 +263,7 @@ def _geometric(ratios: Sequence[float | None]) -> float | None:
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str, data: Path) -> None:
-    """Print what the files say that there are."""
+    """Print the tables of the saved results."""
     everything: list[Cell] = []
     for problem in dict.fromkeys(job.problem for job in jobs):
         mine = [job for job in jobs if job.problem == problem]
@@ -278,7 +278,7 @@ def print_results(jobs: Sequence[Job], out: Path, digest: str, data: Path) -> No
 
 
 def batches_of(peer: str, problem: str, batches: Sequence[int]) -> Sequence[int]:
-    """The sizes of an optimiser's batches; the largest only, where it chooses them."""
+    """The batch sizes of an optimiser; only the largest one where it chooses the size."""
     if peer == "bkb_useful":
         return (max(batches),)
     return PAPER_BATCHES if problem == PAPER else batches
@@ -287,7 +287,7 @@ def batches_of(peer: str, problem: str, batches: Sequence[int]) -> Sequence[int]
 def jobs_of(
     peers: Sequence[str], problems: Sequence[str], batches: Sequence[int], seeds: int, trials: int
 ) -> list[Job]:
-    """All runs, those of one seed first; without those that an optimiser has no form for."""
+    """All runs, ordered by seed, without those that an optimiser does not support."""
     return [
         Job(peer, problem, min(PAPER_TRIALS if problem == PAPER else trials, trials, LIMITS.get(peer, trials)), seed, q)
         for seed in range(seeds)

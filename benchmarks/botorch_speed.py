@@ -1,10 +1,10 @@
-"""What a BoTorch model costs from data to suggestion, and how well it predicts: BKBModel, SingleTaskGP, variational GP.
+"""Time from data to suggestion, and accuracy, of models of BoTorch: BKBModel, SingleTaskGP, variational GP.
 
 Run it as `python -m benchmarks.botorch_speed [--quick | --full] [--threads 2]`. The data are values of Hartmann's
 six-dimensional function with noise of standard deviation 0.1, half of them at random points and half around its best
-one, as a search leaves them. The models take turns, three times over, with data and random numbers of each turn's own,
-so that what else the machine does meets all of them alike. Every turn has a process of its own, in which the modules
-are loaded and used once before. All models meet the same calls:
+one, as a search leaves them. The models run in turns, three times over, so that the load of the machine affects them
+alike. Every turn has its own data, random numbers and process, in which the modules are loaded and used once before.
+All models get the same calls:
 
 - fit: the model is made and fitted by `fit_gpytorch_mll`;
 - first: mean and variance of 2,048 points, with all that the model computes at its first prediction; again: once more;
@@ -15,12 +15,12 @@ are loaded and used once before. All models meet the same calls:
 - NLPD and RMSE: of 2,000 further noisy values drawn like the data, in units of y. The noise alone gives -0.884 and 0.1;
 - memory: the most that the process held above what it held with the data alone.
 
-Tables have medians over a model's turns, and of two models' ratios the median over the turns that both have. The turns
-of a model share its time limit at a size: it has another one if the longest so far would still fit. A model that has
-not come to the end of its first shows how far it came, and is left out at larger sizes.
+Tables have medians over a model's turns; ratios of two models are medians over the turns that both have. The turns of a
+model share its time limit at a size: there is another turn if the longest so far would still fit. A model that does not
+finish its first turn shows the steps that it finished, and is left out at larger sizes.
 
-The variational GP may have as many inducing points as the BKBModel of the same number, and learns their places. It is
-fitted by L-BFGS, which comes further than what BoTorch takes for it above 1,024 points, and ends after two and a half
+The variational GP has as many inducing points as the BKBModel of the same number, and learns their locations. It is
+fitted by L-BFGS, which reaches a better bound than BoTorch's default above 1,024 points, for at most two and a half
 minutes.
 """
 
@@ -125,7 +125,7 @@ Report = Callable[[str, float], None]
 
 
 def make_data(n: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Points X (n, 6) and noisy values Y (n, 1), in an order of their own."""
+    """Shuffled points X (n, 6) and noisy values Y (n, 1)."""
     generator, f = torch.Generator().manual_seed(seed), Hartmann(D, negate=True).to(torch.float64)
     best = torch.tensor(f._optimizers[0], dtype=torch.float64)
     X = torch.rand(n, D, generator=generator, dtype=torch.float64)
@@ -205,7 +205,7 @@ def _in_child(
 def within_limit(
     name: str, n: int, threads: int, limit: float, restarts: int = 10, raw_samples: int = 256, turn: int = 0
 ) -> tuple[Measured, bool]:
-    """`measure` in a process of its own, which is ended after `limit` seconds, and whether it came to its end."""
+    """`measure` in a process of its own, ended after `limit` seconds; also returns whether it finished."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_in_child, args=(there, name, n, threads, restarts, raw_samples, turn))
@@ -238,7 +238,7 @@ def print_size(n: int, rows: dict[str, Measured]) -> None:
 
 
 def print_ratios(results: dict[tuple[str, int], list[Measured]], sizes: Sequence[int]) -> None:
-    """Every model's total and NLPD beside the exact model's, and its growth from size to size."""
+    """Every model's total and NLPD relative to the exact model's, and its growth from size to size."""
     table = []
     for (name, n), own in results.items():
         exact = results.get(("exact", n), [])
@@ -260,7 +260,7 @@ def print_ratios(results: dict[tuple[str, int], list[Measured]], sizes: Sequence
 
 
 def _ratio(a: Sequence[Measured], b: Sequence[Measured], field: str) -> float | None:
-    """How many times the total of `a` is that of `b`, in the turns that both have."""
+    """Ratio of the total of `a` to that of `b`, over the turns that both have."""
     pairs = [(one.total(field), other.total(field)) for one, other in zip(a, b, strict=False)]
     return _median([one / other for one, other in pairs if one is not None and other is not None])
 
@@ -297,7 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def take_turns(
     names: Sequence[str], n: int, limit: float, options: argparse.Namespace
 ) -> tuple[dict[str, list[Measured]], set[str]]:
-    """What each model measured in its turns, and those that came to no end in their first."""
+    """Measurements of each model in its turns, and the models that did not finish their first turn."""
     found: dict[str, list[Measured]] = {name: [] for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
     slow: set[str] = set()

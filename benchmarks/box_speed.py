@@ -1,15 +1,15 @@
-"""What an ask and a tell cost as the evaluations grow, on a box: time(t), m(t) and memory(t).
+"""Time of an ask and a tell, inducing points and memory on a box, by number of evaluations t.
 
 Run it as `python -m benchmarks.box_speed [--quick | --full] [--threads 1]`. Three cases in d = 6:
 
-- smooth: a fixed RBF kernel with lengthscale 1.5 and honest noise, so that m stays where it is;
+- smooth: a fixed RBF kernel with lengthscale 1.5 and moderate noise, so that m stays constant;
 - rough: a fixed Matern-5/2 kernel with lengthscale 0.3 and little noise, where the effective dimension is large and
   the budget `max_inducing` binds;
-- default: the optimizer as it comes, with kernel and noise refitted as the data grow.
+- default: the default optimizer, with kernel and noise refitted as the data grow.
 
 Each is measured in windows of real asks and tells at the sizes given. Between the windows the history is filled with
-past data: points that the window before asked for, moved by normal steps of 0.02 a column, which is where a run that
-has settled would go. A true run, in which every point is asked for, follows.
+past data: points of the previous window moved by normal steps of 0.02 a column, as a converged run would choose them.
+Then follows a true run, in which every point is asked for.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class Case:
     surrogate: Callable[[], Surrogate | None]
 
     def optimizer(self, seed: int) -> bo.Optimizer:
-        """The optimizer on the unit cube; what has a kernel is not fitted."""
+        """The optimizer on the unit cube, without fits where the kernel is given."""
         surrogate = self.surrogate()
         space = {name: bo.Float(0.0, 1.0) for name in NAMES}
         return bo.Optimizer(space, seed=seed, surrogate=surrogate, fit=surrogate is None)

@@ -1,4 +1,4 @@
-"""How often the regret certificate and the posterior's bands hold, and how tight they are.
+"""Coverage and tightness of the regret certificate and of the posterior's bands.
 
 Run it as `python -m benchmarks.calibration [--quick] [--runs 20] [--values 25 50 100 300] [--problems ...]`: about
 20 minutes, and with `--quick` half of one. Searches by the default optimizer, over a pool of 600 random arms or a box,
@@ -10,9 +10,9 @@ of
 
 The noise has a tenth of the interquartile range (IQR) as its standard deviation. After so many values the noise-free
 regret of the recommended point is compared with `Optimizer.regret_certificate()`, and the noise-free values of 200
-random points with the bands of `Optimizer.predict`, at fitted hyper-parameters and averaged over them. A twin with
-other random numbers is told the same values: the *scatter* is how far its bound is off, as a logarithm. By default two
-of the prior's problems are searched to 300 values and the others to 100.
+random points with the bands of `Optimizer.predict`, at fitted hyper-parameters and averaged over them. A second
+optimizer with other random numbers is told the same values: the *scatter* is the logarithm of the ratio of their
+bounds. By default two of the prior's problems are searched to 300 values and the others to 100.
 """
 
 import argparse
@@ -98,12 +98,12 @@ def target_named(name: str, seed: int) -> Target:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read after some values of one search.
+    """Measurements after some values of one search.
 
     Attributes:
         regret: of the recommended point, in units of the IQR, as are the bounds.
         bound: that of the certificate.
-        again: that of a twin with other random numbers.
+        again: that of an optimizer with other random numbers.
         naive: largest UCB - largest LCB.
         seconds: that the certificate took.
         ask_seconds: that an ask takes here.
@@ -120,7 +120,7 @@ class Reading:
 
 
 def readings(problem: str, seed: int, values: Sequence[int]) -> list[Reading]:
-    """One search, and what is read after so many values each."""
+    """One search, measured after each of these numbers of values."""
     kind, name = problem.split()
     target = target_named(name, seed)
     arms = np.random.default_rng([POOL, seed]).random((N_ARMS, target.dim)) if kind == "pool" else None

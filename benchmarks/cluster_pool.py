@@ -1,8 +1,8 @@
-"""A pool on a Dask cluster of processes on this machine: what a step costs with 1, 2 and 4 of them.
+"""A pool on a Dask cluster of processes on this machine: time of a step with 1, 2 and 4 of them.
 
 Run it as `python -m benchmarks.cluster_pool [--quick] [--rows 1000000] [--workers 1 2 4] [--steps 60]`. The same search
-runs in this process first, over the same rows in eight files; all have to ask for the same rows. One thread a process.
-Columns are those of `benchmarks.large_pool`.
+runs in this process first, over the same rows in eight files; all must ask for the same rows. Each process has one
+thread. Columns are those of `benchmarks.large_pool`.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What comparisons of optimisers share: runs in processes of their own, each kept as a file and never computed twice.
+"""Shared code of the comparisons of optimisers: each run has its own process, is saved as a file and never repeated.
 
 Files of our own optimisers carry a digest of the package's source, so that results of another version of the code are
 never mixed in.
@@ -54,7 +54,7 @@ class Job:
         return self.problem
 
     def path(self, out: Path, digest: str) -> Path:
-        """Where its result is kept."""
+        """The file of its result."""
         peer = f"{self.peer}-{digest}" if self.peer in OURS else self.peer
         return out / f"{peer}_{self.title}_{self.n_trials}_{self.seed}.json"
 
@@ -90,13 +90,13 @@ def keep(record: Mapping[str, object], path: Path) -> None:
 
 
 def records_of(jobs: Sequence[Job], out: Path, digest: str) -> list[dict[str, Any]]:
-    """The results that there are, in the order of the jobs."""
+    """The saved results, in the order of the jobs."""
     paths = [job.path(out, digest) for job in jobs]
     return [json.loads(path.read_text()) for path in paths if path.exists()]
 
 
 def run_all(jobs: Sequence[Job], run: Callable[[Any, Path], None], out: Path, digest: str, processes: int) -> None:
-    """Run what is missing by `run(job, path)`, several processes at a time, and say how far it is."""
+    """Run the missing jobs by `run(job, path)`, several processes at a time, and print the progress."""
     missing = [job for job in jobs if not job.path(out, digest).exists()]
     print(f"{len(jobs)} runs, {len(jobs) - len(missing)} of them done before", flush=True)
     if processes == 1:

@@ -1,7 +1,7 @@
 """The measurements of `benchmarks.crowds`, one a process: `python -P benchmarks/crowd_parts.py PART SIZE`.
 
-It prints a JSON object of names and numbers. It imports nothing of `benchmarks`, so that it can time another checkout
-of bkbopt that has no such file: `PYTHONPATH=CHECKOUT` says which.
+It prints a JSON object of names and numbers. It imports nothing from `benchmarks`, so that it can time another checkout
+of bkbopt, given by `PYTHONPATH=CHECKOUT`, that has no such file.
 """
 
 import json
@@ -39,7 +39,7 @@ def _values(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """Processor time: on one thread that is what a call takes on a machine without other users."""
+    """Processor time: on one thread it equals the time of a call on an idle machine."""
     start = time.process_time()
     call()
     return time.process_time() - start
@@ -57,7 +57,7 @@ def _tell_rows(opt: bo.Optimizer, rows: np.ndarray, n: int, rng: np.random.Gener
 
 
 def _use_once() -> None:
-    """Load the modules and compile the loops that suggestions need, which is no part of what is measured."""
+    """Load the modules and compile the loops that suggestions need, before anything is measured."""
     rng = np.random.default_rng(1)
     for where, d in (([(0.0, 1.0)] * D_BOX, D_BOX), (bo.Pool(rng.random((50, D_POOL))), D_POOL)):
         opt = bo.Optimizer(where, seed=1, n_startup_trials=12)
@@ -73,7 +73,7 @@ def _rows_of(trials: list[bo.Trial]) -> list[int]:
 
 
 def pool(n_arms: int) -> Numbers:
-    """Picks from a pool with values, by the plate."""
+    """Picks from a pool with values, a plate at a time."""
     opt, rows, rng = _pool(n_arms)
     _tell_rows(opt, rows, TOLD, rng)
     found: Numbers = {"first ask after 768 values: ms": 1e3 * _seconds(opt.ask)}
@@ -98,7 +98,7 @@ def start_up(n_arms: int) -> Numbers:
 
 
 def tell(n_arms: int) -> Numbers:
-    """Learning a plate by a model whose kernel is given, so that nothing is fitted, beside a pass over its features."""
+    """Learning a plate with a given kernel, without fits, and for comparison one pass over its features."""
     surrogate = bo.BKB(matern52(D_POOL, 1.0), NOISE_SD**2)
     opt, rows, rng = _pool(n_arms, surrogate=surrogate, fit=False)
     _tell_rows(opt, rows, TOLD, rng)
@@ -131,7 +131,7 @@ def box(count: int) -> Numbers:
 
 
 def sampler(running: int) -> Numbers:
-    """Asks of the Optuna sampler while so many trials run; each asked by a call of its own."""
+    """Asks of the Optuna sampler while this number of trials run; one call an ask."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     rng = np.random.default_rng(0)
     space: dict[str, Any] = {f"x{j}": optuna.distributions.FloatDistribution(0.0, 1.0) for j in range(D_BOX)}

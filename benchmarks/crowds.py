@@ -1,8 +1,8 @@
-"""What suggestions cost where many are asked for at once, or beside many that run; also next to another version.
+"""Time of suggestions in large batches or beside many running trials; also compared with another version.
 
 Run it as `python -m benchmarks.crowds [--quick] [--against CHECKOUT] [--repeats 3] [--parts ...]`. With `--against` a
-checkout of another version of bkbopt is measured in the same run: the processes of both follow each other in turns, so
-that what else the machine does falls on both.
+checkout of another version of bkbopt is measured in the same run: the processes of both alternate, so that the load of
+the machine affects both.
 
 - pool, start_up: picks of a plate of 384 from a pool of 100,000 rows and ten columns, and of a million, after 768
   values and before the first one;

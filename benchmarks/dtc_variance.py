@@ -1,4 +1,4 @@
-"""How far the variance is from the exact one where the budget of inducing points binds, near the dictionary and away.
+"""The variance relative to the exact one where the limit on inducing points binds, near the dictionary and far from it.
 
 | symbol | units     | meaning                                                                            |
 | ------ | --------- | ---------------------------------------------------------------------------------- |
@@ -8,8 +8,8 @@
 
 A function is drawn from the kernel's Gaussian process and observed; half of the test points are uniform, the others a
 tenth of a lengthscale from inducing points. `z^2` is the mean of (f - mean)^2 / variance: 1 where the variance is
-right, more where it is too small. What holds always is variance >= residual, so that variance / exact >= unseen. The
-second table has what `effective_dimension` and `leverage_sum` make of few inducing points.
+right, more where it is too small. Always variance >= residual, so that variance / exact >= unseen. The second table has
+`effective_dimension` and `leverage_sum` for few inducing points.
 
 Run it as `python -m benchmarks.dtc_variance [--points 1000] [--seeds 3] [--quick]`.
 """
@@ -51,7 +51,7 @@ BUDGETS = (30, 100, 300)
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one test point was predicted as: all `(tests,)`."""
+    """Predictions at the test points: all `(tests,)`."""
 
     unseen: Tensor
     f: Tensor

@@ -1,4 +1,4 @@
-"""What early coordinate perturbations find and cost: studies that differ in the trial from which there are any.
+"""Benefit and cost of early coordinate perturbations: studies that differ in the trial of the first one.
 
 Run it as `python -m benchmarks.early_perturbations [--studies 100] [--noisy 30] [--pairs 15]`. Three parts, one thread:
 

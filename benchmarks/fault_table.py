@@ -1,4 +1,4 @@
-"""What the optimizer's log and states went through, and what became of them, as a Markdown table.
+"""Faults injected into the optimizer's log and states, and their outcomes, as a Markdown table.
 
 `python -m benchmarks.fault_table [--quick] [--only NAME ...]`, or `make faults`. A harness is a module of tests/faults
 with `rows(quick) -> rows`; each is registered below by one line. Ends with 1 if an outcome must not be.

@@ -2,7 +2,7 @@
 
 The noise is Gaussian, and its standard deviation is a tenth of the function's interquartile range over uniform points
 of the box, so that "noisy" means the same on every problem. The noise of a trial is decided by the seed and the
-trial's number alone: two optimisers that run with the same seed meet the same noise.
+trial's number alone: two optimisers that run with the same seed get the same noise.
 
 Sources: Dixon and Szego (1978) for Branin, Hartmann and Shekel; Ackley (1987); Levy and Montalvo (1985); Rastrigin
 (1974); Schwefel (1981). Constants are those in common use (Surjanovic and Bingham's collection, and BoTorch).

@@ -1,8 +1,8 @@
 """Noisy functions of 20 to 100 columns: ours beside random search, CMA-ES, TPE and TuRBO.
 
 Run it as `python -m benchmarks.high_dimensions [--quick] [--peers ...] [--problems ...] [--seeds 5] [--trials 1000]`.
-What is measured, and how runs are kept, is as in `benchmarks.optuna_quality`; `--trials 10000` takes days. TuRBO, which
-has an exact Gaussian process, is given 300 trials.
+Measures and saved runs are as in `benchmarks.optuna_quality`; `--trials 10000` takes days. TuRBO, which has an exact
+Gaussian process, gets 300 trials.
 
 | function       | columns | what it is                                                                                |
 | -------------- | ------- | ----------------------------------------------------------------------------------------- |
@@ -109,7 +109,7 @@ TASKS: dict[str, Callable[[], Task]] = {
 
 
 def run_job(job: Job, path: Path) -> None:
-    """Run it and keep what came out."""
+    """Run it and save the result."""
     samplers = {**SAMPLERS, SPHERICAL: partial(_spherical, COLUMNS[job.problem])}
     keep(run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed, samplers), path)
 

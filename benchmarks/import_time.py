@@ -1,8 +1,7 @@
-"""How long the optimizer takes to import beside torch, and the command line beside nothing.
+"""Import times: of the optimizer relative to torch, and of the command line.
 
-Run it as `python -m benchmarks.import_time [runs]`: medians over interleaved runs in fresh processes. The aim is a
-ratio of at most 1.3 for the optimizer, and 0.1 s for the command line, whose commands that only keep a log need no
-more.
+Run it as `python -m benchmarks.import_time [runs]`: medians over interleaved runs in fresh processes. The goal is a
+ratio of at most 1.3 for the optimizer, and 0.1 s for the command line, since commands on the log need no model.
 """
 
 import statistics
@@ -20,7 +19,7 @@ def import_seconds(statement: str) -> float:
 
 
 def main(runs: int = 11) -> None:
-    """Time the imports in turn, so that a slow spell of the machine hits all, and print the medians."""
+    """Time the imports in turns, so that the load of the machine affects all, and print the medians."""
     statements = (TORCH, OURS, SHELL)
     for statement in statements:
         import_seconds(statement)  # fills the caches of the disk and of compiled modules

@@ -1,4 +1,4 @@
-"""What a call of our default kernel costs beside GPyTorch's, small and large, with and without gradients.
+"""Time of a call of our default kernel and of GPyTorch's, at small and large sizes, with and without gradients.
 
 Run it as `python -m benchmarks.kernel_overhead [--repeats 200] [--threads 1]`.
 """
@@ -43,7 +43,7 @@ def _call(kernel: Callable[[Tensor, Tensor], Tensor], X: Tensor, S: Tensor, grad
 
 
 def _interleaved_ms(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """Median milliseconds of each call, taken in turn so that a slow spell of the machine hits all."""
+    """Median milliseconds of each call, in turns, so that the load of the machine affects all."""
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeats):
         for call, own in zip(calls, times, strict=True):

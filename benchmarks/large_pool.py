@@ -1,17 +1,17 @@
-"""Pools that outgrow memory: what a search over rows in a file costs in time and memory.
+"""Pools larger than memory: time and memory of a search over rows in a file.
 
-Run it as `python -m benchmarks.large_pool [--quick] [--rows 1000000 10000000] [--steps 60] [--batch 384]
-[--folder /tmp] [--threads 1]`. The rows, ten columns of float32, are made by the program and written to a file in a
-temporary folder, which goes when it ends: 40 MB for a million rows. Each size runs in a process of its own, so that the
-memory is that of one run: what the process holds beside the pages of the file, which the system keeps or drops as it
-likes. The function is a smooth one of four of the columns, with noise.
+Run it as `python -m benchmarks.large_pool [--quick] [--rows 1000000 10000000] [--steps 60] [--batch 384] [--folder
+/tmp] [--threads 1]`. The rows, ten columns of float32, are made by the program and written to a file in a temporary
+folder, which is deleted at the end: 40 MB for a million rows. Each size runs in a process of its own, so that the
+memory is that of one run. Pages of the file are not counted, since the system decides how many it caches. The function
+is smooth in four of the columns, with noise.
 
 - first scan: the first ask after the start-up trials, which computes all rows.
 - step: `ask` and `tell` of one trial. Some of them begin a new epoch of the model (a fit, a new dictionary) and scan
   the pool; the worst is one of these.
 - a pick: `ask(batch)` divided by its size, with nothing told in between.
-- full scan: the posterior of all rows with the last model, which each step would cost without bounds.
-- cpu: seconds of the processor, for machines that others use too; with one thread the steadier of the two.
+- full scan: the posterior of all rows with the last model, the cost of each step without bounds.
+- cpu: processor seconds; with one thread they vary less than wall time on a machine under load.
 """
 
 import argparse

@@ -3,16 +3,15 @@
 Run it as `python -m benchmarks.learners_speed [--data FOLDER] [--quick]`. Settings are those of the FORKS paper's first
 table: budget B = 100 (50 up to 10,000 rows), steps of 0.2, sketches of B, rank B/10, refreshes every 0.3 N rounds,
 hinge loss. Rows are shuffled and features are as the data have them. Lengthscales are from the paper's grid of powers
-of two, one for the perceptrons and their kin, and one for learners on features and second-order ones: those at which
-the mistakes come nearest to the printed ones. Squared losses are taken of labels -1 and +1.
+of two, one for the learners of the perceptron's kind, and one for learners on features and second-order ones: those
+whose mistakes are nearest to the printed ones. Squared losses use labels -1 and +1.
 
 A round predicts a row and learns it. Time is that of `progressive` on the whole stream, checks of the input included
 and compilation not, the best of the runs. The learners whose rounds grow with the stream are timed on its first rows
-only, as "rows" says. "aim" is what the C++ program of the FORKS authors does on a machine with two cores, from slow to
-fast over data sets; "to aim" is our rounds a second of processor time over its upper end: on one thread that is what a
-machine without other users would take.
+only, as "rows" says. "aim" is the range of the C++ program of the FORKS authors on a machine with two cores, over data
+sets; "to aim" is our rounds a second of processor time over its upper end.
 
-Then PKAWV with Taylor features runs through a long stream made up in chunks, with the memory that it takes.
+Then PKAWV with Taylor features runs through a long synthetic stream in chunks; its memory is measured.
 """
 
 import argparse

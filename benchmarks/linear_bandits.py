@@ -1,4 +1,4 @@
-"""BKB beside the linear bandits that its paper compares with: regret and time on finite pools.
+"""BKB compared with the linear bandits of its paper: regret and time on finite pools.
 
 Run it as `python -m benchmarks.linear_bandits [--quick] [--problems falling ...] [--seeds 5]`. Each seed has new arms
 and a new function; the noise of a step is the same for all players:
@@ -12,8 +12,8 @@ and a new function; the noise of a step is the same for all players:
 "2 sd" explores by two posterior standard deviations, "draw" by one draw of the posterior (Thompson sampling), and
 "theorem" by the confidence radius of the method's own theorem, with the bounds on theta and noise known. OFUL is SOFUL
 with a sketch of as many rows as dimensions; their ridge is one, that of all others the noise variance. "regret" is
-cumulative and noise-free, "last tenth" that of the last tenth of the steps as a part of what an arm at random costs,
-and "rho / lam" is what the sketch of SOFUL has lost: where it grows, so does its radius.
+cumulative and noise-free, "last tenth" that of the last tenth of the steps relative to a random arm, and "rho / lam"
+the part of the spectrum that the sketch of SOFUL has lost: where it grows, so does its radius.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def kernel_problem(n: int, seed: int) -> Problem:
 
 
 class Player(Protocol):
-    """What chooses arms of a fixed pool."""
+    """A policy that chooses arms of a fixed pool."""
 
     def select(self, X: Array) -> int:
         """Which of the arms `X (n, d)` to pull."""
@@ -166,7 +166,7 @@ def kernel_players(order: int = 10, frequencies: int = 50) -> Players:
 
 @dataclass(frozen=True)
 class Run:
-    """What a player did: arms `(n_steps,)`, its cumulative regret, seconds of processor time, and itself."""
+    """Record of a player: arms `(n_steps,)`, its cumulative regret, seconds of processor time, and the player."""
 
     arms: npt.NDArray[np.int64]
     regret: float

@@ -1,16 +1,17 @@
-"""Online learners as surrogates beside BKB, at equal trials and at equal time.
+"""Online learners as surrogates compared with BKB, at equal trials and at equal time.
 
-Run it as `python -m benchmarks.online_surrogates [--quick] [--surrogates ...] [--problems ...] [--seeds 5]`. All meet
+Run it as `python -m benchmarks.online_surrogates [--quick] [--surrogates ...] [--problems ...] [--seeds 5]`. All get
 the same boxes and the same noise at trial i of a seed, a tenth of the function's interquartile range (IQR); Ackley is
 on the box of `sample_efficiency`. Regret is noise-free, in IQR.
 
-Learners with a budget have 20 terms here, and not 100: until it is full they are all plain gradient descent.
+Learners with a budget have 20 terms here instead of 100: until the budget is full they are plain gradient descent.
 
 - simple: of the point recommended at the end; mean: of the average trial;
-- at equal time: simple regret of the point recommended when the time was up that the fastest surrogate took for all
-  its trials on that problem and seed (to the last checkpoint before, every tenth trial), and how many trials that was.
+- at equal time: simple regret of the point recommended after the time that the fastest surrogate took for all its
+  trials on that problem and seed (at the last checkpoint before, every tenth trial), and the number of trials until
+  then.
 
-A run has one thread, and times are those of the processor, in asking and telling: others' work does not count.
+A run has one thread, and times are processor times of asking and telling, without other load.
 """
 
 import argparse

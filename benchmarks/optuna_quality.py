@@ -1,21 +1,21 @@
-"""Sample efficiency of Optuna's samplers under noise, ours beside GPSampler, TPE, CMA-ES, TuRBO and random search.
+"""Sample efficiency of Optuna's samplers under noise: ours, GPSampler, TPE, CMA-ES, TuRBO and random search.
 
-Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|all]
-[--problems ...] [--seeds 10] [--trials N] [--jobs 2]`. Test functions whose noise is a tenth of their interquartile
-range (IQR), and real models to tune; `benchmarks/tasks.py` says which, and which of them are held out until nothing
-is to be changed any more. All samplers meet the same noise at trial i of a seed. Each run is one study of 5,000 trials
-(300 with samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), looked at after 100, 300, 1,000, 3,000
-and 5,000 of them: no sampler knows how long its study will be.
+Run it as `python -m benchmarks.optuna_quality [--quick] [--peers ...] [--set development|held-out|all] [--problems ...]
+[--seeds 10] [--first-seed 0] [--trials N] [--jobs 2]`. The tasks are test functions whose noise is a tenth of their
+interquartile range (IQR), and real models to tune. `benchmarks/tasks.py` lists them, and those that are held out until
+the code is final. All samplers get the same noise at trial i of a seed. Each run is one study of 5,000 trials (300 with
+samplers of an exact Gaussian process and with SMAC3, 100 with HEBO), measured after 100, 300, 1,000, 3,000 and 5,000 of
+them: no sampler is told the length of its study.
 
 - recommended: the noise-free value, above the minimum, of the recommended point: `sampler.recommend(study)` where the
   sampler has that (ours, TuRBO, SMAC3, CMA-ES for noise), `study.best_trial`, the best value observed, with the others;
-- average trial: the value of all trials so far, above the minimum, on average: what the search itself has cost;
-- last fifth: the same over the last fifth of the trials so far: what a trial costs once the search has settled.
+- average trial: the average value of all trials so far, above the minimum;
+- last fifth: the same over the last fifth of the trials so far, the regret of a converged search.
 
-All are in units of the IQR. The minimum of a real model is not known; the best setting that any of the runs shown
-recommends stands for it. The table over the whole set holds geometric means over the problems of the means over seeds;
-its errors are those of the seeds, carried through the logarithm. Means below 1e-4, a thousandth of the noise, count as
-that. Only problems are in it that all samplers of the same row of numbers have finished.
+All are in units of the IQR. The minimum of a real model is not known, and is replaced by the best setting that any of
+the runs shown recommends. The table over the whole set holds geometric means over the problems of the means over seeds;
+its errors are those of the seeds, propagated through the logarithm. Means below 1e-4, a thousandth of the noise, are
+set to 1e-4. The table has only problems that all samplers of the same row have finished.
 
 HEBO and SMAC3 run where they are installed (`benchmarks/ask_tell_samplers.py` says how) and are left out elsewhere.
 Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
@@ -60,7 +60,7 @@ def run_study(
     seed: int,
     samplers: Mapping[str, Callable[[int], BaseSampler]] = SAMPLERS,
 ) -> dict[str, list[float]]:
-    """One study, looked at after each of the checkpoints and at its end.
+    """One study, measured after each of the checkpoints and at its end.
 
     Returns lists of one length: `checkpoints` (numbers of trials), `recommended` (true values, the task's units),
     `average` (means of the trials' values so far), `last_fifth` (means of the last fifth of them) and `seconds` (in the
@@ -92,7 +92,7 @@ def run_study(
 
 
 def run_job(job: Job, path: Path) -> None:
-    """Run it and keep what came out."""
+    """Run it and save the result."""
     keep(run_study(job.peer, TASKS[job.problem](), job.n_trials, job.seed), path)
 
 
@@ -115,7 +115,7 @@ class Result:
 
 
 def results_of(task: Task, records: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Result]:
-    """What the records of each sampler on this task say, by checkpoint and sampler."""
+    """The results of each sampler on this task, by checkpoint and sampler."""
     everything = [value for kept in records.values() for record in kept for value in record["recommended"]]
     minimum = min(everything) if task.minimum is None else task.minimum
     results = []
@@ -184,7 +184,7 @@ def _text(mean: float, error: float) -> str:
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str, tasks: Mapping[str, Callable[[], Task]] = TASKS) -> None:
-    """Print what the files say that there are."""
+    """Print the tables of the saved results."""
     everything: list[Result] = []
     for problem in dict.fromkeys(job.problem for job in jobs):
         task = tasks[problem]()
@@ -202,7 +202,7 @@ def print_results(jobs: Sequence[Job], out: Path, digest: str, tasks: Mapping[st
 
 
 def installed(peers: Sequence[str]) -> list[str]:
-    """Those of the samplers that can run here; it says which cannot."""
+    """The samplers that can run here; prints those that cannot."""
     for peer in peers:
         if lacking := missing_packages(peer):
             print(f"{peer} is left out: {', '.join(lacking)} cannot be imported; see benchmarks/ask_tell_samplers.py")
@@ -224,16 +224,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--set", choices=list(SETS), default="development", help="which tasks; see benchmarks/tasks.py")
     parser.add_argument("--problems", nargs="+", choices=list(TASKS), help="these tasks, whatever the set")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--first-seed", type=int, default=0, help="the first of the seeds")
     parser.add_argument("--trials", type=int, help="the length of every study; LIMITS has those of slow samplers")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
     parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
     parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
     options = parser.parse_args(arguments)
     trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
+    n_seeds = options.seeds or (2 if options.quick else 10)
     jobs = [
         Job(peer, problem, min(trials, LIMITS.get(peer, trials)), seed)
         for peer in installed(options.peers or (QUICK if options.quick else ORDER))
-        for seed in range(options.seeds or (2 if options.quick else 10))
+        for seed in range(options.first_seed, options.first_seed + n_seeds)
         for problem in options.problems or (QUICK_PROBLEMS if options.quick else SETS[options.set])
     ]
     print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")

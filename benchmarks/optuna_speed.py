@@ -1,17 +1,17 @@
-"""What a suggestion costs as a study grows: BKBSampler beside multivariate TPE and GPSampler, in one run.
+"""Time of a suggestion as a study grows: BKBSampler, multivariate TPE and GPSampler, in one run.
 
 Run it as `python -m benchmarks.optuna_speed [--quick | --full] [--threads 2]`. Two spaces: six floats, and ten mixed
 parameters (floats with and without log, integers, categories). The studies lie in memory and hold noisy values of a
 bowl, half of them at random points and half around a good one, as a search leaves them. Every measurement has a process
 of its own, in which the modules are loaded and used once before:
 
-- cold: the one suggestion (ask) of a fresh sampler in a fresh process, over a study that lies in storage;
-- warm: a step (ask and tell) of the sampler that has caught up with the study, median of several;
+- cold: the first suggestion (ask) of a new sampler in a new process, for a study in storage;
+- warm: a step (ask and tell) of a sampler that has read the study, median of several;
 - memory: what the process holds after the steps, and the most that it held, above what it held with the study alone.
 
 A sampler is left out above the size at which its warm step takes more than ten seconds, as GPSampler's does. A last
-part has 1,000 running trials beside 50 finished ones; TPE is told there to take them for poor ones (`constant_liar`),
-as it ignores them otherwise. GPSampler needs several gigabytes for it and is in it with `--full` only.
+part has 1,000 running trials beside 50 finished ones; TPE treats them as poor trials there (`constant_liar`), as it
+ignores them otherwise. GPSampler needs several gigabytes for this part and runs with `--full` only.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def _value_at(distribution: BaseDistribution, u: float) -> Any:
 
 
 def _place(distribution: BaseDistribution, value: Any) -> float:
-    """Where a value lies in its range, from 0 to 1."""
+    """Position of a value in its range, from 0 to 1."""
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices.index(value) / (len(distribution.choices) - 1)
     assert isinstance(distribution, FloatDistribution | IntDistribution)
@@ -118,7 +118,7 @@ def make_study(space: Space, finished: int, running: int = 0, seed: int = 0) -> 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process measured: milliseconds cold, and warm by median and at most; megabytes held and at most."""
+    """Measurements of one process: milliseconds cold, and warm by median and at most; megabytes held and at most."""
 
     cold: float
     warm: float
@@ -228,7 +228,7 @@ def print_costs(space_name: str, samplers: Sequence[str], sizes: Sequence[int], 
 
 
 def print_running(samplers: Sequence[str], n_running: int, run: Measure) -> None:
-    """A table of what running trials cost, on six floats."""
+    """A table of the times beside running trials, on six floats."""
     rows = []
     for sampler in samplers:
         alone, beside = (run(sampler, "6 floats", N_FINISHED, n) for n in (0, n_running))

@@ -32,7 +32,7 @@ RESTARTS, RAW_SAMPLES = 10, 512
 
 
 class _Data:
-    """What has been observed, larger is better, and the model of it: X (n, d), Y (n, k) as the model sees them."""
+    """The observations (larger is better) and their model: X (n, d), Y (n, k) in the units of the model."""
 
     def __init__(self, problem: OutcomeProblem, seed: int) -> None:
         from botorch.utils.sampling import draw_sobol_samples
@@ -71,7 +71,7 @@ class _Data:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without BoTorch's everyday noise: retried fits, restarts that stop early, sparse tensors that are not checked."""
+    """Suppress BoTorch's usual warnings: retried fits, restarts that stop early, unchecked sparse tensors."""
     from botorch.exceptions.warnings import BotorchWarning
 
     with warnings.catch_warnings():
@@ -100,7 +100,7 @@ def _fitted(X: Tensor, Y: Tensor, corners: Tensor) -> "SingleTaskGP":
 def _qlognehvi(data: _Data, model: "SingleTaskGP", seed: int) -> "AcquisitionFunction":
     """Its reference point is the worst value of each objective so far, since no user knows the true one.
 
-    Inferred from the front instead, it shrinks with it: a front that is found from one end is then never left.
+    Inferred from the front instead, it shrinks with the front, and a search that begins at one end never leaves it.
     """
     from botorch.acquisition.multi_objective.logei import qLogNoisyExpectedHypervolumeImprovement
     from botorch.sampling.normal import SobolQMCNormalSampler

@@ -1,8 +1,8 @@
 """Optimisers for several objectives and for constraints, all but BoTorch's, and the loop that drives them.
 
 `OURS_AND_OPTUNA` maps a name to a callable (problem, seed) that gives a `Loop`. All but NSGA-II, whose population is
-ten, start with ten points of their own choice. The noise is unknown to them, but its absence is not: `GPSampler` and
-BoTorch are told where there is none, which is what a careful user would do.
+ten, start with ten points of their own choice. They do not get the noise variance, but `GPSampler` and BoTorch are told
+where there is no noise, as a careful user would do.
 """
 
 import time

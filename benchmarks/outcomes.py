@@ -3,7 +3,7 @@
 An outcome vector holds the objectives, all to be minimised, and then the constraints, at most zero where feasible. The
 noise is Gaussian: on an objective a tenth of its interquartile range over uniform points of the box, as elsewhere in
 these benchmarks, on a constraint a fiftieth, since feasible regions are narrow. The noise of a trial is decided by the
-seed and the trial's number alone. A problem also says how good a run on it was, in noise-free outcomes.
+seed and the trial's number alone. A problem also measures the quality of a run, in noise-free outcomes.
 
 Sources: Zitzler, Deb and Thiele (2000) for ZDT1 and ZDT2, as BoTorch has them; Gardner et al. (2014), second
 simulation: minimise sin(x) + y where sin(x) sin(y) <= -0.95; Coello Coello and Mezura-Montes (2002) for the welded
@@ -56,7 +56,7 @@ class OutcomeProblem(ABC):
 
     @abstractmethod
     def measure(self, tried: Array, named: Array) -> dict[str, float]:
-        """How good a run was, by noise-free outcomes of all points tried (n, k) and of those named at its end (m, k).
+        """Quality of a run, by noise-free outcomes of the points tried (n, k) and of those finally recommended (m, k).
 
         Smaller is better, and zero cannot be beaten. The keys are the titles of columns.
         """
@@ -95,7 +95,7 @@ class FrontProblem(OutcomeProblem):
     def measure(self, tried: Array, named: Array) -> dict[str, float]:
         """Shares of the true front's hypervolume that are missing, for a near and a far reference point.
 
-        (1.1, 1.1) counts only what has come close to the front; (11, 11) is BoTorch's, and counts nearly everything.
+        (1.1, 1.1) counts only points close to the front; (11, 11) is BoTorch's, and counts nearly all points.
         """
         return {
             f"{who}, {side}": 1 - self.hypervolume(points, reference) / (reference**2 - self.below)

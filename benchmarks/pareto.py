@@ -1,10 +1,10 @@
 """Several objectives, and constraints that are measured: ours beside BoTorch and Optuna at equal numbers of trials.
 
 Run it as `python -m benchmarks.pareto [--quick] [--peers ...] [--problems ...] [--seeds 5] [--trials 100] [--jobs 2]`.
-`benchmarks/outcomes.py` says what the problems are and where they come from, `outcome_peers.py` and
-`outcome_botorch.py` how each optimiser is used: BoTorch's qLogNoisyExpectedHypervolumeImprovement, and under
-constraints LogConstrainedExpectedImprovement or, where `--peers` asks for it, qLogNoisyExpectedImprovement, three times
-as slow; Optuna's NSGA-II and GPSampler. All meet the same noise at trial i of a seed.
+The problems and their sources are in `benchmarks/outcomes.py`, the optimisers in `outcome_peers.py` and
+`outcome_botorch.py`: BoTorch's qLogNoisyExpectedHypervolumeImprovement, and under constraints
+LogConstrainedExpectedImprovement or, where `--peers` asks for it, qLogNoisyExpectedImprovement, three times as slow;
+Optuna's NSGA-II and GPSampler. All get the same noise at trial i of a seed.
 
 - two objectives: the share of the true front's hypervolume that is missing below the reference point (1.1, 1.1), near
   the front, and (11, 11), far from it;
@@ -49,7 +49,7 @@ def suits(peer: str, problem: str) -> bool:
 
 
 def run_job(job: Job, path: Path) -> None:
-    """Run it and keep what came out."""
+    """Run it and save the result."""
     keep(drive(PEERS[job.peer], PROBLEMS[job.problem], job.n_trials, job.seed), path)
 
 
@@ -80,7 +80,7 @@ def _text(values: Sequence[float]) -> str:
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
-    """Print what the files say that there are."""
+    """Print the tables of the saved results."""
     for name in dict.fromkeys(job.problem for job in jobs):
         mine = [job for job in jobs if job.problem == name]
         kept = {peer: records_of([j for j in mine if j.peer == peer], out, digest) for peer in PEERS}

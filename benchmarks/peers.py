@@ -1,8 +1,8 @@
 """One interface to run sequential optimisers on a noisy problem, and the optimisers that we compare with.
 
 `PEERS` maps a name to a callable (problem, n_trials, seed) -> Run. An optimiser joins the comparison by one entry; with
-`run_loop` it needs to supply only how to ask, how to tell, and what it would recommend. Every run has one thread, so
-that several runs can go side by side in processes of their own.
+`run_loop` it supplies only `ask`, `tell` and `recommend`. Every run has one thread, so that several runs can go side by
+side in separate processes.
 """
 
 import time
@@ -32,10 +32,10 @@ CHECKPOINT_EVERY = 10
 
 @dataclass(frozen=True)
 class Run:
-    """What one optimiser did on one problem with one seed, in n trials.
+    """Record of one optimiser on one problem with one seed, n trials.
 
     `xs` (n, d) are the points tried, `ys_noisy` (n,) what the optimiser was told, `f_true` (n,) the noise-free values,
-    `recommended` (c, d) the points it would have named after `checkpoints` (c,) trials, and `seconds_per_trial` (n,)
+    `recommended` (c, d) the points it recommended after `checkpoints` (c,) trials, and `seconds_per_trial` (n,)
     the time spent in asking and telling, the function's own time excluded. `ys_noisy`, `f_true` and the points are in
     the problem's units.
     """
@@ -251,7 +251,7 @@ PEERS: dict[str, Optimiser] = {
 
 
 def run_peer(name: str, problem: Problem, n_trials: int, seed: int) -> Run:
-    """Run the optimiser called `name` on one thread and return what it did.
+    """Run the optimiser called `name` on one thread and return its record.
 
     Raises:
         ArgumentError: `name` is not in `PEERS`, or n_trials is below 1.

@@ -1,4 +1,4 @@
-"""Our loop over a finite pool beside the paper's literal Algorithm 1: time, regret, and where the time goes.
+"""Our loop over a finite pool compared with the paper's Algorithm 1 as printed: time by stage, and regret.
 
 Run it as `python -m benchmarks.pool_speed [--quick] [--threads 2] [--seeds 3] ...`. Kernel (RBF, lengthscale 0.8),
 noise (sd 0.3, lam 0.09), qbar 2, beta, the first arm and the noise of each step are the same on all sides:
@@ -8,9 +8,9 @@ noise (sd 0.3, lam 0.09), qbar 2, beta, the first arm and the noise of each step
 - baseline: Algorithm 1, which recomputes the posterior of all arms at every step, in the form that is fastest here;
 - literal: the same as printed, the features of all arms at once, with as many threads as ours has.
 
-The forms of Algorithm 1 differ in the size of the blocks in which the pool is swept and in the threads of BLAS, and do
-the same arithmetic. Each is timed at ten steps of our own run, with the data of the step and a dictionary of that
-step's size, and every such step is counted for the steps between. The fastest is the baseline, and is run in full.
+The forms of Algorithm 1 differ in the block size of the pool and in the threads of BLAS, and do the same arithmetic.
+Each is timed at ten steps of our own run, with the data of the step and a dictionary of that step's size; each timed
+step also stands for the steps between. The fastest is the baseline, and is run in full.
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Form(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run did: arms, rewards and m (each (n_steps,)), cumulative regret and seconds, by part where known."""
+    """Record of a run: arms, rewards and m (each (n_steps,)), cumulative regret and seconds, by part where known."""
 
     name: str
     arms: Array
@@ -155,7 +155,7 @@ def run_core(problem: PoolProblem, n_steps: int, beta: float, seed: int) -> Outc
 
 
 def run_optimizer(problem: PoolProblem, n_steps: int, beta: float, seed: int) -> Outcome:
-    """Run the whole optimizer by ask and tell; the first arm is told as past data, to start where the others do."""
+    """Run the whole optimizer by ask and tell; the first arm is told as past data, so that all start alike."""
     arm, noise = _start(problem, seed)
     arms, rewards, clock = [arm], [problem.pull(arm, noise)], Clock()
     kernel = rbf(problem.X.shape[1], problem.lengthscale)
@@ -216,7 +216,7 @@ def time_forms(problem: PoolProblem, ours: Outcome, beta: float, threads: int) -
 
 
 def choices_that_agree(problem: PoolProblem, n_steps: int, beta: float, seed: int) -> tuple[int, int]:
-    """How many of the lazy search's choices equal the argmax over all arms computed in full, and of how many."""
+    """Number of choices of the lazy search that equal the argmax over all arms computed in full, and their total."""
     arm, noise = _start(problem, seed)
     X = torch.as_tensor(problem.X)
     surrogate, search, agree = _TimedBKB(problem, seed), PoolMaximizer(X), 0

@@ -1,20 +1,21 @@
-"""Combinatorial libraries that are never listed: beside the listed rows at 10^6, beside other searches at 10^9.
+"""Combinatorial libraries without a list of rows: compared with the listed rows at 10^6, with other searches at 10^9.
 
 Run it as `python -m benchmarks.product_pool [--quick] [--steps 60] [--trials 200] [--seeds 3]`. The black box is a sum
 of smooth functions of the descriptors of each part and of products of such functions of each two parts, with noise, in
 interquartile ranges of its values at random rows. Its least value is found by computing all rows.
 
-At 10^6 rows one run is made by an optimizer over an array of the rows. At each of its steps the product of the same
-rows, searched as a list that is made as it is read, and by its parts as if it were larger, is asked with the same log:
+At 10^6 rows an optimizer over an array of the rows makes one run. At each of its steps two other optimizers over the
+product of the same rows get the same log: one searches the rows as a list made on demand, the other by parts, as in
+larger products:
 
-- same: how often the row is that of the listed pool;
-- gap: by how much the score of the row falls short of the largest, in standard deviations there, on average;
+- same: how often they choose the row of the listed pool;
+- gap: the largest score minus the score of the row, in standard deviations there, on average;
 - ms: processor time of an ask, median and most; scans of all rows are among them;
-- MB: what the process holds more after the pool has been made and asked.
+- MB: memory growth of the process from making the pool and asking.
 
 At 10^9 rows, three lists of 1,000 entries: the regret of what each search recommends, and of its last 50 trials, beside
-random rows, and Optuna's genetic algorithm (NSGA-II) and TPE with one categorical parameter a part. Then what an ask
-takes of processor time, and how often a search from many more starts finds a row with a larger score.
+random rows, and Optuna's genetic algorithm (NSGA-II) and TPE with one categorical parameter a part. Then the processor
+time of an ask, and how often a search from many more starts finds a row with a larger score.
 """
 
 import argparse
@@ -53,7 +54,7 @@ class Library:
     Attributes:
         tables: descriptors of each part, (n, 3 or 4).
         own: each part's own contribution, (n,).
-        shared: functions of each part whose products with those of another count, (3, n, RANK) twice.
+        shared: functions of each part whose products with those of another part enter the value, (3, n, RANK) twice.
         scale: the interquartile range of the values at random rows.
         best: the least value.
     """
@@ -313,7 +314,7 @@ def is_found(opt: bo.Optimizer, seed: int) -> bool:
 
 
 def times(n: int, n_trials: int, batch: int) -> list[list[object]]:
-    """What asks of one optimizer take, and how good they are."""
+    """Time and quality of the asks of one optimizer."""
     library = Library.make(n, 0)
     rng = np.random.default_rng(0)
     opt = bo.Optimizer(bo.Pool.product(library.parts), seed=0, duplicates="avoid")

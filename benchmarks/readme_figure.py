@@ -1,4 +1,4 @@
-"""The README's figure: what a suggestion costs, and what is found, as an Optuna study grows.
+"""The README's figure: time of a suggestion, and regret, as an Optuna study grows.
 
 Run it as `python -m benchmarks.readme_figure [--speed out/optuna_speed.json] [--quality out/optuna_quality]
 [--to docs/images/optuna.png]`, after
@@ -6,9 +6,10 @@ Run it as `python -m benchmarks.readme_figure [--speed out/optuna_speed.json] [-
     python -m benchmarks.optuna_speed --json out/optuna_speed.json
     python -m benchmarks.optuna_quality --trials 1000 --out out/optuna_quality
 
-It computes nothing itself: it draws what these two have kept, of our own sampler only what the present code did. Left:
-a warm ask and tell on six floats, median. Right: the noise-free regret of the recommended point, geometric mean over
-the test functions that all samplers at that number of trials have, with standard errors of the seeds.
+It computes nothing itself: it draws the saved results of these two, those of our own sampler only if they are of the
+present code. Left: a warm ask and tell on six floats, median. Right: the noise-free regret of the recommended point,
+geometric mean over the test functions that all samplers at that number of trials have, with standard errors of the
+seeds.
 """
 
 import argparse
@@ -35,7 +36,7 @@ LENGTHS = (300, 1_000, 5_000)
 
 
 def kept_results(folder: Path, seeds: int = 10) -> list[Result]:
-    """What `optuna_quality` has kept of all samplers, on the problems whose minimum is known."""
+    """Saved results of `optuna_quality` for all samplers, on the problems whose minimum is known."""
     digest, results = source_digest(NOT_SEARCH), []
     for name, make in TASKS.items():
         if (task := make()).minimum is None:

@@ -1,4 +1,4 @@
-"""What the programs share: aligned tables, what a run ran on, thread limits, clocks and memory."""
+"""Shared by the programs: aligned tables, conditions of a run, thread limits, clocks and memory."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ MB = 2**20
 class Clock:
     """Adds up the wall-clock and processor seconds spent in its `with` blocks, which must not nest.
 
-    On a machine that others use too, processor time on one thread is the steadier of the two.
+    On a machine under load, processor time on one thread varies less.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ def _text(value: object) -> str:
 
 
 def rss_mb() -> float:
-    """Memory that the process holds now, MB; where the system does not say, the most it ever held."""
+    """Memory that the process holds now, MB; its peak where the system does not report it."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize() / MB

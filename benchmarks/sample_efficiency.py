@@ -1,14 +1,14 @@
 """Regret at equal trials: our optimiser beside TPE, GPSampler, qLogNEI, CMA-ES and random search.
 
-Run it as `python -m benchmarks.sample_efficiency [--quick] [--peers ...] [--seeds 10] [--jobs 2]`. All optimisers meet
+Run it as `python -m benchmarks.sample_efficiency [--quick] [--peers ...] [--seeds 10] [--jobs 2]`. All optimisers get
 the same boxes, and the same noise at trial i of a seed: a tenth of the function's interquartile range (IQR). Ackley and
-Levy have their minimum at, or near, the centre of their usual boxes, which flatters whatever looks there first. Here
-one side of each column is cut short, to 30 to 60 % of its length and on alternate sides, so that the minimum lies 15 to
-44 % of the way from one end; see `off_centre`.
+Levy have their minimum at, or near, the centre of their usual boxes, which favours methods that begin there. Here one
+side of each column is cut short, to 30 to 60 % of its length and on alternate sides, so that the minimum lies 15 to 44
+% of the way from one end; see `off_centre`.
 
 - simple regret: noise-free value of the point recommended at the end, above the minimum;
 - mean regret: noise-free value of the average trial, above the minimum (cumulative regret over trials);
-- last fifth: the same over the last fifth of the trials, which is what a settled run costs.
+- last fifth: the same over the last fifth of the trials, the regret of a converged run.
 
 Each run has one thread and a process of its own, and is kept as a file of `--out`: a run that was stopped is
 continued, and nothing is computed twice. Our own files carry a digest of the package's source, so that results of
@@ -87,7 +87,7 @@ def run_job(job: Job, path: Path) -> None:
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
-    """Print one table a problem from the files that there are."""
+    """Print one table a problem from the saved results."""
     for name in dict.fromkeys(job.problem for job in jobs):
         problem, rows = problem_named(name), []
         mine = [job for job in jobs if job.problem == name]

@@ -25,7 +25,7 @@ OPTIONAL = {"hebo": ("hebo", "GPy", "pymoo"), "smac": ("smac", "ConfigSpace")}
 
 
 class NoisyCma(CmaEsSampler):
-    """CMA-ES as its authors advise under noise: a larger population, and the distribution's mean as its answer.
+    """CMA-ES as its authors advise under noise: a larger population, and the distribution's mean as recommendation.
 
     The population is `factor` times the default of 4 + 3 log d: recombination averages the noise of the better half of
     it (Hansen, "The CMA evolution strategy: a tutorial", 2016; Hansen, Niederberger, Guzzella and Koumoutsakos, IEEE
@@ -78,7 +78,7 @@ def _tpe_group(seed: int) -> BaseSampler:
 
 
 def _tpe_liar(seed: int) -> BaseSampler:
-    """TPE that takes running trials for poor ones; by default it does not see them."""
+    """TPE with the constant liar, which treats running trials as poor ones; by default it ignores them."""
     return optuna.samplers.TPESampler(multivariate=True, constant_liar=True, n_startup_trials=N_STARTUP, seed=seed)
 
 
@@ -91,7 +91,7 @@ def _cmaes(seed: int) -> BaseSampler:
 
 
 def _cmaes_mean(seed: int) -> BaseSampler:
-    """CMA-ES at the default population that recommends its mean: what of `cmaes_noise` is the population's merit."""
+    """CMA-ES at the default population that recommends its mean; `cmaes_noise` differs in the population alone."""
     return NoisyCma(seed, factor=1)
 
 

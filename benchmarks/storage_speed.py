@@ -1,12 +1,12 @@
-"""What a log in a file costs, at growing numbers of trials, beside Optuna's storages on the same disk.
+"""Times of a log in a file and of Optuna's storages on the same disk, at growing numbers of trials.
 
 `python -m benchmarks.storage_speed [--full] [--quick] [--folder DIR]`: for 100, 1,000 and 10,000 trials of six floats
 (100,000 with `--full`) the seconds to open a log, milliseconds of an ask and of a tell, and seconds of an export.
 
-An ask is one of the start-up design, so that it is the log that is timed and not a model; `box_speed` times models. The
-calls of ours, of Optuna's SQLite storage and of its journal file are made in turns. Optuna's studies ask with their
-random sampler, and are written by their own bulk method, `add_trials`. A second table has what a process pays that
-opens a log and asks with a model, and the time of whole commands of the shell.
+An ask is one of the start-up design, so that the log is timed and not a model; `box_speed` times models. The calls of
+our log, of Optuna's SQLite storage and of its journal file alternate. Optuna's studies ask with their random sampler,
+and are written by their own bulk method, `add_trials`. A second table has the time of a new process that opens a log
+and asks with a model, and of whole commands of the shell.
 """
 
 import argparse

@@ -1,15 +1,15 @@
 """Noisy test problems with one difficulty each: valleys, ridges, wells, plateaus, integers; many on rotated axes.
 
 Every function has its minimum, unless said otherwise 0, at one point that is known exactly, well inside the box and off
-its centre. Rotations and minimisers follow from dimension and seed, so that a kind can be met again under another
-rotation. The noise is that of `benchmarks.functions`. R is a rotation, o the minimiser, z = R (x - o).
+its centre. Rotations and minimisers are functions of dimension and seed, so that there are several functions of a kind.
+The noise is that of `benchmarks.functions`. R is a rotation, o the minimiser, z = R (x - o).
 
 Sources: the kinds are those of the BBOB functions (Hansen, Finck, Ros and Auger, "Real-parameter black-box
 optimization benchmarking 2009: noiseless functions definitions", INRIA RR-6829): ellipsoid f10, Rosenbrock f9, sharp
 ridge f13, Rastrigin f15, step ellipsoid f7, Gallagher's peaks f21. Ackley (1987), Griewank (1981) and Schwefel (1981)
 are as in `benchmarks.functions`. Mixed integers follow Tusar, Brockhoff and Hansen, "Mixed-integer benchmark problems
 for single- and bi-objective optimization" (GECCO 2019): some coordinates of such a function have 5 to 20 levels.
-Constants differ where noise of 0.1 IQR would hide what a function is here for; each docstring says so.
+Constants differ where noise of 0.1 IQR would hide the difficulty of a function; each docstring says so.
 """
 
 import math
@@ -103,8 +103,8 @@ def bowl(dim: int, seed: int, condition: float = 1e3) -> Problem:
 def valley(dim: int, seed: int) -> Problem:
     """Return log(1 + Rosenbrock's function) of w = 1 + z / 2: a curved valley that runs along no axis.
 
-    The logarithm is ours. The values of Rosenbrock's function span five orders of size over the box, and noise of a
-    tenth of their IQR would leave nothing of the valley's floor to be seen.
+    The logarithm is ours. The values of Rosenbrock's function span five orders of magnitude over the box, and noise of
+    a tenth of their IQR would hide the floor of the valley.
     """
 
     def of_z(z: Array) -> Array:
@@ -118,7 +118,7 @@ def valley(dim: int, seed: int) -> Problem:
 def ridge(dim: int, seed: int) -> Problem:
     """Return the sharp ridge z_1^2 + 10 (z_2^2 + ... + z_d^2)^(1/2): not differentiable along the way to the minimum.
 
-    BBOB has 100 for 10; with that the noise is as large as all that is to be gained along the ridge.
+    BBOB has 100 instead of 10; then the noise is as large as the whole range along the ridge.
     """
 
     def of_z(z: Array) -> Array:
@@ -179,9 +179,9 @@ def ripples(dim: int, seed: int) -> Problem:
 
 
 def mirrored_schwefel(dim: int, seed: int) -> Problem:
-    """Return Schwefel's function with some axes reversed, so that the best well is near a corner of no preferred kind.
+    """Return Schwefel's function with some axes reversed, so that the best well is near an arbitrary corner.
 
-    It is a sum over the coordinates. Its box is the usual [-500, 500]^d, where no other well undercuts the best.
+    It is a sum over the coordinates. Its box is the usual [-500, 500]^d, where no other well is lower.
     """
     rng = np.random.default_rng([STREAM, 8, dim, seed])
     signs = rng.permutation(np.where(np.arange(dim) % 2 == 0, 1.0, -1.0))

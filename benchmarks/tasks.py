@@ -1,8 +1,8 @@
-"""What Optuna's samplers are compared on: test functions with noise, and real models to tune, in one form.
+"""Tasks of the comparison of Optuna's samplers: noisy test functions and real models to tune, in one form.
 
-The classic functions: seven are smooth or carry ripples that the noise hides, three more are strongly multimodal
+The classic functions: seven are smooth or have ripples smaller than the noise, three more are strongly multimodal
 (Rastrigin's, Schwefel's, Shekel's) and one is made of random peaks. Rosenbrock's and Griewank's are BoTorch's own.
-Functions whose minimum lies at, or near, the centre of their usual box are met on the cut boxes of
+Functions whose minimum lies at, or near, the centre of their usual box have the cut boxes of
 `sample_efficiency.off_centre`. Those of `benchmarks.structured_functions` have one difficulty each.
 """
 
@@ -38,7 +38,7 @@ class Task:
             is decided by the seed and the number alone.
         truth: the noise-free value of parameters.
         scale: interquartile range of the noise-free values over random parameters: the unit of regret.
-        minimum: the smallest noise-free value; None where nobody knows it.
+        minimum: the smallest noise-free value; None where it is not known.
         note: what a reader of its table should know.
     """
 

@@ -1,12 +1,12 @@
-"""Real models to tune, on scikit-learn's own data: gradient boosting, a perceptron of layers, a support vector machine.
+"""Real models to tune, on scikit-learn's data: gradient boosting, a multilayer perceptron, a support vector machine.
 
 All spaces are mixed and conditional. One evaluation trains on one of `N_SPLITS` fixed random splits of the data and
-returns the loss on the rest: below 0.2 s on one thread. Which split a trial meets is decided by the seed and the
-trial's number alone. The noise is therefore a draw from a finite set, and the true value of a setting, the mean over
-all splits, is known exactly. The smallest one is not.
+returns the loss on the rest: below 0.2 s on one thread. The split of a trial depends on the seed and the trial's number
+alone. The noise is therefore a draw from a finite set, and the true value of a setting, the mean over all splits, is
+known exactly. The smallest true value is not known.
 
 `python -m benchmarks.tuning` computes the interquartile ranges over random settings, and the noise near the best of
-them, which are written down below.
+them, which are constants below.
 """
 
 import functools
@@ -57,7 +57,7 @@ class Tuning:
     note: str
 
     def observe(self, params: Params, seed: int, number: int) -> float:
-        """Loss on the split that trial `number` of this seed meets."""
+        """Loss on the split of trial `number` of this seed."""
         split = np.random.default_rng([NOISE_STREAM, seed, number]).integers(N_SPLITS)
         return self.loss(params, int(split))
 

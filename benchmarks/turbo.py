@@ -1,9 +1,9 @@
 """TuRBO-1 as a sampler of Optuna: Thompson sampling by a local Gaussian process in a trust region that adapts.
 
 Source: Eriksson, Pearce, Gardner, Turner and Poloczek, "Scalable global optimization via local Bayesian optimization"
-(NeurIPS 2019), from which all constants are. Written anew with BoTorch's model, as a baseline only. The paper's rules
-for noisy observations are used: the region's centre is its point of the smallest posterior mean, and what is
-recommended is the best centre by that measure. One choice is ours, since the paper counts improvements of observed
+(NeurIPS 2019), with all constants of the paper. Our own implementation with BoTorch's model, as a baseline only. The
+paper's rules for noisy observations are used: the region's centre is its point of the smallest posterior mean, and what
+is recommended is the best centre by that measure. One choice is ours, since the paper counts improvements of observed
 values: a trial is a success if it became the centre once its value was known.
 
 The columns are Optuna's transformation to the unit cube: integers as numbers that are rounded, choices one-hot.
@@ -67,7 +67,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Local:
-    """A model of a region's trials: what it is scaled by, and how many trials it was fitted to."""
+    """A model of a region's trials, with its scaling and the number of trials that it was fitted to."""
 
     gp: SingleTaskGP
     scale: Standardize
@@ -134,7 +134,7 @@ def learn(X: Array, y: Array, before: Local | None = None) -> Local:
     """Matern 5/2 with a length per column and unknown noise, for points (n, d) of the unit cube and values (n,).
 
     The hyper-parameters, and what the values are scaled by, are those of `before` while it is younger than four trials.
-    The bounds are the paper's but for the noise: its functions have none, here it may be all that varies in a region.
+    The bounds are the paper's except for the noise: its functions have none, here noise may dominate a region.
     """
     points, values = torch.tensor(X), torch.tensor(y)[:, None]
     fit = before is None or len(y) >= before.fitted + FIT_EVERY

@@ -1,22 +1,22 @@
-"""Crowds of workers that come and go: how busy one optimizer keeps them, and what it finds.
+"""Many asynchronous workers: how busy one optimizer keeps them, and its regret.
 
 Run it as `python -m benchmarks.workers [--quick] [--workers 4 30 100 500 1000 2000] [--trials 5000] [--seeds 1]`. It is
 a simulation with a virtual clock of W workers on Hartmann-6 with noise. A job takes a log-normal time with a median of
-10 s and a sigma of 0.5. Of the jobs 2 % are stragglers, which take ten times as long, 2 % crash at their end, and
-0.1 % never return. After a deadline of 300 s a trial is failed, and its worker is replaced. What a job does is decided
-by the seed and the trial's number alone.
+10 s and a sigma of 0.5. Of the jobs 2 % are stragglers, which take ten times as long, 2 % crash at their end, and 0.1 %
+never return. After a deadline of 300 s a trial is failed, and its worker is replaced. The fate of a job depends on the
+seed and the trial's number alone.
 
-The optimizer is real, and is a single server: the processor time that its calls take on one thread, which is their
-wall time on a machine without other users, moves the virtual clock, and workers wait until they are served. Whenever it
-is free it is told all that has come in, and asked once for all workers that wait then, AT_ONCE at most. A run ends with
-the value of the last evaluation.
+The optimizer is real, and is a single server: the processor time of its calls on one thread (their wall time on an idle
+machine) advances the virtual clock, and workers wait until they are served. Whenever it is free it is told all finished
+trials, and asked once for all waiting workers, AT_ONCE at most. A run ends with the value of the last evaluation.
 
 - busy: share of the workers' time that they spend on jobs, waiting for a deadline not included;
 - ms a trial: the optimizer's time divided by the number of evaluations;
 - recommended, last fifth: noise-free regret of the recommended point, and of the last fifth of the evaluations in the
   order of their return, in units of the interquartile range.
 
-Random search is the floor of the regret, and takes no time: what it lacks in "busy" is due to jobs that never return.
+Random search is the baseline of the regret, and takes no time: its "busy" is below 100 % only because of jobs that
+never return.
 """
 
 import argparse
@@ -57,7 +57,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of a job: the seconds until the optimizer hears of it, and whether that is of a value."""
+    """Outcome of a job: the seconds until the optimizer is notified, and whether there is a value."""
 
     seconds: float
     has_value: bool
@@ -76,7 +76,7 @@ def fate_of(number: int, seed: int) -> Fate:
 
 @dataclass(frozen=True)
 class Driver:
-    """An optimizer as a crowd meets it: trials have numbers, and places are points (d,) of a box.
+    """The interface of an optimizer for the simulation: trials have numbers, and places are points (d,) of a box.
 
     `ask(n)` gives n numbers and their places (n, d); `tell(numbers, values)` and `fail(numbers)` finish trials, and
     `recommend()` names a place, (d,).
@@ -131,8 +131,8 @@ class Crowd:
     Attributes:
         now: seconds of the virtual clock.
         idle: workers that wait.
-        jobs: what runs, as a heap: (time at which it is heard of, trial's number, its place, its fate).
-        worked: seconds that were spent on jobs that have come back.
+        jobs: running jobs, as a heap: (time of notification, trial's number, its place, its fate).
+        worked: seconds spent on jobs that have returned.
     """
 
     idle: int
@@ -149,7 +149,7 @@ class Crowd:
             heapq.heappush(self.jobs, (self.now + fate.seconds, number, place, fate))
 
     def heard(self) -> list[tuple[int, Array, Fate]]:
-        """What has come in by now, in the order of time; while nobody waits, the clock goes on to what comes next."""
+        """Jobs that have ended by now, in order of time; while no worker waits, the clock moves to the next end."""
         if not self.idle and self.jobs:
             self.now = max(self.now, self.jobs[0][0])
         came = []
@@ -167,7 +167,7 @@ class Crowd:
 
 
 def simulate(target: Target, driver: Driver, n_workers: int, n: int, seed: int) -> dict[str, float]:
-    """Run a crowd until n values have come back, and return what came of it; see the module."""
+    """Simulate until n values have returned, and return the results; see the module."""
     crowd, truth, n_failed, spent = Crowd(n_workers, seed), [], 0, 0.0  # type: ignore[var-annotated]
     while len(truth) < n:
         came = crowd.heard()
@@ -211,7 +211,7 @@ class Job(comparison.Job):
 
 
 def run_job(job: Job, path: Path) -> None:
-    """Run it and keep what came out."""
+    """Run it and save the result."""
     target = of_box(PROBLEMS[job.problem])
     with limited_threads(1):
         driver = CROWDS[job.peer](target, job.seed)
@@ -219,7 +219,7 @@ def run_job(job: Job, path: Path) -> None:
 
 
 def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
-    """Print what the files say that there are."""
+    """Print the table of the saved results."""
     rows = []
     for workers, peer in dict.fromkeys((job.workers, job.peer) for job in jobs):
         records = records_of([job for job in jobs if (job.workers, job.peer) == (workers, peer)], out, digest)

@@ -1,9 +1,9 @@
-"""A closed loop in BoTorch on thousands of past observations: the usual loop, with another model in one line.
+"""A closed loop in BoTorch on thousands of past observations: the usual loop with another model class.
 
-The past are noisy values of Hartmann's six-dimensional function at random points. In every round a model is fitted to
-all data, qLogNoisyExpectedImprovement proposes a batch of four points, and these are evaluated. `SingleTaskGP` would
-need minutes a round here. The answer is the evaluated point with the best posterior mean; the loop itself sees noisy
-values only, the report tells what the points are worth without noise.
+The past observations are noisy values of Hartmann's six-dimensional function at random points. In every round a model
+is fitted to all data, qLogNoisyExpectedImprovement proposes a batch of four points, and these are evaluated.
+`SingleTaskGP` would need minutes a round here. The answer is the evaluated point with the best posterior mean; the loop
+uses noisy values only, and the report has the values without noise.
 
     python examples/botorch_model.py [--past 2000] [--rounds 5] [--seed 0] [--out out] [--smoke]
 """
@@ -60,7 +60,7 @@ def answer(model: GPyTorchModel, X: Tensor) -> Tensor:
 
 @dataclass
 class Loop:
-    """What a run of the loop has seen: the data, the last model, true values of batches and answers, and seconds."""
+    """Record of a run: the data, the last model, true values of batches and answers, and seconds."""
 
     X: Tensor
     Y: Tensor

@@ -1,8 +1,8 @@
-"""A noisy black box for the examples of parallel runs: what a day costs in a warehouse with a reorder rule.
+"""A noisy black box for the examples of parallel runs: the daily cost of a warehouse with a reorder rule.
 
-Whenever stock and orders on their way fall to `reorder_at` or below, `order` pieces more are ordered; they come five
-days later. A day's demand is Poisson with mean 8. An order costs 40, a piece in stock 0.1 a day, a piece that is owed
-to a customer 2 a day.
+Whenever stock plus outstanding orders fall to `reorder_at` or below, `order` more pieces are ordered; they arrive five
+days later. A day's demand is Poisson with mean 8. An order costs 40, a piece in stock 0.1 a day, a back-ordered piece 2
+a day.
 """
 
 import argparse
@@ -18,7 +18,7 @@ ORDER_COST, HOLDING_COST, BACKLOG_COST = 40.0, 0.1, 2.0
 
 
 def daily_cost(params: Mapping[str, Any], days: int, rng: np.random.Generator) -> float:
-    """Mean cost of a day over so many simulated days."""
+    """Mean cost of a day over the simulated days."""
     stock, due, total = params["reorder_at"] + params["order"], [0] * LEAD_DAYS, 0.0
     for demand in rng.poisson(DEMAND, days).tolist():
         stock += due.pop(0) - demand
@@ -30,7 +30,7 @@ def daily_cost(params: Mapping[str, Any], days: int, rng: np.random.Generator) -
 
 @dataclass(frozen=True)
 class Simulator:
-    """The black box: a short simulation, hence the noise, and a wait in place of the hours that a real one takes."""
+    """The black box: a short, therefore noisy simulation, and a wait that stands for the time of a real one."""
 
     seconds: float
     days: int = 400
@@ -41,11 +41,11 @@ class Simulator:
 
 
 def arguments(about: str) -> argparse.Namespace:
-    """What all examples take on their command line."""
+    """The command line shared by the examples of parallel runs."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--trials", type=int, default=60, help="evaluations (default 60)")
     parser.add_argument("--workers", type=int, default=4, help="evaluations at once (default 4)")
-    parser.add_argument("--seconds", type=float, default=0.3, help="what an evaluation takes (default 0.3)")
+    parser.add_argument("--seconds", type=float, default=0.3, help="seconds of an evaluation (default 0.3)")
     parser.add_argument("--smoke", action="store_true", help="a few trials that take no time")
     given = parser.parse_args()
     if given.smoke:
@@ -54,7 +54,7 @@ def arguments(about: str) -> argparse.Namespace:
 
 
 def report(params: Mapping[str, Any], n_trials: int, n_workers: int, seconds: float, elapsed: float) -> None:
-    """Print what the run took, and what its answer costs a day over 50,000 fresh days."""
+    """Print the time of the run, and the daily cost of its answer over 50,000 fresh days."""
     print(f"{n_trials} trials of {seconds} s each on {n_workers} workers took {elapsed:.1f} s")
     cost = daily_cost(params, 50_000, np.random.default_rng(0))
     print(f"reorder at {params['reorder_at']}, order {params['order']}: {cost:.2f} a day")

@@ -1,11 +1,11 @@
 """Choose and tune a classifier in an Optuna study, with BKBSampler and with TPE, where every evaluation is noisy.
 
-A trial picks a model, a support-vector machine or boosted trees, and the settings that this model has. It draws fresh
-rows to train on and fresh rows to test on, and returns the error: the best of many such numbers is partly luck.
-BKBSampler's answer is the setting with the best posterior mean, TPE's is the study's best trial, as its users take it.
-Both answers are trained again on many draws and measured on rows that no trial has seen.
+A trial chooses a model, a support-vector machine or boosted trees, and the settings of this model. It draws fresh rows
+for training and for testing, and returns the error. The best of many such errors is biased by its noise. BKBSampler's
+answer is the setting with the best posterior mean; TPE's is the study's best trial, as is usual. Both answers are
+trained again on many draws and measured on rows that no trial has seen.
 
-With `--data FOLDER` the data are codrna.npz there: whether a piece of a genome codes for RNA that is not translated
+With `--data FOLDER` the data are codrna.npz there: whether a genome segment is a non-coding RNA
 (59,535 rows, 8 columns). Without it they are scikit-learn's records of tumours (569 rows, 30 columns).
 
     python examples/optuna_sampler.py [--data FOLDER] [--trials 300] [--seed 0] [--out out] [--smoke]
@@ -41,7 +41,7 @@ LOOKS = (25, 50, 75, 100, 150, 200, 300, 450, 600, 1000)
 
 @dataclass(frozen=True)
 class Data:
-    """Rows for the search, X (n, d) with labels y (n,), and others that are kept for the end; sizes of a draw."""
+    """Rows for the search, X (n, d) with labels y (n,), held-out rows for the end, and the sizes of a draw."""
 
     title: str
     X: np.ndarray
@@ -53,7 +53,7 @@ class Data:
 
 
 def load(folder: Path | None) -> Data:
-    """The data in an order of their own, a part of them kept."""
+    """The shuffled data, with a part held out."""
     if folder is None:
         title, (X, y) = "tumours", load_breast_cancer(return_X_y=True)
         n_kept, n_train, n_test = 200, 150, 100
@@ -95,7 +95,7 @@ def trained(data: Data, params: Params, draw: int) -> tuple[Any, np.ndarray]:
 
 @dataclass
 class Search:
-    """A study, what it would have answered after some of its trials, and its seconds besides the evaluations."""
+    """A study, its answers after some of its trials, and its seconds without the evaluations."""
 
     name: str
     study: optuna.Study
@@ -104,7 +104,7 @@ class Search:
     seconds: float = 0.0
 
     def run(self, data: Data, n_trials: int, seed: int) -> None:
-        """Trial i of both searches meets the same draw of rows."""
+        """Trial i of both searches uses the same draw of rows."""
         evaluating = 0.0
 
         def objective(trial: optuna.Trial) -> float:
@@ -126,7 +126,7 @@ class Search:
 
 
 class Judge:
-    """Errors of settings on the kept rows, each trained on the same draws that no trial has met."""
+    """Errors of settings on the held-out rows, each trained on the same draws, which no trial has used."""
 
     def __init__(self, data: Data, n_draws: int, seed: int) -> None:
         self.data = data
@@ -152,7 +152,7 @@ def as_text(params: Params) -> str:
 
 
 def report(data: Data, searches: list[Search], judge: Judge) -> None:
-    """Print both answers, and what they are worth on the kept rows."""
+    """Print both answers, and their errors on the held-out rows."""
     print(f"{data.title}: trials train on {data.n_train} rows and test on {data.n_test}")
     errors = []
     for search in searches:
@@ -174,7 +174,7 @@ def report(data: Data, searches: list[Search], judge: Judge) -> None:
 
 
 def draw_trials(ax: Axes, searches: list[Search], colours: tuple[str, str]) -> None:
-    """What each trial returned, and the mean of the last thirty."""
+    """The value of each trial, and the mean of the last thirty."""
     for search, colour in zip(searches, colours, strict=True):
         values = 100.0 * np.array([trial.value for trial in search.study.trials])
         ax.plot(np.arange(1, len(values) + 1), values, ".", color=colour, alpha=0.25, markersize=4)
@@ -186,7 +186,7 @@ def draw_trials(ax: Axes, searches: list[Search], colours: tuple[str, str]) -> N
 
 
 def draw_answers(ax: Axes, searches: list[Search], judge: Judge) -> None:
-    """Error on the kept rows of what each search would have answered."""
+    """Error on the held-out rows of the answer of each search, by number of trials."""
     errors = {s.name: 100.0 * np.array([judge(params) for params in s.answers.values()]).T for s in searches}
     looks = list(searches[0].answers)
     plots.convergence(errors, ax, best=False, t=looks, band="standard error", value_name="error on kept rows (%)")

@@ -1,9 +1,9 @@
-"""Trials on a Dask cluster, here one of processes on this machine: `minimize` with the client's executor.
+"""Trials on a Dask cluster (here of processes on this machine): `minimize` with the client's executor.
 
     pip install ".[dask]"
     python examples/parallel_dask.py [--trials 60] [--workers 4] [--seconds 0.3] [--smoke]
 
-On a cluster of yours, connect by `Client("tcp://scheduler:8786")`; the rest stays.
+On your own cluster, connect by `Client("tcp://scheduler:8786")`; the rest is the same.
 """
 
 import time

@@ -1,10 +1,10 @@
-"""Trials of an ensemble: libEnsemble starts them, on worker processes here, and asks the generator of gest-api.
+"""Trials of an ensemble: libEnsemble starts them, here on worker processes, and calls the generator of gest-api.
 
     pip install ".[libensemble]"
     python examples/parallel_libensemble.py [--trials 60] [--workers 4] [--seconds 0.3] [--smoke]
 
 libEnsemble runs ensembles on supercomputers: with `comms="mpi"` the workers are ranks of `mpiexec`, and its executors
-start simulations that are programs themselves. `BKBGenerator` stays as it is; so it does in Xopt and in Optimas.
+start simulations that are separate programs. `BKBGenerator` needs no changes there, nor in Xopt and Optimas.
 """
 
 import tempfile

@@ -1,9 +1,9 @@
-"""Processes that share an Optuna study through its storage; no process is in charge, and any may come or go.
+"""Processes that share an Optuna study through its storage; there is no central process, and any may start or stop.
 
     pip install ".[optuna]"
     python examples/parallel_optuna.py [--trials 60] [--workers 4] [--seconds 0.3] [--smoke]
 
-Trials that are in flight when the last one is done are finished too: a few more than asked for.
+Trials that run when the last one ends are finished too, so that there are a few more than requested.
 
 The journal file is enough on one machine and on a shared disk. With a database in its place
 (`optuna.storages.RDBStorage("postgresql://...")`) the workers may be anywhere.
@@ -27,13 +27,13 @@ STUDY = "warehouse"
 
 
 def open_study(path: str) -> optuna.Study:
-    """The study in the journal file, made by whoever comes first; one seed for all, proposals differ all the same."""
+    """The study in the journal file, made by the first process; all share one seed, and their proposals differ."""
     storage = JournalStorage(JournalFileBackend(path))
     return optuna.create_study(study_name=STUDY, storage=storage, sampler=BKBSampler(seed=0), load_if_exists=True)
 
 
 def work(path: str, n_trials: int, seconds: float) -> None:
-    """What each process does: evaluate until the study has so many finished trials."""
+    """The work of each process: evaluate until the study has this number of finished trials."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     simulate = Simulator(seconds)
 

@@ -1,13 +1,13 @@
-"""Trials on a Ray cluster, here one on this machine: `minimize` with an executor over Ray, and Ray Tune.
+"""Trials on a Ray cluster (here on this machine): `minimize` with an executor over Ray, and Ray Tune.
 
     pip install ".[ray]"
     python examples/parallel_ray.py [--trials 60] [--workers 4] [--seconds 0.3] [--smoke]
 
 `minimize` keeps the optimizer in this process and sends out evaluations. In Ray Tune the sampler proposes through
-Optuna, and Tune has the trials: their logs, checkpoints, resources and restarts.
+Optuna, and Tune manages the trials: logs, checkpoints, resources and restarts.
 
-On a cluster of yours, connect by `ray.init(address="auto")`, and send this folder with
-`runtime_env={"working_dir": "examples"}`; the rest stays.
+On your own cluster, connect by `ray.init(address="auto")`, and send this folder with
+`runtime_env={"working_dir": "examples"}`; the rest is the same.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def call(f: Callable[[Any], Any], params: dict[str, Any]) -> Any:
 
 
 class RayExecutor:
-    """What `minimize` asks of an executor: `submit`, which returns a future of `concurrent.futures`."""
+    """The executor that `minimize` needs: `submit` returns a future of `concurrent.futures`."""
 
     def submit(self, f: Callable[[Any], Any], params: dict[str, Any]) -> Future[Any]:
         return call.remote(f, params).future()

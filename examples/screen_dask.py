@@ -1,11 +1,11 @@
-"""Screen a library whose parts are scored on the workers of a Dask cluster, here one of processes on this machine.
+"""Screen a library whose parts are scored on the workers of a Dask cluster (here of processes on this machine).
 
     pip install ".[dask]"
     python examples/screen_dask.py [--rows 200000] [--batches 6] [--size 16] [--workers 2] [--smoke]
     python examples/screen_dask.py --scheduler tcp://scheduler:8786 --folder /shared/library
 
 The library is made by the program, a file for each part, in a folder that the workers see (`--folder`; by default a
-temporary one). What is measured is made up too: how well a molecule with these descriptors binds, with noise.
+temporary one). The measurements are synthetic too: the affinity of a molecule with these descriptors, with noise.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def make_library(folder: Path, n: int) -> np.ndarray:
 
 
 def affinity(x: np.ndarray) -> np.ndarray:
-    """How well molecules with the descriptors `x (n, d)` bind, without noise."""
+    """Affinity of molecules with the descriptors `x (n, d)`, without noise."""
     return -((x[:, :4] - [0.2, 0.7, 0.5, 0.9]) ** 2).sum(1) + 0.2 * np.cos(9.0 * x[:, 4])
 
 
@@ -43,8 +43,8 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=6)
     parser.add_argument("--size", type=int, default=16, help="of a batch")
     parser.add_argument("--workers", type=int, default=2, help="processes of the cluster that the program starts")
-    parser.add_argument("--scheduler", help="address of a cluster that is there already")
-    parser.add_argument("--folder", type=Path, help="empty, and seen by all workers")
+    parser.add_argument("--scheduler", help="address of a running cluster")
+    parser.add_argument("--folder", type=Path, help="an empty folder that all workers can read")
     parser.add_argument("--smoke", action="store_true", help="a small library, two batches")
     given = parser.parse_args()
     n, batches, size = (3000, 3, 8) if given.smoke else (given.rows, given.batches, given.size)

@@ -2,8 +2,8 @@
 
 With `--data FOLDER` the pool is cadata.npz there: 20,640 blocks of California of the census of 1990, each described by
 its income, age, rooms, population and place. A measurement is the block's median house value with an error; the hits
-are the blocks in the top 1 %. Without it the pool is scikit-learn's handwritten digits: a measurement is the answer of
-an annotator, who is wrong one time in ten, to the question whether an image shows a three; the hits are the threes.
+are the blocks in the top 1 %. Without it the pool is scikit-learn's handwritten digits: a measurement is an annotation
+whether an image shows a three, with 10 % errors; the hits are the threes.
 
     python examples/screen_pool.py [--data FOLDER] [--trials N] [--seed 0] [--out out] [--smoke]
 """
@@ -89,7 +89,7 @@ def threes() -> Library:
 
 @dataclass
 class Record:
-    """What happened: the rows in the order of measurement, and the cost of each in seconds (ask and tell)."""
+    """Record of a run: the rows in the order of measurement, and the seconds of each (ask and tell)."""
 
     rows: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -97,11 +97,11 @@ class Record:
 
 
 def screen(library: Library, n_trials: int, seed: int) -> tuple[bo.Optimizer, Record]:
-    """Measure `n_trials` rows, no row twice, in batches as large as is useful."""
+    """Measure `n_trials` rows without repeats, in batches of the useful size."""
     rng = np.random.default_rng(seed)
     opt = bo.Optimizer(library.X, direction="maximize", duplicates="avoid", seed=seed, n_startup_trials=20)
     record, size, size_from, shown = Record(), 1, 0, 0
-    print("ms: an ask and a tell; inducing: the points that the model rests on; batch: rows measured at once")
+    print("ms: an ask and a tell; inducing: inducing points of the model; batch: rows measured at once")
     print(f"{'measured':>9} {'hits':>6} {'by chance':>10} {'ms each':>8} {'inducing':>9} {'batch':>6}")
     while len(record.rows) < n_trials:
         done = len(record.rows)

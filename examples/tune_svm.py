@@ -1,8 +1,8 @@
 """Tune a support-vector classifier on handwritten digits, where every evaluation is noisy.
 
-One evaluation draws a fresh split of the digits, trains on a part and returns the accuracy on another. The best of
-many such numbers is partly luck, so the answer is the setting with the best posterior mean. It and the best of as
-many random settings are measured again at the end, on the same fresh splits.
+One evaluation draws a fresh split of the digits, trains on a part and returns the accuracy on another. The best of many
+such values is biased by its noise, so the answer is the setting with the best posterior mean. This setting and the best
+of as many random settings are measured again at the end, on the same fresh splits.
 
     python examples/tune_svm.py [--trials 120] [--seed 0] [--out out] [--smoke]
 """
@@ -42,12 +42,12 @@ Steps = list[tuple[int, Params]]
 
 @functools.cache
 def digits() -> tuple[np.ndarray, np.ndarray]:
-    """Images of 8 x 8 pixels as rows, and the digit that each shows."""
+    """Images of 8 x 8 pixels as rows, and their digits."""
     return load_digits(return_X_y=True)
 
 
 def accuracy(params: Params, split: int) -> float:
-    """Accuracy on test rows of a stratified split, the split being given by its number."""
+    """Accuracy on the test rows of a stratified split with this number."""
     X, y = digits()
     X_train, X_test, y_train, y_test = train_test_split(
         X / 16.0, y, train_size=N_TRAIN, test_size=N_TEST, stratify=y, random_state=split
@@ -56,13 +56,13 @@ def accuracy(params: Params, split: int) -> float:
 
 
 def on_fresh_splits(first: int) -> Objective:
-    """The noisy objective: every call takes another split, with numbers from `first` on."""
+    """The noisy objective: every call uses a new split, with numbers from `first` on."""
     splits = itertools.count(first)
     return lambda params: accuracy(params, next(splits))
 
 
 def with_bkb(n_trials: int, seed: int) -> tuple[bo.Optimizer, Steps]:
-    """Tune; also the recommended setting after every trial at which it changed."""
+    """Tune; also returns the recommended setting after each trial that changed it."""
     steps: Steps = []
 
     def watch(opt: bo.Optimizer, trial: bo.Trial) -> None:
@@ -94,7 +94,7 @@ def with_random_search(n_trials: int, seed: int) -> tuple[Steps, float]:
 
 
 class Judge:
-    """Mean accuracy of settings over splits that no search has seen, the same ones for every setting."""
+    """Mean accuracy of settings over splits that no search has used, the same splits for every setting."""
 
     def __init__(self, n_splits: int, seed: int) -> None:
         self.splits = range(100_000 * seed + 60_000, 100_000 * seed + 60_000 + n_splits)
@@ -118,7 +118,7 @@ def as_text(params: Params) -> str:
 
 
 def report(opt: bo.Optimizer, random_steps: Steps, random_best: float, judge: Judge) -> None:
-    """Print what was found, and what it is worth on fresh splits."""
+    """Print the settings found, and their accuracy on fresh splits."""
     choice, best, random_params = opt.recommend(), opt.best_trial, random_steps[-1][1]
     ours, theirs = judge(choice.params), judge(random_params)
     print(f"\nBKB, {len(opt.trials)} trials")
@@ -135,14 +135,14 @@ def report(opt: bo.Optimizer, random_steps: Steps, random_best: float, judge: Ju
 
 
 def answers(steps: Steps, n_trials: int, judge: Judge) -> np.ndarray:
-    """Error in percent of the setting that a search would have answered, (n_splits, n_trials)."""
+    """Error in percent of a search's answer after each trial, (n_splits, n_trials)."""
     starts = [i for i, _ in steps] + [n_trials + 1]
     lengths = np.diff([1, *starts[1:]])
     return 100.0 * (1.0 - np.repeat([judge(params) for _, params in steps], lengths, axis=0).T)
 
 
 def draw_answers(ax: Axes, searches: dict[str, Steps], judge: Judge, n_trials: int) -> None:
-    """Error on fresh splits of the setting that each search would have answered after every trial."""
+    """Error on fresh splits of each search's answer after every trial."""
     curves = {name: answers(steps, n_trials, judge) for name, steps in searches.items()}
     plots.convergence(curves, ax, best=False, band="standard error", value_name="test error on fresh splits (%)")
     ax.set(title=f"The answer, measured on {len(judge.splits)} fresh splits", yscale="log")
@@ -160,7 +160,7 @@ def draw(opt: bo.Optimizer, searches: dict[str, Steps], judge: Judge, path: Path
     kernel, weight = (opt.recommend().params[name] for name in ("kernel", "class_weight"))
     second.set_title(f"Posterior: kernel {kernel}, class weight {weight}")
     # The model is Gaussian: far from the trials its mean may lie below 0 or above 1.
-    third.set_title("How unsure it is")
+    third.set_title("Posterior standard deviation")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 

@@ -1,8 +1,8 @@
-"""Variance starvation: who still knows that it does not know? After Figure 1 of Calandriello et al. (2019).
+"""Variance starvation of approximate posteriors, after Figure 1 of Calandriello et al. (2019).
 
-Functions on [0, 1] are drawn from a Gaussian process and observed, with noise, on [0, 0.5] only. An honest posterior is
-as wide as the prior on [0.8, 1]. The table gives, averaged over the draws, the posterior standard deviation there and
-the part of [0, 1] where the function lies within three standard deviations of the mean.
+Functions on [0, 1] are drawn from a Gaussian process and observed, with noise, on [0, 0.5] only. A calibrated posterior
+is as wide as the prior on [0.8, 1]. The table gives, averaged over the draws, the posterior standard deviation there
+and the part of [0, 1] where the function lies within three standard deviations of the mean.
 
     python examples/variance_starvation.py [--trials 20] [--seed 0] [--out out] [--smoke]
 """
@@ -76,7 +76,7 @@ class Draw:
 
 
 def observe(seed: int) -> Draw:
-    """Draw a function, and show it to every method."""
+    """Draw a function, and condition every method on its observations."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(0.0, 0.5, SIZES[-1])
     values = draw_function(rng, np.concatenate([GRID, x]))

@@ -1,10 +1,10 @@
 # %% [markdown]
-# # Ask and tell: from a first loop to stopping in time
+# # Ask and tell: from a first loop to a stopping rule
 #
-# You have a machine with settings. It answers with a number, the answer is noisy, and an answer costs time or money.
-# Which settings are best? `bkbopt` asks for settings to try and is told what came out. This is the whole contract, and
-# everything else in this notebook follows from it: several trials at a time, results that come late or never, results
-# from before, forbidden settings, a break in the middle, and a reason to stop.
+# A machine has settings. Each evaluation of a setting returns a noisy number and costs time or money. Which settings
+# are best? `bkbopt` proposes settings (`ask`) and receives the results (`tell`). The rest of this notebook builds on
+# these two calls: batches, results that arrive late or never, earlier data, constraints, saving and loading, and a
+# stopping rule.
 
 # %%
 import os
@@ -25,9 +25,9 @@ N_RUNS, N_TRIALS = (2, 25) if SMOKE else (12, 40)
 # %% [markdown]
 # ## A first loop
 #
-# An espresso machine has a temperature (°C), a grinder with whole steps, and three roasts. Tasters give points for how
-# far a cup is from good; fewer are better, and no two tasters agree. We play the tasters with a formula plus noise, so
-# that we can check the answers afterwards; the optimizer sees the noisy points only.
+# An espresso machine has a temperature (°C), a grinder with integer steps, and three roasts. Tasters score how far a
+# cup is from good; lower scores are better, and the scores are noisy. A formula plus noise stands in for the tasters,
+# so that the answers can be checked against the truth. The optimizer sees the noisy scores only.
 
 # %%
 SPACE = {"temperature": bo.Float(80.0, 100.0), "grind": bo.Int(1, 30), "roast": ["light", "medium", "dark"]}
@@ -35,7 +35,7 @@ NOISE_SD = 0.3
 
 
 def true_points(p):
-    """What endless tasting would give: the best temperature depends on the roast. The best is 0."""
+    """The score without noise: the best temperature depends on the roast. The best score is 0."""
     best = {"light": 94.0, "medium": 92.0, "dark": 89.0}[p["roast"]]
     return ((p["temperature"] - best) / 5) ** 2 + ((p["grind"] - 14) / 8) ** 2 + (p["roast"] != "medium")
 
@@ -59,16 +59,16 @@ print(f"endless tasting would give it {true_points(choice.params):.2f}")
 plots.overview(opt, value_name="points")
 
 # %% [markdown]
-# Above: how the search went, and which settings matter. Below: the posterior over the two that matter most, with the
-# trials, fainter where they differ in the third setting; and how many inducing points the
-# model holds, the evaluated points that it rests on.
+# The upper panels show the progress of the search and the importance of each setting. The lower panels show the
+# posterior over the two most important settings, and the number of inducing points in the model (a subset of the
+# evaluated points). Trials that differ more in the third setting are drawn fainter.
 #
 # ## Take the recommendation, not the best value
 #
-# `opt.best_trial` is the trial with the best value told. Among many noisy values the best one is the luckiest one.
-# `opt.recommend()` is the evaluated point with the best *posterior mean*, which also uses the values nearby. We
-# repeat the search with several seeds, and compare what each answer claims with what it is worth. (What the model says
-# about the rest to gain is noted for later, after every fifth value.)
+# `opt.best_trial` is the trial with the best observed value. The best of many noisy values is biased: it was selected
+# partly for its noise. `opt.recommend()` is the evaluated point with the best *posterior mean*, which also uses the
+# values nearby. The next cell repeats the search with several seeds, and compares the value that each answer claims
+# with its true value. It also records the model's regret certificates after every fifth value, for a later section.
 
 # %%
 rows, looks = [], []
@@ -94,9 +94,10 @@ answers.round(2)
 # %% [markdown]
 # ## Batches: pending trials count
 #
-# With several machines, ask for several trials. Each trial that was asked and not told is *pending*: the model counts
-# it as evaluated, as far as its band is concerned, so that the next one goes elsewhere. Below, one dimension, a few
-# values told, and a batch of trials proposed at once. The search is told to be curious, by `beta`, so that one sees it.
+# With several machines, ask for several trials at once. A trial that was asked and not yet told is *pending*. The
+# posterior variance treats pending trials as evaluated, so that the next proposal is a different point. The cell below
+# tells a few values in one dimension and then asks for a batch. A large `beta` makes the search explore, so that the
+# effect is visible.
 
 # %%
 line = bo.Optimizer({"x": (0.0, 1.0)}, seed=1, n_startup_trials=5, beta=3.0)
@@ -112,22 +113,23 @@ for number, trial in enumerate(batch):
 _ = ax.set_title("four trials in flight, numbered as they were proposed")
 
 # %% [markdown]
-# Results may come in any order, at any time, or not at all. A trial that gave no value is *failed*: the search learns
-# where trials fail and keeps away from there, and no invented value enters the data. `useful_workers` says how many
-# trials it pays to have in flight now: few while each answer changes the picture, more later.
+# Results may arrive in any order, at any time, or never. A trial without a value is marked as *failed*: the search
+# learns where trials fail and avoids these regions, and no invented value enters the data. `useful_workers` returns the
+# number of trials that are worth running in parallel now. It is small while each result changes the posterior much, and
+# grows later.
 
 # %%
 first, second, third, fourth = batch
-line.tell(third, np.sin(7 * third.params["x"]))  # the last but one comes first
-line.fail(first)  # this one broke
+line.tell(third, np.sin(7 * third.params["x"]))  # results arrive in any order
+line.fail(first)  # no value
 line.tell(fourth.id, np.sin(7 * fourth.params["x"]))  # the id is enough
 pending = [trial for trial in line.trials if trial.state == "RUNNING"]
 print(f"pending: {[trial.id for trial in pending]}; useful workers now: {line.useful_workers(limit=16)}")
 
 # %% [markdown]
-# ## What is known already
+# ## Use earlier data
 #
-# Tell points that were never asked, one by one or as a table. They count like all others.
+# Points that were never asked for can be told too, one by one or as a table. The model treats them like all others.
 
 # %%
 rng = np.random.default_rng(7)
@@ -144,14 +146,14 @@ informed.tell(notebook, "points")
 print(f"{len(informed.trials)} trials, the first of our own is {dict(informed.ask().params)}")
 
 # %% [markdown]
-# With as many values as the start-up design asks for, the very first trial comes from the model.
+# There are as many values as the start-up design has points, so the model chooses the very first trial.
 #
-# ## Forbidden settings, and settings that fail
+# ## Constraints and failures
 #
-# A constraint that you can *state* is a function of the settings; nothing outside of it is ever proposed. One that each
-# run *measures* is named by `constraints=` and told beside the value (the README shows it). One that you can only *run
-# into* shows by failing trials. Here fine grinds must not be hot, and, what nobody knows, the grinder jams at its
-# coarsest steps.
+# There are three kinds of constraints. A *known* constraint is a function of the settings; infeasible settings are
+# never proposed. A *measured* constraint is named in `constraints=` and told beside the value (the README has an
+# example). An *unknown* constraint shows only through failed trials. Here fine grinds must not be hot (known), and the
+# grinder jams at its coarsest steps (unknown).
 
 
 # %%
@@ -174,10 +176,10 @@ failed = [trial.id for trial in careful.trials if trial.state == "FAIL"]
 print(f"forbidden trials: {sum(not allowed(trial.params) for trial in careful.trials)}; jammed: {failed}")
 
 # %% [markdown]
-# ## A break in the middle
+# ## Save and load
 #
-# One file holds the options and the log of all trials; models and random numbers follow from them. A loaded optimizer
-# goes on as if nothing had happened, to the last bit, in a new process or on another day.
+# One file holds the options and the log of all trials; models and random numbers are derived from them. A loaded
+# optimizer continues bit for bit as the saved one would, in a new process or on another day.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -190,16 +192,16 @@ print(f"the next three asks are the same: {same}")
 # %% [markdown]
 # ## When to stop
 #
-# At any time the model can say how much there is left to gain: by how much the best setting may be better than the
-# recommended one. `opt.regret_certificate()` gives a bound of it that is to hold with a confidence, 95 % where nothing
-# else is said. It draws many functions that the values allow, and with them what is fitted, kernel and noise; the bound
-# is a quantile of what these functions have to gain. With a known kernel and the theorems' width (`bo.theory`) it is
-# the width of a band, and a guarantee. Here it is the model's word, so we look how often it held in the runs above.
+# The model can bound the regret of the recommended setting: the difference between its value and the best one.
+# `opt.regret_certificate()` returns such a bound for a confidence level, 95 % by default. It samples functions from the
+# posterior, together with the fitted kernel and noise, and returns a quantile of their regrets. With a known kernel and
+# the width of the theorems (`bo.theory`) the bound is the width of a band, and a guarantee. Here it depends on the
+# model, so we count how often it held in the runs above.
 #
-# Beside it stands its `naive`: the largest value that any setting may still have, by the upper end of its band, against
-# the value that one setting has at least, by the lower end. The diagnostics of each ask have it as `regret_bound`. It
-# costs nothing and shows how the search settles; but the bands are as wide as a search needs them, the fit is taken for
-# certain, and as a bound it fails more often.
+# The certificate also has a `naive` bound: the largest upper confidence bound of any setting minus the largest lower
+# confidence bound. The diagnostics of each ask report it as `regret_bound`. It costs nothing and shows how the search
+# converges. But the width of its bands is chosen for the search, and it ignores the uncertainty of the fit; as a bound
+# it fails more often.
 
 # %%
 table = pd.DataFrame(looks, columns=["run", "t", "bound", "naive", "missed"])
@@ -217,10 +219,10 @@ ax.legend(frameon=False)
 print(f"{len(table)} looks, {N_RUNS} runs; the certificate held at {held.mean():.0%}, naive at {naive_held.mean():.0%}")
 
 # %% [markdown]
-# `minimize` is the same loop written for you. It takes the certificate as a reason to stop: here as soon as the model
-# sees no more than one point left to gain. Truly it is much less by then: a bound counts what few looks at the other
-# roasts leave open, too. It is looked at every ten trials, and of many looks some are wrong. Where a stop too early is
-# dear, look yourself, in a loop as above, with `regret_certificate(confidence=0.99)`; or take the theorems, by
+# `minimize` runs the same loop. It accepts the certificate as a stopping rule: here it stops once the bound is at most
+# one point. The true regret is much smaller by then, because the bound also covers the other roasts, which have few
+# evaluations. The certificate is checked every ten trials, and among many checks some are wrong. If stopping too early
+# is expensive, check in a loop of your own with `regret_certificate(confidence=0.99)`, or use the guarantee of
 # `bo.theory`.
 
 # %%
@@ -231,11 +233,11 @@ print(f"{len(stopped.trials)} of {LIMIT} trials; certificate {stopped.regret_cer
 print(f"recommended {dict(stopped.recommend().params)}, truly {true_points(stopped.recommend().params):.2f}")
 
 # %% [markdown]
-# ## Checked
+# ## Checks
 
 # %%
 off = answers["claim is off by"]
-assert off["best value told"] < -NOISE_SD  # it flatters by more than the noise
+assert off["best value told"] < -NOISE_SD  # too optimistic by more than the noise
 assert abs(off["recommendation"]) < 0.5 * abs(off["best value told"])
 assert answers.loc["recommendation", "is worth"] < answers.loc["best value told", "is worth"] + 0.05
 places = sorted(trial.params["x"] for trial in batch)
@@ -246,8 +248,8 @@ assert all(allowed(trial.params) for trial in careful.trials)
 assert len(failed) < len(careful.trials) / 4
 assert not jams(careful.recommend().params)
 assert all(same)
-assert held.mean() > (0.5 if SMOKE else 0.85)  # the looks of a run go together
-assert held[table["t"] >= 20].mean() > 0.95  # once the fit rests on more values
+assert held.mean() > (0.5 if SMOKE else 0.85)  # the certificates of a run are correlated
+assert held[table["t"] >= 20].mean() > 0.95  # with more values behind the fit
 assert held.mean() >= naive_held.mean()
 assert len(stopped.trials) < LIMIT
 assert true_points(stopped.recommend().params) < (3 * NOISE_SD if SMOKE else NOISE_SD)

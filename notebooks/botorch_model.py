@@ -1,11 +1,10 @@
 # %% [markdown]
-# # `SingleTaskGP` replaced, at thousands of observations
+# # A replacement for `SingleTaskGP` at thousands of observations
 #
-# BoTorch's `SingleTaskGP` is exact, and pays for it with the cube of the number of observations at every step of its
-# fit. `BKBModel` is a `SingleTaskGP` too: the same arguments, transforms, likelihoods, acquisition functions. What it
-# replaces is the algebra. This notebook puts it in the place of the exact model at a few thousand observations, looks
-# at what that costs in accuracy, and then uses what comes cheap with it: fantasies, and with them a step by knowledge
-# gradient.
+# BoTorch's `SingleTaskGP` is exact: each step of its fit costs the cube of the number of observations. `BKBModel` is a
+# subclass of `SingleTaskGP` with the same arguments, transforms, likelihoods and acquisition functions; it replaces the
+# algebra. This notebook uses it instead of the exact model at a few thousand observations, measures the loss of
+# accuracy, and then uses its cheap fantasies for a step by knowledge gradient.
 
 # %%
 import os
@@ -35,9 +34,9 @@ warnings.simplefilter("ignore", NumericalWarning)  # GPyTorch's, about jitter in
 _ = torch.manual_seed(0)
 
 # %% [markdown]
-# ## The one line
+# ## One changed line
 #
-# Noisy values of Hartmann's function with six inputs, at random points.
+# The data are noisy values of Hartmann's function with six inputs, at random points.
 
 # %%
 FUNCTION, NOISE_SD, DIM = Hartmann(6, negate=True).to(torch.float64), 0.1, 6
@@ -69,10 +68,10 @@ print(
 )
 
 # %% [markdown]
-# ## What the fit costs
+# ## The cost of a fit
 #
-# Seconds of a fit and of a posterior at a hundred new points. The exact model is fitted as far as patience goes; the
-# thin line continues it by the cube, and is an estimate.
+# The figure shows the seconds of a fit and of a posterior at a hundred new points. The exact model is fitted at the
+# smaller sizes only; the thin line extrapolates its time by the cube.
 
 # %%
 SIZES = (100, 200, 400) if SMOKE else (250, 500, 1000, 2000, 5000)
@@ -108,10 +107,10 @@ ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False)
 
 # %% [markdown]
-# ## What it costs in accuracy
+# ## The loss of accuracy
 #
-# The exact model can be *evaluated* at all observations, once, if it is spared the fit: we hand it the hyper-parameters
-# that `BKBModel` has found. Then both know the same, and differ by the approximation only.
+# The exact model can be *evaluated* once at all observations if it need not be fitted: it takes the hyper-parameters
+# that `BKBModel` has found. Then the two models differ by the approximation only.
 
 # %%
 exact = SingleTaskGP(X, Y).eval()
@@ -138,16 +137,16 @@ print(f"sd / exact sd: smallest {ratio.min():.2f}, median {ratio.median():.2f}, 
 accuracy.round(3)
 
 # %% [markdown]
-# With as little noise as here six inputs ask for more inducing points than `max_inducing` grants. The mean is a little
-# coarser and the band wider: what the inducing points cannot see stays in the variance. Both can be had nearer to the
-# exact ones for more time, with a larger `max_inducing`.
+# With noise as small as here, six inputs require more inducing points than `max_inducing` allows. The error of the mean
+# is a little larger and the standard deviation is larger, because the variance that the inducing points do not explain
+# stays in the posterior. A larger `max_inducing` brings both nearer to the exact ones, at the cost of time.
 #
-# Acquisition functions do not notice a difference:
+# Acquisition functions work without changes:
 
 # %%
 bounds = torch.tensor([[0.0] * DIM, [1.0] * DIM], dtype=torch.float64)
 with torch.no_grad():
-    baseline = X[model.posterior(X).mean[:, 0].topk(100).indices]  # what may be best yet
+    baseline = X[model.posterior(X).mean[:, 0].topk(100).indices]  # candidates for the best point so far
 start = time.perf_counter()
 acquisition = qLogNoisyExpectedImprovement(model, X_baseline=baseline, prune_baseline=True)
 point, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=2 if SMOKE else 4, raw_samples=32 if SMOKE else 128)
@@ -159,11 +158,12 @@ print(
 # %% [markdown]
 # ## Fantasies
 #
-# A plant has run for long around its usual settings: thousands of noisy records (of Branin's function with a minus
-# sign, on the unit square), all from the same corner of what would be possible. Where should the next experiments be?
+# A plant has run for a long time near its usual settings. There are thousands of noisy records (of Branin's function
+# with a minus sign, on the unit square), all from one corner of the possible settings. Where should the next
+# experiments be?
 #
-# A *fantasy* is the model as it would be after a value that has not been measured: `fantasize` draws such values from
-# the posterior, and conditions on each. For `BKBModel` this is a rank-one step in closed form, whatever the number of
+# A *fantasy* is the model conditioned on a value that has not been measured: `fantasize` samples such values from the
+# posterior, and conditions on each. For `BKBModel` this is a rank-one update in closed form, whatever the number of
 # past observations.
 
 # %%
@@ -193,7 +193,7 @@ with torch.no_grad():
 print(f"{fantasies.batch_shape.numel()} models of {N_PLANT + 1} observations in {time.perf_counter() - start:.2f} s")
 with torch.no_grad():
     now = plant_model.posterior(GRID[:, None])
-    # Each fantasy at the point where it was made: on average it expects what the model expects, and it is surer.
+    # Each fantasy at its own point: the average mean equals the model's mean, and the variance is smaller.
     then = fantasies.posterior(GRID[:, None])
     drift = (then.mean.mean(0) - now.mean).abs().max() / now.variance.sqrt().max()
     shrunk = (then.variance[0] < now.variance).all()
@@ -202,9 +202,9 @@ print(f"mean of the means: off by at most {drift:.1e} of the largest sd; varianc
 # %% [markdown]
 # ## A step by knowledge gradient
 #
-# Where would a measurement raise the best posterior mean most, on average over what it may say? Average the fantasies'
-# best means, subtract the best mean of today: this is the knowledge gradient, here on a grid. It is zero where nothing
-# is to be learnt, and also where what is learnt would not matter.
+# Which measurement raises the best posterior mean most, in expectation over its result? The knowledge gradient averages
+# the best means of the fantasies and subtracts the current best mean; here it is computed on a grid. It is zero where a
+# measurement would change nothing, and also where the change would not affect the best mean.
 
 
 # %%
@@ -217,7 +217,7 @@ def knowledge_gradient(model):
     with torch.no_grad():
         best = model.posterior(GRID[:, None]).mean.max()
         gains = []
-        for points in GRID.split(32):  # all at once they would take gigabytes
+        for points in GRID.split(32):  # in parts, since all at once take gigabytes
             fantasies = model.fantasize(points[:, None], sampler)
             means = fantasies.posterior(GRID[:, None, None, None]).mean.reshape(len(GRID), N_FANTASIES, len(points))
             gains.append(means.amax(0).mean(0) - best)
@@ -248,9 +248,9 @@ legend.set_frame_on(True)
 print(f"knowledge gradient: {gain.max():.2f} at the best point, {gain.median():.4f} at the median point")
 
 # %% [markdown]
-# The largest uncertainty is in the corners, the largest knowledge gradient is not: it is where the surface may well
-# be higher than anywhere known. A few such steps, beside as many random ones; `condition_on_observations` takes each
-# value in without a new fit.
+# The uncertainty is largest in the corners. The knowledge gradient is largest elsewhere: where the surface may be
+# higher than at any known point. The next cell compares a few such steps with as many random ones;
+# `condition_on_observations` adds each value without a new fit.
 
 # %%
 STEPS, SEEDS = (2, 1) if SMOKE else (8, 6)
@@ -290,9 +290,9 @@ ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False, title=f"mean of {SEEDS} histories" if SEEDS > 1 else None)
 
 # %% [markdown]
-# BoTorch's own `qKnowledgeGradient` takes the model as well. It fantasises in the same way, and looks for the best
-# means between the grid's points too, so that there is less to gain. We ask it about the chosen point and about one of
-# median gain.
+# BoTorch's own `qKnowledgeGradient` accepts the model too. It uses fantasies in the same way, but maximises the means
+# between the grid points as well, so that the gain is smaller. The next cell evaluates it at the chosen point and at a
+# point of median gain.
 
 # %%
 square = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
@@ -305,7 +305,7 @@ with warnings.catch_warnings():
 print(f"qKnowledgeGradient at the chosen point {values[0]:.2f}, at a median point {values[1]:.2f}")
 
 # %% [markdown]
-# ## Checked
+# ## Checks
 
 # %%
 assert isinstance(model, SingleTaskGP)
@@ -315,9 +315,9 @@ assert ratio.min() > 0.8  # not overconfident anywhere
 assert FUNCTION(point).item() > FUNCTION(X).median() + 1.0
 assert drift < 0.005  # the fantasised values average to nearly nothing
 assert shrunk
-assert gain.min() > -0.05 * gain.max()  # to learn cannot harm, up to the error of few values
+assert gain.min() > -0.05 * gain.max()  # never negative, up to the error of few samples
 assert gain.max() > 20 * gain.median()
-assert values[0] > 5 * max(values[1], 0.005)  # BoTorch sees the difference between the two points too
+assert values[0] > 5 * max(values[1], 0.005)  # BoTorch also ranks the chosen point above the median one
 if not SMOKE:
     late = {name: best_on_grid - rows[:, STEPS // 2 :].mean() for name, rows in worths.items()}
     assert late["knowledge gradient"] < 0.75 * late["random points"]

@@ -1,9 +1,10 @@
 # %% [markdown]
 # # How it scales: inducing points, time and memory
 #
-# The exact Gaussian process carries every different point along: a step after $t$ of them costs $t^2$ in time, and the
-# memory grows alike. BKB carries $m$ inducing points, and a step costs $m^2$. Everything hangs on how $m$ grows. This
-# notebook shows when it is nearly constant, when it is not, and what the budget does then.
+# An exact Gaussian process keeps every distinct point: a step after $t$ of them takes time of the order $t^2$, and so
+# does the memory. BKB keeps $m$ inducing points, and a step takes time of the order $m^2$. The cost therefore depends
+# on how $m$ grows. This notebook shows when $m$ is nearly constant, when it is not, and what the limit `max_inducing`
+# does in that case.
 
 # %%
 import os
@@ -23,13 +24,14 @@ SMOKE = os.environ.get("BKBOPT_SMOKE") == "1"  # a run of seconds, with smaller 
 # %% [markdown]
 # ## The effective dimension
 #
-# How much is there to know? An observation that the others could have foretold adds little. Its *leverage*, posterior
-# variance over noise variance once it is told, says how much of its value it owes to itself, from 0 to 1. The sum of
-# the leverages of all observations is the **effective dimension**: about as many numbers describe what the data say.
-# BKB draws inducing points by leverage, so that $m$ follows the effective dimension up to a factor.
+# An observation that the others already predict adds little information. Its *leverage* is the posterior variance at
+# its point, once it is told, over the noise variance. It lies between 0 and 1, and is the weight of the observation in
+# its own prediction. The sum of the leverages of all observations is the **effective dimension**: about this many
+# numbers summarise the data. BKB samples inducing points by leverage, so that $m$ follows the effective dimension up to
+# a factor.
 #
-# Below, values at random points enter a BKB without a limit on $m$. Six cases differ in the kernel, the noise and the
-# number of columns. (Which values enter is of no importance here: leverages depend on the points only.)
+# Below, values at random points are told to a BKB without a limit on $m$. The six cases differ in the kernel, the noise
+# and the number of columns. (The values themselves do not matter here: leverages depend on the points only.)
 
 # %%
 CASES = {
@@ -82,15 +84,14 @@ ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False)
 
 # %% [markdown]
-# With a smooth kernel and some noise the curves go flat: ever more values say ever less that is new. What moves them
-# up is what makes the problem richer: a rougher kernel, a shorter lengthscale, more columns that matter, less noise. In
-# the worst case each value is news, and $m$ is $t$: then nothing is saved, and the exact process is the right tool
-# while $t$ is small.
+# With a smooth kernel and some noise the curves flatten: new values add less and less information. A rougher kernel, a
+# shorter lengthscale, more relevant columns or less noise raise them. In the worst case each value is informative and
+# $m$ is $t$. Then BKB saves nothing, and the exact process is the right tool while $t$ is small.
 #
-# ## A search needs less than a survey
+# ## A search needs fewer inducing points than random sampling
 #
-# Those were random points. A search stays where values are good, and gets to know a small part of the space well. Here
-# it picks from a pool of random points, in the smooth and noisy case with more columns.
+# The points above were random. A search concentrates on good values, and so on a small part of the space. Here it
+# chooses from a pool of random points, in the smooth and noisy case with more columns.
 
 # %%
 DIM, KERNEL, NOISE, _ = CASES["smooth, noisy, 6-D"]
@@ -124,11 +125,11 @@ print(f"{len(survey.inducing)} inducing points for random points, {len(opt.surro
 print(f"regret of the recommendation: {values.max() - values[opt.recommend().index]:.3f} standard deviations")
 
 # %% [markdown]
-# ## Time and memory a step
+# ## Time and memory of a step
 #
-# One step: learn a value, and ask for mean and variance at some hundred candidates. The three contestants get random
-# points, the worst case; the one that faces a rough kernel runs into its budget, `max_inducing`. Memory is that of the
-# surrogate's arrays.
+# One step learns a value and computes the mean and variance at some hundred candidates. All three surrogates receive
+# random points, which is the worst case; the one with a rough kernel reaches its limit, `max_inducing`. Memory is that
+# of the surrogate's arrays.
 
 # %%
 SMOOTH, ROUGH = bo.kernels.rbf(4, lengthscale=0.7), bo.kernels.matern52(4, lengthscale=0.3)
@@ -143,7 +144,7 @@ CANDIDATES = np.random.default_rng(3).random((500, 4))
 
 
 def bytes_of(surrogate):
-    """Memory of its arrays, however deep, each counted once."""
+    """Memory of its arrays at any depth, each counted once."""
     seen, parts, arrays = set(), [surrogate], {}
     while parts:
         part = parts.pop()
@@ -162,7 +163,7 @@ def bytes_of(surrogate):
 
 
 def step_costs(surrogate, most, steps=15):
-    """Seconds of the fastest step, since others on the machine only add to it; megabytes, inducing points; by size."""
+    """Seconds of the fastest step (load only adds to a time), megabytes and inducing points, for each size."""
     told, rows = 0, []
     for t in (t for t in SIZES if t <= most):
         surrogate.observe(X[told:t], np.zeros(t - told))
@@ -198,15 +199,15 @@ for ax, column, scale, label in ((axes[0], 1, 1e3, "time of a step (ms)"), (axes
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
 # %% [markdown]
-# The exact process grows with the square. BKB's memory grows along a line, since it keeps for every different point its
-# $m$ features; its time hardly grows once $m$ does not. (Times depend on the machine and on what else it does. Memory
-# does not.)
+# The exact process grows quadratically. BKB's memory grows linearly, since it keeps $m$ features for every distinct
+# point; its time hardly grows once $m$ is constant. (Times depend on the machine and its load. Memory does not.)
 #
-# ## What the budget costs
+# ## What the limit costs
 #
-# Where the effective dimension is larger than `max_inducing`, BKB draws the most important points and leaves the rest
-# out. What is left out shows as residual: the mean becomes coarser, the band wider nearly everywhere. We compare with
-# the exact process, on a function of the rough kernel.
+# Where the effective dimension is larger than `max_inducing`, BKB samples inducing points up to the limit, and the
+# features no longer explain the whole prior variance. The unexplained part is the residual: the error of the mean
+# grows, and the band widens nearly everywhere. We compare with the exact process, on a function drawn with the rough
+# kernel.
 
 # %%
 N, BUDGETS = (300, (25, 75, 300)) if SMOKE else (1000, (25, 50, 100, 200, 400, 800))
@@ -264,17 +265,17 @@ ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False)
 
 # %% [markdown]
-# A small budget makes the band of this function too wide nearly everywhere: a search explores more than it would have
-# to. The band is never narrower than what the inducing points cannot see. Close to them it can be too narrow, and is
-# where there is less noise: `python -m benchmarks.dtc_variance` looks there. So:
+# With a small limit the band of this function is too wide nearly everywhere, so that a search explores more than
+# necessary. The variance is never smaller than the residual. Near the inducing points the band can be too narrow, and
+# with less noise it is; `python -m benchmarks.dtc_variance` measures this. In practice:
 #
-# - **Look** at `plots.complexity(opt)`. If the inducing points stay well below `max_inducing`, all is well. (Where they
-#   stay at it, the effective dimension that is drawn is an upper bound.)
-# - **If they stay at the cap**, raise `max_inducing` as far as time allows, or drop columns that do not matter
-#   (`plots.importance`); and think whether the noise is really as small as it was fitted.
+# - **Look** at `plots.complexity(opt)`. If the number of inducing points stays well below `max_inducing`, nothing needs
+#   to be done. (If it stays at the limit, the effective dimension in the plot is an upper bound.)
+# - **If it stays at the limit**, raise `max_inducing` as far as time allows, or drop columns that do not matter
+#   (`plots.importance`). Also check whether the noise is really as small as its fitted value.
 # - **With a few hundred evaluations in all** and little noise, `surrogate="exact"` costs no more.
 #
-# ## Checked
+# ## Checks
 
 # %%
 flat, steep = grown["smooth, noisy, 2-D"], grown["rough, precise, 2-D"]

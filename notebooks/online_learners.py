@@ -1,10 +1,11 @@
 # %% [markdown]
-# # Online learners: a stream, its mistakes, its drift
+# # Online learners: mistakes, dictionary size and drift
 #
-# A learner of a stream predicts each row before it sees the answer, learns from it, and never looks back. It cannot
-# keep all rows, so it must choose what to keep, and the world may change while it learns. `bkbopt.learners` has the
-# kernel learners of the papers for this. The notebook sends some of them through a stream, watches their mistakes
-# and the growth of their dictionaries, changes the world half-way, and in the end lets learners steer a search.
+# An online learner predicts each row of a stream before it sees the label, learns from it, and never revisits it. It
+# cannot store all rows, so it must choose which to keep; and the distribution may change. `bkbopt.learners` has the
+# kernel learners of the papers for this setting. This notebook runs some of them on a stream, measures their mistakes
+# and the growth of their dictionaries, changes the distribution half-way, and finally uses learners as surrogates of a
+# search.
 
 # %%
 import os
@@ -24,9 +25,8 @@ SMOKE = os.environ.get("BKBOPT_SMOKE") == "1"  # a run of seconds, with shorter 
 # %% [markdown]
 # ## The stream
 #
-# Rows are points of a square, labels the colours of a chequered cloth with wavy, noisy borders. No learner can know on
-# which side of a border the noise puts a row, so that some mistakes are unavoidable: as many as somebody makes who
-# knows the cloth.
+# Rows are points of a square. Labels are the two colours of a chequered cloth whose borders are wavy. Noise flips
+# labels near the borders, so that some mistakes are unavoidable: those of a predictor that knows the cloth exactly.
 
 # %%
 N = 4000 if SMOKE else 20_000
@@ -55,29 +55,29 @@ _ = fig.legend(loc="outside lower center", ncols=2, frameon=False)
 # %% [markdown]
 # ## Three ways to the same predictions
 #
-# A learner takes rows one by one, in batches, or as a whole stream. `progressive` predicts each row and then learns it;
-# the numbers do not depend on the way.
+# A learner takes rows one by one, in batches, or as a whole stream. `progressive` predicts each row and then learns it.
+# The predictions do not depend on the way.
 
 # %%
 one, many = Projectron.paper(lengthscale=0.25, eta=0.3), Projectron.paper(lengthscale=0.25, eta=0.3)
 one_by_one = []
 for x, label in zip(X[:300], y[:300], strict=True):
-    one_by_one.append(one.predict_one(x) if one_by_one else None)  # nothing to say before the first row
+    one_by_one.append(one.predict_one(x) if one_by_one else None)  # no prediction before the first row
     one.learn_one(x, label)
 whole = many.progressive(X[:300], y[:300])
 print(f"the same predictions: {bool((np.array(one_by_one[1:]) == whole[1:]).all())}")
 
 # %% [markdown]
-# ## Mistakes over time, and what is kept
+# ## Mistakes over time, and dictionary size
 #
 # | learner | what it keeps | how it learns |
 # | --- | --- | --- |
-# | `KernelPerceptron` | each row that it got wrong | adds it |
-# | `RBP` | a fixed number of these | adds it, and forgets one at random |
-# | `Projectron` | those that the others cannot express | adds it, or what of it the others can say |
-# | `KOGD` | each row whose margin was too small | a step down the slope of the loss |
-# | `ProsNKONS` | rows of high leverage, drawn by coins | a Newton step on their features |
-# | `PKAWV` | rows of high leverage, drawn by coins | least squares on the labels as numbers, exactly |
+# | `KernelPerceptron` | each misclassified row | adds it |
+# | `RBP` | a fixed number of these | adds it, and removes a random one |
+# | `Projectron` | those outside the span of the others | adds it, or its projection onto the others |
+# | `KOGD` | each row whose margin was too small | a gradient step on the loss |
+# | `ProsNKONS` | rows sampled by leverage | a Newton step on their features |
+# | `PKAWV` | rows sampled by leverage | exact least squares on the labels as numbers |
 
 # %%
 WIDTH = 0.25
@@ -92,7 +92,7 @@ LEARNERS = {
 
 
 def follow(make, X, y):
-    """Mistakes (n,), terms kept after each chunk, and seconds; a twin sees the first rows, for compilation."""
+    """Mistakes (n,), terms kept after each chunk, and seconds; another learner compiles the loops first."""
     make().progressive(X[:50], y[:50])
     learner, wrong, kept = make(), [], []
     start = time.perf_counter()
@@ -139,14 +139,14 @@ for ax in (left, right):
 _ = fig.legend(loc="outside lower center", ncols=6, frameon=False)
 
 # %% [markdown]
-# Second-order learners come close to what is possible, with a small dictionary. `KOGD` gets there too, but keeps a good
-# part of all rows, and a row then costs as much as there are terms. The perceptron and its kin keep rows that noise
-# made wrong, and repeat the noise. `Projectron` keeps as much as it takes to express what the perceptron knows, and is
-# as good; `RBP` forgets what it still needs.
+# Second-order learners come close to the unavoidable rate with a small dictionary. `KOGD` comes close too, but keeps a
+# large part of all rows, and a row costs as much as there are terms. The perceptron, `RBP` and `Projectron` keep rows
+# that were misclassified because of noise, and repeat the noise in their predictions. `Projectron` keeps only as many
+# rows as it needs to represent the perceptron's function, and is as accurate; `RBP` removes rows that it still needs.
 #
-# ## The world changes
+# ## Drift
 #
-# The same stream, but half-way the cloth moves sideways, so that many colours change places.
+# The stream is the same, but half-way the cloth moves sideways, so that many labels change sign.
 
 # %%
 X1, y1, _ = stream(N // 2, seed=0)
@@ -177,15 +177,16 @@ ax.grid(alpha=0.3)
 _ = fig.legend(loc="outside lower center", ncols=6, frameon=False)
 
 # %% [markdown]
-# What was a virtue is a vice now. Least squares weighs all rows alike for ever: `PKAWV` predicts a compromise between
-# the old cloth and the new. The perceptron and its kin hold no firm beliefs, and lose next to nothing. Steps down a
-# loss that small margins alone incur, by Newton or by gradient, are in between: they stumble, and soon are ahead again.
+# After the change least squares is at a disadvantage, because it weighs all rows alike: `PKAWV` predicts a compromise
+# between the old and the new labels. The perceptron, `RBP` and `Projectron` lose next to nothing. Newton and gradient
+# steps on a loss that only small margins incur lie in between: the mistakes rise at the change, and soon are the fewest
+# again.
 #
-# ## The same learner steers a search
+# ## Learners as surrogates of a search
 #
-# A search needs a mean and an honest band. As a surrogate, a learner gives the mean, and the band is that of a Gaussian
-# state on the functions that the learner can express, plus the residual of what they cannot: a learner that forgets, or
-# that keeps little, is not thereby sure. On the same noisy values:
+# A search needs a mean and a calibrated band. As a surrogate, a learner gives the mean. The band is that of a Gaussian
+# posterior on the functions in the span of the learner's features, plus the residual outside the span. So a learner
+# that removes rows, or keeps few, does not have a narrower band. On the same noisy values:
 
 # %%
 rng = np.random.default_rng(3)
@@ -210,9 +211,9 @@ for ax, (name, surrogate) in zip(axes, surrogates.items(), strict=True):
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 # %% [markdown]
-# With all points in its dictionary `PKAWV` without its forward term *is* the exact process. `KOGD` has made one pass of
-# small steps: a mean with less in it, and the same band. Now searches, with kernel and noise fitted, on a noisy
-# function of two parameters; BKB beside them. Learners are chosen by name.
+# With all points in its dictionary and without its forward term, `PKAWV` *is* the exact process. `KOGD` has made one
+# pass of small steps: its mean is flatter, and its band is the same. The next cell runs searches with fitted kernel and
+# noise on a noisy function of two parameters, and compares them with BKB. Learners are chosen by name.
 
 
 # %%
@@ -248,7 +249,7 @@ plots.regret(losses, least, ax, kind="average", value_name="loss")
 _ = ax.set_xlabel("trials")
 
 # %% [markdown]
-# ## Checked
+# ## Checks
 
 # %%
 mistakes = {name: wrong[late].mean() for name, (wrong, _, _) in still.items()}
@@ -259,8 +260,8 @@ assert mistakes["RBP"] > mistakes["ProsNKONS"] + 0.04
 assert abs(mistakes["Projectron"] - mistakes["KernelPerceptron"]) < 0.03
 assert kept["RBP"].max() <= 100
 assert max(kept["ProsNKONS"].max(), kept["PKAWV"].max()) <= 150
-assert kept["KernelPerceptron"][-1] > 1.6 * kept["KernelPerceptron"][len(rows_seen) // 2 - 1]  # it grows for ever
-assert kept["Projectron"][-1] < 1.2 * kept["Projectron"][len(rows_seen) // 2 - 1]  # it has grown up
+assert kept["KernelPerceptron"][-1] > 1.6 * kept["KernelPerceptron"][len(rows_seen) // 2 - 1]  # it keeps growing
+assert kept["Projectron"][-1] < 1.2 * kept["Projectron"][len(rows_seen) // 2 - 1]  # it has stopped growing
 assert kept["Projectron"][-1] < kept["KernelPerceptron"][-1] / 5
 worse = drift["last quarter after (%)"] - drift["last quarter before (%)"]
 assert worse["PKAWV"] > 8
@@ -268,7 +269,7 @@ assert max(worse["ProsNKONS"], worse["RBP"], worse["KernelPerceptron"]) < 4
 assert drift["last quarter after (%)"].idxmin() in {"ProsNKONS", "KOGD"}
 difference = (seen["PKAWV"].mean - seen["exact GP"].mean).abs().max()
 assert difference < 1e-6
-assert (seen["KOGD"].stddev[-20:] > 0.8 * seen["exact GP"].stddev[-20:]).all()  # honest where nothing was told
+assert (seen["KOGD"].stddev[-20:] > 0.8 * seen["exact GP"].stddev[-20:]).all()  # wide where nothing was told
 if not SMOKE:
     average = searched["regret of the average trial"]
     assert average["pkawv"] < 1.25 * average["bkb"]

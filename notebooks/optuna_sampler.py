@@ -1,10 +1,10 @@
 # %% [markdown]
-# # An Optuna study, made faster
+# # A faster sampler for an Optuna study
 #
-# You have an Optuna study. Evaluations are noisy, so it takes many of them, and you would like a Gaussian process to
-# choose them; but `GPSampler` slows down with every trial, and its model takes noise for signal. `BKBSampler` takes the
-# sampler's place, and nothing else changes. This notebook changes it in a study that exists, measures time and regret
-# beside `GPSampler` and TPE, and sets several processes to work on one storage.
+# An Optuna study with noisy evaluations needs many trials, and a Gaussian process could choose them. But `GPSampler`
+# slows down with every trial, and its model fits the noise. `BKBSampler` replaces the sampler; nothing else changes.
+# This notebook replaces it in an existing study, compares time and regret with `GPSampler` and TPE, and runs several
+# processes on one storage.
 
 # %%
 import inspect
@@ -38,9 +38,9 @@ warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # of GPS
 # %% [markdown]
 # ## The black box
 #
-# A reactor: temperature (K), catalyst (a share, logarithmic), minutes, and one of two stirrers. The cost of a batch is
-# measured with a large error. As in the other notebooks a formula plays the reactor, so that answers can be checked:
-# the least true cost is 0.
+# A reactor has a temperature (K), a catalyst share (logarithmic), a duration in minutes, and one of two stirrers. The
+# cost of a batch is measured with a large error. As in the other notebooks, a formula stands in for the reactor, so
+# that answers can be checked: the least true cost is 0.
 
 
 # %%
@@ -62,7 +62,7 @@ NOISE_SD = 0.5
 
 
 def run(study, n_trials, seed):
-    """Go on with a study; returns the true costs of the new trials and their mean seconds in sampler and study."""
+    """Continue a study; returns the true costs of the new trials and their mean seconds in sampler and study."""
     rng = np.random.default_rng(seed)
     costs, start = [], time.perf_counter()
     for _ in range(n_trials):
@@ -80,8 +80,8 @@ print(f"true cost of random settings, quartiles: {quartiles.round(2)}; standard 
 # %% [markdown]
 # ## An existing study
 #
-# It lies in a file, and TPE has filled it so far. Load it with another sampler, and go on. The new sampler reads all
-# trials that are there, whoever proposed them.
+# The study is in a file, and TPE has proposed its trials so far. Load it with another sampler, and continue. The new
+# sampler reads all existing trials, whichever sampler proposed them.
 
 # %%
 folder = tempfile.TemporaryDirectory()
@@ -98,8 +98,8 @@ print(f"mean true cost of the last {N_AFTER} trials of TPE: {before[-N_AFTER:].m
 print(f"mean true cost of {N_AFTER} trials of BKBSampler after them: {after.mean():.2f}")
 
 # %% [markdown]
-# Under noise ask the sampler, not the study, for the answer. `study.best_trial` is the trial with the best value told,
-# which is mostly luck; `recommend` gives the trial with the best posterior mean.
+# Under noise, take the answer from the sampler and not from the study. `study.best_trial` is the trial with the best
+# observed value, which owes much to its noise; `recommend` returns the trial with the best posterior mean.
 
 # %%
 choice = study.sampler.recommend(study)
@@ -109,9 +109,8 @@ print(f"recommend:  expected {choice.mean:.2f} ± {2 * choice.std:.2f}, truly {t
 # %% [markdown]
 # ## The time of a trial
 #
-# How long do `ask`, the suggestions and `tell` take in a study with so many finished trials? We fill studies with
-# random trials and let each sampler go on for a few. The first of these is left out: it pays once for reading the
-# study.
+# How long do `ask`, the suggestions and `tell` take, by the number of finished trials? We fill studies with random
+# trials and run a few more with each sampler. The first of these is excluded, because it also reads the study.
 
 # %%
 SAMPLERS = {
@@ -130,7 +129,7 @@ DISTRIBUTIONS = {
 
 
 def finished(n):
-    """Trials of random settings, as another study may have left them."""
+    """Finished trials of random settings."""
     rng = np.random.default_rng(n)
     settings = [trial.params for trial in survey.trials]
     rows = [settings[i] for i in rng.integers(0, len(settings), n)]
@@ -164,8 +163,9 @@ _ = ax.legend(frameon=False)
 # %% [markdown]
 # ## Regret
 #
-# Each sampler runs studies of its own, with the same errors. Two things count. What do the trials cost on the way? And
-# what is the answer worth at the end: `recommend` for ours, `best_trial` for the others, as their users take it?
+# Each sampler runs its own studies, with the same errors. We measure two quantities: the cost of the trials on the way,
+# and the true cost of the final answer. The answer is `recommend` for `BKBSampler` and `best_trial` for the others, as
+# their users take it.
 
 # %%
 N_TRIALS = 20 if SMOKE else 60
@@ -200,14 +200,14 @@ plots.regret(costs, 0.0, ax, kind="average", value_name="true cost")
 _ = ax.set_xlabel("trials")
 
 # %% [markdown]
-# TPE is the cheapest, and where an evaluation takes milliseconds it is the right choice. `GPSampler` takes every value
-# at its word unless the noise is plain, and keeps exploring. Few seeds of one problem prove little: `RESULTS.md` in
-# `benchmarks` has more problems, and those on which the others win.
+# TPE is the cheapest, and the right choice where an evaluation takes milliseconds. `GPSampler` fits every value closely
+# unless the noise is obvious, and keeps exploring. A few seeds of one problem prove little: `RESULTS.md` in
+# `benchmarks` has more problems, among them those on which other samplers win.
 #
 # ## Several processes, one storage
 #
-# Running trials count as pending, and proposals are written to the storage, so that processes that know nothing of
-# each other propose different points. Here each worker is a Python process of its own; they share a journal file.
+# Running trials count as pending, and proposals are written to the storage. So independent processes propose different
+# points. Here each worker is a separate Python process; they share a journal file.
 
 # %%
 N_WORKERS, N_EACH = (2, 8) if SMOKE else (3, 20)
@@ -258,7 +258,7 @@ print(f"recommended: {dict(choice.params)}, truly {true_cost(choice.params):.2f}
 folder.cleanup()
 
 # %% [markdown]
-# ## Checked
+# ## Checks
 
 # %%
 average, answer = regret["true cost of the average trial"], regret["true cost of the answer"]
@@ -267,7 +267,7 @@ assert average["BKBSampler"] < 0.9 * average["TPE"]
 assert ended == [0] * N_WORKERS
 assert len(trials) == N_WORKERS * N_EACH
 assert len(together) > 0
-assert twice == 0  # nobody paid for a point that somebody else was measuring
+assert twice == 0  # no two processes measured the same point at the same time
 assert by_worker.min() == by_worker.max() == N_EACH
 if not SMOKE:
     assert average["BKBSampler"] < 0.7 * average["GPSampler"]

@@ -1,14 +1,13 @@
 # %% [markdown]
-# # Variance starvation: who still knows that it does not know?
+# # Variance starvation
 #
-# A Gaussian process says what it does not know. Far from all data its band is as wide as it was before the first
-# observation, and a search lives off that: it goes where the band is wide. The exact process becomes too slow after
-# some thousand observations. Most remedies describe functions by a few features, and some of them lose the band on the
-# way: it closes where nothing was ever observed. This is *variance starvation*, and a search that suffers from it stops
-# to explore.
+# A Gaussian process quantifies its uncertainty. Far from all data its band is as wide as the prior's, and a search
+# explores where the band is wide. The exact process becomes too slow after some thousand observations. Most
+# approximations describe functions by a few features, and with some of them the band becomes narrow where nothing was
+# ever observed. This is *variance starvation*; it makes a search stop exploring.
 #
-# This notebook draws Figure 1 of the paper on BKB (Calandriello et al. 2019), sets other posteriors beside it, measures
-# which of them are overconfident and where, and then lets them search.
+# This notebook draws Figure 1 of the paper on BKB (Calandriello et al. 2019), compares other posteriors with it,
+# measures which of them are overconfident and where, and then runs a search with each.
 
 # %%
 import os
@@ -36,20 +35,21 @@ N_DRAWS, N_SEARCHES = (2, 3) if SMOKE else (12, 24)
 # %% [markdown]
 # ## One formula
 #
-# All posteriors below are built alike. A point $x$ gets features $z(x)$, and what they can express is learnt by linear
-# regression. The features cannot express everything; what they leave out of the prior variance is the residual:
+# All posteriors below have the same form. A point $x$ has features $z(x)$, and linear regression learns the functions
+# in their span. The features explain a part of the prior variance; the rest is the residual:
 #
-# $$\operatorname{variance}(x) = \underbrace{k(x,x) - \|z(x)\|^2}_{\text{residual: what the features cannot see}}
-# + \underbrace{\lambda\, z(x)^\top V^{-1} z(x)}_{\text{what the data have not settled yet}}$$
+# $$\operatorname{variance}(x) = \underbrace{k(x,x) - \|z(x)\|^2}_{\text{residual: not explained by the features}}
+# + \underbrace{\lambda\, z(x)^\top V^{-1} z(x)}_{\text{not yet determined by the data}}$$
 #
-# Features made from inducing points vanish far away from these points. There the second term is zero *for lack of
-# features*, not for plenty of data. With the residual the variance is the prior's again; without it, nothing is left.
+# Features made from inducing points vanish far away from these points. There the second term is zero because the
+# features vanish, *not* because of the data. With the residual the variance is again that of the prior; without it, the
+# variance is zero.
 #
 # ## The experiment
 #
 # Functions are drawn from a Gaussian process on [0, 1] and observed, with noise, on the left half only. Kernel and
-# numbers of observations are the paper's. It does not state the noise; we take a tenth of the prior's deviation, and
-# tell it to every method, as well as the kernel: nothing here goes wrong because of a bad fit.
+# numbers of observations are the paper's. The paper does not state the noise; we use a tenth of the prior's standard
+# deviation. Every method is given the kernel and the noise, so that no error comes from a bad fit.
 
 # %%
 KERNEL = bo.kernels.rbf(1, lengthscale=200**-0.5)  # exp(-100 r^2), with prior variance 1
@@ -68,7 +68,7 @@ def draw_function(rng, x):
 
 @dataclass
 class Data:
-    """A function on the grid, and where and with what result it was observed."""
+    """A function on the grid, the points at which it was observed, and the observed values."""
 
     f: np.ndarray
     x: np.ndarray
@@ -87,9 +87,9 @@ draws = [draw_data(seed) for seed in range(N_DRAWS)]
 # %% [markdown]
 # ## Figure 1
 #
-# BKB after each of the three numbers of observations, with a new set of inducing points at every observation as in the
-# paper's Algorithm 1. An optimizer that fits nothing serves as the frame, so that `plots.posterior_slice` can draw it.
-# The dotted lines are the band of the exact process.
+# The panels show BKB after each of the three numbers of observations, with a new set of inducing points at every
+# observation as in the paper's Algorithm 1. An optimizer without fits wraps the surrogate, so that
+# `plots.posterior_slice` can draw it. The dotted lines are the band of the exact process.
 
 # %%
 shown = draws[0]
@@ -113,25 +113,25 @@ ax.plot([], [], ":", color="black", linewidth=1, label="band of the exact proces
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
 
 # %% [markdown]
-# Where nothing was observed the band keeps the width of the prior, and it keeps it at any number of observations. Where
-# there are data it closes as the exact one does, and the number of inducing points stops to grow: it follows how much
-# there is to tell about the observed half, not how often one looks.
+# Where nothing was observed the band has the width of the prior, at any number of observations. Where there are data
+# its width follows that of the exact process, and the number of inducing points stops growing: it depends on the
+# complexity of the function on the observed half, not on the number of observations.
 #
 # ## Eight posteriors on the same data
 #
 # | name | features | residual kept |
 # | --- | --- | --- |
-# | exact GP | all observations | nothing is left out |
-# | BKB | inducing points drawn by leverage | yes |
+# | exact GP | all observations | there is none |
+# | BKB | inducing points sampled by leverage | yes |
 # | BKB's points, SoR | the same | no: the *subset of regressors* |
-# | uniform points | a fixed number of observations, drawn evenly | yes |
+# | uniform points | a fixed number of observations, drawn uniformly | yes |
 # | uniform points, SoR | the same | no |
-# | Fourier, few | random cosines, as many features as there are uniform points | there is none to keep |
-# | Fourier, many | ten times as many | there is none to keep |
+# | Fourier, few | random cosines, as many features as there are uniform points | there is none |
+# | Fourier, many | ten times as many | there is none |
 # | variational | inducing points by BoTorch's greedy rule, the rest by gradients on the evidence bound | yes |
 #
-# Random cosines do not vanish anywhere, and all of the prior variance seems to be in them. But few of them are a
-# different, much smaller set of functions than the kernel's, and it is *this* set that the data settle.
+# Random cosines do not vanish anywhere, and their prior variance is the kernel's. But a few of them span a much smaller
+# set of functions than the kernel does, and the data soon determine a function within *this* set.
 
 # %%
 BUDGET = 20
@@ -217,16 +217,16 @@ fig.suptitle(f"After {SIZES[-1]} observations")
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 # %% [markdown]
-# With SoR the band closes a little way from the last observation, and the function walks out of it. The band of few
-# Fourier features stays open on the right and is wrong all the same: the curve follows cosines that the data did not
-# ask for. Uniform points now and then leave a stretch of the *observed* half without a point; the residual then opens
-# the band there: too wide, which costs time, but says nothing false.
+# With SoR the band becomes narrow a little way from the last observation, and the function leaves it. The band of few
+# Fourier features stays wide on the right and is wrong all the same: the posterior mean is a combination of few
+# cosines, and the function is not. Uniform points sometimes leave a part of the *observed* half without a point; the
+# residual widens the band there. Such a band slows a search down, but is not wrong.
 #
-# ## Who is overconfident, and where
+# ## Which posteriors are overconfident, and where
 #
-# Over all functions drawn: how wide is the band far to the right, where the exact one has the width of the prior, 1? On
-# which part of the grid does it hold the function, in the half that was observed and in the other? And how does its
-# width compare with the exact one, point by point?
+# The table averages over all functions drawn. How wide is the band far to the right, where the exact one has the width
+# of the prior, 1? On which part of the grid does it contain the function, in the observed half and in the other? What
+# is its width relative to the exact one, point by point?
 
 # %%
 truth = np.stack([data.f for data in draws])
@@ -269,19 +269,19 @@ for ax, (title, names) in zip(axes, panels.items(), strict=True):
 _ = axes[0].set_ylabel("sd / exact sd (geometric mean over functions)")
 
 # %% [markdown]
-# Read the table by its two kinds of mistake:
+# The table shows two kinds of errors:
 #
-# - **The band closes where nothing is known** (both SoR rows, unseen half). No number of observations mends that.
-# - **The band closes around the wrong curve** (few Fourier features, both halves). More observations make it worse: the
-#   data settle the few coefficients, whether these can express the function or not.
-# - Posteriors with the residual keep the prior far from the data. They err to the wide side, where an inducing
-#   point is missing, and hardly to the narrow one, as long as the inducing points are as many as the data ask for.
+# - **The band is narrow where nothing is known** (both SoR rows, unseen half). More observations do not correct this.
+# - **The band is narrow around a wrong mean** (few Fourier features, both halves). More observations make it worse:
+#   they determine the few coefficients whether or not these can express the function.
+# - Posteriors with the residual keep the prior variance far from the data. Their bands are too wide where an inducing
+#   point is missing, and hardly ever too narrow, as long as there are as many inducing points as the data require.
 #
-# The variational process is as honest as BKB, for the same reason: the best variational posterior on given inducing
-# points has the very same formula (Titsias 2009). What it costs is an optimisation for each fit, where BKB does a
-# rank-one step, and somebody has to say how many inducing points it gets.
+# The variational process is as well calibrated as BKB, for the same reason: the optimal variational posterior for given
+# inducing points has the same formula (Titsias 2009). But each of its fits is an optimisation, where BKB makes a
+# rank-one update, and its number of inducing points has to be chosen by hand.
 #
-# ## Would more Fourier features do?
+# ## More Fourier features
 
 # %%
 counts = [10, 100] if SMOKE else [10, 30, 100, 300, 1000]
@@ -306,18 +306,19 @@ ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False, loc="lower right", title="thin lines: BKB")
 
 # %% [markdown]
-# It would, in one dimension: with many times as many features as there are observations the errors become small beside
-# the band. But then the exact process is the cheaper one, and how many features it takes grows with the dimension and
-# with the number of observations. BKB takes as many inducing points as the data ask for.
+# In one dimension more features solve the problem: with many times as many features as observations the errors are
+# small relative to the band. But then the exact process is cheaper, and the number of features required grows with the
+# dimension and with the number of observations. BKB uses as many inducing points as the data require.
 #
-# ## What it costs a search
+# ## The effect on a search
 #
-# A catalogue of products comes in families. Within a family products resemble each other; two families have nothing in
-# common. Half of the families were tried before, and their results are known. The other products are tried one by one,
-# each time the one with the largest upper bound, mean plus a few deviations: GP-UCB. Who tries the new families?
+# A catalogue consists of families of products. Products within a family are similar; products of different families are
+# independent. Half of the families were tried before, and their results are known. The other products are tried one by
+# one, each time the one with the largest upper confidence bound, mean plus a few deviations (GP-UCB). Which methods try
+# the new families?
 #
-# All methods meet the same functions and the same noise. BKB keeps its inducing points until they have become too few,
-# as it does by default. Uniform points get as many as BKB ends with, so that they do not lose for want of a number.
+# All methods receive the same functions and the same noise. BKB keeps its inducing points until they are too few, as it
+# does by default. Uniform points get as many as BKB ends with, so that their number is not a disadvantage.
 
 # %%
 FAMILIES, IN_FAMILY, PAST, STEPS, WIDTH = 10, 21, 100, 40 if SMOKE else 150, 3.0
@@ -336,7 +337,7 @@ SEARCHERS = {
 
 @dataclass
 class Search:
-    """What each step gave up against the best product, which families were tried, and the inducing points used."""
+    """Regret of each step against the best product, the families tried, and the number of inducing points."""
 
     regrets: np.ndarray
     tried: set
@@ -384,18 +385,19 @@ plots.regret(regrets, 0.0, ax, kind="cumulative", direction="maximize", band="st
 _ = ax.set_xlabel("products tried")
 
 # %% [markdown]
-# The starved searches settle on the best of what they knew: the new families look as if they were known to be mediocre.
-# Where the best product is in a new family, their regret grows along a straight line for ever. Few Fourier features
-# explore at random, since their error is random, and settle wrongly in a part of the runs.
+# The searches with variance starvation settle on the best product of the known families: their posteriors predict
+# mediocre values for the new families, with small variance. Where the best product is in a new family, their regret
+# grows linearly without end. Few Fourier features explore at random, since their error is random, and settle on a wrong
+# product in a part of the runs.
 #
-# Uniform points with the residual do go and look. But evaluations crowd around good products, evenly drawn points crowd
-# with them, and what was learnt of the other families is forgotten and paid for again. Leverage scores prefer points
-# that say something new, and BKB's regret is that of the exact process.
+# Uniform points with the residual explore. But the evaluations concentrate on good products, and so do uniformly drawn
+# points; the information on the other families is lost and has to be bought again. Leverage scores prefer informative
+# points, and BKB's regret is that of the exact process.
 #
-# In fairness: starvation need not be fatal on a connected range, where the band of SoR is open close to the data and a
-# search can creep along. And many Fourier features do well here, in one dimension.
+# Two limits of this experiment: on a connected range starvation need not be fatal, because the band of SoR is wide
+# close to the data and a search can advance in small steps. And many Fourier features do well here, in one dimension.
 #
-# ## Checked
+# ## Checks
 
 # %%
 T = len(SIZES)
@@ -405,15 +407,15 @@ for name in ("BKB's points, SoR", "uniform points, SoR"):
     assert all(found[name][1][:, t, FAR].mean() < 0.02 for t in range(T)), name  # closed
 assert all(inside("BKB", t, where) > 0.97 for t in range(T) for where in (SEEN, ~SEEN))
 assert all(inside("BKB's points, SoR", t, ~SEEN) < 0.6 for t in range(T))
-assert inside("Fourier, few", -1, SEEN) < 0.85  # wrong where it was told what is right
+assert inside("Fourier, few", -1, SEEN) < 0.85  # wrong in the observed half
 ratio = found["BKB"][1][:, -1] / exact_sd
-assert ratio.min() > 3**-0.5  # Theorem 1's constant for its accuracy 1/2, of which this is well inside
+assert ratio.min() > 3**-0.5  # Theorem 1's constant for its accuracy 1/2
 regret = costs["regret"]
 assert regret["BKB"] < 1.3 * regret["exact GP"]
 assert regret["BKB"] < 0.7 * regret["uniform points"]
 tried = costs["tried a new family"]
 assert tried["BKB"] > 2 * tried["BKB's points, SoR"]
 assert costs.loc["BKB", "settled on a worse product"] == 0
-if not SMOKE:  # how far the best product lies from the known ones is luck, which evens out over many runs only
+if not SMOKE:  # the distance from the best product to the known ones is random, and averages out over many runs only
     assert regret["BKB"] < 0.6 * regret["BKB's points, SoR"]
     assert costs.loc["BKB's points, SoR", "settled on a worse product"] > N_SEARCHES / 4

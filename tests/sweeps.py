@@ -1,4 +1,4 @@
-"""Combinations of options of which the fast suite takes a few and `make test-all` takes all."""
+"""Combinations of options: the fast suite runs a few, `make test-all` runs all."""
 
 from collections.abc import Collection, Iterable
 from itertools import combinations, product

@@ -1,4 +1,4 @@
-"""What `import bkbopt` costs others: nothing printed, and nothing pulled in before a name of it is asked for."""
+"""Side effects of `import bkbopt`: it prints nothing, and imports no module before one of its names is used."""
 
 import json
 import pickle
@@ -110,7 +110,7 @@ def test_the_optimizer_leaves_the_learners_alone(printed: list[str]) -> None:
     assert "numba" not in json.loads(printed[-2])
 
 
-def test_what_keeps_a_log_is_imported_without_numbers() -> None:
+def test_modules_of_the_log_import_no_numerical_package() -> None:
     (line,) = run_python(f"""
 import sys, json
 import {", ".join(LIGHT)}

@@ -1,4 +1,4 @@
-"""The wheel: everything that the package needs is in it, and it works without the checkout."""
+"""The wheel contains everything that the package needs, and works without the checkout."""
 
 import re
 import subprocess

@@ -1,9 +1,9 @@
 """Ours by their defaults, and those of scikit-learn and river by theirs, as functions of a stream.
 
 All predict a row before they learn it. Ours get the stream in one call, the others row by row. Theirs get standardised
-columns (and targets), without which they would not do: by scikit-learn's `StandardScaler.partial_fit`, or river's
-scaler. Nystroem and RBFSampler are fitted to the first 128 rows, with `gamma="scale"` or the default that comes
-nearest, and `SGDClassifier` learns their 100 features.
+columns (and targets), which they need: by scikit-learn's `StandardScaler.partial_fit`, or river's scaler. Nystroem and
+RBFSampler are fitted to the first 128 rows, with `gamma="scale"` or the default that comes nearest, and `SGDClassifier`
+learns their 100 features.
 """
 
 from collections.abc import Callable
@@ -34,13 +34,13 @@ class Model:
 
 
 def _of_paper(kind: type[OnlineLearner], **params: object) -> OnlineLearner:
-    """As the paper has it, but for a dictionary that may not be that of all rows."""
+    """As in the paper, but with a bounded dictionary."""
     limit = {"max_dictionary": 200} if "max_dictionary" in kind().get_params() else {}
     return kind.paper(**limit, **params)
 
 
 def ours(make: Callable[[], OnlineLearner], *, paper: bool) -> Callable[[Stream], Array]:
-    """Predictions before learning; with `paper` as the papers, and this package once, have the defaults."""
+    """Predictions before learning; with `paper` by the papers' parameters, once the defaults of this package."""
 
     def run(stream: Stream) -> Array:
         learner = make()

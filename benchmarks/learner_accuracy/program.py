@@ -3,8 +3,8 @@
 Run it as `python -m benchmarks.learner_accuracy [--data FOLDER] [--rows N] [--paper] [--picture FILE]`. Each row is
 predicted and then learnt, once, in the order of the stream: real tables are shuffled, river's streams are as they come.
 Nothing is tuned. The tables have the percentage of labels that were right, and for numbers 100 R^2 of all predictions
-against the mean of all targets; below zero is worse than that mean and "<-100" is not said more exactly. The last
-column is the median over the streams of rows a second of processor time of one thread, compilation not included.
+against the mean of all targets; below zero is worse than that mean, and values below -100 are shown as "<-100". The
+last column is the median over the streams of rows a second of processor time of one thread, compilation not included.
 
 A star stands where a learner's rounds grow with the stream, so that it got the first 2,000 rows of longer ones only:
 its figures are not those of the same rows. `--paper` shows ours with the papers' parameters, which were the defaults
@@ -45,7 +45,7 @@ def right(stream: Stream, p: Array) -> float:
 
 
 def measured(model: Model, stream: Stream) -> tuple[float | None, float, bool]:
-    """How much was right (None where the learner refuses the rows), rows a second, and whether the stream was cut."""
+    """Accuracy (None where the learner refuses the rows), rows a second, and whether the stream was cut."""
     cut = model.rows is not None and len(stream.y) > model.rows
     used = Stream(stream.name, stream.X[: model.rows], stream.y[: model.rows])
     clock = Clock()

@@ -113,13 +113,13 @@ NUMBERS: dict[str, Callable[[Path | None, int], Stream | None]] = {
 
 
 def load(kinds: dict[str, Callable[[Path | None, int], Stream | None]], folder: Path | None, rows: int) -> list[Stream]:
-    """Those streams that there are, cut to `rows`."""
+    """The available streams, cut to `rows`."""
     found = [read(folder, rows) for read in kinds.values()]
     return [stream for stream in found if stream is not None]
 
 
 def synthetic(rows: int, *, labels: bool) -> Stream:
-    """A small stream made up, for tests."""
+    """A small synthetic stream, for tests."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 3)) * np.array([1.0, 100.0, 0.01])
     f = np.sin(2.0 * X[:, 0]) + X[:, 1] / 100.0

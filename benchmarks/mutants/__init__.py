@@ -1,4 +1,4 @@
-"""Mutants, copies of the package with one fault sown, which the fast tests have to notice.
+"""Mutants: copies of the package with one fault each, which the fast tests must detect.
 
 Run it as `python -m benchmarks.mutants`.
 """

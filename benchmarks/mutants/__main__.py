@@ -1,4 +1,4 @@
-"""`python -m benchmarks.mutants`: name the mutants that no test noticed, of one for every fault; ends with 1 if any."""
+"""`python -m benchmarks.mutants`: print the mutants that no test detected; exits with 1 if there are any."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""All faults, by the rooms of the package."""
+"""All faults, by part of the package."""
 
 from benchmarks.mutants.botorch import BOTORCH
 from benchmarks.mutants.doors import OPTIMIZER, OPTUNA, SHELL

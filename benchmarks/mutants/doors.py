@@ -1,4 +1,4 @@
-"""Faults of the doors: the optimizer with its log, the sampler of Optuna, and the command line."""
+"""Faults of the interfaces: the optimizer with its log, the sampler of Optuna, and the command line."""
 
 from benchmarks.mutants.fault import Fault
 

@@ -1,4 +1,4 @@
-"""What a fault is, and the text that it changes to make a mutant of the package."""
+"""A fault, and the text that it changes to make a mutant of the package."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +10,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault of the kind that people make.
+    """One typical programming error.
 
     Attributes:
-        name: what is wrong then.
+        name: the error in words.
         file: the file below `bkbopt/`.
-        text: what stands there, once.
-        instead: what stands there then; of code that still runs.
-        tests: files or tests below `tests/`, which have to notice, slow ones left out.
+        text: the original text, which occurs once.
+        instead: the faulty text; the code still runs.
+        tests: files or tests below `tests/` that must detect it, without slow ones.
     """
 
     name: str

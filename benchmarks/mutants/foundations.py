@@ -1,4 +1,4 @@
-"""Faults of what everything stands on: `_support`, `kernels`, `confidence` and `posterior`."""
+"""Faults of the lowest layers: `_support`, `kernels`, `confidence` and `posterior`."""
 
 from benchmarks.mutants.fault import Fault
 

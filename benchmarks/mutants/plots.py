@@ -1,4 +1,4 @@
-"""Faults of the pictures: of what they say, not of how they look."""
+"""Faults of the pictures: of their content, not of their style."""
 
 from benchmarks.mutants.fault import Fault
 

@@ -1,4 +1,4 @@
-"""Makes a mutant, a copy of the package with one fault sown, and runs the tests that have to notice it."""
+"""Makes a mutant, a copy of the package with one fault, and runs the tests that must detect it."""
 
 import os
 import re
@@ -23,10 +23,10 @@ FAILED = 1
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a mutant.
+    """Outcome of a mutant.
 
     Attributes:
-        fault: the fault sown into it.
+        fault: its fault.
         by: the test that failed; None where all passed.
         error: the end of pytest's output where it could not run.
     """
@@ -37,7 +37,7 @@ class Found:
 
 
 def look_for(fault: Fault, root: Path = ROOT) -> Found:
-    """Whether the tests notice the mutant with that fault."""
+    """Whether the tests detect the mutant with that fault."""
     with copied(root, compiled="_loops" not in fault.file and "compiled" not in fault.file) as folder:
         path = folder / "bkbopt" / fault.file
         path.write_text(fault.sown(path.read_text(encoding="utf-8")), encoding="utf-8")
@@ -59,9 +59,9 @@ def pass_without(tests: Sequence[str], root: Path = ROOT) -> str | None:
 
 @contextmanager
 def copied(root: Path, *, compiled: bool) -> Iterator[Path]:
-    """A copy of the package with its tests, in a folder that goes; with numba's cache only if `compiled`.
+    """A copy of the package with its tests, in a temporary folder; with numba's cache only if `compiled`.
 
-    numba does not notice that a function has changed which another one calls.
+    numba does not recompile a function when a function that it calls has changed.
     """
     with tempfile.TemporaryDirectory(prefix="bkbopt-mutant-") as name:
         folder = Path(name)

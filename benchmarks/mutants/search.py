@@ -1,4 +1,4 @@
-"""Faults of the search: what is learnt from a log, and what is proposed next."""
+"""Faults of the search: learning from a log, and proposals."""
 
 from benchmarks.mutants.fault import Fault
 

@@ -1,4 +1,4 @@
-"""Faults of the surrogates: dictionaries, fits, pending points and what is remembered between calls."""
+"""Faults of the surrogates: dictionaries, fits, pending points and caches."""
 
 from benchmarks.mutants.fault import Fault
 

@@ -1,6 +1,6 @@
 """Figures 2, 3 and 4 of PKAWV (Jezequel et al. 2019) as tables: ridge regression on features, and a greedy adversary.
 
-The paper prints no numbers beside these figures; what its text says of them stands below the tables. Settings are its
+The paper prints no numbers beside these figures; the statements of its text are below the tables. Settings are its
 own: Gaussian kernel of width 1 (4 for SUSY), lam = 1, KORS with mu = beta = 1 and eps = 0.5, FOGD with 1,000 features
 and steps of 1/sqrt(n), all columns and targets on [-1, 1].
 

@@ -1,4 +1,4 @@
-"""Runs that are kept as files, so that a stopped program goes on; and how a learner goes through a stream."""
+"""Runs saved as files, so that a stopped program continues; and the loop of a learner over a stream."""
 
 import hashlib
 import json

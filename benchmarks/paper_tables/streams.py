@@ -127,7 +127,7 @@ def _printed_name(name: str) -> str:
 
 
 def result(learner: OnlineLearner, data: Data) -> dict[str, Any]:
-    """What one run says: mistakes in percent counted both ways, seconds, and the size of the dictionary."""
+    """Results of one run: mistakes in percent counted both ways, seconds, and the size of the dictionary."""
     X, y = data
     clock = Clock()
     with clock:
@@ -185,7 +185,7 @@ def _row(stream: Stream, name: str, width: float, runs: list[Any], alike: list[A
 
 
 def _constant_row(y: Array) -> tuple[object, ...]:
-    """What one and the same label for all rows would get wrong: figures near it show that nothing was learnt."""
+    """Mistakes of a constant label: figures near it show that nothing was learnt."""
     share = 100.0 * float(np.mean(y > 0.0))
     return "the commoner label", None, f"{min(share, 100.0 - share):.3f}", *[None] * (len(HEADER) - 3)
 

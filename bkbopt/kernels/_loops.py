@@ -22,7 +22,7 @@ import numpy.typing as npt
 from bkbopt._support.compiled import fused
 from bkbopt._support.exponential import exp_of_negative
 
-__all__ = ["add_columns", "by_columns", "by_points", "radial", "radial_by_points"]
+__all__ = ["add_columns", "by_columns", "by_points", "radial", "radial_by_points", "radial_by_scales", "radial_gram"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,37 +37,71 @@ def _decay(x: float) -> float:
 
 
 @fused
+def _radial_row(A: Floats, B: Floats, i: int, m: int, form: int, height: float, K: Floats, G: Floats) -> None:
+    """K and G of the first `m` points of B for row `i` of A; see `radial`."""
+    r2 = G  # used as scratch memory until G is computed below
+    r2[:m] = 0.0
+    for j in range(A.shape[1]):
+        for k in range(m):
+            e = A[i, j] - B[j, k]
+            r2[k] += e * e
+    if form == 0:
+        for k in range(m):
+            r = math.sqrt(r2[k])
+            K[k] = height * _decay(r)
+            G[k] = K[k] / r if r > 0.0 else 0.0  # times a squared difference, which is zero there
+    elif form == 1:
+        for k in range(m):
+            r = SQRT3 * math.sqrt(r2[k])
+            e = height * _decay(r)
+            K[k] = (1.0 + r) * e
+            G[k] = 3.0 * e
+    elif form == 2:
+        for k in range(m):
+            r = SQRT5 * math.sqrt(r2[k])
+            e = height * _decay(r)
+            K[k] = (1.0 + r + r * r / 3.0) * e
+            G[k] = (1.0 + r) * e * (5.0 / 3.0)
+    else:
+        for k in range(m):
+            K[k] = height * _decay(0.5 * r2[k])
+            G[k] = K[k]
+
+
+@fused
 def radial(A: Floats, B: Floats, form: int, height: float, K: Floats, G: Floats) -> None:
     """K and G of a radial kernel with prior variance `height`; `form` is an index of `bkbopt.kernels.ard.FORMS`."""
-    m = B.shape[1]
     for i in range(A.shape[0]):
-        r2 = G[i]  # used as scratch memory until G is computed below
-        r2[:] = 0.0
+        _radial_row(A, B, i, B.shape[1], form, height, K[i], G[i])
+
+
+@fused
+def radial_gram(A: Floats, B: Floats, form: int, height: float, K: Floats) -> None:
+    """K of a radial kernel, without G."""
+    G = np.empty(B.shape[1])
+    for i in range(A.shape[0]):
+        _radial_row(A, B, i, B.shape[1], form, height, K[i], G)
+
+
+@fused
+def radial_by_scales(A: Floats, B: Floats, form: int, height: float, M: Floats, out: Floats) -> None:
+    """Derivatives (c + 1,) of sum M * K by the logarithms of the lengthscales and of the prior variance.
+
+    B is A transposed and M is symmetric. K and G are computed anew: that takes less time than to write and read G.
+    """
+    n = A.shape[0]
+    K, G, terms = np.empty(n), np.empty(n), np.empty(n)
+    out[:] = 0.0
+    for i in range(n):
+        _radial_row(A, B, i, i, form, height, K, G)
         for j in range(A.shape[1]):
-            for k in range(m):
+            for k in range(i):
                 e = A[i, j] - B[j, k]
-                r2[k] += e * e
-        if form == 0:
-            for k in range(m):
-                r = math.sqrt(r2[k])
-                K[i, k] = height * _decay(r)
-                G[i, k] = K[i, k] / r if r > 0.0 else 0.0  # times a squared difference, which is zero there
-        elif form == 1:
-            for k in range(m):
-                r = SQRT3 * math.sqrt(r2[k])
-                e = height * _decay(r)
-                K[i, k] = (1.0 + r) * e
-                G[i, k] = 3.0 * e
-        elif form == 2:
-            for k in range(m):
-                r = SQRT5 * math.sqrt(r2[k])
-                e = height * _decay(r)
-                K[i, k] = (1.0 + r + r * r / 3.0) * e
-                G[i, k] = (1.0 + r) * e * (5.0 / 3.0)
-        else:
-            for k in range(m):
-                K[i, k] = height * _decay(0.5 * r2[k])
-                G[i, k] = K[i, k]
+                terms[k] = M[i, k] * G[k] * (e * e)
+            out[j] += 2.0 * terms[:i].sum()
+        for k in range(i):
+            terms[k] = M[i, k] * K[k]
+        out[-1] += 2.0 * terms[:i].sum() + M[i, i] * height
 
 
 @fused
@@ -110,19 +144,19 @@ def by_points(A: Floats, B: Floats, a: Floats, M: Floats, out: Floats) -> None:
 def by_columns(A: Floats, B: Floats, a: Floats, M: Floats, by_scale: Floats, by_variance: Floats) -> None:
     """Derivatives (c,) of sum M * K by the logarithms of the lengthscales and of the variances.
 
-    dK / d log l_j = a_j D^2 (1 + D) exp(-D) / 3.
+    dK / d log l_j = a_j D^2 (1 + D) exp(-D) / 3. B is A transposed and M is symmetric.
     """
-    m = B.shape[1]
-    scales, variances = np.empty(m), np.empty(m)
+    n = A.shape[0]
+    scales, variances = np.empty(n), np.empty(n)
     by_scale[:] = 0.0
     by_variance[:] = 0.0
-    for i in range(A.shape[0]):
+    for i in range(n):
         for j in range(A.shape[1]):
-            for k in range(m):
+            for k in range(i):
                 D = abs(A[i, j] - B[j, k])
                 e = M[i, k] * _decay(D)
                 square = D * D / 3.0
                 scales[k] = e * (square * (1.0 + D))
                 variances[k] = e * (1.0 + D + square)
-            by_scale[j] += a[j] * scales.sum()
-            by_variance[j] += a[j] * variances.sum()
+            by_scale[j] += 2.0 * a[j] * scales[:i].sum()
+            by_variance[j] += a[j] * (2.0 * variances[:i].sum() + M[i, i])

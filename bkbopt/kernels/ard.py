@@ -109,18 +109,26 @@ class ARDKernel:
 
     def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
         """See `ClosedFormKernel`."""
+        from bkbopt.kernels._loops import radial_by_scales, radial_gram
+
         A = self._scaled(U)
-        K, G = self._with_slopes(A, A.T.contiguous(), U, U)
-        differ = [U[:, j, None] != U[None, :, j] for j in self.categorical]
+        B, form, height = A.T.contiguous().numpy(), FORMS.index(self.form), float(self.outputscale)
+        K = U.new_empty(len(U), len(U))
+        radial_gram(A.numpy(), B, form, height, K.numpy())
+        factor = self._alike(U, U) if self.categorical else None
 
         def pullback(M: Tensor) -> Tensor:
-            MK, N = M * K, M * G
-            # sum_ab N_ab (A_aj - A_bj)^2 for all columns j by one product.
-            by_lengthscale = 2.0 * (N.sum(1) @ (A * A) - (A * (N @ A)).sum(0))
+            M = M.contiguous() if factor is None else M * factor
+            out = torch.empty_like(self.theta[len(self.categorical) :])
+            radial_by_scales(A.numpy(), B, form, height, M.numpy(), out.numpy())
+            if factor is None:
+                return out
+            MK = M * K
+            differ = [U[:, j, None] != U[None, :, j] for j in self.categorical]
             by_hamming = [(MK * D).sum() * torch.exp(-h) for D, h in zip(differ, self.log_hamming, strict=True)]
-            return torch.cat([by_lengthscale, torch.stack([*by_hamming, MK.sum()])])
+            return torch.cat([out[:-1], torch.stack([*by_hamming, out[-1]])])
 
-        return K, pullback
+        return (K if factor is None else K * factor), pullback
 
     def sloped(self, X2: Tensor) -> Sloped:
         """See `ClosedFormKernel`."""

@@ -110,7 +110,10 @@ class ClosedFormKernel(FittableKernel, Protocol):
         ...
 
     def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
-        """K(U, U) `(n, n)` for points `U (n, d)`, and the map from a symmetric dL/dK to dL/dtheta."""
+        """K(U, U) `(n, n)` for points `U (n, d)`, and the map from a symmetric dL/dK to dL/dtheta.
+
+        The caller may overwrite the matrix before it calls the map.
+        """
         ...
 
     def sloped(self, X2: Tensor) -> Sloped:

@@ -211,7 +211,9 @@ class SumKernel:
     def with_pullback(self, U: Tensor) -> tuple[Tensor, Pullback]:
         """See `ClosedFormKernel`."""
         made = [part.with_pullback(U) for part in self.parts]
-        K = torch.stack([K for K, _ in made]).sum(0)
+        K = made[0][0]
+        for other, _ in made[1:]:
+            K += other
         return K, lambda M: torch.cat([pullback(M) for _, pullback in made])
 
     def sloped(self, X2: Tensor) -> Sloped:

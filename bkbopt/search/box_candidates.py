@@ -133,7 +133,7 @@ class BoxCandidates:
     def _best_of_shared(self, criterion: Criterion, numbers: tuple[int, ...]) -> Tensor | None:
         """The best usable one of the random points with the seed `numbers`, (1, k); None if none is usable."""
         if self._shared is None or self._shared.numbers != numbers:
-            U = self.maximizer.everywhere(np.random.default_rng(numbers))
+            U = self.maximizer.everywhere(np.random.default_rng(numbers), self.maximizer.settings.n_shared)
             search = PoolMaximizer(self.embedding(U))
             self._shared = _Shared(numbers, U, search, torch.zeros(len(U), dtype=torch.bool))
         U, unusable = self._shared.U, self._shared.unusable

@@ -32,7 +32,8 @@ class SearchSettings:
     """Effort of one search.
 
     Attributes:
-        n_raw: quasi-random candidates over the whole space.
+        n_raw: quasi-random candidates over the whole space, for one suggestion.
+        n_shared: quasi-random points that the suggestions of a large batch share; those of a certificate.
         n_local: candidates around each of the good points.
         n_starts: candidates refined by gradients and moves.
         max_iterations: most steps of a gradient ascent.
@@ -43,7 +44,8 @@ class SearchSettings:
         max_iterations_of_batch: as `max_iterations`, for one of many suggestions; see `docs/design/batches.md`.
     """
 
-    n_raw: int = 1024
+    n_raw: int = 512
+    n_shared: int = 1024
     n_local: int = 48
     n_starts: int = 6
     max_iterations: int = 40
@@ -89,7 +91,7 @@ class BoxMaximizer:
             usable: whether a point is feasible; refinement starts from usable points only.
         """
         with small_work(), torch.no_grad():
-            return self._searched(score, self.candidates(good, rng), usable)
+            return self._searched(score, self.candidates(good, rng, self.settings.n_raw), usable)
 
     def ranked_from(
         self,
@@ -153,22 +155,20 @@ class BoxMaximizer:
         found = int(score(both).argmax())
         return both[found : found + 1] if found else both[:0]
 
-    def candidates(self, good: Tensor, rng: np.random.Generator) -> Tensor:
-        """The good points `(k, d)`, quasi-random points of the space, and points around the good ones, `(n, d)`."""
-        parts = [good, self.everywhere(rng)]
+    def candidates(self, good: Tensor, rng: np.random.Generator, n: int) -> Tensor:
+        """The good points `(k, d)`, `n` quasi-random points of the space, and points around the good ones."""
+        parts = [good, self.everywhere(rng, n)]
         if len(good):
             parts.append(self._around(good, rng, self.settings.n_local))
         return torch.cat(parts)
 
-    def everywhere(self, rng: np.random.Generator) -> Tensor:
-        """Quasi-random points `(n_raw, d)` of the space."""
+    def everywhere(self, rng: np.random.Generator, n: int) -> Tensor:
+        """Quasi-random points `(n, d)` of the space."""
         d = self.space.dim
-        if self._base is None:
-            self._base = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(
-                self.settings.n_raw, dtype=torch.float64
-            )
+        if self._base is None or len(self._base) < n:
+            self._base = torch.quasirandom.SobolEngine(d, scramble=True, seed=0).draw(n, dtype=torch.float64)
         # A random shift of one quasi-random set is as uniform as a new set, and cheap.
-        return self.space.from_unit(torch.remainder(self._base + torch.as_tensor(rng.random(d)), 1.0))
+        return self.space.from_unit(torch.remainder(self._base[:n] + torch.as_tensor(rng.random(d)), 1.0))
 
     def _around(self, good: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
         """Copies of the good points with a few columns changed: by normal steps of three sizes, or redrawn."""

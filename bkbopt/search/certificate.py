@@ -115,7 +115,8 @@ def _candidates(
         found = candidates_of(region.embedding, None)
         if isinstance(found, BoxCandidates):
             boxes.append(found)
-            parts.append(found.embedding(found.maximizer.candidates(found.embedding.project(good), rng)))
+            maximizer, embedding = found.maximizer, found.embedding
+            parts.append(embedding(maximizer.candidates(embedding.project(good), rng, maximizer.settings.n_shared)))
         else:
             boxes.append(None)
             parts.append(found.search.X[:])

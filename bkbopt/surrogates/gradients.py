@@ -35,8 +35,8 @@ def likelihood_and_gradient(
     """
     U, n, ybar, within, repeats = data.U, data.n, data.ybar, data.within, float(data.repeats.sum())
     K, pullback = kernel.with_pullback(U)
-    L = safe_cholesky(K.diagonal_scatter(K.diagonal() + lam / n))
-    inverse = torch.cholesky_inverse(L)
+    K.diagonal().add_(lam / n)
+    inverse = torch.cholesky_inverse(L := safe_cholesky(K))
     both = inverse @ torch.stack([ybar, torch.ones_like(ybar)], 1)
     quadratic, v = ybar @ both[:, 0], both[:, 0]
     if mean_precision is not None:
@@ -47,6 +47,6 @@ def likelihood_and_gradient(
     logdet = 2.0 * L.diagonal().log().sum()
     value = -0.5 * float(quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest
 
-    M = 0.5 * (torch.outer(v, v) - inverse)
+    M = inverse.mul_(-0.5).addr_(v, v, alpha=0.5)  # in place: new memory costs as much as the arithmetic
     by_noise = lam * (M.diagonal() / n).sum() + 0.5 * within / lam - 0.5 * repeats
     return value, torch.cat([pullback(M), by_noise.reshape(1)])

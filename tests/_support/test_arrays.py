@@ -1,4 +1,4 @@
-"""What surrogates take for points, values and numbers, and how they refuse the rest."""
+"""Points, values and numbers that surrogates accept, and the errors for all others."""
 
 import decimal
 import fractions
@@ -116,7 +116,7 @@ NOT_NUMBERS = [None, "abc", ["a"], [None, 1.0], [1j], [True, False], torch.tenso
 
 
 @pytest.mark.parametrize("value", NOT_NUMBERS, ids=repr)
-def test_what_is_not_real_numbers_is_refused(value: object) -> None:
+def test_values_other_than_real_numbers_are_refused(value: object) -> None:
     with pytest.raises(ArgumentTypeError, match=r"^y: expected real numbers, got"):
         as_values(value)
     with pytest.raises(ArgumentTypeError, match=r"^X: expected real numbers, got"):

@@ -1,4 +1,4 @@
-"""Writing a file in a single step: what a killed writer leaves is removed by the next one."""
+"""Atomic writes of files: the next writer removes the leftovers of a killed one."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX systems tell whether a process is alive without harm")
-def test_what_a_killed_writer_left_is_removed_by_the_next_one_and_what_a_live_one_writes_is_not(tmp_path: Path) -> None:
+def test_files_of_a_killed_writer_are_removed_by_the_next_one_and_those_of_a_live_one_kept(tmp_path: Path) -> None:
     target, other = tmp_path / "a", tmp_path / "b"
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""The baseline is right: its posterior equals formulas computed otherwise, and its runs behave as the paper says."""
+"""The baseline: its posterior equals independent formulas, and its runs behave as in the paper."""
 
 import numpy as np
 import pytest

@@ -139,7 +139,7 @@ def test_pools_have_a_floor_for_batches_of_different_rows(capsys: pytest.Capture
     target = replace(of_rows("line", np.zeros((30, 1)), np.arange(30.0)[::-1]), scale=2.0)
     runs = {("bkb", q): [record([1.0] * 12, 0.0, 12, q)] for q in (1, 4)}
     batches.print_cells(target, cells_of("line", runs))
-    assert capsys.readouterr().out.endswith("does not get below: 1: 0.0000, 4: 0.7500\n")
+    assert capsys.readouterr().out.endswith("the best q: 1: 0.0000, 4: 0.7500\n")
 
 
 def test_the_summary_has_geometric_means_of_ratios(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark of certificates and bands prints its tables; its targets know their maximum."""
+"""The benchmark of certificates and bands prints its tables; the maxima of its targets are right."""
 
 import numpy as np
 import pytest

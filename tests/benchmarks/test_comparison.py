@@ -1,4 +1,4 @@
-"""The digest that keeps results of different versions of the code apart."""
+"""The digest that separates results of different versions of the code."""
 
 import subprocess
 import sys

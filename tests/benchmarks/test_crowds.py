@@ -1,4 +1,4 @@
-"""The timing of crowds measures every part, of the checkout that it is told."""
+"""The benchmark of many workers measures every part, on the given checkout."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The benchmark of the variance under a budget: its FITC is the textbook's, and what it is cited for holds."""
+"""The benchmark of the variance under a budget: its FITC is the textbook's, and the documented claims hold."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_fitc_is_the_process_whose_noise_has_the_residuals() -> None:
     np.testing.assert_allclose(found.variances["FITC"], variance, rtol=1e-9, atol=1e-12)
 
 
-def test_dtc_does_not_starve_away_from_the_dictionary_and_is_too_sure_near_it() -> None:
+def test_dtc_is_wide_far_from_the_dictionary_and_too_narrow_near_it() -> None:
     found = dtc_variance.measure(CASE, 400, 30, 0)
     ratio = found.variances["DTC"] / found.variances["exact"]
     away, near = found.unseen >= 0.5, found.unseen < 0.01

@@ -1,4 +1,4 @@
-"""The list of faults keeps up with the source, and the runner tells a mutant that is noticed from one that is not."""
+"""The list of faults matches the source, and the runner distinguishes detected from undetected mutants."""
 
 import ast
 from pathlib import Path

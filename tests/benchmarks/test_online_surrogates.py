@@ -1,4 +1,4 @@
-"""The table of learners as surrogates prints, and its parts mean what they say."""
+"""The table of learners as surrogates is printed, and its columns are right."""
 
 import numpy as np
 import pytest

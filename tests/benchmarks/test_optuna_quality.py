@@ -29,7 +29,7 @@ def watched(told: list[float]) -> Task:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_study_is_looked_at_along_the_way(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_is_measured_at_its_checkpoints(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if lacking := missing_packages(sampler):
         pytest.skip(f"{lacking[0]} is optional, and not installed")
     monkeypatch.setattr(optuna_quality, "CHECKPOINTS", (5, 12, 100))

@@ -42,7 +42,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Capt
     assert "nowhere: no such folder" in capsys.readouterr().out
 
 
-def test_parts_without_their_data_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_without_their_data_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program.main(["--data", str(tmp_path), "--out", str(tmp_path), "--parts", "table2", "kuairec", "figures"])
     out = capsys.readouterr().out
     assert "left out of table2: codrna-1, german-1" in out
@@ -200,7 +200,7 @@ def test_refreshes_by_losses_are_rarer_and_the_same_in_pieces() -> None:
     np.testing.assert_allclose(np.concatenate(q), p, rtol=0, atol=1e-10)
 
 
-def test_the_referee_knows_the_least_squares_of_the_kernel() -> None:
+def test_the_referee_equals_least_squares_in_the_kernels_space() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1.0, 1.0, (12, 2)), rng.uniform(-1.0, 1.0, 12)
     referee = pkawv.Referee(2)
@@ -211,7 +211,7 @@ def test_the_referee_knows_the_least_squares_of_the_kernel() -> None:
     assert referee.minimum == pytest.approx(ridge.regularised_minimum_, rel=1e-10)
 
 
-def test_the_adversary_stays_below_the_bound_of_kernel_awv_and_hurts_others_more() -> None:
+def test_the_adversary_obeys_the_bound_of_kernel_awv_and_other_learners_have_more_regret() -> None:
     makers = pkawv.forecasters(12, 1.0, forward=True)
     exact = pkawv.attack(makers["Kernel-AWV"](), 12, 3, 0)
     assert 0.0 < exact["regret"][-1] <= exact["bound"]

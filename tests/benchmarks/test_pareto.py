@@ -122,7 +122,7 @@ def test_noise_is_a_share_of_the_spread_and_follows_the_seed_and_the_trial() -> 
     assert 0.01 < gardner.noise_sd[1] < 0.03  # less than the depth of the feasible region, 0.05
 
 
-def test_a_run_is_looked_at_along_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_measured_at_its_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.outcome_peers.CHECKPOINTS", (2, 9))
     problem, told = CONSTRAINED["gardner2-noisy"], []
     x = np.array(problem.minimizer)  # type: ignore[attr-defined]

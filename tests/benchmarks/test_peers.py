@@ -1,4 +1,4 @@
-"""Every optimiser of the comparison keeps the same bargain, and leaves the process as it found it."""
+"""Every optimiser of the comparison satisfies the same contract, and restores global settings."""
 
 import numpy as np
 import optuna

@@ -1,4 +1,4 @@
-"""The samplers that we compare with do what their sources say."""
+"""The samplers of the comparison follow their sources."""
 
 import itertools
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The benchmark of logs times what it says, on logs that hold what they should."""
+"""The benchmark of logs times the right calls, on logs with the right content."""
 
 from pathlib import Path
 

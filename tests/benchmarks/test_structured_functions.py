@@ -1,4 +1,4 @@
-"""Each function's minimum is where it says, and its difficulty is there."""
+"""Each function has its stated minimum and its stated difficulty."""
 
 import itertools
 

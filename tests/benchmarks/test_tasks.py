@@ -1,4 +1,4 @@
-"""What Optuna's samplers are compared on: noise that a seed decides, minima that are true, spaces with branches."""
+"""Tasks of Optuna's samplers: noise determined by a seed, correct minima, spaces with branches."""
 
 import math
 import re
@@ -51,7 +51,7 @@ def test_every_task_is_for_development_or_held_out() -> None:
     assert not kinds[1] - kinds[0]
 
 
-def test_integers_and_choices_are_asked_for_as_what_they_are() -> None:
+def test_integers_and_choices_are_suggested_as_integers_and_categories() -> None:
     problem = mixed_bowl(5, seed=0)
     task = of_problem(problem)
     trial = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0)).ask()

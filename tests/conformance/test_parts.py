@@ -1,4 +1,4 @@
-"""What a search asks of a part of a pool, wherever its rows are."""
+"""The protocol of a part of a pool, for every place of its rows."""
 
 import contextlib
 import warnings

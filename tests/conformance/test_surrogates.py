@@ -1,4 +1,4 @@
-"""What every surrogate keeps to. One that `bkbopt.surrogates` exports joins by itself, its options by a line below."""
+"""The contract of every surrogate. One that `bkbopt.surrogates` exports joins by itself, options by a line below."""
 
 import copy
 import math

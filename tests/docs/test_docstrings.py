@@ -1,4 +1,4 @@
-"""Every example in a docstring gives what it says."""
+"""Every example in a docstring gives the stated output."""
 
 import doctest
 import importlib

@@ -138,7 +138,7 @@ def test_screen_pool_says_which_file_is_missing(run: Run, tmp_path: Path) -> Non
     assert "cadata.npz" in done.stderr
 
 
-def test_variance_starvation_shows_honest_and_starved_widths(run: Run, tmp_path: Path) -> None:
+def test_variance_starvation_shows_calibrated_and_starved_widths(run: Run, tmp_path: Path) -> None:
     out = output_of(run, "variance_starvation", tmp_path)
     # Far from all data an honest posterior is the prior, whose deviation is 1; the table has four digits.
     for name in ("exact GP", "BKB (DTC)", "uniform points, DTC"):

@@ -29,7 +29,7 @@ def flip(path: Path, other: Path, rng: random.Random) -> str:
 
 
 def flip_header(path: Path, other: Path, rng: random.Random) -> str:
-    """One or two bits of what SQLite begins a file with."""
+    """One or two bits of SQLite's header."""
     return _flipped(path, rng, rng.choice([1, 2]), 100)
 
 
@@ -59,7 +59,7 @@ def append(path: Path, other: Path, rng: random.Random) -> str:
 
 
 def splice(path: Path, other: Path, rng: random.Random) -> str:
-    """Pages of another log, of this one, of zeros or noise in the place of others."""
+    """Replace pages by pages of another log, of this one, of zeros or of noise."""
     data, source = bytearray(path.read_bytes()), other.read_bytes()
     at = PAGE * rng.randrange(len(data) // PAGE)
     kind = rng.randrange(4)
@@ -75,7 +75,7 @@ def splice(path: Path, other: Path, rng: random.Random) -> str:
 
 @contextlib.contextmanager
 def resealed(path: Path, rng: random.Random) -> Iterator[sqlite3.Connection]:
-    """A connection to edit with; then every row gets the checksum that it has to have, and mostly the view is right."""
+    """A connection to edit with; afterwards every row gets a correct checksum, and mostly the view is right."""
     db = sqlite3.connect(path, isolation_level=None)
     try:
         db.execute("PRAGMA ignore_check_constraints = ON")

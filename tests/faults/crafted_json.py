@@ -1,4 +1,4 @@
-"""Hostile values in the place of nodes of a JSON text, and in that of cells."""
+"""Replaces nodes of a JSON text, and cells, by hostile values."""
 
 import copy
 import json
@@ -148,7 +148,7 @@ def _changed(value: Any, rng: random.Random, raws: list[str]) -> tuple[Any, str]
 
 
 def _instead(old: Any, rng: random.Random, raws: list[str]) -> Any:
-    """A hostile value; often one of the old one's type, which gets further."""
+    """A hostile value, often of the old one's type, which passes more checks."""
     if rng.random() < 0.15:
         raws.append(rng.choice([raw for raw in RAW if len(raw) < 90_000]))
         return _MARK.format(len(raws) - 1)

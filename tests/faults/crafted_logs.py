@@ -1,4 +1,4 @@
-"""Log files that are damaged or crafted, of many optimizers: what opens them either refuses them or works.
+"""Damaged and crafted log files of many optimizers: opening one either raises our error or gives a working optimizer.
 
 `findings(n, seed)` makes `n` such files, one after the other in child processes with a limit on memory and time, and
 reads each as `hostile_reading.py` says. File i depends on the seed and i only, so that a finding can be made again:
@@ -33,7 +33,7 @@ GOOD = ("refused", "works", "refused at the first write")
 
 @dataclass(frozen=True)
 class Found:
-    """What became of one file."""
+    """Outcome of one file."""
 
     number: int
     injected: str
@@ -42,7 +42,7 @@ class Found:
 
 
 def originals(folder: Path, names: Collection[str] | None = None) -> None:
-    """Sound logs in a folder, all or those of some names, each with what has to be read from it beside."""
+    """Intact logs in a folder, all or those of some names, each with its expected content."""
     from tests.faults.crafted_originals import CASES, given, made
 
     folder.mkdir(exist_ok=True)
@@ -55,14 +55,14 @@ def originals(folder: Path, names: Collection[str] | None = None) -> None:
 
 
 def known(opt: Any) -> str:
-    """What a log is known by: its trials and the next one."""
+    """The content of a log: its trials and the next one."""
     trials = [repr(trial) for trial in opt.trials]
     asked = opt.ask()
     return repr((trials, asked.id, asked.index, asked.params))
 
 
 def findings(n: int, seed: int, first: int = 0, folder: Path | None = None) -> Iterator[Found]:
-    """What becomes of the files number `first`, `first` + 1, ..."""
+    """Outcomes of the files number `first`, `first` + 1, ..."""
     with tempfile.TemporaryDirectory() as made:
         place = Path(made) / "originals" if folder is None else folder
         if not place.exists():
@@ -136,7 +136,7 @@ def crafted(folder: Path, target: Path, seed: int, number: int) -> tuple[str, st
 
 
 def main() -> int:
-    """Print the rows, and what was found."""
+    """Print the rows and the findings."""
     parser = argparse.ArgumentParser()
     parser.add_argument("n", type=int)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Sound logs to damage: a good variety of optimizers, each with a few trials in all states."""
+"""Intact logs to be damaged: various optimizers, each with a few trials in all states."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 
 
 def given(name: str) -> dict[str, Any]:
-    """What `load` takes beside the file."""
+    """Arguments of `load` besides the file."""
     more = CASES[name][2]
     return {**more, "surrogate": bo.BKB(kernel=letters, noise=0.1)} if name == "words" else dict(more)
 

@@ -1,4 +1,4 @@
-"""Many processes and threads at one log, and long runs.
+"""Many processes and threads on one log, and long runs.
 
 | outcome         | meaning                                                                                      |
 | --------------- | -------------------------------------------------------------------------------------------- |
@@ -51,7 +51,7 @@ def opened(path: Path | None, startup: int = NO_MODEL, space: Any = None) -> bo.
 
 
 def work(path: Path, notes: Path, n: int, startup: int) -> None:
-    """Ask and tell so many times."""
+    """Ask and tell this number of times."""
     opt, said = opened(path, startup), Acknowledgements(notes)
     for _ in range(n):
         trial = opt.ask()
@@ -61,7 +61,7 @@ def work(path: Path, notes: Path, n: int, startup: int) -> None:
 
 @contextlib.contextmanager
 def load(busy: int) -> Iterator[None]:
-    """So many processes that do nothing but compute."""
+    """Processes that only compute, as load."""
 
     def spin() -> None:
         while True:
@@ -77,7 +77,7 @@ def load(busy: int) -> Iterator[None]:
 
 
 def all_end(pids: Sequence[int], seconds: float = 10.0 * HANG) -> str | None:
-    """What is wrong with processes; None where all ended well."""
+    """Errors of processes; None where all ended well."""
     try:
         statuses = [ended(pid, seconds) for pid in pids]
     except TimeoutError as error:
@@ -86,7 +86,7 @@ def all_end(pids: Sequence[int], seconds: float = 10.0 * HANG) -> str | None:
 
 
 def exact(trials: Sequence[bo.Trial], said: Sequence[dict[str, Any]], n: int) -> str:
-    """Whether these are so many trials, each acknowledged once, and no point is there twice."""
+    """Whether these are the expected number of trials, each acknowledged once, without repeated points."""
     if [trial.id for trial in trials] != list(range(n)) or sorted(line["id"] for line in said) != list(range(n)):
         return f"{FAILED}: {len(trials)} trials and {len(said)} acknowledgements instead of {n}"
     if any(trials[line["id"]].params != line["params"] for line in said):
@@ -130,7 +130,7 @@ def makers(folder: Path, count: int, rounds: int) -> Row:
 
 
 def readers(folder: Path, each: int) -> Row:
-    """Four writers, and four readers that see only what fits together."""
+    """Four writers, and four readers that see only consistent states."""
     warm()
     folder.mkdir()
     path, notes = folder / "run.db", [folder / f"notes-{i}" for i in range(4)]
@@ -284,7 +284,7 @@ def soak(folder: Path, tells: int, early: int) -> Row:
 
 
 def _median_ask(opt: bo.Optimizer) -> float:
-    """Seconds of an ask that has learnt what was told before."""
+    """Seconds of an ask after all told values are learnt."""
     taken = []
     for _ in range(ASKS):
         start = time.perf_counter()
@@ -301,7 +301,7 @@ def _rss() -> float:
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """All crowds, on a real disk; the long run in memory, where it is the program that is looked at."""
+    """All harnesses, on a real disk; the long run in memory, since it tests the program."""
     n = 10 if quick else 1
     with (
         tempfile.TemporaryDirectory(prefix="crowds-") as name,

@@ -1,4 +1,4 @@
-"""What can happen to a state file: bits, ends and members of the archive, leaves of the tree, arrays."""
+"""Kinds of damage to a state file: bits, ends and members of the archive, leaves of the tree, arrays."""
 
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-"""What a program asks of the disk: recorded, or refused, by `disk_calls.c` between both (LD_PRELOAD)."""
+"""Disk calls of a program, recorded or made to fail by `disk_calls.c` (LD_PRELOAD)."""
 
 import ctypes
 import os
@@ -51,7 +51,7 @@ class Call:
 
 
 def missing() -> str | None:
-    """Why calls cannot be recorded here; None where they can."""
+    """Reason why calls cannot be recorded here; None where they can."""
     if not sys.platform.startswith("linux"):
         return "calls are recorded by LD_PRELOAD, which is Linux's"
     return None if shutil.which("gcc") else "there is no gcc to compile disk_calls.c"
@@ -105,7 +105,7 @@ def read(record: Path) -> Iterator[Call]:
 
 
 def arm(kind: Kind, n: int, error: int, *, once: bool = False) -> None:
-    """Within a program started by `run`: the n-th call of that kind from now on fails, and all later ones or not.
+    """Within a program started by `run`: the n-th call of that kind from now on fails, optionally all later ones too.
 
     Where `n` is 0, none does. `Kind.ANY` counts all calls that may change something.
     """

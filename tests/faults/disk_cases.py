@@ -1,4 +1,4 @@
-"""Cases of spoilt disks: a registry, and what they have in common; see `disks`."""
+"""A registry of the cases of faulty disks, and their shared code; see `disks`."""
 
 import os
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def _state(opt: bo.Optimizer) -> tuple[list[bo.Trial], str | None]:
 
 
 def refused(opt: bo.Optimizer, call: Callable[[], Any], words: str = "") -> str | None:
-    """What is wrong with the answer of a call; None where it is an error with these words, and nothing changed."""
+    """Errors in the response to a call; None where it raises an error with these words, and nothing changed."""
     before = _state(opt)
     try:
         call()
@@ -78,7 +78,7 @@ def refused(opt: bo.Optimizer, call: Callable[[], Any], words: str = "") -> str 
 
 
 def goes_on(opt: bo.Optimizer, call: Callable[[], Any]) -> str:
-    """Whether a call works, and the file has what the optimizer has."""
+    """Whether a call works, and the file equals the optimizer's log."""
     call()
     opt.tell(opt.ask(), 0.5)
     same = bo.Optimizer.load(opt.storage or "").trials == opt.trials
@@ -86,7 +86,7 @@ def goes_on(opt: bo.Optimizer, call: Callable[[], Any]) -> str:
 
 
 def unprivileged(work: Callable[[], str]) -> str:
-    """`work`, done as a user whom permissions bind."""
+    """`work`, done as a user with restricted permissions."""
 
     def done() -> str:
         if os.getuid() == 0:

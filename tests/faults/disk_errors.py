@@ -1,4 +1,4 @@
-"""Each call of the operating system fails in its turn, in every kind of change of a log.
+"""Each call of the operating system fails once, in every kind of change of a log.
 
 The n-th call that may change something on the disk gives an error (and, in half of the cases, all later ones do), for
 n = 1, 2, ... until the change gets through. Outcomes of a change:

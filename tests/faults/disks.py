@@ -1,4 +1,4 @@
-"""Disks that are full, folders and files that may not be used, are gone, or are others than they were.
+"""Full disks, and folders and files without permissions, removed or replaced.
 
 Each case makes a log, spoils something, and expects an answer that is typed and says what to do; the optimizer in
 memory and the file have to be as they were, and where the damage is made good the same call has to work. Outcomes:
@@ -51,7 +51,7 @@ __all__ = ["AS_IT_SHOULD", "CASES", "LEFT_OUT", "THEN_FINE", "files_gone", "outc
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[bool]:
-    """A disk of a megabyte in memory; False where that is not allowed."""
+    """A disk of a megabyte in memory; False without the permission to mount it."""
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     is_there = (
@@ -219,7 +219,7 @@ def _kept(folder: Path) -> str:
 
 
 def outcome(name: str, folder: Path) -> str:
-    """What becomes of a case."""
+    """Outcome of a case."""
     warm()
     folder.mkdir()
     folder.chmod(0o755)

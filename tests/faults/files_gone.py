@@ -1,4 +1,4 @@
-"""Cases of files that are gone, are others than they were, or are held by others; see `disks`."""
+"""Cases of files that are removed, replaced or locked by others; see `disks`."""
 
 import os
 import signal

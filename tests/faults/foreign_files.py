@@ -1,4 +1,4 @@
-"""SQLite files that are no logs, logs whose schema holds more than ours, and journals that belong to others."""
+"""SQLite files that are no logs, logs with a larger schema, and journals of other files."""
 
 import contextlib
 import random
@@ -97,7 +97,7 @@ FOREIGN = [
 
 
 def schema_edit(path: Path, other: Path, rng: random.Random) -> str:
-    """A log with something more, less or else in its schema; some of that is harmless."""
+    """A log with additions, omissions or changes in its schema; some of them harmless."""
     if rng.random() < 0.15:
         return _in_another_encoding(path, rng)
     statement = rng.choice(EDITS)
@@ -133,7 +133,7 @@ def _in_another_encoding(path: Path, rng: random.Random) -> str:
 
 
 def foreign_file(path: Path, other: Path, rng: random.Random) -> str:
-    """A database of somebody else's, which may say that it is ours."""
+    """A database of another application, which may have our application id."""
     script, fits = rng.choice(FOREIGN), rng.random() < 0.8
     path.unlink()
     db = sqlite3.connect(path, isolation_level=None)

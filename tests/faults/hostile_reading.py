@@ -1,4 +1,4 @@
-"""A child process that reads crafted logs with little memory and little time, and prints what became of each."""
+"""A child process that reads crafted logs with limits on memory and time, and prints the outcome of each."""
 
 import contextlib
 import json
@@ -45,16 +45,16 @@ HEADER, LATE = "bits flipped in SQLite's header", "refused at the first write"
 
 
 class TooLongError(BaseException):
-    """The time of one file is over."""
+    """The time limit of one file is exceeded."""
 
 
 class Finding(Exception):  # noqa: N818  # no error of its own
-    """Something that should not be."""
+    """A violation."""
 
 
 @contextlib.contextmanager
 def step(name: str) -> Iterator[None]:
-    """A block of what is done with a log that was opened: whatever it raises is a finding, but what is fine."""
+    """A block of calls on an opened log: any error is a finding, except the allowed ones."""
     try:
         yield
     except FINE:
@@ -84,7 +84,7 @@ def _where(error: BaseException) -> str:
 
 
 def outcome(path: Path, kind: str, name: str, how: str, expected: str) -> tuple[str, str]:
-    """What becomes of a file."""
+    """Outcome of a file."""
     try:
         _read_without_torch(path)
         try:
@@ -166,7 +166,7 @@ def _canary_sang(path: Path) -> bool:
 
 
 def one(folder: Path, seed: int, number: int) -> None:
-    """Make file `number`, read it, and print what became of it."""
+    """Make file `number`, read it, and print the outcome."""
     with tempfile.TemporaryDirectory() as made:
         path = Path(made) / "runs.db"
         name, kind, detail = crafted(folder, path, seed, number)

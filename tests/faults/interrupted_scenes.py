@@ -1,4 +1,4 @@
-"""Optimizers at some moment, with a call that is to be interrupted."""
+"""Optimizers in various states, each with a call to be interrupted."""
 
 import contextlib
 import tempfile
@@ -17,7 +17,7 @@ __all__ = ["SCENES", "Scene", "told"]
 
 @dataclass(frozen=True)
 class Scene:
-    """A moment and a call.
+    """A state and a call.
 
     Attributes:
         name: of both.
@@ -67,19 +67,19 @@ def nothing(opt: bo.Optimizer) -> None:
 
 
 def warm(opt: bo.Optimizer) -> None:
-    """The models are there before the call."""
+    """The models exist before the call."""
     opt._core.followed().trained()
 
 
 def to_the_mark(opt: bo.Optimizer) -> None:
-    """The models are there, and the next ask fits them again."""
+    """The models exist, and the next ask fits them again."""
     warm(opt)
     for trial in [t for t in opt.trials if t.state == "RUNNING"]:
         told(opt, trial)
 
 
 def queued(opt: bo.Optimizer) -> None:
-    """Points are queued, one of them in part, and the models are there."""
+    """Points are queued, one of them in part, and the models exist."""
     warm(opt)
     opt.enqueue({"x": 0.25})
     opt.enqueue({"x": 0.5, "kind": "b"})

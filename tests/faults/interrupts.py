@@ -1,4 +1,4 @@
-"""Calls of an optimizer that `KeyboardInterrupt` or `MemoryError` ends at any line, and what is left of it then.
+"""Calls of an optimizer interrupted by `KeyboardInterrupt` or `MemoryError` at any line, and the state after them.
 
 A *scene* is an optimizer at some moment and a call of it, see `interrupted_scenes.py`. The call is played once to list
 the lines of bkbopt's own code (and of `contextlib`, whose frames stand between ours) that it runs; then again and again
@@ -49,7 +49,7 @@ Line = tuple[str, int]
 
 @contextlib.contextmanager
 def traced(seen: Callable[[Line], None]) -> Iterator[None]:
-    """A block of which `seen` is told each line of ours that is run; what it raises is raised there."""
+    """A block in which `seen` is called for each executed line of the package; its exceptions are raised there."""
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         file = frame.f_code.co_filename
@@ -75,7 +75,7 @@ def lines_of(scene: Scene, template: Path, folder: Path) -> list[Line]:
 
 
 def points_of(lines: list[Line], rng: random.Random) -> list[int]:
-    """Places in the list of lines at which it is worth to interrupt: each line, in dense files again and again."""
+    """Positions in the list of lines at which to interrupt: each line once, in some files repeatedly."""
     places: dict[Line, list[int]] = {}
     for i, line in enumerate(lines):
         places.setdefault(line, []).append(i)
@@ -102,7 +102,7 @@ def opened(scene: Scene, template: Path, folder: Path) -> Iterator[bo.Optimizer]
 def interrupt(
     scene: Scene, template: Path, folder: Path, at: int, error: type[BaseException], ends: tuple[Any, Any]
 ) -> str | None:
-    """What is wrong after the call ended at line number `at`; None if all is well, "-" if it did not come to it."""
+    """Errors after an interrupt of the call at line number `at`; None if there are none, "-" if it was not reached."""
     count, hit = iter(range(10**9)), []
 
     def seen(line: Line) -> None:
@@ -163,7 +163,7 @@ def _wrong(scene: Scene, opt: bo.Optimizer, folder: Path, ends: tuple[Any, Any])
 
 
 def _asks_differ(opt: bo.Optimizer, folder: Path) -> str | None:
-    """Whether a new optimizer on the same log asks something else."""
+    """Whether a new optimizer on the same log suggests other points."""
     opt.save(folder / "copy")
     fresh = bo.Optimizer.load(folder / "copy")
     for turn in range(2):
@@ -182,7 +182,7 @@ def _asks_differ(opt: bo.Optimizer, folder: Path) -> str | None:
 
 @contextlib.contextmanager
 def impatient() -> Iterator[None]:
-    """A block in which a lock that is held is an error soon."""
+    """A block with a short time limit for locks."""
     kept = support.PATIENCE, log_file.PATIENCE
     support.PATIENCE = log_file.PATIENCE = 0.3
     try:
@@ -193,7 +193,7 @@ def impatient() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Found:
-    """What an interrupt has left."""
+    """State after an interrupt."""
 
     scene: str
     error: str
@@ -239,7 +239,7 @@ def rows(quick: bool) -> Iterator[Row]:
 
 
 def main() -> int:
-    """Print what was found."""
+    """Print the findings."""
     parser = argparse.ArgumentParser()
     parser.add_argument("n", type=int)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Processes that use one log are killed at random moments (SIGKILL), and the log is looked at.
+"""Processes that use one log are killed at random moments (SIGKILL), and the log is checked.
 
 A worker asks, tells, fails and queues in a loop, and writes down each call that has returned. After a kill the log has
 to open, to hold all that was written down with its exact values, and nothing that nobody did; the next ask has to work;
@@ -118,7 +118,7 @@ def _finish(opt: bo.Optimizer, said: Acknowledgements, trials: Sequence[bo.Trial
 
 
 def check(run: Loops) -> str:
-    """Open the log, and see what was promised; "intact", or what is wrong."""
+    """Open the log and check the acknowledged trials; "intact", or the errors."""
     path = run.path
     said = [line for note in run.notes for line in acknowledged(note)]
     beside = {name.removeprefix(path.name) for name in os.listdir(path.parent)}
@@ -160,7 +160,7 @@ def _wrong(trials: Sequence[bo.Trial], said: Sequence[Mapping[str, Any]], in_fli
 
 
 def _holds(trial: bo.Trial, line: Mapping[str, Any]) -> bool:
-    """Whether a trial is what an acknowledgement says, or what may have become of it."""
+    """Whether a trial equals its acknowledgement, or is a permitted later state of it."""
     match line["what"]:
         case "queued":
             return trial.params.items() >= line["params"].items()
@@ -176,7 +176,7 @@ def _holds(trial: bo.Trial, line: Mapping[str, Any]) -> bool:
 
 
 def loops(folder: Path, kills: int, *, writers: int = 1, startup: int = NO_MODEL, files: int = 1) -> Row:
-    """Kill Python loops so many times; the log is looked at when all that run at once were killed.
+    """Kill Python loops this number of times; the log is checked when all concurrent ones are killed.
 
     Args:
         folder: for the logs.
@@ -227,7 +227,7 @@ def shells(folder: Path, kills: int) -> Row:
 
 
 def _after(path: Path, shown: dict[int, dict[str, Any]], rows: Sequence[Any], command: str) -> str:
-    """What becomes of a state whose command was killed; `shown` is what was shown of it before, and is now."""
+    """Outcome of a state whose command was killed; `shown` is the output of `show` before, and is updated."""
     now = {row["id"]: row for row in _command(path.parent.parent / "out", None, "show", str(path), "--trials")}
     before = dict(shown)
     shown.clear()

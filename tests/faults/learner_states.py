@@ -1,4 +1,4 @@
-"""Damaged and crafted state files of online learners and linear bandits, and what becomes of them.
+"""Damaged and crafted state files of online learners and linear bandits, and their outcomes.
 
 `python -m tests.faults.learner_states 10000 0` makes and tries 10,000 of them and prints a table.
 
@@ -49,7 +49,7 @@ ROOM = 2_000_000_000
 
 
 class Case(NamedTuple):
-    """The good file's subject, what was done to the file, and what it is now."""
+    """The intact file's subject, the damage, and the damaged file."""
 
     subject: str
     damage: str
@@ -66,7 +66,7 @@ def case(seed: int, i: int) -> Case:
 
 
 def outcome(given: Case, folder: Path) -> str:
-    """What becomes of a case; see the module's table."""
+    """Outcome of a case; see the module's table."""
     path, subject = folder / "case", SUBJECTS[given.subject]
     path.write_bytes(given.content)
     began = time.process_time()

@@ -1,4 +1,4 @@
-"""Good state files of every online learner and every linear bandit, and what a loaded one is made to do."""
+"""Intact state files of every online learner and linear bandit, and the calls made on a loaded one."""
 
 import functools
 import tempfile
@@ -24,7 +24,7 @@ ROWS = 60
 
 
 class Subject(NamedTuple):
-    """How to make it, how many features it has, whether it is a bandit, and what `load` needs of the user's."""
+    """Its factory, number of features, whether it is a bandit, and the user's objects for `load`."""
 
     make: Callable[[], OnlineLearner | LinearBandit]
     d: int = 3
@@ -32,11 +32,11 @@ class Subject(NamedTuple):
     given: Mapping[str, Any] = {}
 
     def loaded(self, path: Path) -> OnlineLearner | LinearBandit:
-        """What is in the file; the errors are those of `load`."""
+        """The content of the file; the errors are those of `load`."""
         return LinearBandit.load(path, **self.given) if self.bandit else OnlineLearner.load(path, **self.given)
 
     def exercised(self, loaded: OnlineLearner | LinearBandit, path: Path) -> str:
-        """Use it in all ways: "works", "overflows" if predictions are not finite, or "refuses" if a use is refused.
+        """Call all methods: "works", "overflows" if predictions are not finite, or "refuses" if a call is refused.
 
         Args:
             loaded: what was loaded.
@@ -126,7 +126,7 @@ SUBJECTS: dict[str, Subject] = dict(_subjects())
 
 @functools.cache
 def good_file(name: str) -> bytes:
-    """The state file of a subject, which itself works."""
+    """The intact state file of a subject."""
     with tempfile.TemporaryDirectory() as folder:
         path, subject = Path(folder) / "good", SUBJECTS[name]
         subject.make().save(path)

@@ -1,4 +1,4 @@
-"""Objectives of extreme scale through every door: what comes back must be finite, and as good as for a plain one.
+"""Objectives of extreme scale through every interface: results must be finite, and as good as at normal scale.
 
 `run(seeds)` counts outcomes by kind of objective:
 
@@ -270,7 +270,7 @@ def optimized(kind: Kind, seed: int, n: int = TRIALS, **options: Any) -> bo.Opti
 
 
 def numbers_of(opt: bo.Optimizer) -> list[float]:
-    """Every number that an optimizer tells."""
+    """Every number that an optimizer reports."""
     points = [{"x": x, "y": y} for x in (0.0, 0.3, 1.0) for y in (0.0, 0.6)]
     out = [*map(float, np.ravel(opt.predict(points)))]
     if len(opt.directions) == 1:
@@ -304,7 +304,7 @@ def sampled(kind: Kind, seed: int, n: int = TRIALS) -> optuna.Study:
 
 
 def outcome(kind: Kind, seed: int, door: str) -> str:
-    """What came out of an optimizer with the options `door`, or of "optuna"; see the table."""
+    """Outcome of an optimizer with the options `door`, or of "optuna"; see the table."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
@@ -325,7 +325,7 @@ def outcome(kind: Kind, seed: int, door: str) -> str:
 
 
 def suits(kind: Kind, door: str) -> bool:
-    """Whether a kind can come through a door: online learners and Optuna know of no noise."""
+    """Whether an interface supports a kind: online learners and Optuna take no known noise."""
     if door == "optuna":
         return kind.std is None and kind.first_at is None
     return door != "learner" or kind.std is None

@@ -1,4 +1,4 @@
-"""Every state of the disk that a power cut could leave, built from the calls that a log's process made.
+"""Every state of the disk after a power cut, built from the recorded calls of a log's process.
 
 A program makes a log, changes it in all ways and saves copies, and says after each call that has returned what the file
 holds (`MARK`). Its calls of the operating system are recorded. For a power cut after each of them the disk is put
@@ -51,7 +51,7 @@ Changes = Sequence[tuple[int, bytes | None]]
 
 
 def work(folder: Path, rows_at_once: int) -> None:
-    """Make a log and change it, and say what is in it after each step."""
+    """Make a log and change it, and print its content after each step."""
     path, copy = folder / LOG, folder / COPY
     with open(folder / MARK, "wb", buffering=0) as marks:
 
@@ -110,7 +110,7 @@ def record(folder: Path, rows_at_once: int) -> list[Call]:
 
 @dataclass
 class Disk:
-    """A folder as the program sees it, and how much of it is safe.
+    """A folder as the program sees it, and the part of it that is on the disk.
 
     Attributes:
         folder: its path.
@@ -129,7 +129,7 @@ class Disk:
     pending: list[list[tuple[int, bytes | None]]] = field(default_factory=list)
 
     def take(self, call: Call) -> None:
-        """Do what the program did."""
+        """Replay the program's calls."""
         name = os.path.relpath(call.path, self.folder)
         match call.kind:
             case Kind.CREATE:
@@ -174,7 +174,7 @@ class Disk:
 
 
 def _survivors(pending: Changes, rng: np.random.Generator, most: int) -> Iterator[Changes]:
-    """What may be left of writes: all subsets of few, some of many, and torn ones."""
+    """Possible results of writes: all subsets of few, some of many, and torn ones."""
     if len(pending) <= 4:
         yield from (subset for n in range(len(pending) + 1) for subset in itertools.combinations(pending, n))
     else:
@@ -197,7 +197,7 @@ def _torn(change: tuple[int, bytes | None]) -> Iterator[tuple[int, bytes | None]
 
 
 def after(content: bytes, changes: Changes, rubbish: np.random.Generator | None = None) -> bytes:
-    """A file after changes; what nobody wrote is zeros or, half of the time, rubbish."""
+    """A file after changes; unwritten bytes are zeros or, half of the time, random."""
     if not changes:
         return content
     out = bytearray(content)
@@ -230,7 +230,7 @@ class Cut:
 
 
 def cuts(calls: Sequence[Call], folder: str, most: int, seed: int = 0) -> Iterator[Cut]:
-    """All moments, each with at most so many disks that it may leave."""
+    """All moments, each with a limited number of possible disks."""
     marks = [json.loads(call.content) for call in calls if Path(call.path).name == MARK and call.content]
     disk, n_said, rng = Disk(folder), 0, np.random.default_rng(seed)
     for call in calls:
@@ -244,7 +244,7 @@ def cuts(calls: Sequence[Call], folder: str, most: int, seed: int = 0) -> Iterat
 
 
 def check(cut: Cut, folder: Path, *, whole: bool) -> str:
-    """What became of the files; `whole` opens an optimizer and goes on with it."""
+    """Outcome of the files; `whole` opens an optimizer and continues with it."""
     for name, content in cut.files.items():
         (folder / name).write_bytes(content)
     outcome = "intact"
@@ -297,7 +297,7 @@ def run(folder: Path, most: int, rows_at_once: int) -> Row:
 
 
 def memory_folder() -> str | None:
-    """A folder in memory, where there is one: nothing of this needs a real disk."""
+    """A folder in memory where available, since no real disk is needed."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 

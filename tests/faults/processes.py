@@ -1,4 +1,4 @@
-"""Processes that are started at once, since they are copies of this one, and that may be killed.
+"""Forked processes, which start at once and may be killed.
 
 What such a process has done it says in a file of its own, a line of JSON for each call that has returned
 (`Acknowledgements`): what stands there was promised to a user.
@@ -78,7 +78,7 @@ def killed(pid: int) -> bool:
 
 
 def in_child(work: Callable[[], Any]) -> Any:
-    """What `work` returns, done by a copy of this process; an error's text begins with "FAILED"."""
+    """The result of `work` in a copy of this process; an error's text begins with "FAILED"."""
     reading, writing = os.pipe()
 
     def said() -> None:
@@ -106,7 +106,7 @@ class Acknowledgements:
         self.descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def add(self, what: str, **more: Any) -> None:
-        """Write down what has returned."""
+        """Record a call that has returned."""
         os.write(self.descriptor, json.dumps({"what": what, **more}).encode() + b"\n")
         os.fsync(self.descriptor)
 

@@ -1,4 +1,4 @@
-"""What every harness of faults hands back: one row of the table that `python -m benchmarks.fault_table` prints."""
+"""The result of every harness of faults: one row of the table that `python -m benchmarks.fault_table` prints."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Row:
 
     @property
     def failures(self) -> dict[str, int]:
-        """The outcomes that must not be."""
+        """The forbidden outcomes."""
         return {what: count for what, count in self.outcomes.items() if what.startswith(FAILED)}
 
     @property

@@ -1,4 +1,4 @@
-"""Damaged and crafted logs: each is refused in words, or works; none runs anything, and none hangs."""
+"""Damaged and crafted logs: each is refused by our error, or works; none executes code, and none hangs."""
 
 import copy
 import os
@@ -207,7 +207,7 @@ def test_values_and_noise_at_the_ends_of_doubles_are_learnt(values: list[float],
 # -- files that are no files ---------------------------------------------------------------------------------------
 
 
-def test_what_is_no_file_is_refused(path: Path) -> None:
+def test_pipes_and_folders_are_refused(path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises((BkbError, OSError)):
         bo.Optimizer.open(path)

@@ -1,4 +1,4 @@
-"""Crowds at one log; the full numbers are those of `make faults`."""
+"""Many processes and threads on one log; `make faults` runs the full numbers."""
 
 from pathlib import Path
 

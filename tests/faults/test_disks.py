@@ -1,4 +1,4 @@
-"""Full disks, permissions, files that are gone, and errors at every call; all of it in `make faults`."""
+"""Full disks, permissions, removed files, and errors at every call; `make faults` runs all of it."""
 
 import tempfile
 from collections.abc import Iterator

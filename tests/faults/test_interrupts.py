@@ -1,4 +1,4 @@
-"""Calls that an interrupt ends at any line: all of their effect is in the log, or none; and the optimizer goes on."""
+"""Calls interrupted at any line: the log has all of their effect, or none, and the optimizer continues."""
 
 import contextlib
 from pathlib import Path

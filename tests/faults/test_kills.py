@@ -1,4 +1,4 @@
-"""Killed processes leave a log that holds all that was promised; the full numbers are those of `make faults`."""
+"""After kills the log has all acknowledged trials; `make faults` runs the full numbers."""
 
 from pathlib import Path
 

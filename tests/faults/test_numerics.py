@@ -1,4 +1,4 @@
-"""Objectives of extreme scale: an affine change of the values changes nothing, and nothing else comes to harm."""
+"""Objectives of extreme scale: an affine change of the values changes no suggestion, and all results are finite."""
 
 import math
 import sys
@@ -113,8 +113,8 @@ def test_an_offset_of_1e15_leaves_what_its_doubles_can_tell_apart(offset: float)
 # -- what cannot be seen beside an outlier -----------------------------------------------------------------------------
 
 
-def test_terrible_values_of_any_size_count_alike() -> None:
-    """Also where they are too many for the quartiles."""
+def test_outliers_of_any_size_have_the_same_effect() -> None:
+    """Also where there are too many for the quartiles."""
 
     def case(value: float) -> bo.Optimizer:
         return optimized(Kind(lambda params, i, rng: value if i % 3 == 1 else plain(params)), 0, 14)
@@ -180,7 +180,7 @@ def test_posterior_samples_of_a_constant_are_drawn(name: str) -> None:
     assert len(opt.trials) == 14
 
 
-def test_what_is_too_large_for_a_double_is_the_largest() -> None:
+def test_results_are_finite_at_the_largest_doubles() -> None:
     opt = optimized(Kind(lambda params, i, rng: LARGEST * (1.0 if params["x"] > 0.5 else -1.0)), 0, 14)
     assert all(map(math.isfinite, numbers_of(opt)))
     assert opt.regret_certificate().bound <= LARGEST

@@ -1,4 +1,4 @@
-"""A power cut leaves a log that holds all that was promised; the full numbers are those of `make faults`."""
+"""After a power cut the log has all acknowledged trials; `make faults` runs the full numbers."""
 
 import functools
 import shutil

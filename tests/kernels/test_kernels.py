@@ -1,4 +1,4 @@
-"""Kernels: ours against GPyTorch's, GPyTorch's through our wrapper, and refusals of what is no kernel."""
+"""Kernels: ours against GPyTorch's, GPyTorch's through our wrapper, and refusals of invalid kernels."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The spherical kernel is a linear kernel on a sphere, and has the few features that it writes down."""
+"""The spherical kernel is a linear kernel on a sphere, with the finite features of its docstring."""
 
 import pytest
 import torch

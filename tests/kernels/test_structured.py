@@ -1,4 +1,4 @@
-"""Sums over columns, sums of kernels, rotations; and the derivatives that all closed forms write out."""
+"""Sums over columns, sums of kernels, rotations; and the closed-form derivatives of all kernels."""
 
 import math
 from dataclasses import replace

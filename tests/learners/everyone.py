@@ -1,4 +1,4 @@
-"""Every online learner, on data that all of them can learn: what the tests of their common ways run on.
+"""Every online learner, on data that all of them can learn, for the tests of their common behaviour.
 
 One that `bkbopt.learners` exports joins by itself, in its paper's parameters; options and small budgets by a line
 below.

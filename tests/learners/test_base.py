@@ -1,4 +1,4 @@
-"""What every online learner keeps to, in scikit-learn's ways and its own (`everyone`)."""
+"""The contract of every online learner, scikit-learn's and our own; the learners are those of `everyone`."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -227,6 +227,6 @@ def test_labels_for_a_regression_are_refused(name: str, y: list[object], tmp_pat
 
 
 @pytest.mark.parametrize("y", [[0.5, 1.0], [np.nan, 1.0], [None, "a"], [1j, 2j]])
-def test_what_cannot_be_a_label_is_refused(y: list[object]) -> None:
+def test_invalid_labels_are_refused(y: list[object]) -> None:
     with pytest.raises(ArgumentError, match=r"Unknown label type|expected labels|Complex data"):
         KONS.paper().fit(X[:2], y)

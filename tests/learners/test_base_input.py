@@ -1,4 +1,4 @@
-"""What online learners take for rows and targets, and what they refuse, in whatever form it comes."""
+"""Rows and targets that online learners accept and refuse, in all input formats."""
 
 from collections.abc import Callable
 from pathlib import Path

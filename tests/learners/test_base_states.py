@@ -1,4 +1,4 @@
-"""Kernels, parameters, copies and state files of online learners, and streams that mean harm."""
+"""Kernels, parameters, copies and state files of online learners, and adversarial streams."""
 
 import copy
 import pickle

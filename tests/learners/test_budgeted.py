@@ -1,4 +1,4 @@
-"""The compiled rounds against the formulas written out, and what each algorithm promises."""
+"""The compiled rounds against the formulas written out, and the guarantees of each algorithm."""
 
 import copy
 from collections.abc import Callable
@@ -219,7 +219,7 @@ GIVEN = {"ard": rbf(3, LENGTH), "callable": gaussian_of_tensors}
 
 
 @pytest.mark.parametrize(("name", "given"), sweep(CASES, GIVEN))
-def test_kernels_of_others_are_looked_up_as_ours_are_computed(name: str, given: str) -> None:
+def test_given_kernels_give_the_predictions_of_the_compiled_ones(name: str, given: str) -> None:
     # Without repeats: where terms are equal, rounding would decide which one BPA-S replaces.
     X, y = stream(300, repeats=False)
     make = CASES[name][0]

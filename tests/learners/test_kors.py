@@ -90,7 +90,7 @@ def test_projection_error_is_below_the_ridge() -> None:
     assert float(torch.linalg.eigvalsh(K - Z @ Z.T)[-1]) <= 0.05 * eps / (1.0 - eps)
 
 
-def test_repeats_are_taken_less_and_less() -> None:
+def test_repeats_of_a_row_enter_with_falling_probability() -> None:
     X = stream(1).expand(500, 2).contiguous()
     sampler, _ = draw(X)
     # The score of the n-th copy is about 1 / n: as many points as the logarithm of the number of rows.

@@ -81,7 +81,7 @@ def test_curvature_could_not_be_larger(name: str, factor: float, C: float) -> No
 
 
 @pytest.mark.parametrize("name", ["hinge", "absolute"])
-def test_losses_without_curvature_say_so_and_steps_shrink(name: str) -> None:
+def test_losses_without_curvature_have_shrinking_steps(name: str) -> None:
     loss = get_loss(name)
     assert loss.curvature(1.0) == 0.0
     assert loss.step_weight(2.0, 16) == pytest.approx(1.0 / (1.0 * 2.0 * 4.0))

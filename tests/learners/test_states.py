@@ -1,4 +1,4 @@
-"""What the state of a learner in a file has to be, and that options of a file allocate nothing by themselves."""
+"""The form of a learner's state in a file; options of a file allocate no memory by themselves."""
 
 import json
 import tracemalloc
@@ -186,7 +186,7 @@ def test_parameters_of_a_file_are_checked_as_those_of_a_caller(make: Factory, tm
         ("rounds", 31, "t = 31"),
     ],
 )
-def test_what_is_kept_of_all_learners_is_checked(name: str, value: object, message: str) -> None:
+def test_saved_attributes_of_all_learners_are_checked(name: str, value: object, message: str) -> None:
     saved = told(LEARNERS["KONS"], 30).state_dict()
     saved["learnt"][name] = value  # type: ignore[index]
     with pytest.raises(StateFileError, match=message):

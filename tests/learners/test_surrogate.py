@@ -1,4 +1,4 @@
-"""Learners as surrogates: their own mean, an honest variance, and what they equal in the limit."""
+"""Learners as surrogates: their own mean, a calibrated variance, and their limits."""
 
 from typing import Any
 
@@ -266,7 +266,9 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("options", "error", "message"), REFUSED, ids=[m for *_, m in REFUSED])
-def test_what_makes_no_surrogate_is_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_invalid_options_of_a_surrogate_are_refused(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         LearnerSurrogate(KERNEL, NOISE, **options)
 

@@ -1,4 +1,4 @@
-"""Runs that crash: the edge is found, what is known to crash is not asked again, and everything may fail."""
+"""Failing trials: the edge of the failing region is found, failed points are not repeated, and all trials may fail."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ask and tell, as a person uses them."""
+"""Ask and tell in typical use."""
 
 import io
 from contextlib import redirect_stderr, redirect_stdout

@@ -1,4 +1,4 @@
-"""Bad input is refused with a typed error and without a trace; extreme but honest input is survived."""
+"""Invalid input raises a typed error and leaves the state unchanged; extreme but valid input works."""
 
 import math
 import subprocess

@@ -1,4 +1,4 @@
-"""What is asked: parallel workers, failures, duplicates, noise, and the regret that is left."""
+"""Suggestions: parallel workers, failures, duplicates, noise, and the regret."""
 
 import math
 from typing import Any

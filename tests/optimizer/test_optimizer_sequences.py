@@ -1,4 +1,4 @@
-"""Any sequence of calls leaves an optimizer that makes sense."""
+"""Any sequence of calls leaves an optimizer in a valid state."""
 
 import math
 import tempfile

@@ -230,7 +230,7 @@ def test_labels_that_json_cannot_say_are_refused_by_a_log(tmp_path: Path) -> Non
         opt.save(tmp_path / "a.db")
 
 
-def test_parts_come_and_go_and_what_was_learnt_stays(tmp_path: Path) -> None:
+def test_changed_parts_keep_the_trials(tmp_path: Path) -> None:
     mine = bo.Optimizer(bo.Pool.product(PARTS), seed=0, n_startup_trials=4, storage=tmp_path / "a.db")
     for t in mine.ask(10):
         mine.tell(t, value(t.index))

@@ -521,7 +521,7 @@ def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
         bo.Optimizer.load(tmp_path / "nowhere")
 
 
-def test_what_cannot_be_saved_leaves_the_old_file(saved: Path) -> None:
+def test_a_refused_save_leaves_the_old_file(saved: Path) -> None:
     before = saved.read_bytes()
     odd = bo.Optimizer({"x": [object(), object()]}, seed=0)
     custom = bo.Optimizer(BOX, seed=0, beta=lambda context: 2.0)

@@ -1,4 +1,4 @@
-"""Several objectives and outcome constraints, as a person uses them."""
+"""Several objectives and outcome constraints in typical use."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Several threads at one optimizer, interrupted loops, notebooks, and functions of the user's own."""
+"""Several threads on one optimizer, interrupted loops, notebooks, and user-defined functions."""
 
 import threading
 import time
@@ -87,7 +87,7 @@ def test_interrupted_loop_fails_the_trial_that_was_running(error: type[BaseExcep
     assert [t.state for t in opt.trials[4:]] == ["COMPLETE"] * 3
 
 
-def test_what_an_interrupt_kept_from_the_model_is_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_that_an_interrupt_kept_from_the_model_are_learnt_later(monkeypatch: pytest.MonkeyPatch) -> None:
     mine, other = optimizer(), optimizer()
     for opt in (mine, other):
         past = [{"x": i / 5, "y": 0.0} for i in range(5)]

@@ -243,7 +243,7 @@ def test_held_values_of_a_pool_choose_among_its_arms() -> None:
         (FRAME, {"index": 30}),
     ],
 )
-def test_what_cannot_be_held_or_queued_is_refused(space: Any, fixed: dict[str, Any]) -> None:
+def test_invalid_fixed_and_queued_values_are_refused(space: Any, fixed: dict[str, Any]) -> None:
     opt = optimizer(space)
     for call in (lambda: opt.ask(fixed=fixed), lambda: opt.enqueue(fixed)):
         with pytest.raises(ArgumentError):

@@ -1,4 +1,4 @@
-"""A log in a file that several optimizers use: what is written, who sees it, and what is refused."""
+"""A log in a file shared by several optimizers: writes, their visibility, and refusals."""
 
 import gc
 import os
@@ -281,7 +281,9 @@ def test_a_log_from_before_an_option_goes_on_with_its_default(path: Path, monkey
 
 
 @pytest.mark.parametrize("name", ["", ":memory:", "sqlite:///runs.db", b"runs.db", 3, "."])
-def test_what_names_no_file_is_refused_as_storage(name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_storage_other_than_the_path_of_a_file_is_refused(
+    name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for use in (optimizer, bo.Optimizer.open):
         with pytest.raises(
@@ -367,7 +369,7 @@ def test_objects_are_given_again_and_text_can_be_read_in_the_file(objects: list[
     assert set(cells) <= (set(WORDS) if objects is WORDS else {f'{{"object":{i}}}' for i in range(8)} | {None})
 
 
-def test_what_a_log_cannot_hold_is_refused_before_a_file_is_made(path: Path) -> None:
+def test_options_that_a_log_cannot_store_are_refused_before_a_file_is_made(path: Path) -> None:
     for options, words in (
         ({"space": {"x": [object(), object()]}}, "choices"),
         ({"space": {"x": ["\ud800", "b"]}}, "valid Unicode"),

@@ -1,4 +1,4 @@
-"""A search over rows in files asks what the search over the same rows in memory asks."""
+"""A search over rows in files makes the same suggestions as the search over the same rows in memory."""
 
 import itertools
 import time

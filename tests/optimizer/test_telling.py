@@ -1,4 +1,4 @@
-"""What is told: trials, ids, parameters, rows of pools and tables, with known noise and gaps."""
+"""Forms of told values: trials, ids, parameters, rows of pools and tables, with known noise and gaps."""
 
 import math
 from typing import Any

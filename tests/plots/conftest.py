@@ -1,4 +1,4 @@
-"""Optimizers to draw, and readers of what was drawn."""
+"""Optimizers to draw, and readers of the pictures."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any

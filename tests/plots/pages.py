@@ -1,4 +1,4 @@
-"""A reader of HTML that refuses what is no well-formed page, or loads something."""
+"""A reader of HTML that refuses pages that are not well-formed or load resources."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""What holds for every picture: the Axes given, legends, no traces."""
+"""Properties of every picture: the given Axes, legends, no side effects."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Spaces whose parameters are not always there, have an order without distances, or have moved."""
+"""Spaces with conditional parameters, ordinal parameters and changed ranges."""
 
 from collections.abc import Callable
 from typing import Any
@@ -77,7 +77,7 @@ def test_at_may_name_another_branch(branched: bo.Optimizer) -> None:
     np.testing.assert_allclose(ax.containers[0][0].get_ydata(), mean, rtol=0, atol=1e-12)
 
 
-def test_along_a_switch_what_becomes_active_is_mid_range(branched: bo.Optimizer) -> None:
+def test_parameters_that_become_active_along_a_switch_are_mid_range(branched: bo.Optimizer) -> None:
     choice = dict(branched.recommend().params)
     others = {name: choice[name] for name in ("x", "size")}
     mean, _ = branched.predict([choice, {**others, "model": "gp", "degree": 3}])

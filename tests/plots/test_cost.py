@@ -21,7 +21,7 @@ def test_complexity_is_that_of_the_diagnostics(mixed: bo.Optimizer) -> None:
     np.testing.assert_array_equal(dimension.get_ydata(), [d.effective_dimension for d in used])
 
 
-def test_what_complexity_counts_has_ticks_at_whole_numbers(mixed: bo.Optimizer) -> None:
+def test_axes_of_complexity_have_ticks_at_whole_numbers(mixed: bo.Optimizer) -> None:
     ax = plots.complexity(mixed)
     for ticks in (ax.get_xticks(), ax.get_yticks()):
         np.testing.assert_array_equal(ticks, np.round(ticks))

@@ -22,7 +22,7 @@ SPACE = {"x": (0.0, 1.0)}
 
 
 class Clock:
-    """A clock that stands still, but for the pictures, which take their time."""
+    """A clock that advances only by the time of the pictures."""
 
     def __init__(self, picture: float) -> None:
         self.now, self.picture = 0.0, picture

@@ -1,4 +1,4 @@
-"""A page is one file that loads nothing, and in which text stays text."""
+"""A page is one file without external resources, with all text escaped."""
 
 import base64
 import hashlib

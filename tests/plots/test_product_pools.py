@@ -1,4 +1,4 @@
-"""Pictures over product pools: columns are axes as those of listed rows, and nothing lists what cannot be listed."""
+"""Pictures over product pools: columns are axes as for listed rows, and the rows of a product are never listed."""
 
 import numpy as np
 import pytest

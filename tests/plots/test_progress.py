@@ -1,4 +1,4 @@
-"""Values over trials, and what would have been recommended on the way."""
+"""Values over trials, and the recommendation after each of them."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_reco
     np.testing.assert_array_equal(found, held)
 
 
-def test_a_lucky_value_misleads_until_its_repeats_come_and_is_shown_at_what_is_known_now() -> None:
+def test_recommendations_over_trials_have_the_present_posterior_means() -> None:
     surrogate = bo.ExactGP(bo.kernels.rbf(1, lengthscale=0.05), 1.0)
     opt = bo.Optimizer([(0.0, 1.0)], direction="maximize", surrogate=surrogate, fit=False, seed=0)
     opt.tell([{"x0": x} for x in (0.2, 0.8, *[0.2] * 6)], [5.0, 3.0, *[-1.0] * 6])
@@ -68,7 +68,7 @@ def test_values_far_from_the_best_stand_on_the_edge_of_the_axes() -> None:
     assert ax.get_ylabel() == "loss"
 
 
-def test_what_is_recommended_is_drawn_from_the_model_on(line: bo.Optimizer) -> None:
+def test_recommendations_are_drawn_once_there_is_a_model(line: bo.Optimizer) -> None:
     opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
     opt.tell([{"x0": 0.1}, {"x0": 0.4}], [1.0, 1.0], constraints={"heat": [1.0, 0.0]})
     ax = progress.draw_progress(opt)

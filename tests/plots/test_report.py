@@ -1,4 +1,4 @@
-"""A run as one page: every kind of run, few trials and many, and text of the log that would be markup."""
+"""A run as one page: every kind of run, few trials and many, and log texts that contain markup."""
 
 import base64
 import io
@@ -213,7 +213,7 @@ def test_a_report_changes_nothing_of_the_optimizer(mixed: bo.Optimizer, tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["after", "before", "run.html"]
 
 
-def test_what_is_refused_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+def test_a_refused_report_leaves_the_old_file(tmp_path: Path) -> None:
     path, log = tmp_path / "run.html", tmp_path / "runs.db"
     path.write_text("old")
     opt = bo.Optimizer({"x": (0.0, 1.0)}, storage=log, seed=0)

@@ -87,7 +87,7 @@ def test_regret_by_the_truth_is_that_of_the_points_asked(
     assert [ax.get_yscale() for ax in drawn.values()] == ["log", "log", "linear"]
 
 
-def test_regret_when_maximising_is_what_is_missing_and_linear_where_luck_makes_it_negative() -> None:
+def test_regret_of_maximisation_is_the_gap_to_the_optimum_and_linear_where_negative() -> None:
     ax = plots.regret([1.0, 4.0, 2.0], 3.0, direction="maximize", recommended=[1.0, 1.0, 2.5])
     np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), [2.0, -1.0, -1.0])
     np.testing.assert_array_equal(ax.get_lines()[1].get_ydata(), [2.0, 2.0, 0.5])

@@ -1,4 +1,4 @@
-"""Tables of a report: what a cell shows of a value, and what is said of spaces."""
+"""Tables of a report: the text of cells, and the description of spaces."""
 
 import pytest
 

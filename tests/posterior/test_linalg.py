@@ -126,7 +126,7 @@ def test_thin_root_refuses_negative_eigenvalues(diagonal: list[float]) -> None:
 
 
 @given(st.integers(1, 6), seeds, st.floats(1e-12, 1e-2))
-def test_difference_root_takes_negative_eigenvalues_for_zero(m: int, seed: int, lam: float) -> None:
+def test_difference_root_sets_negative_eigenvalues_to_zero(m: int, seed: int, lam: float) -> None:
     rng = np.random.default_rng(seed)
     Q, _ = np.linalg.qr(rng.standard_normal((m, m)))
     e = rng.uniform(-0.5, 1.0, m)

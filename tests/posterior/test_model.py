@@ -1,4 +1,4 @@
-"""Posteriors: samples, joint covariances and gradients, against what they claim to be."""
+"""Posteriors: samples, joint covariances and gradients against independent computations."""
 
 import numpy as np
 import pytest

@@ -106,7 +106,7 @@ def test_a_weight_is_a_number_of_evaluations(rows: list[tuple[tuple[float, float
 
 
 @given(tables, tables)
-def test_restoring_takes_back_all_that_was_added(
+def test_restoring_undoes_all_additions(
     kept: list[tuple[tuple[float, float], float]], taken_back: list[tuple[tuple[float, float], float]]
 ) -> None:
     obs, expected = filled(kept), filled(kept)

@@ -1,4 +1,4 @@
-"""A search on a cluster of processes, of which some are killed, beside the same search in memory; run by a test.
+"""A search on a cluster of processes, some of which are killed, and the same search in memory; run by a test.
 
 python -m tests.search.cluster_kills
 """

@@ -100,7 +100,7 @@ class Case:
 
     @property
     def weighs(self) -> bool:
-        """Whether standard deviations are known: an online learner refuses them."""
+        """Whether standard deviations are told: an online learner refuses them."""
         return self.known_noise and not isinstance(self.surrogate, bo.LearnerSurrogate)
 
     @property
@@ -204,7 +204,7 @@ def arrivals(log: Sequence[Evaluation], rng: np.random.Generator, late: bool) ->
 
 @torch.no_grad()
 def read(case: Case, designer: Designer, rng: np.random.Generator) -> None:
-    """All that can be read of a designer's models, in any mixture."""
+    """All results of a designer's models, in any order."""
     if not designer.history.n_complete:
         return
     models = designer.trained() if rng.random() < 0.5 else designer.models

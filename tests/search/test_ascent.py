@@ -1,4 +1,4 @@
-"""Climbing against scipy's L-BFGS-B, one run a row."""
+"""The ascent against scipy's L-BFGS-B, one run a row."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_a_start_whose_slope_is_not_finite_stays() -> None:
     assert 0.2 < found[1, 0] <= 0.5
 
 
-def test_it_takes_no_more_steps_than_asked_for() -> None:
+def test_the_ascent_takes_no_more_steps_than_asked_for() -> None:
     evaluated = []
 
     def slow(X: Floats) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Which values are bent: those whose noise grows with the distance from the best, in any unit and direction."""
+"""Bent values: those whose noise grows with the distance from the best, in any unit and direction."""
 
 import numpy as np
 import pytest

@@ -127,7 +127,9 @@ def test_no_usable_start_leaves_the_raw_candidates() -> None:
     space = bo.Space.parse({"a": (0.0, 1.0)})
     model, good = trained(space)
     score = UpperBound.over(model, 2.0)
-    assert len(BoxMaximizer(space).ranked(score, good, np.random.default_rng(0), lambda _: False)) > 1000
+    assert (
+        len(BoxMaximizer(space).ranked(score, good, np.random.default_rng(0), lambda _: False)) > SearchSettings().n_raw
+    )
 
 
 def test_same_generator_gives_the_same_candidates() -> None:

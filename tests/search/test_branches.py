@@ -1,4 +1,4 @@
-"""Branches of a conditional space, read off the values of trials."""
+"""Branches of a conditional space, inferred from the values of trials."""
 
 from bkbopt.search.branches import Branch, Branching
 

@@ -91,7 +91,7 @@ def test_under_a_theorem_the_certificate_is_the_band_s() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
-def test_what_is_no_probability_is_refused(confidence: float) -> None:
+def test_confidences_outside_of_zero_and_one_are_refused(confidence: float) -> None:
     opt = told(ARMS[:20], bowl, 3)
     with pytest.raises(ArgumentError, match=r"^confidence: expected a number strictly between 0 and 1"):
         opt.regret_certificate(confidence)

@@ -1,4 +1,4 @@
-"""Pools on a Dask cluster: the same rows asked, whatever happens to the workers."""
+"""Pools on a Dask cluster: the same suggestions, whatever happens to the workers."""
 
 import subprocess
 import sys
@@ -64,7 +64,7 @@ def test_tables_on_workers_are_those_in_memory(client: Any, tmp_path: Path) -> N
         assert (pool.label(499), pool.rows_named(["m499", "m3"])) == ("m499", [499, 3])
 
 
-def test_what_workers_refuse_is_said_here(client: Any, tmp_path: Path) -> None:
+def test_errors_of_workers_are_raised_in_this_process(client: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.where(ROWS[5] == ROWS, np.nan, ROWS))
     with pytest.raises(ArgumentError, match=r"expected finite values, got .* in row 5"):
         pool_of(tmp_path, client)

@@ -1,4 +1,4 @@
-"""What a suggestion maximises: probabilities of constraints, where trials failed, several objectives together."""
+"""The criterion that a suggestion maximises: probabilities of constraints, failed trials, several objectives."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The designer: start-up, global steps and perturbations, failures, and what is held or taken."""
+"""The designer: start-up, global steps and perturbations, failures, held values and taken points."""
 
 import json
 import subprocess

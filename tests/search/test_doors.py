@@ -1,4 +1,4 @@
-"""A study with distributions of every kind goes the way of an optimizer; `tests/conformance` has all doors."""
+"""A study with every kind of distribution gives the points of an optimizer; `tests/conformance` has all interfaces."""
 
 import math
 from typing import Any

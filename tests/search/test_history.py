@@ -1,4 +1,4 @@
-"""The log as the models see it: order, encoding, and the rows of each quantity."""
+"""The log as input of the models: order, encoding, and the rows of each quantity."""
 
 import math
 
@@ -34,7 +34,7 @@ def test_rows_are_in_the_order_of_completion() -> None:
     assert known.X[:, 0].tolist() == pytest.approx([0.1, 0.2, 0.0], abs=1e-15)
 
 
-def test_a_late_trial_is_put_in_its_place_and_voids_what_was_learnt() -> None:
+def test_a_late_trial_is_inserted_in_order_and_resets_the_models() -> None:
     known = history(trial(0), trial(2))
     version = known.version
     known.update([trial(3)])
@@ -82,7 +82,7 @@ def test_pruned_trials_come_with_their_last_value() -> None:
     assert known.n_complete == 1
 
 
-def test_each_objective_and_constraint_has_the_rows_that_say_something_about_it() -> None:
+def test_each_objective_and_constraint_has_the_rows_with_its_values() -> None:
     told = Evaluation(3, COMPLETE, trial(3).point, SPACE, (3.0, 3), (), constraints={"heat": -1.0})
     known = history(
         trial(0, values=(1.0, 2.0), stds=(0.1, 0.2)),

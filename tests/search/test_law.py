@@ -1,4 +1,4 @@
-"""The designer's law: suggestions follow from problem, options, seed and log, to the last bit, whatever the path."""
+"""Suggestions are a function of problem, options, seed and log, to the last bit, whatever the history."""
 
 import math
 from typing import Any
@@ -69,7 +69,7 @@ def follow(case: Case, n: int, seed: int, late: bool) -> None:
 
 
 @pytest.mark.parametrize(("name", "surrogate", "acquisition"), sweep(PROBLEMS, SURROGATES, ACQUISITIONS))
-def test_who_followed_the_log_suggests_what_one_does_who_meets_it_whole(
+def test_a_designer_that_followed_the_log_suggests_the_same_as_one_that_reads_it_at_once(
     name: str, surrogate: str, acquisition: str
 ) -> None:
     if surrogate == "fourier" and name not in NUMERIC:
@@ -204,7 +204,7 @@ def test_equal_spaces_are_one_space() -> None:
 
 
 @pytest.mark.parametrize("rule", slow_but(["ucb"], ["ucb", "thompson"]))
-def test_what_is_known_of_the_constraint_on_points_changes_no_suggestion(rule: str) -> None:
+def test_remembered_results_of_the_constraint_on_points_change_no_suggestion(rule: str) -> None:
     # Hardly any arm is feasible, so that random draws fail, and the search meets many arms that are not.
     few = Problem(
         pool=pool_of(np.random.default_rng(0).random((600, 2))), feasible=lambda point: hash(point["x0"]) % 60 == 0
@@ -250,9 +250,7 @@ def test_a_constraint_that_raises_has_said_nothing_of_the_point() -> None:
         pytest.param("changing", Surrogate, "observe", marks=pytest.mark.slow),
     ],
 )
-def test_what_was_interrupted_is_begun_anew(
-    name: str, owner: type, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_calls_start_again(name: str, owner: type, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case(name, hostile=name != "arms")  # where trials fail, pools are scored without bounds of their own
     log = random_log(case, 30, np.random.default_rng(3))
     mine, fresh = case.designer(), case.designer()

@@ -1,4 +1,4 @@
-"""Posteriors of all quantities, pending points counted: where searches start, and what is still to be gained."""
+"""Posteriors of all quantities with pending points: starting points of searches, and bounds on the regret."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Pools: what may be one, encoding, arms that come and go."""
+"""Pools: valid inputs, encoding, added and removed arms."""
 
 from typing import Any
 
@@ -185,7 +185,7 @@ def test_constraint_holds_for_every_arm() -> None:
 # -- pools that change ---------------------------------------------------------------------------------------------
 
 
-def test_arms_disappear_and_what_was_learnt_stays() -> None:
+def test_removed_arms_leave_the_posterior_unchanged() -> None:
     opt = optimizer(ARMS)
     run(opt, 12)
     before = opt.predict(ARMS_PARAMS[:30])

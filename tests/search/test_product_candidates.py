@@ -1,4 +1,4 @@
-"""Products that are too large to be listed: what a search over their parts finds, beside the exact argmax."""
+"""Products too large to be listed: results of the search over their parts, compared with the exact argmax."""
 
 import itertools
 import math
@@ -106,7 +106,7 @@ def test_a_search_ends_on_a_row_that_no_line_through_it_has_a_better_one_than() 
         assert float(scores[[usable(row) for row in line.tolist()]].max()) <= found.score + 1e-12
 
 
-def test_a_cross_finds_what_no_line_does() -> None:
+def test_a_cross_finds_maxima_that_no_line_contains() -> None:
     # One step along either part is worse, and one along both better.
     rows = ProductRows((torch.arange(30.0)[:, None], torch.arange(30.0)[:, None]))
 
@@ -175,7 +175,7 @@ def test_suggestions_are_feasible_and_new(rule: str) -> None:
         assert feasible(s.point)
 
 
-def test_what_few_rows_are_left_by_fixed_values_are_searched_exactly() -> None:
+def test_few_rows_with_the_fixed_values_are_searched_exactly() -> None:
     pool = library()
     candidates = ProductCandidates(pool, None)
     fixed = pool.fixed({"acid": 5, "step": 1})
@@ -189,7 +189,7 @@ def test_what_few_rows_are_left_by_fixed_values_are_searched_exactly() -> None:
     assert candidates.restricted(fixed) is some  # it keeps bounds
 
 
-def test_when_all_rows_of_what_is_fixed_are_taken_none_is_left() -> None:
+def test_no_row_is_left_when_all_with_the_fixed_values_are_taken() -> None:
     pool = library()
     fixed = pool.point(123_456)
     mine = followed(pool, avoid_duplicates=True)
@@ -204,7 +204,7 @@ def test_a_constraint_that_nothing_meets_is_named() -> None:
         designer(library(), lambda point: False).suggest()
 
 
-def test_what_is_known_of_a_constraint_changes_no_suggestion() -> None:
+def test_remembered_results_of_a_constraint_change_no_suggestion() -> None:
     pool = library()
 
     def few(point: Any) -> bool:

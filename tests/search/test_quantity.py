@@ -1,4 +1,4 @@
-"""One modelled quantity: when it is fitted, and how values, units and known noise reach its surrogate."""
+"""One modelled quantity: times of fits, and how values, units and known noise are passed to its surrogate."""
 
 import math
 from itertools import pairwise

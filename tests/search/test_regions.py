@@ -1,4 +1,4 @@
-"""Where a suggestion is searched: branches that are declared or inferred, neglected ones first, with what is held."""
+"""Regions of the search: declared or inferred branches, neglected ones first, with held values."""
 
 import math
 from typing import Any

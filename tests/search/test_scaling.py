@@ -114,7 +114,7 @@ def test_an_offset_changes_nothing(offset: float) -> None:
 
 @pytest.mark.parametrize("outlier", [-1e10, -1e300, -1.7e308])
 @pytest.mark.parametrize("share", [1, 6])
-def test_far_values_leave_the_others_apart(outlier: float, share: int) -> None:
+def test_outliers_do_not_merge_the_other_values(outlier: float, share: int) -> None:
     y = torch.cat(
         [torch.linspace(-1.0, 1.0, 14, dtype=torch.float64), torch.full((share,), outlier, dtype=torch.float64)]
     )
@@ -158,7 +158,7 @@ def test_later_values_are_bounded() -> None:
         assert v.argsort().tolist() == [0, 2, 1]
 
 
-def test_what_is_beyond_the_doubles_is_the_largest() -> None:
+def test_values_beyond_the_doubles_become_the_largest_double() -> None:
     y = torch.tensor([-1.7e308, -1.0, 1.0, 1.7e308], dtype=torch.float64)
     scaler = Scaler.from_values(y, -1.0)
     assert scaler.mean(9.0) == -sys.float_info.max
@@ -220,7 +220,7 @@ def test_bent_values_have_the_slope_one_at_the_best_and_beyond_it() -> None:
     assert bent.scale * bent.unit * float(near.diff()) == pytest.approx(-1e-6, rel=1e-5)
 
 
-def test_what_is_so_many_times_worse_is_so_much_further_down() -> None:
+def test_bent_values_are_linear_in_the_logarithm_of_the_distance_from_the_best() -> None:
     y = skewed()
     bent = Scaler.from_values(y, -1.0, winsorised=False).bent(y)
     # Distances from the best value in units of the spread of the best quarter, plus one: the best is no infinity.

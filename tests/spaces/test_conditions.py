@@ -215,7 +215,7 @@ def test_a_continuum_that_is_never_active_adds_no_points():
     assert SPACE.cardinality == math.inf
 
 
-def test_what_becomes_active_among_neighbours_is_mid_range():
+def test_parameters_that_become_active_among_neighbours_are_mid_range():
     (x,) = SPACE.encode(POINTS[4:5])
     near = SPACE.decode(SPACE.neighbours(x))
     assert {"model": "svm", "kernel": "linear", "x": 0.5, "k": 3} in near

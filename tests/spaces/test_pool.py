@@ -1,4 +1,4 @@
-"""Pools: what may be one, how it is encoded, and arms that come and go."""
+"""Pools: valid inputs, encoding, added and removed arms."""
 
 import copy
 from typing import Any

@@ -153,7 +153,7 @@ def test_a_product_of_one_frame_has_the_points_of_the_frame() -> None:
     assert torch.equal(mine.X[:], other.X[:])
 
 
-def test_what_was_given_may_change_afterwards() -> None:
+def test_later_changes_of_the_arguments_have_no_effect() -> None:
     given = LIGANDS.copy()
     pool = bo.Pool.product({"x": given})
     given[:] = 0.0
@@ -207,7 +207,7 @@ def test_a_large_product_is_never_listed() -> None:
         ({name: range(10**5) for name in "abcd"}, "product of less than 2.63 rows, got 1e[+]20"),
     ],
 )
-def test_what_is_no_product_is_refused(parts: Any, message: str) -> None:
+def test_invalid_products_are_refused(parts: Any, message: str) -> None:
     with pytest.raises(BkbError, match=message):
         bo.Pool.product(parts)
 

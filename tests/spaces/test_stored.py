@@ -1,4 +1,4 @@
-"""Pools whose rows are not in memory: what is refused, parts that come and go, and names of rows."""
+"""Pools whose rows are not in memory: refusals, added and removed parts, and names of rows."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""BKB: the exact GP at its limit, the same after 10,000 steps as from scratch, and open under a budget."""
+"""BKB: the exact GP in the limit, 10,000 updates equal a fresh computation, and wide variances under a budget."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The exact Gaussian process against scikit-learn's and GPyTorch's, and against itself told in other ways."""
+"""The exact Gaussian process against scikit-learn's and GPyTorch's, and with the data in other orders and groups."""
 
 import gpytorch
 import numpy as np

@@ -273,7 +273,7 @@ def test_within_an_epoch_features_are_appended_and_variances_grow_as_said_at_mos
             assert bool(((mean - mean_old).abs() <= drift + 1e-9).all())
 
 
-def test_a_feature_that_old_data_have_much_of_raises_variances_by_no_more_than_the_growth() -> None:
+def test_a_feature_with_large_components_of_old_data_raises_variances_by_at_most_the_growth() -> None:
     # Twenty values at a point that the dictionary hardly sees, none of which is worth appending; then one that is.
     gp = BKB(matern52(1, 0.3), 0.1, leverage_budget=1e9, max_inducing=None)
     line = torch.linspace(0.0, 1.0, 200, dtype=torch.float64)[:, None]
@@ -322,7 +322,7 @@ def test_a_batch_is_one_epoch_and_taking_a_point_back_begins_another(name: str) 
     assert gp.fantasy(POOL[31:32]).epoch > epochs[0]
 
 
-def test_half_an_observation_of_a_pending_point_takes_the_other_half_back() -> None:
+def test_half_an_observation_of_a_pending_point_begins_a_new_epoch() -> None:
     gp = MAKERS["fourier"]()  # whose features stay
     gp.observe(POOL[:30], values(list(range(30))))
     for weight, epochs in ((1.0, 1), (0.5, 2)):

@@ -1,4 +1,4 @@
-"""Which points a fit of bounded cost looks at."""
+"""The points that a fit of bounded cost uses."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from bkbopt.surrogates.fit_data import FitData
 
 
 def crowded(n: int = 600, far: int = 40, seed: int = 0) -> Observations:
-    """Points as a search leaves them: some anywhere, most of them near one place."""
+    """Points of a search: some anywhere, most of them near one point."""
     rng = np.random.default_rng(seed)
     X = np.concatenate([rng.random((far, 3)), 0.5 + 0.01 * rng.standard_normal((n - far, 3))])
     y = np.sin(7.0 * X).sum(1) + 0.1 * rng.standard_normal(n)
@@ -20,7 +20,7 @@ def crowded(n: int = 600, far: int = 40, seed: int = 0) -> Observations:
     return observations
 
 
-def test_few_points_are_taken_whole() -> None:
+def test_all_points_are_used_where_they_are_few() -> None:
     data = FitData.of(crowded(50))
     assert data.subset(50, np.random.default_rng(0)) is data
 

@@ -1,4 +1,4 @@
-"""Draws of hyper-parameters: they follow the posterior density, leave alone what is not fitted, and make posteriors."""
+"""Draws of hyper-parameters: they follow the posterior density, keep fixed ones, and make posteriors."""
 
 import math
 
@@ -50,7 +50,7 @@ def test_draws_have_the_moments_of_the_density_on_a_grid() -> None:
         assert 0.7 * sd < found[:, column].std() < 1.4 * sd
 
 
-def test_what_is_not_fitted_is_the_same_in_all_draws() -> None:
+def test_fixed_hyperparameters_are_the_same_in_all_draws() -> None:
     obs, rng = data(), np.random.default_rng(0)
     foreign = CallableKernel(matern52(1))
     draws = draw_hyperparameters(obs, foreign, 0.02, 5, rng, fit_noise=False)

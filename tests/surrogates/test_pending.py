@@ -65,7 +65,7 @@ def test_steps_are_large_as_long_as_there_are_so_many_points() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3)), min_size=1, max_size=8))
-def test_what_is_kept_leads_to_the_same_steps(lists: list[tuple[int, int]]) -> None:
+def test_cached_steps_equal_fresh_ones(lists: list[tuple[int, int]]) -> None:
     kept: tuple[Counted[Steps], ...] = (NOTHING,)
     for p, other in lists:
         numbers = [float(i) for i in range(p)]

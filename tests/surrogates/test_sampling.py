@@ -53,7 +53,7 @@ def test_points_are_drawn_as_often_as_a_coin_for_each_pull_shows() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 100), st.floats(1.0, 1000.0))
-def test_a_coin_a_point_takes_what_coins_for_its_pulls_take_and_the_same_where_they_are_sure(
+def test_a_coin_a_point_includes_all_points_of_a_coin_a_pull_and_the_same_at_probability_one(
     seed: int, u: int, qbar: float
 ) -> None:
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Figure 1 of Calandriello et al. (2019): which variances starve away from the data, and which do not."""
+"""Figure 1 of Calandriello et al. (2019): variances with and without starvation far from the data."""
 
 import numpy as np
 import pytest

@@ -60,7 +60,7 @@ def test_sum_of_functions_of_one_column_gets_a_kernel_for_each_column() -> None:
     assert isinstance(kernel.parts[1], ColumnsKernel)
 
 
-def test_what_was_learnt_of_a_sum_holds_where_nothing_was_seen() -> None:
+def test_a_sum_over_columns_extrapolates() -> None:
     import bkbopt as bo
 
     data, fresh = observed(separable, 200, 4, 0.1), observed(separable, 500, 4, 0.0, seed=1)
@@ -72,7 +72,7 @@ def test_what_was_learnt_of_a_sum_holds_where_nothing_was_seen() -> None:
     assert errors[0] < 0.1 * errors[1]
 
 
-def test_rotated_bowl_is_seen_along_its_own_axes() -> None:
+def test_rotated_bowl_gets_a_rotation_to_its_axes() -> None:
     kernel = chosen(observed(bowl, 200, 4, 0.02))
     assert isinstance(kernel, RotatedKernel)
     # The steepest axis; 0.99 is an angle of 8 degrees.

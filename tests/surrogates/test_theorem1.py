@@ -22,7 +22,7 @@ HEAVY, SINGLE, STEPS, SEEDS = 6, 80, 15, 50
 
 @dataclass
 class Run:
-    """What one run met: extremes of approximate / exact leverage, sizes, and the theorem's bound on them."""
+    """Results of one run: extremes of approximate / exact leverage, sizes, and the theorem's bound on them."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Run:
 
 
 def rough(lengthscale: float) -> ARDKernel:
-    """The roughest Matern kernel: under a smooth one a dropped point leaves nothing behind, and every ratio is 1."""
+    """The roughest Matern kernel: with a smooth one a dropped point has no residual, and every ratio is 1."""
     return replace(matern52(1, lengthscale), form="matern12")
 
 

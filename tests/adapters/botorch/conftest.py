@@ -1,4 +1,4 @@
-"""What the tests of the BoTorch adapter share: data, and a `BKBModel` beside a `SingleTaskGP` of the same state.
+"""Fixtures of the BoTorch adapter: data, and a `BKBModel` with a `SingleTaskGP` of the same state.
 
 BoTorch is imported in the functions: where it is missing, the test files skip themselves with a reason.
 """

@@ -1,4 +1,4 @@
-"""What a `BKBModel` refuses: by which type, with which words, and without a change; also under `python -O`."""
+"""Invalid input of a `BKBModel`: the types and texts of its errors, and an unchanged state; also under `python -O`."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A part of a joint covariance is that part of the whole, in every form, and costs no more than itself."""
+"""A part of a joint covariance equals that part of the whole, in every form, and only this part is computed."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""More points than `max_inducing`: what BKB promises of its variance, and what the adapter of its covariance."""
+"""More points than `max_inducing`: guarantees of BKB for the variance, and of the adapter for the covariance."""
 
 from collections.abc import Callable
 from typing import Any

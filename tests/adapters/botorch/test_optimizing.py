@@ -1,4 +1,4 @@
-"""`optimize_acqf` and its kin on a `BKBModel`: results lie inside, and are at least as good as random candidates."""
+"""`optimize_acqf` and its variants on a `BKBModel`: results are in the bounds, and no worse than random candidates."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Sample paths: their moments are those of the posterior, and they cost the inducing points and not the data."""
+"""Sample paths: their moments are those of the posterior, and they cost the inducing points, not the data."""
 
 from collections.abc import Callable
 from typing import Any

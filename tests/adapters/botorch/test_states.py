@@ -1,4 +1,4 @@
-"""What a model keeps and what it forgets: states, copies, dtypes, new data, hyper-parameters changed by hand."""
+"""States, copies, dtypes, new data, and hyper-parameters changed by hand."""
 
 import copy
 import pickle

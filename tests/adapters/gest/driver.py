@@ -1,4 +1,4 @@
-"""A program that lets a framework drive a generator and prints, as JSON, what framework and generator know in the end.
+"""A program in which a framework drives a generator; prints the final data of both as JSON.
 
 python driver.py FRAMEWORK WORKERS FOLDER
 """

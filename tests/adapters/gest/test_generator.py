@@ -309,7 +309,7 @@ def test_what_is_no_list_of_dicts_is_refused(results: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["direction", "directions", "constraints", "space_or_pool"])
-def test_what_vocs_has_is_no_option(name: str) -> None:
+def test_options_that_a_vocs_defines_are_refused(name: str) -> None:
     with pytest.raises(ArgumentTypeError, match=f"{name}: this argument follows from vocs"):
         BKBGenerator(vocs(), **{name: None})
 
@@ -346,7 +346,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["default", "names", "objects"])
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))], ids=["copy", "pickle"])
-def test_a_copy_goes_on_alike_and_apart(copied: Any, options: dict[str, Any]) -> None:
+def test_a_copy_continues_independently_with_the_same_suggestions(copied: Any, options: dict[str, Any]) -> None:
     generator = BKBGenerator(vocs(constants={"a": 1}), n_startup_trials=2, batch_size=2, **options)
     for _ in range(2):
         generator.ingest([{**point, "f": math.sin(9.0 * point["x"])} for point in generator.suggest(2)])

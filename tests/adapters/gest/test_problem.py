@@ -1,4 +1,4 @@
-"""What a VOCS becomes in the optimizer's terms, and what is refused."""
+"""Translation of a VOCS into a space and options, and refusals."""
 
 import math
 from typing import Any
@@ -112,7 +112,7 @@ def test_one_output_may_be_objective_constraint_and_observable() -> None:
         ({"constants": {"_id": 1}}, "vocs: expected distinct names .*none of them '_id', got '_id' twice"),
     ],
 )
-def test_what_the_optimizer_cannot_have_is_a_value_error(given: dict[str, Any], message: str) -> None:
+def test_unsupported_parts_of_a_vocs_raise_argument_errors(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         problem_of(VOCS(**{"variables": X, "objectives": F, **given}))
 

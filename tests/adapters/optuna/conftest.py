@@ -1,4 +1,4 @@
-"""What the sampler's tests share: a quiet Optuna, storages, and workers in processes of their own."""
+"""Fixtures of the sampler: a quiet Optuna, storages, and workers in processes of their own."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ WORKER = Path(__file__).with_name("worker.py")
 
 @pytest.fixture(autouse=True, scope="module")
 def quiet_optuna() -> Iterator[None]:
-    """Optuna reports every trial, and failed ones as warnings; both are wanted here."""
+    """Silence Optuna's reports of trials, and its warnings about failed ones."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     yield

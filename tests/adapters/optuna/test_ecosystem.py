@@ -1,4 +1,4 @@
-"""The sampler beside everything else that Optuna offers on a study, and its options."""
+"""The sampler with Optuna's other features, and its options."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""Threads, processes and machines on one study: nobody proposes what somebody else is evaluating."""
+"""Threads, processes and machines on one study: no worker proposes a point that another one is evaluating."""
 
 import copy
 import json
@@ -70,7 +70,7 @@ def published(trial: FrozenTrial) -> list[str]:
     return [chunks[i] for i in range(len(chunks)) if chunks[i]]
 
 
-def test_what_runs_in_another_branch_blocks_no_cell() -> None:
+def test_running_trials_of_another_branch_block_no_cell() -> None:
     def objective(trial: optuna.Trial) -> float:
         if trial.suggest_categorical("kind", ["line", "grid"]) == "line":
             return 5.0 + trial.suggest_float("x", 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""What the sampler reports: recommendations and diagnostics."""
+"""Recommendations and diagnostics of the sampler."""
 
 import math
 from typing import Any

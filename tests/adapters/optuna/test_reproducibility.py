@@ -1,4 +1,4 @@
-"""A suggestion depends on the seed and on what the storage holds, and on nothing that a sampler remembers."""
+"""A suggestion depends on the seed and the content of the storage, and not on the sampler's history."""
 
 import copy
 import json

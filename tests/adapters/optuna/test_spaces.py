@@ -1,4 +1,4 @@
-"""Every kind of parameter, ranges that move, and parameters that only some trials have."""
+"""Every kind of parameter, changing ranges, and parameters that only some trials have."""
 
 from collections import Counter
 from collections.abc import Callable

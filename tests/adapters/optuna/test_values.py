@@ -1,4 +1,4 @@
-"""What an objective may return: infinite, failed, pruned and constrained values, and several of them."""
+"""Return values of an objective: infinite, failed, pruned, constrained and several."""
 
 import math
 import warnings

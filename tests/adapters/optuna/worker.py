@@ -20,7 +20,7 @@ def value(params: dict[str, Any]) -> float:
 
 
 def ask(study: optuna.Study, space: dict[str, BaseDistribution]) -> None:
-    """Prints what the next trial would evaluate."""
+    """Prints the parameters of the next trial."""
     print(json.dumps(study.ask(space).params))
 
 

@@ -1,4 +1,4 @@
-"""A command takes parameters in braces, and what it prints is read as a person would."""
+"""Commands of jobs: parameters in braces, and values read from the output."""
 
 import os
 import sys
@@ -105,7 +105,7 @@ time.sleep(600)
     wait_until(lambda: has_ended(pid))
 
 
-def test_what_a_job_leaves_running_keeps_nobody_waiting() -> None:
+def test_processes_that_a_job_leaves_running_do_not_delay_it() -> None:
     code = "import subprocess; print(subprocess.Popen(['sleep', '600']).pid)"
     outcome, message = python(code, seconds=None)  # with a pipe for the output it would take ten minutes
     assert message is None

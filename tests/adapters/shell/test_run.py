@@ -285,7 +285,7 @@ def test_a_run_counts_again_when_it_is_its_turn_to_ask(folder: Path) -> None:
     assert states(folder) == ["COMPLETE"] * 2
 
 
-def test_trials_that_people_asked_are_not_taken_for_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trials_without_a_heartbeat_are_not_recovered(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     space, options = cli.read_space(folder / "space.toml")
     bo.Optimizer(space, **options, storage=folder / "space.db").ask()
     status, _, err = ended(process(*arguments(folder, "--trials", 2), code=QUICK))

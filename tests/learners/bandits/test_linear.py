@@ -1,4 +1,4 @@
-"""What every linear bandit keeps to; a new one joins by a line in `BANDITS`."""
+"""The contract of every linear bandit; a new one joins by a line in `BANDITS`."""
 
 import math
 from collections.abc import Callable

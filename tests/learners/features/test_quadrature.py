@@ -57,7 +57,7 @@ def test_short_lengthscales_take_many_nodes(order: int) -> None:
     np.testing.assert_allclose(Z @ Z.T, kernel(X, X), rtol=0.0, atol=1e-12)
 
 
-def test_what_has_no_quadrature_is_refused() -> None:
+def test_kernels_without_quadrature_are_refused() -> None:
     with pytest.raises(ArgumentError, match=r"^kernel: expected a Gaussian"):
         QuadratureFourier.from_kernel(matern52(1), 4)
     with pytest.raises(

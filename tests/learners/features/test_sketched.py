@@ -1,4 +1,4 @@
-"""Sketches that grow against sketches computed at once, and decompositions that follow against numpy's."""
+"""Growing sketches against sketches computed at once, and updated decompositions against numpy's."""
 
 import numpy as np
 import numpy.typing as npt
@@ -120,7 +120,7 @@ def test_error_of_many_cuts_stays_near_the_best_one() -> None:
     assert best <= error <= 1.3 * best
 
 
-def test_what_arrives_in_small_pieces_is_lost() -> None:
+def test_directions_that_grow_by_small_updates_are_lost() -> None:
     # diag(1, t/2): the second direction is the larger one from t = 3 on, and is never seen.
     pairs = Eigenpairs.of(np.diag([1.0, 0.0]), 1)
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Nystrom features: the projection on the span of the inducing points, whatever they are."""
+"""Nystrom features: the projection on the span of any inducing points."""
 
 import numpy as np
 import pytest
