@@ -8,7 +8,12 @@ import pytest
 from docs.check_links import broken_links
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = [*ROOT.glob("*.md"), *(ROOT / "benchmarks").glob("*.md"), *(ROOT / "notebooks").glob("*.md")]
+FILES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "examples").glob("*.md"),
+    *(ROOT / "benchmarks").glob("*.md"),
+    *(ROOT / "notebooks").glob("*.md"),
+]
 LINK = re.compile(r"\]\(([^)\s:]*)\)")
 
 
