@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -27,18 +27,18 @@ class Kind:
         lines: for a file that exists, what stands there and what stands there afterwards.
         suites: arguments of pytest that select its conformance suite.
         names: what the selected tests have in their names.
+        own: its own file of tests, made of the one beside this file.
     """
 
     at: str
     lines: dict[str, list[tuple[str, str]]]
     suites: list[str]
     names: str
-    #: A file of tests: the newcomer's own, or where its line of a suite goes.
-    tests: list[str] = field(default_factory=list)
+    own: str
 
     @property
     def files(self) -> set[str]:
-        return {self.at, *self.lines, *self.tests}
+        return {self.at, *self.lines, self.own}
 
 
 REGISTER = "NAMED: dict[str, Any] = {"
@@ -54,7 +54,7 @@ KINDS = {
         },
         ["tests/conformance/test_surrogates.py"],
         "FirstPoints",
-        ["tests/surrogates/test_first_points.py"],
+        "tests/surrogates/test_first_points.py",
     ),
     "acquisition": Kind(
         "bkbopt/search/acquisition.py",
@@ -63,7 +63,7 @@ KINDS = {
                 ("LogEI, LogFeasibility\n", "LogEI, LogFeasibility, LogPI\n"),
                 (
                     "#: The named acquisition functions.\nACQUISITIONS = {",
-                    "def _build_logpi(model: Model, _: float, incumbent: float, _rng: Any) -> Criterion:\n"
+                    "def _build_logpi(model: Model, _: float, incumbent: float, _rng: object) -> Criterion:\n"
                     "    return _Scored(model, LogPI(incumbent))\n\n\nACQUISITIONS = {\n"
                     '    "logpi": AcquisitionRule("logpi", _build_logpi),',
                 ),
@@ -71,7 +71,7 @@ KINDS = {
         },
         ["tests/conformance/test_acquisitions.py"],
         "logpi",
-        ["tests/search/test_acquisition.py"],
+        "tests/search/test_logpi.py",
     ),
     "learner": Kind(
         "bkbopt/learners/recent_mean.py",
@@ -83,14 +83,14 @@ KINDS = {
         },
         ["tests/learners/test_base.py", "tests/learners/test_base_input.py", "tests/learners/test_base_states.py"],
         "RecentMean",
-        ["tests/learners/test_recent_mean.py"],
+        "tests/learners/test_recent_mean.py",
     ),
     "adapter": Kind(
         "bkbopt/adapters/lists.py",
         {"pyproject.toml": [("gest = [", 'skopt = ["scikit-optimize>=0.10.2"]\ngest = [')]},
         ["tests/test_import.py"],
         "import",
-        ["tests/adapters/test_lists.py"],
+        "tests/adapters/test_lists.py",
     ),
 }
 
@@ -132,6 +132,9 @@ def test_a_newcomer_in_the_package_passes_its_suite_and_gets_an_entry_in_the_ref
             assert text.count(old) == 1, old
             text = text.replace(old, new)
         (tmp_path / name).write_text(text)
+    tests = (NEWCOMERS.parent / f"test_{kind}.py").read_text()
+    module = add.at.removesuffix(".py").replace("/", ".")
+    (tmp_path / add.own).write_text(tests.replace(f"tests.joining.newcomers.{kind}", module))
 
     def run(*arguments: str) -> str:
         done = subprocess.run(
@@ -148,6 +151,7 @@ def test_a_newcomer_in_the_package_passes_its_suite_and_gets_an_entry_in_the_ref
         return done.stdout
 
     assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", "-k", add.names, *add.suites)
+    assert " passed" in run("pytest", "-q", "-p", "no:cacheprovider", add.own)
     run("pytest", "-q", "-p", "no:cacheprovider", "tests/docs/test_reference.py")
     run("sphinx", "-q", "-E", "-W", "--keep-going", "-d", "trees", "docs", "pages")
     name = {"surrogate": "FirstPoints", "acquisition": "LogPI", "learner": "RecentMean", "adapter": "ListOptimizer"}[
