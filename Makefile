@@ -31,14 +31,17 @@ check: $(STAMP) ## ruff, mypy --strict, the import layers, spelling
 	$(BIN)/codespell
 
 # From scratch, since pages that are up to date would keep their warnings to themselves.
-docs: $(STAMP) ## build the reference and the guides to out/docs; a warning is an error
+docs: $(STAMP) ## build the reference and the guides to out/docs; a warning or a broken link is an error
 	$(BIN)/python -m sphinx -q -E -W --keep-going -d out/doctrees docs out/docs
+	$(BIN)/python docs/check_links.py out/docs
 
 # One BLAS thread a test process: two pools of threads on the same cores slow each other down many times over.
-test: check docs ## make check and make docs, then the tests
+test: $(STAMP) ## make check and make docs side by side, then the tests
+	$(MAKE) -j $(JOBS) check docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-test-all: check docs ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
+test-all: $(STAMP) ## the same with the slow tests: all combinations, whole benchmarks, fresh processes
+	$(MAKE) -j $(JOBS) check docs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m "slow or not slow" $(ARGS)
 
 faults: $(STAMP) ## kill, fill disks, cut the power and crowd: the table of what was injected and what came of it; ARGS="--quick"

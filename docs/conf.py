@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import bkbopt
+from docs.public_names import MISSING, PUBLIC
 
 project = "bkbopt"
 author = "the bkbopt developers"
@@ -13,6 +14,10 @@ release = version = bkbopt.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser"]
 html_theme = "furo"
 html_title = f"bkbopt {release}"
+# Of its default for dark pages, names of modules look like links.
+pygments_dark_style = "monokai"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 
 # `name` in a docstring is code, and a link where that name has an entry.
@@ -67,6 +72,19 @@ def _as_restructured(_app: Any, what: str, _name: str, _obj: Any, _options: Any,
     lines[:] = out
 
 
+def _append_missing(_app: Any, page: str, source: list[str]) -> None:
+    """Append entries for the public names that no page of the reference mentions."""
+    if page != "reference/parts" or not MISSING:
+        return
+    kinds = ((name, PUBLIC[name]) for name in MISSING)
+    entries = [
+        f".. auto{'class' if isinstance(value, type) else 'function' if callable(value) else 'data'}:: {name}\n"
+        for name, value in kinds
+    ]
+    source[0] += "\n".join(["", "## Others", "", "```{eval-rst}", *entries, "```", ""])
+
+
 def setup(app: Any) -> None:
     """Change docstrings before the reader of Google's style (priority 500) sees them."""
+    app.connect("source-read", _append_missing)
     app.connect("autodoc-process-docstring", _as_restructured, priority=400)

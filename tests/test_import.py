@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,8 @@ LIGHT = (
     "bkbopt.search.states",
     "bkbopt.adapters.shell",
 )
+#: The public names that are no modules.
+NAMED = [value for value in (getattr(bkbopt, name) for name in bkbopt.__all__) if not isinstance(value, ModuleType)]
 HEAVY = (*NOT_AT_IMPORT, "numba", "numpy", "torch", "tqdm")
 
 
@@ -126,25 +129,36 @@ def test_every_public_name_resolves_and_is_listed() -> None:
     assert bkbopt.Optimizer is optimizer.Optimizer
 
 
-def test_names_are_listed_before_they_are_imported_and_modules_need_no_import_statement() -> None:
-    (line,) = run_python("""
-import json
+@pytest.fixture(scope="module")
+def used() -> dict[str, Any]:
+    """What a fresh interpreter finds that uses the package's names in one way after the other."""
+    named = pickle.dumps(NAMED)
+    (line,) = run_python(f"""
+import json, pickle
 import bkbopt as bo
 missing = sorted(set(bo.__all__) - set(dir(bo)))
+pickled = pickle.loads({named!r})
 modules = [bo.confidence, bo.errors, bo.kernels, bo.learners, bo.optimizer, bo.posterior, bo.search, bo.spaces]
 modules += [bo.surrogates, bo.search.acquisition, bo.search.reports]
-print(json.dumps([missing, [m.__name__ for m in modules], hasattr(bo, "plots")]))
+plots = hasattr(bo, "plots")
+from bkbopt import *
+unstarred = sorted(set(bo.__all__) - set(globals()))
+found = dict(missing=missing, n=len(pickled), modules=[m.__name__ for m in modules], plots=plots, unstarred=unstarred)
+print(json.dumps(found))
 """)
-    missing, modules, plots = json.loads(line)
-    assert missing == []
-    assert not plots
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def test_names_are_listed_before_they_are_imported_and_modules_need_no_import_statement(used: dict[str, Any]) -> None:
+    assert used["missing"] == []
+    assert not used["plots"]
     names = ("confidence", "errors", "kernels", "learners", "optimizer", "posterior", "search", "spaces", "surrogates")
-    assert modules == [f"bkbopt.{name}" for name in (*names, "search.acquisition", "search.reports")]
+    assert used["modules"] == [f"bkbopt.{name}" for name in (*names, "search.acquisition", "search.reports")]
 
 
-def test_star_import_brings_every_public_name() -> None:
-    (line,) = run_python("from bkbopt import *\nimport bkbopt\nprint(sorted(set(bkbopt.__all__) - set(globals())))")
-    assert line == "[]"
+def test_star_import_brings_every_public_name(used: dict[str, Any]) -> None:
+    assert used["unstarred"] == []
 
 
 @pytest.mark.parametrize("module", [bkbopt, optimizer], ids=lambda module: module.__name__)
@@ -155,12 +169,9 @@ def test_an_unknown_name_is_an_attribute_error(module: ModuleType) -> None:
         exec(f"from {module.__name__} import Optimiser")
 
 
-def test_public_classes_and_functions_are_pickled_by_name() -> None:
-    values = [getattr(bkbopt, name) for name in bkbopt.__all__]
-    named = [value for value in values if not isinstance(value, ModuleType)]
-    assert pickle.loads(pickle.dumps(named)) == named
-    (line,) = run_python(f"import pickle\nprint(len(pickle.loads({pickle.dumps(named)!r})))")
-    assert int(line) == len(named)
+def test_public_classes_and_functions_are_pickled_by_name(used: dict[str, Any]) -> None:
+    assert pickle.loads(pickle.dumps(NAMED)) == NAMED
+    assert used["n"] == len(NAMED)
 
 
 def test_every_learner_is_known_by_its_name_and_listed() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import bkbopt
+from tests.sweeps import slow_but
 
 ROOT = Path(__file__).resolve().parents[1]
 SMOKE = """
@@ -37,7 +38,9 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert "bkbopt/py.typed" in packed
 
 
-def test_installed_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
+# Compiling the loops of the copy takes four times as long as all the rest; nightly tests do it.
+@pytest.mark.parametrize("compiled", slow_but([False], [True, False]))
+def test_installed_wheel_works_without_the_checkout(compiled: bool, wheel: Path, tmp_path: Path) -> None:
     target = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(target)  # what an installer does with a wheel of pure Python, but for scripts
     script = tmp_path / "smoke.py"
@@ -45,7 +48,12 @@ def test_installed_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path)
     run = subprocess.run(
         [sys.executable, str(script)],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        env={
+            "PYTHONPATH": str(target),
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "NUMBA_DISABLE_JIT": str(int(not compiled)),
+        },
         capture_output=True,
         text=True,
         timeout=120,

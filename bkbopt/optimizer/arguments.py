@@ -21,13 +21,12 @@ from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
-from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
+from bkbopt.surrogates import BKB, NAMED, Surrogate
 
 if TYPE_CHECKING:
     from bkbopt.learners import OnlineLearner
 
 __all__ = [
-    "SURROGATES",
     "as_directions",
     "as_feasible",
     "as_names",
@@ -37,9 +36,6 @@ __all__ = [
     "check_kernel",
     "checked_seed",
 ]
-
-#: Surrogates by the names that users write; other names are those of online learners (`RECIPES`).
-SURROGATES: dict[str, Any] = {"bkb": BKB, "exact": ExactGP, "fourier": FourierGP}
 
 
 def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
@@ -84,10 +80,10 @@ def _surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
     if given is None:
         return BKB()
     if isinstance(given, str):
-        if given not in SURROGATES and given not in RECIPES:
-            names = ", ".join((*SURROGATES, *RECIPES))
+        if given not in NAMED and given not in RECIPES:
+            names = ", ".join((*NAMED, *RECIPES))
             raise ArgumentError(f"surrogate: expected one of {names}, or an instance, got {given!r}.")
-        return SURROGATES[given]() if given in SURROGATES else LearnerSurrogate(learner=given)
+        return NAMED[given]() if given in NAMED else LearnerSurrogate(learner=given)
     if is_learner(given):
         return LearnerSurrogate(learner=given)
     # isinstance with a protocol would read properties that raise errors before the first observation.

@@ -24,7 +24,7 @@ from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import StoredPool, encoded_pool
 from bkbopt.spaces.tables import Columns
-from bkbopt.surrogates import BKB, ExactGP, FourierGP, Surrogate
+from bkbopt.surrogates import NAMED, Surrogate
 
 __all__ = [
     "describe",
@@ -36,7 +36,7 @@ __all__ = [
     "with_new_options",
 ]
 
-SURROGATES: dict[str, Any] = {c.__name__: c for c in (BKB, ExactGP, FourierGP, LearnerSurrogate)}
+SURROGATES: dict[str, Any] = {c.__name__: c for c in (*NAMED.values(), LearnerSurrogate)}
 SCHEDULES: dict[str, Any] = {
     c.__name__: c
     for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)

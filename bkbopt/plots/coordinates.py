@@ -255,7 +255,8 @@ def dimension_of(coordinates: Coordinates, argument: str, name: str | None, cent
     if name is None and len(known) == 1:
         name = next(iter(known))
     if name not in known:
-        raise ArgumentError(f"{argument}: expected one of the parameters {tuple(known)} that vary, got {name!r}.")
+        got = "none" if name is None else repr(name)
+        raise ArgumentError(f"{argument}: expected one of the parameters {', '.join(known)} that vary, got {got}.")
     reason = coordinates.inactive(name, center)
     if reason:
         raise ArgumentError(

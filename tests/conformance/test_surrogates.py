@@ -1,4 +1,4 @@
-"""The contract of every surrogate. A new one joins by a line in `FACTORIES`."""
+"""The contract of every surrogate. One that `bkbopt.surrogates` exports joins by itself, options by a line below."""
 
 import copy
 import math
@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate
+from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate, surrogates
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError, NotReadyError
 from bkbopt.kernels import CallableKernel, matern52
 from bkbopt.learners.recipes import RECIPES
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates import Surrogate, SurrogateBase
 
 Factory = Callable[..., Surrogate]
 
@@ -32,6 +32,11 @@ FACTORIES: dict[str, Factory] = {
     "FourierGP": lambda *a, **k: FourierGP(*a, n_frequencies=25, **k),
     "pkawv": lambda *a, **k: LearnerSurrogate(*a, learner="pkawv", **k),
     "forks, second stage": lambda *a, **k: LearnerSurrogate(*a, learner="forks", settings=SMALL, **k),
+}
+FACTORIES |= {
+    name: cls
+    for name, cls in vars(surrogates).items()
+    if isinstance(cls, type) and issubclass(cls, SurrogateBase) and name not in {*FACTORIES, "SurrogateBase"}
 }
 #: Options of these classes that the slow tests look at, too.
 MORE_FACTORIES: dict[str, Factory] = {

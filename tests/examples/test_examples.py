@@ -186,7 +186,6 @@ def test_botorch_model_reports_every_round_and_the_answer_without_noise(run: Run
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_library_is_screened_on_workers_that_have_its_parts(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     done = in_a_process("screen_dask", tmp_path)
@@ -218,3 +217,8 @@ def test_parallel_runs_report_time_and_cost(way: str, package: str, n_runs: int,
         assert 0 <= int(reorder_at) <= 120
         assert 10 <= int(order) <= 250
         assert 7.0 < float(cost) < 100.0  # the square-root rule for orders gives more than 7 without any chance
+
+
+def test_the_readme_of_the_folder_lists_every_example() -> None:
+    named = set(re.findall(r"`(\w+\.py)`", (ROOT / "examples" / "README.md").read_text()))
+    assert named == {path.name for path in (ROOT / "examples").glob("*.py")}

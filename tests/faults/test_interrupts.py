@@ -15,10 +15,10 @@ from tests.faults.interrupts import sweep
 #: Scenes of the fast slice, and at how many lines of each.
 FAST = {
     "model, ask": 4,
-    "model, set_space": 6,
-    "model in memory, set_space": 8,
-    "model in memory, recover": 8,
-    "model, tell, refused": 6,
+    "model, set_space": 4,
+    "model in memory, set_space": 4,
+    "model in memory, recover": 4,
+    "model, tell, refused": 4,
     "queue, ask(3)": 4,
     "constraints at a mark, ask": 4,
     "pool, set_pool": 4,

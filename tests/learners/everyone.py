@@ -1,4 +1,8 @@
-"""Every online learner, on data that all of them can learn, for the tests of their common behaviour."""
+"""Every online learner, on data that all of them can learn, for the tests of their common behaviour.
+
+One that `bkbopt.learners` exports joins by itself, in its paper's parameters; options and small budgets by a line
+below.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt import learners
 from bkbopt.learners import (
     BOGD,
     BPAS,
@@ -38,6 +43,13 @@ def made(cls: type[OnlineLearner], **fixed: object) -> Factory:
     return lambda **more: cls.paper(**{**fixed, **more})
 
 
+def exported() -> dict[str, type[OnlineLearner]]:
+    """The learners that the package exports, by name."""
+    values = {name: getattr(learners, name) for name in learners.__all__}
+    kinds = {name: c for name, c in values.items() if isinstance(c, type) and issubclass(c, OnlineLearner)}
+    return {name: kinds[name] for name in kinds if name != "OnlineLearner"}
+
+
 #: Small budgets: what happens when one is full is what the tests are to meet.
 LEARNERS: dict[str, Factory] = {
     "KONS": made(KONS),
@@ -64,6 +76,7 @@ LEARNERS: dict[str, Factory] = {
     "SkeGD": made(SkeGD, budget=20, seed=0),
     "FORKS": made(FORKS, budget=20, seed=0),
 }
+LEARNERS |= {name: made(cls) for name, cls in exported().items() if name not in LEARNERS}
 #: One of either task, for what `OnlineLearner` does for all of them.
 SPOKESMEN = ("KONS", "PKAWV")
 #: Learners without a `kernel` that may be anything: Taylor and Fourier features are those of one kernel.

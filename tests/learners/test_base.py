@@ -1,4 +1,4 @@
-"""The contract of every online learner, scikit-learn's and our own; a new one joins by a line of `everyone`."""
+"""The contract of every online learner, scikit-learn's and our own; the learners are those of `everyone`."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bkbopt import learners
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners import (
     BOGD,
@@ -34,6 +33,7 @@ from tests.learners.everyone import (
     N,
     X,
     classifies,
+    exported,
     file_of,
     targets,
     told,
@@ -43,8 +43,7 @@ from tests.sweeps import slow_but, sweep
 
 
 def test_list_names_every_learner() -> None:
-    exported = {c for c in vars(learners).values() if isinstance(c, type) and issubclass(c, OnlineLearner)}
-    assert exported - {OnlineLearner} == {type(make()) for make in LEARNERS.values()}
+    assert set(exported().values()) == {type(make()) for make in LEARNERS.values()}
 
 
 # -- scikit-learn ----------------------------------------------------------------------------------------------------

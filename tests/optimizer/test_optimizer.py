@@ -12,7 +12,6 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import NotReadyError, TrialStateError, UnknownTrialError
-from tests.sweeps import sweep
 
 BOX = {"x": (0.0, 1.0), "y": (-2.0, 2.0)}
 MIXED = {"x": (0.0, 1.0), "n": bo.Int(1, 5), "kind": ["a", "b", "c"], "k": 7}
@@ -38,6 +37,10 @@ def mixed(p: Any) -> float:
 
 def rows(p: Any) -> float:
     return float(np.sin(5.0 * p["x0"]) + p["x1"] ** 2)
+
+
+#: Spaces with functions on them.
+PROBLEMS: list[tuple[Any, Any]] = [(BOX, bowl), (POOL, rows), ({"n": bo.Int(0, 30)}, lambda p: p["n"] ** 2)]
 
 
 def optimizer(space: Any = None, **options: Any) -> bo.Optimizer:
@@ -221,7 +224,14 @@ def test_the_global_generators_are_left_alone() -> None:
     assert np.array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
 
 
-@pytest.mark.parametrize(("surrogate", "problem"), sweep(SURROGATES, [(BOX, bowl), (POOL, rows)]))
+@pytest.mark.parametrize(
+    ("surrogate", "problem"),
+    [
+        ("bkb", (BOX, bowl)),
+        ("forks", (POOL, rows)),
+        *(pytest.param(name, problem, marks=pytest.mark.slow) for name in SURROGATES for problem in PROBLEMS[:2]),
+    ],
+)
 def test_directions_mirror_each_other(surrogate: str, problem: tuple[Any, Any]) -> None:
     space, f = problem
     down = optimizer(space, surrogate=SURROGATES[surrogate](), direction="minimize")
@@ -260,9 +270,13 @@ def read_everything(opt: bo.Optimizer) -> None:
     assert opt.best_trial in opt.trials
 
 
+# That reading changes no surrogate is a test of each of them; what the designer keeps does not depend on which it is.
 @pytest.mark.parametrize(
     ("surrogate", "problem"),
-    sweep(SURROGATES, [(BOX, bowl), (POOL, rows), ({"n": bo.Int(0, 30)}, lambda p: p["n"] ** 2)]),
+    [
+        *zip(("bkb", "exact", "forks"), PROBLEMS, strict=True),
+        *(pytest.param(name, problem, marks=pytest.mark.slow) for name in SURROGATES for problem in PROBLEMS),
+    ],
 )
 def test_reading_never_changes_the_asks_to_come(surrogate: str, problem: tuple[Any, Any]) -> None:
     space, f = problem

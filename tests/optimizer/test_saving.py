@@ -107,7 +107,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 #: Cases that the fast suite plays; the others change an option that the file holds as these.
 FAST = ("pool", "conditional", "several objectives", "constraints", "box by PKAWV", "fixed")
 #: Asks before and after the break: past the start-up, with fits before and after it.
-HALF = 12
+HALF, AFTER = 12, 6
 
 
 def optimizer(name: str) -> bo.Optimizer:
@@ -145,18 +145,27 @@ def at_moment(name: str) -> bo.Optimizer:
     return opt
 
 
-def test_break_in_a_new_process_changes_no_bit(tmp_path: Path) -> None:
+#: Moments that the fast suite looks at; the others are parts of these.
+FAST_MOMENTS = tuple(name for name in MOMENTS if name not in ("in the start-up", "with a queue", "with another space"))
+
+
+@pytest.mark.parametrize(
+    ("cases", "moments"), [(FAST, FAST_MOMENTS), pytest.param(tuple(CASES), tuple(MOMENTS), marks=pytest.mark.slow)]
+)
+def test_break_in_a_new_process_changes_no_bit(
+    cases: tuple[str, ...], moments: tuple[str, ...], tmp_path: Path
+) -> None:
     expected = {}
-    for name in FAST:
+    for name in cases:
         opt = optimizer(name)
         advance(opt, HALF)
         assert {t.state for t in opt.trials} == {"RUNNING", "COMPLETE", "FAIL"}
         opt.save(tmp_path / f"{name}.db")
-        expected[name] = advance(opt, HALF)
-    for name in MOMENTS:
+        expected[name] = advance(opt, AFTER)
+    for name in moments:
         opt = at_moment(name)
         opt.save(tmp_path / f"{name}.db")
-        expected[name] = advance(opt, 6)
+        expected[name] = advance(opt, AFTER)
     program = (
         "import importlib.util, json, sys, pathlib\n"
         "import torch, bkbopt as bo\n"
@@ -165,8 +174,7 @@ def test_break_in_a_new_process_changes_no_bit(tmp_path: Path) -> None:
         "module = importlib.util.module_from_spec(spec)\n"
         "spec.loader.exec_module(module)\n"
         "paths = sorted(pathlib.Path(sys.argv[2]).glob('*.db'))\n"
-        "n = {p: 6 if p.stem in module.MOMENTS else module.HALF for p in paths}\n"
-        "print(json.dumps({p.stem: module.advance(bo.Optimizer.load(p), n[p]) for p in paths}))\n"
+        "print(json.dumps({p.stem: module.advance(bo.Optimizer.load(p), module.AFTER) for p in paths}))\n"
     )
     command = [sys.executable, "-c", program, str(Path(__file__).resolve()), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
@@ -199,7 +207,9 @@ def test_a_file_holds_options_spaces_and_trials_and_no_model(name: str, tmp_path
     assert (tmp_path / "t").stat().st_size - (tmp_path / "s").stat().st_size <= 2 * page
 
 
-@pytest.mark.parametrize("name", ["mixed", "pool", "fixed", "constraints", "conditional"])
+@pytest.mark.parametrize(
+    "name", slow_but(["mixed", "fixed", "constraints"], ["mixed", "pool", "fixed", "constraints", "conditional"])
+)
 def test_everything_that_can_be_read_comes_back(name: str, tmp_path: Path) -> None:
     opt = optimizer(name)
     advance(opt, 15)
@@ -301,14 +311,14 @@ def test_gpytorch_kernel_is_given_again_and_keeps_what_was_fitted(fit: bool, res
         return bo.Optimizer(BOX, seed=1, n_startup_trials=4, surrogate=surrogate(), fit=fit)
 
     opt = fresh()
-    asked = advance(opt, 10)
+    asked = advance(opt, 7)
     opt.save(tmp_path / "s")
     with pytest.raises(ArgumentError, match="surrogate"):
         bo.Optimizer.load(tmp_path / "s")
     with pytest.raises(ArgumentError, match="expected a BKB"):
         bo.Optimizer.load(tmp_path / "s", surrogate=bo.ExactGP(gpytorch.kernels.RBFKernel()))
     again = bo.Optimizer.load(tmp_path / "s", surrogate=surrogate())
-    assert asked + advance(again, 3) == advance(fresh(), 13)
+    assert asked + advance(again, 3) == advance(fresh(), 10)
 
 
 def test_callable_kernel_is_given_again(tmp_path: Path) -> None:
@@ -341,7 +351,7 @@ def test_data_frame_is_given_again(tmp_path: Path) -> None:
     assert asked + advance(bo.Optimizer.load(tmp_path / "s", pool=TABLE), 8) == advance(fresh(), 18)
 
 
-@pytest.mark.parametrize("pool", [POOL, TABLE], ids=["array", "frame"])
+@pytest.mark.parametrize("pool", [pytest.param(POOL, marks=pytest.mark.slow), TABLE], ids=["array", "frame"])
 def test_pool_that_changed_keeps_the_encoding_of_the_first(pool: Any, tmp_path: Path) -> None:
     a, b = (bo.Optimizer(pool, seed=1, n_startup_trials=4) for _ in range(2))
     for opt in (a, b):

@@ -66,7 +66,7 @@ def both(folder: Path, rows: np.ndarray = ROWS, **options: Any) -> tuple[bo.Opti
 )
 def test_asks_are_those_over_the_rows_in_memory(options: dict[str, Any], tmp_path: Path) -> None:
     memory, stored = both(tmp_path, **options)
-    assert asked(stored, 40, (1, 1, 5)) == asked(memory, 40, (1, 1, 5))
+    assert asked(stored, 24, (1, 1, 5)) == asked(memory, 24, (1, 1, 5))
     assert stored.recommend() == memory.recommend()
 
 

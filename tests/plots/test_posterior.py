@@ -107,7 +107,7 @@ def test_slices_of_a_pool_run_over_the_range_of_its_column(arms: bo.Optimizer) -
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (plots.posterior_slice, errors.ArgumentError, "x: expected one of the parameters"),
+        (plots.posterior_slice, errors.ArgumentError, "x: expected one of the parameters .* that vary, got none"),
         (lambda o: plots.posterior_slice(o, "fixed"), errors.ArgumentError, "that vary, got 'fixed'"),
         (lambda o: plots.posterior_slice(o, "rate", at={"no": 1}), errors.ArgumentError, r"at: .*'no'"),
         (lambda o: plots.posterior_slice(o, "rate", at={"drop": 9.0}), errors.ArgumentError, "'drop'"),

@@ -45,8 +45,18 @@ def rows(page: Node, table: str) -> list[dict[str, str]]:
     ]
 
 
-def test_a_run_of_mixed_parameters_has_all_parts_and_a_small_file(mixed: bo.Optimizer, tmp_path: Path) -> None:
-    page = reported(mixed, tmp_path, title="Nightly", value_names=["loss (s)"])
+@pytest.fixture(scope="module")
+def written(mixed: bo.Optimizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the report of a run, and its log before and after."""
+    folder = tmp_path_factory.mktemp("report")
+    mixed.save(folder / "before")
+    plots.report(mixed, folder / "run.html", title="Nightly", value_names=["loss (s)"])
+    mixed.save(folder / "after")
+    return folder
+
+
+def test_a_run_of_mixed_parameters_has_all_parts_and_a_small_file(mixed: bo.Optimizer, written: Path) -> None:
+    page = read((written / "run.html").read_text(encoding="utf-8"))
     assert page.all("title")[0].text == "Nightly"
     assert headings(page) == ["Result", "Progress", "Parameters", "Model", "Trials", "Set-up"]
     pictures = [image.attributes["src"].partition(",")[2] for image in page.all("img")]
@@ -55,7 +65,7 @@ def test_a_run_of_mixed_parameters_has_all_parts_and_a_small_file(mixed: bo.Opti
         image = Image.open(io.BytesIO(base64.b64decode(data)))
         assert image.size == (1000, 840)
         assert len(set(image.convert("L").tobytes())) > 10  # something is drawn
-    assert (tmp_path / "run.html").stat().st_size < 500_000
+    assert (written / "run.html").stat().st_size < 500_000
     best, choice = mixed.best_trial, mixed.recommend()
     assert f"{best.value:.6g}" in page.full_text
     assert f"{choice.mean:.6g} \u00b1 {choice.std:.2g}" in page.full_text
@@ -205,12 +215,9 @@ def test_values_that_are_all_the_same_at_one_point_make_a_report(tmp_path: Path)
     assert "at least two points" in page.full_text
 
 
-def test_a_report_changes_nothing_of_the_optimizer(mixed: bo.Optimizer, tmp_path: Path) -> None:
-    mixed.save(tmp_path / "before")
-    plots.report(mixed, tmp_path / "run.html")
-    mixed.save(tmp_path / "after")
-    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["after", "before", "run.html"]
+def test_a_report_changes_nothing_of_the_optimizer(written: Path) -> None:
+    assert (written / "after").read_bytes() == (written / "before").read_bytes()
+    assert sorted(path.name for path in written.iterdir()) == ["after", "before", "run.html"]
 
 
 def test_a_refused_report_leaves_the_old_file(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from bkbopt.kernels import (
 from bkbopt.posterior import paths
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.paths import draw_paths, prior_features
+from tests.sweeps import sweep
 
 MIXED = matern52(3, [0.4, 0.8], 1.5, categorical=[1])
 #: Of the first and the last column; the one in between holds categories.
@@ -57,8 +58,7 @@ SURROGATES = {
 }
 
 
-@pytest.mark.parametrize("name", SURROGATES)
-@pytest.mark.parametrize("pending", [0, 3])
+@pytest.mark.parametrize(("name", "pending"), sweep(SURROGATES, [0, 3]))
 def test_draws_have_mean_and_covariance_of_the_posterior(name: str, pending: int) -> None:
     surrogate, X = trained(SURROGATES[name]()), points(8, 1)
     model = surrogate.fantasy(points(pending, 2)) if pending else surrogate.model

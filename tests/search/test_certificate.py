@@ -10,6 +10,7 @@ import bkbopt as bo
 from bkbopt.errors import ArgumentError
 from bkbopt.search import certificate
 from bkbopt.search.certificate import gap_quantile
+from tests.sweeps import slow_but
 
 
 def told(where: Any, f: Any, n: int, **options: Any) -> bo.Optimizer:
@@ -40,7 +41,7 @@ def test_the_quantile_keeps_half_of_the_failures_for_the_model() -> None:
     assert gap_quantile(gap, 0.999999) == 199.0
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", slow_but({"pool", "conditional"}, SPACES))
 def test_a_certificate_is_of_the_recommended_point_and_grows_with_the_confidence(name: str) -> None:
     opt = told(SPACES[name], bowl, 14)
     narrow, wide, again = (opt.regret_certificate(confidence) for confidence in (0.5, 0.99, 0.5))

@@ -1,27 +1,15 @@
-"""The same problem, seed and log give the same points through every interface."""
+"""A study with every kind of distribution gives the points of an optimizer; `tests/conformance` has all interfaces."""
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import optuna
 import pytest
 
 import bkbopt as bo
-from bkbopt.adapters import shell
 from bkbopt.adapters.optuna import BKBSampler
 from tests.sweeps import slow_but
 
-SPACE = """
-direction = "maximize"
-seed = 3
-[space]
-kind = ["a", "b", "c"]
-depth = { type = "int", low = 1, high = 30 }
-rate = { type = "float", low = 1e-4, high = 1.0, log = true }
-x = { type = "float", low = -2.0, high = 3.0 }
-"""
 D = optuna.distributions
 #: Names are sorted: Optuna's columns are those of the names in order.
 DISTRIBUTIONS: dict[str, D.BaseDistribution] = {
@@ -72,23 +60,3 @@ def test_a_study_and_an_optimizer_go_the_same_way(acquisition: str, direction: s
             else:
                 optimizer.tell(ours, sign * value(ours.params))
                 study.tell(theirs, sign * value(theirs.params))
-
-
-def test_the_shell_goes_the_way_of_an_optimizer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "space.toml").write_text(SPACE)
-    state = str(tmp_path / "state")
-
-    def call(*arguments: object) -> list[dict[str, Any]]:
-        capsys.readouterr()
-        assert shell.main([str(argument) for argument in arguments]) == 0
-        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-
-    call("init", tmp_path / "space.toml", state)
-    space = {name: DISTRIBUTIONS[name] for name in ("kind", "depth", "rate", "x")}
-    optimizer = bo.Optimizer(space, direction="maximize", seed=3)
-    for _ in range(8):
-        ours, theirs = optimizer.ask(2), call("ask", state, "-n", 2)
-        assert [dict(trial.params) for trial in ours] == [trial["params"] for trial in theirs]
-        for trial in reversed(ours):
-            optimizer.tell(trial, value(trial.params))
-            call("tell", state, trial.id, value(trial.params))

@@ -22,6 +22,7 @@ from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.versions import MAX_VERSIONS
 from bkbopt.spaces.pool import EncodedPool, Pool
+from tests.sweeps import sweep
 
 
 def full_argmax(X: Tensor, model: Model, beta: float, excluded: Tensor | None = None) -> tuple[int, float]:
@@ -230,8 +231,7 @@ def test_designers_choice_is_the_argmax_over_the_open_arms(form: str) -> None:
             designer.set_problem(Problem(pool=pool.replaced(Pool(arms))))
 
 
-@pytest.mark.parametrize("joint", [pool_maximizer.JOINT, 0], ids=["few arms", "many arms"])
-@pytest.mark.parametrize("make", [bo.BKB, bo.ExactGP])
+@pytest.mark.parametrize(("make", "joint"), sweep([bo.BKB, bo.ExactGP], [pool_maximizer.JOINT, 0]))
 def test_thompson_samples_have_the_posterior_moments_jointly(
     make: Any, joint: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _failed(error: object, status: int = 1) -> int:
     """Print an error on one line, and return the exit status."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    shown = str(error)
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        shown = f"{error.filename}: {error.strerror}."
+    text = " ".join(shown.split()) or type(error).__name__
     sys.stderr.write(f"bkbopt: error: {text}\n")
     if isinstance(error, BrokenPipeError):
         # The reader has closed the pipe; without this Python would report an error when it flushes the rest at exit.

@@ -162,7 +162,9 @@ def _as_params(argument: str, text: str) -> dict[str, Any]:
     try:
         params = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ArgumentError(f"{argument}: expected a JSON object, got {text!r}: {error}.") from None
+        raise ArgumentError(
+            f'{argument}: expected a JSON object such as {{"x": 0.5}}, got {text!r} ({error}).'
+        ) from None
     if not isinstance(params, dict):
         raise ArgumentTypeError(f"{argument}: expected a JSON object, got {text!r}.")
     return params

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.search.perturbations import Perturbations
+from tests.sweeps import slow_but
 
 Space = dict[str, BaseDistribution]
 Objective = Callable[[optuna.Trial], float]
@@ -66,7 +67,7 @@ def assert_inside(trial: FrozenTrial | optuna.Trial, space: Space) -> None:
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.parametrize("n_startup_trials", [0, 3])
+@pytest.mark.parametrize("n_startup_trials", slow_but([3], [0, 3]))  # three random trials, then five of the model
 def test_a_parameter_alone_stays_inside_its_range(name: str, n_startup_trials: int) -> None:
     study, space = new_study(n_startup_trials=n_startup_trials), {name: DISTRIBUTIONS[name]}
     for number in range(8):
@@ -251,7 +252,12 @@ def test_a_branch_that_always_fails_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"n_startup_trials": 0}, {"deterministic_objective": True}, {"acquisition": "logei"}], ids=str
+    "options",
+    slow_but(
+        [{}, {"deterministic_objective": True}],
+        [{}, {"n_startup_trials": 0}, {"deterministic_objective": True}, {"acquisition": "logei"}],
+    ),
+    ids=str,
 )
 def test_a_grid_without_noise_is_visited_cell_by_cell(options: dict[str, Any]) -> None:
     study = optuna.create_study(sampler=BKBSampler(seed=0, **options))

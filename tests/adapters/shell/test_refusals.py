@@ -30,7 +30,7 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "--params", '{"rate": 3}', "1"), "nothing for 'kind'"),
         (("ask", state, "--fixed", "[]"), "--fixed: expected a JSON object"),
         (("ask", state, "--fixed", '{"rate": 7}'), "'rate'"),
-        (("enqueue", state, "x"), "params: expected a JSON object"),
+        (("enqueue", state, "x"), "params: expected a JSON object such as {\"x\": 0.5}, got 'x'"),
         (("enqueue", state, '{"size": 1}'), "'size'"),
         (("tell", state, "0", "1", "2"), "expected 1 value, one for each objective"),
         (("fail", state, "4"), "expected the id of a trial"),
@@ -49,7 +49,7 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("frobnicate",), "invalid choice: 'frobnicate'"),
         ((), "arguments are required"),
         (("init", Path(state).parent / "space.toml", state), "exists already"),
-        (("init", Path(state).parent / "no.toml", state), "No such file"),
+        (("init", Path(state).parent / "no.toml", state), "no.toml: No such file or directory."),
         (("init", Path(state).parent / "space.toml", Path(state).parent / "no" / "a.db"), "make it first"),
         (("show", Path(state).parent), "got the folder"),
     ):

@@ -12,6 +12,7 @@ import bkbopt as bo
 from bkbopt.adapters import shell as cli
 from bkbopt.adapters.shell import run as running
 from tests.adapters.shell.calls import call, has_ended, process, refused, wait_until
+from tests.sweeps import slow_but
 
 SPACE = """
 seed = 0
@@ -196,7 +197,7 @@ def held(folder: Path, *options: object, count: int) -> subprocess.Popen[str]:
     return run
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
+@pytest.mark.parametrize("number", slow_but([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]))
 def test_a_signal_ends_the_commands_and_queues_their_points(number: signal.Signals, folder: Path) -> None:
     run = held(folder, "--trials", 3, "--jobs", 2, count=2)
     run.send_signal(number)
