@@ -13,7 +13,7 @@ import numpy as np
 
 from bkbopt._support.compiled import compiled, fast
 from bkbopt.learners._loops_kernel import Block, Floats, Support, append, inner, kernel_row, put, remove
-from bkbopt.learners._loops_losses import loss_slope
+from bkbopt.learners.losses import loss_slope
 
 __all__ = ["bogd", "bpas", "expand", "forgetron", "kogd", "perceptron", "projectron"]
 

@@ -15,7 +15,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.learners.expansion import ExpansionLearner, check_step, square
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
+from bkbopt._support.states import Floats, Form, Number
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block

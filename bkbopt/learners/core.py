@@ -30,7 +30,7 @@ from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.probabilities import Recent
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, within_floats
 from bkbopt.learners.several import joined, learn_classes, margins
-from bkbopt.learners.states import Form
+from bkbopt._support.states import Form
 from bkbopt.learners.units import Units
 
 __all__ = ["LearnerCore"]

@@ -22,7 +22,7 @@ from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.gram import GaussianGram, Gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Ints, Size
+from bkbopt._support.states import Floats, Form, Ints, Size
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block, Support

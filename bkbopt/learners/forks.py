@@ -19,7 +19,7 @@ from bkbopt.learners.features.sketched import Eigenpairs, Sketches, sketch_map
 from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
-from bkbopt.learners.states import Count, Floats, Form
+from bkbopt._support.states import Count, Floats, Form
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block

@@ -14,7 +14,7 @@ from bkbopt.learners.expansion import check_step
 from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
-from bkbopt.learners.states import Floats, Form
+from bkbopt._support.states import Floats, Form
 from bkbopt.posterior.features.fourier import RandomFourier
 
 if TYPE_CHECKING:

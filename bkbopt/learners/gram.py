@@ -18,7 +18,7 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Form, Kept, Number, checked, refused
+from bkbopt._support.states import Form, Kept, Number, checked, refused
 
 __all__ = [
     "ForeignGram",

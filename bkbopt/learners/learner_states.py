@@ -11,7 +11,7 @@ from bkbopt.learners.saving import (
     params_to_state,
 )
 from bkbopt.learners.several import head_states, inner_state, restore_heads, restore_inner
-from bkbopt.learners.states import Count, Form, Kept, checked, refused
+from bkbopt._support.states import Count, Form, Kept, checked, refused
 
 if TYPE_CHECKING:
     from bkbopt.learners.base import OnlineLearner

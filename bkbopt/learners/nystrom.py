@@ -11,13 +11,15 @@ import copy
 from typing import Any
 
 import numpy as np
+import torch
 
 from bkbopt.learners.gram import Gram
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.ridge import Ridge
-from bkbopt.learners.states import Floats, Form
+from bkbopt.posterior.linalg import append_to_thin_root
+from bkbopt._support.states import Floats, Form
 
 __all__ = ["GrowingNystrom", "grown_root"]
 
@@ -33,17 +35,12 @@ def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
         z: features of the point, `(r,)`.
         prior: k(x, x) of the point.
     """
-    m, r = W.shape
     left = prior - float(z @ z)
-    grows = left > _WITHIN * prior
-    out = np.zeros((m + 1, r + grows))
-    out[:m, :r] = W
-    if not grows:
-        return out, 0.0
-    # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left).
+    if left <= _WITHIN * prior:
+        return np.vstack([W, np.zeros(W.shape[1])]), 0.0
     root = left**0.5
-    out[:m, r], out[m, r] = -(W @ z) / root, 1.0 / root
-    return out, root
+    W, Z, inverse = (torch.from_numpy(A) for A in (W, z[None], np.array([[1.0 / root]])))
+    return append_to_thin_root(W, Z, inverse).numpy(), root
 
 
 class GrowingNystrom:

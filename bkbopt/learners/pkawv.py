@@ -31,7 +31,7 @@ from bkbopt.learners.losses import Array
 from bkbopt.learners.nystrom import GrowingNystrom
 from bkbopt.learners.ridge import Ridge, one_thread
 from bkbopt.learners.rows import as_rows
-from bkbopt.learners.states import Form, Number, Part
+from bkbopt._support.states import Form, Number, Part
 from bkbopt.posterior.features.base import FeatureMap
 from bkbopt.posterior.features.nystrom import Nystrom
 

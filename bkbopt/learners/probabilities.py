@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Ints
+from bkbopt._support.states import Floats, Form, Ints
 
 __all__ = ["Recent", "logistic", "softmax"]
 

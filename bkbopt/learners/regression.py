@@ -23,7 +23,7 @@ from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows, lower_factor, lower_solve
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
+from bkbopt._support.states import Floats, Form, Number
 
 __all__ = ["KernelAWV", "OnlineKRR"]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Count, Form, Kept, checked, generator_state, refused
+from bkbopt._support.states import Count, Form, Kept, checked, generator_state, refused
 
 if TYPE_CHECKING:
     from bkbopt.learners.core import LearnerCore

@@ -21,7 +21,7 @@ from bkbopt.learners.expansion import ExpansionLearner, check_step, new_support
 from bkbopt.learners.features.sketched import SketchedFeatures
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Count, Floats, Form, Maybe
+from bkbopt._support.states import Count, Floats, Form, Maybe
 
 if TYPE_CHECKING:
     from bkbopt.learners._loops_kernel import Block

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Maybe, Number, refused
+from bkbopt._support.states import Floats, Form, Maybe, Number, refused
 
 __all__ = ["FIRST_ROWS", "Units"]
 

@@ -21,7 +21,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.bandits.linear import LinearBandit
 from bkbopt.learners.features.saving import KINDS
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
+from bkbopt._support.states import Floats, Form, Number
 from bkbopt.posterior.gaussian_state import GaussianState
 
 __all__ = ["CBRAP", "FeatureBandit", "RidgeBandit"]

@@ -22,7 +22,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.learners.bandits.linear import LinearBandit
 from bkbopt.learners.growing import GrowingRows, finite
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
+from bkbopt._support.states import Floats, Form, Number
 
 __all__ = ["SOFUL", "FrequentDirections"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.features.quadrature import QuadratureFourier
 from bkbopt.learners.features.taylor import Taylor
-from bkbopt.learners.states import Count, Floats, Form, Kept, Number, checked, refused
+from bkbopt._support.states import Count, Floats, Form, Kept, Number, checked, refused
 from bkbopt.posterior.features.fourier import RandomFourier
 
 __all__ = ["map_from_state", "map_to_state"]
