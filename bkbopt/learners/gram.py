@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number
+from bkbopt._support.states import Form, Kept, Number, checked, refused
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
+from bkbopt.learners._loops_kernel import gaussian_matrix
 from bkbopt.learners.losses import Array
-from bkbopt._support.states import Form, Kept, Number, checked, refused
 
 __all__ = [
     "ForeignGram",
@@ -76,8 +77,6 @@ class GaussianGram:
 
     def __call__(self, A: Array, B: Array) -> Array:
         """See `Gram`."""
-        from bkbopt.learners._loops_kernel import gaussian_matrix
-
         K = np.empty((len(A), len(B)))
         gaussian_matrix(np.ascontiguousarray((B / self.scale).T), A / self.scale, self.height, K)
         return K

@@ -51,7 +51,7 @@ _Indices = npt.NDArray[np.int64]
 
 
 class Block(NamedTuple):
-    """b rows to learn after `first` others: targets, and what the rows know of all rows before the block and each other.
+    """b rows to learn after `first` others: targets, and inner products with the rows before and with each other.
 
     `f (b,)` is k(x, earlier).c, `d (b,)` is V^T y_w, `K (b, b)` the kernel matrix and `P (b, b)` is V^T V.
     """
@@ -80,7 +80,7 @@ class Coins(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What the rounds fill in: predictions `yhat (b,)`, all `c (b,)`, and of the `size[0]` rows that entered A the rest.
+    """What the rounds fill in: predictions `yhat (b,)`, `c (b,)`, and of the `size[0]` rows that entered A the rest.
 
     `bound` adds up the terms of the regret bound, g^2 phi^T A^-1 phi and (eta - curvature)^+ g^2.
     """
@@ -291,7 +291,8 @@ class SketchedKONS(KONS):
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         seed: of the coins, two a row.
-        loss, kernel, lengthscale, C, eta: see `NewtonLearner`.
+        loss, C, eta: see `NewtonLearner`.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Example:
         >>> from bkbopt.learners import SketchedKONS

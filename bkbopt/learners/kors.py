@@ -34,12 +34,13 @@ __all__ = ["KORS", "KorsDraw", "Sampler", "draw_kors", "offer"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 _BLOCK = 256
 _NO_LIMIT = 2**62
 
 
 class Sampler(NamedTuple):
-    """The state of KORS for compiled loops: arrays with room for more than m points, m in `size (1,)`, and constants."""
+    """The state of KORS for compiled loops: arrays with room for more than m points, `size (1,)` = m, and constants."""
 
     L: Floats
     p: Floats
@@ -93,7 +94,13 @@ def border(L: Floats, m: int, v: Floats, left: float, ridge: float) -> None:
 
 @compiled
 def offer_block(
-    kors: Sampler, K: Floats, diagonal: Floats, uniforms: Floats, start: int, place: Ints, accepted: npt.NDArray[np.bool_]
+    kors: Sampler,
+    K: Floats,
+    diagonal: Floats,
+    uniforms: Floats,
+    start: int,
+    place: Ints,
+    accepted: Bools,
 ) -> int:
     """Offer rows of a block from `start` on, until the arrays are full: the next row to offer.
 
@@ -171,7 +178,7 @@ class KORS:
             self._reserve(max(2 * self.m, self.m + room))
         return Sampler(self.L, self.p, self._size, limit, self.alpha, self.beta, self.eps, self.power)
 
-    def select(self, K: Floats, diagonal: Floats, uniforms: Floats) -> npt.NDArray[np.bool_]:
+    def select(self, K: Floats, diagonal: Floats, uniforms: Floats) -> Bools:
         """Offer a block of rows, one after the other: which of them are accepted `(b,)`.
 
         Args:

@@ -49,26 +49,20 @@ class NewtonLearner(OnlineLearner):
 
     Args:
         loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
-            the sum of their variances.
-        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
-        alpha: ridge A_0 = alpha I; 1 in `paper`.
-        eta: weight of squared slopes in A; None, as in the papers, for the loss's curvature constant at C, or for a loss
-            without curvature 1 / (L C sqrt t). "exact" is the same but for losses that are quadratic within [-C, C],
-            which are "squared", and "squared_hinge" where C <= 1: for these eta_t g_t^2 = l'' = 2, the second derivative.
-            The inequality on which the regret bound rests then is an equality, and steps overshoot for no alpha.
+        alpha: ridge A_0 = alpha I.
+        eta: weight of squared slopes in A. None, as in the papers, is the loss's curvature constant at C, or for a loss
+            without curvature 1 / (L C sqrt t). "exact" differs for losses that are quadratic within [-C, C]: "squared",
+            and "squared_hinge" where C <= 1. There eta_t g_t^2 = l'' = 2, the second derivative, so that the lower
+            bound of the loss on which the regret bound rests is an equality.
+        kernel, lengthscale, scale: see `OnlineLearner`.
     """
 
     loss: str = "squared_hinge"
-    kernel: Any = None
-    lengthscale: float | Literal["scale"] = "scale"
-    scale: bool = True
     C: float = 1.0
-    alpha: float = 3.0
+    alpha: float = 1.0
     eta: float | Literal["exact"] | None = "exact"
-    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "eta": None}
+    _PAPER: ClassVar[dict[str, Any]] = {"eta": None}
 
     def _check(self, d: int) -> None:
         self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from bkbopt._support.states import Floats, Form
 from bkbopt.learners.gram import Gram
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.ridge import Ridge
 from bkbopt.posterior.linalg import append_to_thin_root
-from bkbopt._support.states import Floats, Form
 
 __all__ = ["GrowingNystrom", "grown_root"]
 
@@ -39,8 +39,8 @@ def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
     if left <= _WITHIN * prior:
         return np.vstack([W, np.zeros(W.shape[1])]), 0.0
     root = left**0.5
-    W, Z, inverse = (torch.from_numpy(A) for A in (W, z[None], np.array([[1.0 / root]])))
-    return append_to_thin_root(W, Z, inverse).numpy(), root
+    inverse = torch.tensor([[1.0 / root]], dtype=torch.float64)
+    return append_to_thin_root(torch.from_numpy(W), torch.from_numpy(z[None]), inverse).numpy(), root
 
 
 class GrowingNystrom:

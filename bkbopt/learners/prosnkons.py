@@ -36,7 +36,7 @@ _BLOCK = 256
 
 
 class Block(NamedTuple):
-    """b rows to learn after `first` others, kernel values `K (b, m)` with the dictionary, and one coin of KORS a row."""
+    """b rows to learn after `first` others: kernel values `K (b, m)` with the dictionary, and a coin of KORS a row."""
 
     first: int
     y: Array
@@ -54,16 +54,20 @@ class Epoch(NamedTuple):
 
 
 @compiled
-def rounds(block: Block, start: int, rule: Rule, kors: Sampler, epoch: Epoch, out: Array) -> tuple[int, bool]:
-    """Predict and learn rows from `start` on, up to one that KORS accepts: the next row, and whether the last one was.
+def rounds(
+    block: Block, start: int, offered: int, restart: bool, rule: Rule, kors: Sampler, epoch: Epoch, out: Array
+) -> tuple[int, bool]:
+    """Predict and learn rows from `start` on, up to one that KORS accepts: the next row, and whether one was accepted.
 
     With z = W^T k_S(x), v = A^-1 z and q = z.v a round moves u by -((ybar - yhat) / q + g / (1 + eta g^2 q)) v: the
-    projection on the predictions allowed, then the Newton step.
+    projection on the predictions allowed, then the Newton step. The coins of the rows below `offered` are drawn.
     """
     m, r = kors.size[0], epoch.u.shape[0]
     v_kors, z, v = np.empty(m), np.empty(r), np.empty(r)
     for t in range(start, block.K.shape[0]):
         k = block.K[t, :m]
+        if not restart and t >= offered and offer(kors, k, block.diagonal[t], block.uniforms[t], v_kors)[1]:
+            return t, True
         product(epoch.Wt, k, z)
         product(epoch.A, z, v)
         q, ybar = inner(z, v), inner(z, epoch.u)
@@ -77,13 +81,13 @@ def rounds(block: Block, start: int, rule: Rule, kors: Sampler, epoch: Epoch, ou
                 factor = -weight / (1.0 + weight * q)
                 for i in range(r):
                     add(epoch.A[i], factor * v[i], v)
-        if offer(kors, k, block.diagonal[t], block.uniforms[t], v_kors)[1]:
+        if restart and offer(kors, k, block.diagonal[t], block.uniforms[t], v_kors)[1]:
             return t + 1, True
     return block.K.shape[0], False
 
 
 @fast
-def product(M: Floats, x: Floats, out: Floats) -> None:
+def product(M: Array, x: Array, out: Array) -> None:
     """out <- M x."""
     for i in range(M.shape[0]):
         total = 0.0
@@ -93,7 +97,7 @@ def product(M: Floats, x: Floats, out: Floats) -> None:
 
 
 @fast
-def inner(x: Floats, y: Floats) -> float:
+def inner(x: Array, y: Array) -> float:
     """The inner product of x and y."""
     total = 0.0
     for i in range(x.shape[0]):
@@ -102,7 +106,7 @@ def inner(x: Floats, y: Floats) -> float:
 
 
 @fast
-def add(x: Floats, factor: float, v: Floats) -> None:
+def add(x: Array, factor: float, v: Array) -> None:
     """x <- x + factor v."""
     for i in range(x.shape[0]):
         x[i] += factor * v[i]
@@ -118,7 +122,7 @@ class ProsNKONS(NewtonLearner):
     Regret, up to constants: J (alpha |w|^2 + d_eff log T / sigma) + T gamma eps / alpha, for J restarts.
 
     Args:
-        gamma: ridge of KORS, y squared.
+        gamma: ridge of KORS, y squared; None for alpha, so that the last term of the regret is T eps.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         max_dictionary: KORS stops at as many points; None, as in the paper, for no limit. Without one the dictionary of
@@ -126,7 +130,8 @@ class ProsNKONS(NewtonLearner):
         restart: whether a new point resets A and u, as the paper has it for its bound. Without restarts less is
             forgotten, and more rows are predicted well.
         seed: of the coins, one a row.
-        loss, kernel, lengthscale, C, alpha, eta: see `NewtonLearner`.
+        loss, C, alpha, eta: see `NewtonLearner`.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
         dictionary_size_: number of points m in the dictionary.
@@ -139,7 +144,7 @@ class ProsNKONS(NewtonLearner):
         (array([-1,  1]), 4)
     """
 
-    gamma: float = 1.0
+    gamma: float | None = None
     beta: float = 1.0
     eps: float = 0.5
     max_dictionary: int | None = 200
@@ -148,11 +153,12 @@ class ProsNKONS(NewtonLearner):
 
     n_restarts_ = 0
     _SAMPLER: ClassVar[type[KORS]] = KORS
-    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "max_dictionary": None, "restart": True}
+    _PAPER: ClassVar[dict[str, Any]] = {**NewtonLearner._PAPER, "gamma": 1.0, "max_dictionary": None, "restart": True}
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        gamma = check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
+        ridge = self.alpha if self.gamma is None else self.gamma
+        gamma = check_number("gamma", ridge, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
         limit = None if self.max_dictionary is None else check_size("max_dictionary", self.max_dictionary)
         self._kors = self._SAMPLER(gamma, self.beta, self.eps, limit)
         self._restart = bool(self.restart)
@@ -175,14 +181,16 @@ class ProsNKONS(NewtonLearner):
 
     def _block(self, X: Array, y: Array, out: Array) -> None:
         K, diagonal, uniforms = self._gram(X, self._S.rows), self._gram.diag(X), self._rng.random(len(X))
-        t = 0
+        t = offered = 0
         while t < len(X):
             epoch = Epoch(np.ascontiguousarray(self._W.T), self._A, self._u)
             block = Block(self._t, y, K, diagonal, uniforms)
-            t, accepted = rounds(block, t, self._rule, self._kors.sampler(), epoch, out)
+            t, accepted = rounds(block, t, offered, self._restart, self._rule, self._kors.sampler(), epoch, out)
             if accepted:
-                self._grow(X[t - 1], K[t - 1], float(diagonal[t - 1]))
-                K = np.concatenate([K, self._gram(X[t - 1 : t], X).T], axis=1)
+                new = t - 1 if self._restart else t
+                offered = new + 1
+                self._grow(X[new], K[new], float(diagonal[new]))
+                K = np.concatenate([K, self._gram(X[new : new + 1], X).T], axis=1)
         self._t += len(X)
 
     def _grow(self, x: Array, k: Array, prior: float) -> None:

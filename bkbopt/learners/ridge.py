@@ -20,9 +20,9 @@ import math
 import numpy as np
 
 from bkbopt._support.compiled import fast
+from bkbopt._support.states import Floats, Form, Number
 from bkbopt._support.threads import small_scipy_work
 from bkbopt.learners.losses import Array
-from bkbopt._support.states import Floats, Form, Number
 
 __all__ = ["Ridge"]
 

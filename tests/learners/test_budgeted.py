@@ -10,9 +10,9 @@ import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import rbf
-from bkbopt.learners import _loops_budgeted as loops
+from bkbopt.learners import descent as loops
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
+from bkbopt.learners import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
 from bkbopt.learners.losses import LOSSES, Array
 from tests.learners.streams import margins, normal_rows
 from tests.sweeps import sweep

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from bkbopt._support import files as storage
+from bkbopt._support.states import Count, Floats, Form, Ints, Maybe, Number, Size, checked, generator_state
 from bkbopt.errors import ArgumentError, StateFileError
 from bkbopt.learners import BOGD, FOGD, FORKS, NOGD, RBP, SOFUL, FeatureBandit, Forgetron, KernelAWV, OnlineLearner
-from bkbopt._support.states import Count, Floats, Form, Ints, Maybe, Number, Size, checked, generator_state
 from tests.learners.everyone import LEARNERS, NUMBERS, SIGNS, Factory, X, targets, told
 from tests.learners.streams import margins
 
