@@ -13,7 +13,7 @@ one by one, in batches and as a whole stream give the same predictions (`core.py
 
 import os
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,9 @@ from bkbopt.learners.learner_states import learner_from_state, learner_to_state
 from bkbopt.learners.losses import Array, get_loss
 from bkbopt.learners.probabilities import logistic, softmax
 from bkbopt.learners.rows import as_labels, as_numbers, as_row, names_of, within_floats
+
+if TYPE_CHECKING:
+    from bkbopt.learners.surrogate import LearnerSurrogate
 
 __all__ = ["OnlineLearner"]
 
@@ -217,6 +220,18 @@ class OnlineLearner(LearnerCore):
         if not self._classifies:
             return raw
         return self._decisions(raw) if decision else self._classes.predicted(raw)
+
+    # -- other forms --------------------------------------------------------------------------------------------------
+
+    def as_surrogate(self) -> "LearnerSurrogate":
+        """A surrogate for `Optimizer` with a learner of these parameters, which must not have learnt anything yet.
+
+        Raises:
+            ArgumentError: it has, or its hypothesis is no expansion in a kernel that learns numbers.
+        """
+        from bkbopt.learners.surrogate import LearnerSurrogate
+
+        return LearnerSurrogate(learner=self)
 
     # -- state files --------------------------------------------------------------------------------------------------
 

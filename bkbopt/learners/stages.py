@@ -18,9 +18,9 @@ import torch
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.states import Count, Floats, Form, Maybe
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.learners._loops_budgeted import kogd
 from bkbopt.learners._loops_features import landmark_predictions
 from bkbopt.learners._loops_kernel import Block
+from bkbopt.learners.descent import kogd
 from bkbopt.learners.expansion import ExpansionLearner, check_step, new_support
 from bkbopt.learners.features.sketched import SketchedFeatures
 from bkbopt.learners.hypothesis import Hypothesis

@@ -84,7 +84,7 @@ def test_grid_search_and_pipelines_take_learners() -> None:
 
 def test_unknown_parameter_is_refused_and_none_is_set() -> None:
     model = KONS.paper()
-    with pytest.raises(ArgumentError, match="lam: expected one of the parameters loss, kernel"):
+    with pytest.raises(ArgumentError, match="lam: expected one of the parameters kernel, lengthscale"):
         model.set_params(C=3.0, lam=1.0)
     assert model.C == 1.0
 
