@@ -30,7 +30,7 @@ from bkbopt._support.states import Form
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 
-__all__ = ["KORS", "KorsDraw", "Sampler", "draw_kors", "offer"]
+__all__ = ["KORS", "KorsDraw", "draw_kors"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

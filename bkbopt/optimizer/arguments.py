@@ -78,10 +78,11 @@ def _surrogate(given: str | Surrogate | MakesSurrogate | None) -> Surrogate:
     if isinstance(given, str):
         return surrogate_named(given)
     if hasattr(type(given), "as_surrogate"):
-        return given.as_surrogate()
+        return cast(MakesSurrogate, given).as_surrogate()
     # isinstance with a protocol would read properties that raise errors before the first observation.
     if isinstance(given, type) or not hasattr(type(given), "fantasy"):
         raise ArgumentTypeError(f"surrogate: expected a name or an instance such as bo.BKB(), got {given!r}.")
+    given = cast(Surrogate, given)
     if len(given.observations):
         raise ArgumentError("surrogate: expected one without data, got one with observations; pass a new instance.")
     return copy.deepcopy(given)
