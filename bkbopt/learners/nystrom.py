@@ -11,7 +11,6 @@ import copy
 from typing import Any
 
 import numpy as np
-import torch
 
 from bkbopt._support.states import Floats, Form
 from bkbopt.learners.gram import Gram
@@ -19,7 +18,6 @@ from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.ridge import Ridge
-from bkbopt.posterior.linalg import append_to_thin_root
 
 __all__ = ["GrowingNystrom", "grown_root"]
 
@@ -35,12 +33,18 @@ def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
         z: features of the point, `(r,)`.
         prior: k(x, x) of the point.
     """
+    m, r = W.shape
     left = prior - float(z @ z)
-    if left <= _WITHIN * prior:
-        return np.vstack([W, np.zeros(W.shape[1])]), 0.0
+    grows = left > _WITHIN * prior
+    out = np.zeros((m + 1, r + grows))
+    out[:m, :r] = W
+    if not grows:
+        return out, 0.0
+    # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left). `linalg.append_to_thin_root` multiplies by an
+    # inverse root instead; that rounds otherwise, and would change the runs of the papers.
     root = left**0.5
-    inverse = torch.tensor([[1.0 / root]], dtype=torch.float64)
-    return append_to_thin_root(torch.from_numpy(W), torch.from_numpy(z[None]), inverse).numpy(), root
+    out[:m, r], out[m, r] = -(W @ z) / root, 1.0 / root
+    return out, root
 
 
 class GrowingNystrom:
