@@ -95,6 +95,17 @@ def test_without_restarts_a_new_point_leaves_the_hypothesis_as_it_is() -> None:
     np.testing.assert_allclose(model.decision_function(X), before, atol=1e-11)
 
 
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
+def test_with_all_rows_in_the_dictionary_and_no_restarts_it_is_kons(loss: str) -> None:
+    # All rows are accepted, each before it is learnt. Nystrom features are cut at a relative 1e-10, the root of which
+    # is the error of a feature; 2e-8 was seen.
+    model = ProsNKONS(loss=loss, gamma=1e-9, beta=100.0, max_dictionary=None)
+    predictions = model.progressive(X, targets(loss), decision=loss != "squared")
+    exact = KONS(loss=loss).progressive(X, targets(loss), decision=loss != "squared")
+    assert model.dictionary_size_ == N
+    np.testing.assert_allclose(predictions, exact, atol=1e-6)
+
+
 def test_with_a_dictionary_that_spans_everything_it_is_kons_since_the_restart() -> None:
     rng = np.random.default_rng(0)
     points = rng.uniform(-1.0, 1.0, (4, 2))[rng.integers(0, 4, N)]
