@@ -8,7 +8,7 @@ BASE = ("learners/test_base.py",)
 INPUT = ("learners/test_base_input.py", "learners/test_base.py")
 STATES = ("learners/test_base_states.py",)
 FILES = ("learners/test_states.py",)
-BUDGETED = ("learners/test_budgeted.py",)
+EXPANSIONS = ("learners/test_expansion.py",)
 KONS = ("learners/test_kons.py",)
 UNITS = ("learners/test_units.py",)
 SEVERAL = ("learners/test_several.py",)
@@ -131,42 +131,42 @@ LEARNERS = (
         "learners/descent.py",
         "first + t + 1 - window",
         "first + t - window",
-        BUDGETED,
+        EXPANSIONS,
     ),
     Fault(
         "a margin of zero is no mistake",
         "learners/perceptrons/plain.py",
         "if block.y[t] * p[t] <= 0.0:",
         "if block.y[t] * p[t] < 0.0:",
-        BUDGETED,
+        EXPANSIONS,
     ),
     Fault(
         "a removal is not made up for",
         "learners/descent.py",
         "scale(a, n - 1, n / (n - 1.0))",
         "scale(a, n - 1, 1.0)",
-        BUDGETED,
+        EXPANSIONS,
     ),
     Fault(
         "passive-aggressive steps are not bounded",
         "learners/perceptrons/passive_aggressive.py",
         "tau = min(C, loss / kt)",
         "tau = loss / kt",
-        BUDGETED,
+        EXPANSIONS,
     ),
     Fault(
         "damage is not added up",
         "learners/perceptrons/forgetron.py",
         "sums[0] += (size * phi)",
         "sums[0] = (size * phi)",
-        BUDGETED,
+        EXPANSIONS,
     ),
     Fault(
         "a point in the span is added to the terms",
         "learners/perceptrons/projectron.py",
         "near = outside <= max(threshold * threshold, 1e-10 * kt)",
         "near = outside <= threshold * threshold * 0.5",
-        BUDGETED,
+        EXPANSIONS,
     ),
     Fault(
         "a Newton step projects to the other side",

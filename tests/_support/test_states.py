@@ -1,5 +1,7 @@
 """What a state in a file has to be."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
