@@ -108,10 +108,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             several()
             return
         how = "with the papers' parameters" if options.paper else "by default"
-        own, others = models_of_classes(paper=options.paper), [] if options.paper or options.own else others_of_classes()
+        own, others = (
+            models_of_classes(paper=options.paper),
+            [] if options.paper or options.own else others_of_classes(),
+        )
         if classes:
             notes = f"{_commonest(classes)}\n  {_sizes(classes)}"
             _table(f"Labels, % right, {how}", [*own, *others], classes, notes)
         if numbers:
-            own, others = models_of_numbers(paper=options.paper), [] if options.paper or options.own else others_of_numbers()
+            own, others = (
+                models_of_numbers(paper=options.paper),
+                [] if options.paper or options.own else others_of_numbers(),
+            )
             _table(f"Numbers, 100 R^2, {how}", [*own, *others], numbers, _sizes(numbers))

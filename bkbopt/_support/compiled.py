@@ -39,7 +39,9 @@ class _Loop:
                 called = names.get(name)
                 if isinstance(called, _Loop):
                     names[name] = called.dispatcher()  # numba looks global names up when it compiles
-            self._dispatcher = numba.njit(cache=True, nogil=True, fastmath=self._fastmath or False)(self._function)
+            # Without flags of its own, a function that is called takes those of its caller.
+            flags = {"fastmath": self._fastmath} if self._fastmath else {}
+            self._dispatcher = numba.njit(cache=True, nogil=True, **flags)(self._function)
         return self._dispatcher
 
 
