@@ -40,7 +40,7 @@ class _Loop:
                 if isinstance(called, _Loop):
                     names[name] = called.dispatcher()  # numba looks global names up when it compiles
             # Without flags of its own, a function that is called takes those of its caller.
-            flags = {"fastmath": self._fastmath} if self._fastmath else {}
+            flags: dict[str, Any] = {"fastmath": self._fastmath} if self._fastmath else {}
             self._dispatcher = numba.njit(cache=True, nogil=True, **flags)(self._function)
         return self._dispatcher
 
