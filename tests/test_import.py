@@ -105,11 +105,7 @@ def test_the_optimizer_pulls_in_no_optional_or_slow_package(printed: list[str]) 
 
 
 def test_the_optimizer_leaves_the_learners_alone(printed: list[str]) -> None:
-    # Their names are known; their classes are imported when a surrogate is made of one. State files know kernels by
-    # `gram`, which annotates arrays as `losses` does and checks by `states`.
-    of_the_surrogate = {"recipes", "spans", "surrogate", "gram", "losses", "states"}
-    learners = {m.removeprefix("bkbopt.learners.") for m in json.loads(printed[-2]) if m.startswith("bkbopt.learners.")}
-    assert learners == of_the_surrogate
+    assert [m for m in json.loads(printed[-2]) if m.startswith("bkbopt.learners")] == []
     assert "numba" not in json.loads(printed[-2])
 
 

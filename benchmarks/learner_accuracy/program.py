@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.learner_accuracy.defaults import OF_CLASSES, OF_NUMBERS, lengthscales, several
 from benchmarks.learner_accuracy.models import (
     Model,
     models_of_classes,
@@ -26,22 +27,13 @@ from benchmarks.learner_accuracy.models import (
     others_of_numbers,
 )
 from benchmarks.learner_accuracy.picture import draw
-from benchmarks.learner_accuracy.sets import CLASSES, NUMBERS, Array, Stream, load
+from benchmarks.learner_accuracy.sets import CLASSES, NUMBERS, Stream, load, right
 from benchmarks.report import Clock, conditions, limited_threads, print_table
 from bkbopt.errors import ArgumentError
 
 __all__ = ["main", "measured", "right"]
 
 DATA = Path("../shared/data")
-
-
-def right(stream: Stream, p: Array) -> float:
-    """Percentage of labels that were right, or 100 R^2."""
-    y = stream.y[: len(p)]
-    if y.dtype.kind != "f":
-        return 100.0 * float(np.mean(p == y))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return 100.0 * (1.0 - float(np.mean((p - y) ** 2) / np.var(y)))
 
 
 def measured(model: Model, stream: Stream) -> tuple[float | None, float, bool]:
@@ -90,7 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=10_000, help="rows of a stream at most")
     parser.add_argument("--streams", nargs="+", choices=[*CLASSES, *NUMBERS], help="these only")
     parser.add_argument("--paper", action="store_true", help="ours only, with the papers' parameters")
+    parser.add_argument("--own", action="store_true", help="ours only")
     parser.add_argument("--picture", type=Path, help="draw accuracy over rows into this file, and no tables")
+    parser.add_argument("--lengthscales", action="store_true", help="ours by lengthscale, see `defaults.py`; no others")
+    parser.add_argument("--several", action="store_true", help="what further classes cost, see `defaults.py`")
     parser.add_argument("--quick", action="store_true", help="500 rows")
     options = parser.parse_args(arguments)
     folder = options.data or (DATA if DATA.is_dir() else None)
@@ -105,11 +100,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.picture:
             draw([*models_of_classes(), *others_of_classes()], classes, options.picture)
             return
+        if options.lengthscales:
+            lengthscales("Labels, % right, mean over the streams", classes, OF_CLASSES)
+            lengthscales("Numbers, 100 R^2, mean over the streams", numbers, OF_NUMBERS)
+            return
+        if options.several:
+            several()
+            return
         how = "with the papers' parameters" if options.paper else "by default"
-        own, others = models_of_classes(paper=options.paper), [] if options.paper else others_of_classes()
+        own, others = (
+            models_of_classes(paper=options.paper),
+            [] if options.paper or options.own else others_of_classes(),
+        )
         if classes:
             notes = f"{_commonest(classes)}\n  {_sizes(classes)}"
             _table(f"Labels, % right, {how}", [*own, *others], classes, notes)
         if numbers:
-            own, others = models_of_numbers(paper=options.paper), [] if options.paper else others_of_numbers()
+            own, others = (
+                models_of_numbers(paper=options.paper),
+                [] if options.paper or options.own else others_of_numbers(),
+            )
             _table(f"Numbers, 100 R^2, {how}", [*own, *others], numbers, _sizes(numbers))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CLASSES", "NUMBERS", "Stream", "load", "synthetic"]
+__all__ = ["CLASSES", "NUMBERS", "Stream", "load", "right", "synthetic"]
 
 Array = np.ndarray
 
@@ -124,3 +124,12 @@ def synthetic(rows: int, *, labels: bool) -> Stream:
     X = rng.normal(size=(rows, 3)) * np.array([1.0, 100.0, 0.01])
     f = np.sin(2.0 * X[:, 0]) + X[:, 1] / 100.0
     return Stream("waves", X, np.digitize(f, [-0.5, 0.5]) if labels else 1000.0 * f + rng.normal(size=rows))
+
+
+def right(stream: Stream, p: Array) -> float:
+    """Percentage of labels that were right, or 100 R^2."""
+    y = stream.y[: len(p)]
+    if y.dtype.kind != "f":
+        return 100.0 * float(np.mean(p == y))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return 100.0 * (1.0 - float(np.mean((p - y) ** 2) / np.var(y)))

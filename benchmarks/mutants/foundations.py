@@ -8,10 +8,39 @@ CRAFTED = ("faults/test_crafted_logs.py",)
 ARRAYS = ("_support/test_arrays.py",)
 REPLACING = ("_support/test_replacing.py",)
 FILES = ("_support/test_files.py",)
+STATES = ("_support/test_states.py",)
 LINALG = ("posterior/test_linalg.py",)
 STATE = ("posterior/test_gaussian_state.py",)
 
 SUPPORT = (
+    Fault(
+        "arrays of a file need not agree on a size",
+        "_support/states.py",
+        "expected = sizes.setdefault(size, n) if isinstance(size, str) else size",
+        "expected = n",
+        STATES,
+    ),
+    Fault(
+        "arrays of a file may hold NaN",
+        "_support/states.py",
+        "np.isfinite(array) & (array >= part.low) & (array <= part.high)",
+        "~((array < part.low) | (array > part.high))",
+        STATES,
+    ),
+    Fault(
+        "indices of a file may be negative",
+        "_support/states.py",
+        "if array.size and not (array.min() >= 0 and array.max() < below):",
+        "if array.size and not array.max() < below:",
+        STATES,
+    ),
+    Fault(
+        "arrays of a file may be in single precision",
+        "_support/states.py",
+        "value.dtype != np.dtype(dtype)",
+        "value.dtype.kind != np.dtype(dtype).kind",
+        STATES,
+    ),
     Fault(
         "a strict bound lets the bound itself in",
         "_support/checks.py",

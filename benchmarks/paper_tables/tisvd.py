@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.paper_tables.sets import Array
+from bkbopt._support.states import Floats, Form
 from bkbopt.learners import FORKS, SkeGD
 from bkbopt.learners.features.sketched import new_directions
 from bkbopt.learners.growing import finite
-from bkbopt.learners.states import Floats, Form
 
 __all__ = ["TisvdFORKS", "TisvdSkeGD", "TruncatedSVD"]
 

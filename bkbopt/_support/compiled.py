@@ -1,27 +1,58 @@
 """Decorators that compile loops with numba. Compiled code is cached on disk, so only the first run compiles.
 
-Importing numba takes a fraction of a second, so modules of compiled loops are imported inside the functions that
-call them.
+Importing numba takes a fraction of a second. A decorated function therefore imports it, and is compiled, at its first
+call, together with the decorated functions that it calls: loops can stand beside the code that uses them.
 """
 
+import functools
 from collections.abc import Callable
-from typing import TypeVar, cast
-
-import numba
+from typing import Any, TypeVar, cast
 
 __all__ = ["compiled", "fast", "fused"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
+class _Loop:
+    """A function that is compiled at its first call.
+
+    Args:
+        function: as it is written.
+        fastmath: numba's flags.
+    """
+
+    def __init__(self, function: Callable[..., Any], fastmath: set[str]) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._fastmath = function, fastmath
+        self._dispatcher: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        return (self._dispatcher or self.dispatcher())(*args)
+
+    def dispatcher(self) -> Callable[..., Any]:
+        """numba's form of the function."""
+        if self._dispatcher is None:
+            import numba
+
+            names = self._function.__globals__
+            for name in self._function.__code__.co_names:
+                called = names.get(name)
+                if isinstance(called, _Loop):
+                    names[name] = called.dispatcher()  # numba looks global names up when it compiles
+            # Without flags of its own, a function that is called takes those of its caller.
+            flags: dict[str, Any] = {"fastmath": self._fastmath} if self._fastmath else {}
+            self._dispatcher = numba.njit(cache=True, nogil=True, **flags)(self._function)
+        return self._dispatcher
+
+
 def compiled(function: F) -> F:
     """Compile without changes of the floating-point arithmetic."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    return cast(F, _Loop(function, set()))
 
 
 def fused(function: F) -> F:
     """Compile with fused multiply-adds, and otherwise without changes of the floating-point arithmetic."""
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath={"contract"})(function))
+    return cast(F, _Loop(function, {"contract"}))
 
 
 def fast(function: F) -> F:
@@ -29,5 +60,4 @@ def fast(function: F) -> F:
 
     The flags also apply to inlined functions, so the loop must not call `exp_of_negative`: reordering breaks it.
     """
-    flags = {"reassoc", "contract", "nsz"}
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=flags)(function))
+    return cast(F, _Loop(function, {"reassoc", "contract", "nsz"}))

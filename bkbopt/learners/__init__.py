@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from bkbopt.learners.bandits.linear import LinearBandit
     from bkbopt.learners.bandits.soful import SOFUL
     from bkbopt.learners.base import OnlineLearner
-    from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
+    from bkbopt.learners.descent import BOGD, KOGD
     from bkbopt.learners.forks import FORKS, SkeGD
     from bkbopt.learners.gradient import FOGD, NOGD
     from bkbopt.learners.kons import KONS, SketchedKONS
     from bkbopt.learners.losses import LOSSES, Loss, get_loss
+    from bkbopt.learners.perceptrons.forgetron import Forgetron
+    from bkbopt.learners.perceptrons.passive_aggressive import BPAS
+    from bkbopt.learners.perceptrons.plain import RBP, KernelPerceptron
+    from bkbopt.learners.perceptrons.projectron import Projectron, ProjectronPP
     from bkbopt.learners.pkawv import PKAWV
     from bkbopt.learners.prosnkons import ProsNKONS
     from bkbopt.learners.regression import KernelAWV, OnlineKRR
@@ -53,14 +57,14 @@ __all__ = [
 #: The module of each name.
 _MODULES = {
     "OnlineLearner": "base",
-    "BOGD": "budgeted",
-    "BPAS": "budgeted",
-    "KOGD": "budgeted",
-    "RBP": "budgeted",
-    "Forgetron": "budgeted",
-    "KernelPerceptron": "budgeted",
-    "Projectron": "budgeted",
-    "ProjectronPP": "budgeted",
+    "BOGD": "descent",
+    "BPAS": "perceptrons.passive_aggressive",
+    "KOGD": "descent",
+    "RBP": "perceptrons.plain",
+    "Forgetron": "perceptrons.forgetron",
+    "KernelPerceptron": "perceptrons.plain",
+    "Projectron": "perceptrons.projectron",
+    "ProjectronPP": "perceptrons.projectron",
     "CBRAP": "bandits.features",
     "FeatureBandit": "bandits.features",
     "FORKS": "forks",

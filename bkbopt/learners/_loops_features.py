@@ -17,7 +17,7 @@ import numpy as np
 
 from bkbopt._support.compiled import compiled, fast, fused
 from bkbopt.learners._loops_kernel import Block, Floats, Support, inner, kernel_row
-from bkbopt.learners._loops_losses import loss_slope
+from bkbopt.learners.losses import loss_slope
 
 __all__ = [
     "fourier_descent",

@@ -8,8 +8,7 @@
 | place  | (cap,)   | -             | the column of K that belongs to each support point                   |
 
 Everything is computed point by point, in an order that depends on nothing but the number of support points: a stream
-gives the same bits in blocks as one by one. The classes import the modules of loops when they first need them, since
-loading numba takes a good part of a second.
+gives the same bits in blocks as one by one.
 """
 
 from typing import NamedTuple
@@ -26,12 +25,14 @@ __all__ = [
     "Ints",
     "Support",
     "append",
+    "expand",
     "gaussian_matrix",
     "gaussian_row",
     "inner",
     "kernel_row",
     "put",
     "remove",
+    "scale",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -137,3 +138,19 @@ def remove(support: Support, j: int) -> None:
     support.place[j] = support.place[last]
     support.born[j] = support.born[last]
     support.size[0] = last
+
+
+@fast
+def scale(weights: Floats, n: int, factor: float) -> None:
+    """Multiply the first n weights."""
+    for j in range(n):
+        weights[j] *= factor
+
+
+@compiled
+def expand(block: Block, support: Support, p: Floats) -> None:
+    """Predict only."""
+    k = np.empty(support.weights.shape[0])
+    for t in range(block.X.shape[0]):
+        kernel_row(block, t, support, k)
+        p[t] = inner(k, support.weights, support.size[0])

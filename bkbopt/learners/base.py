@@ -12,7 +12,8 @@ one by one, in batches and as a whole stream give the same predictions (`core.py
 """
 
 import os
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,20 +27,29 @@ from bkbopt.learners.losses import Array, get_loss
 from bkbopt.learners.probabilities import logistic, softmax
 from bkbopt.learners.rows import as_labels, as_numbers, as_row, names_of, within_floats
 
+if TYPE_CHECKING:
+    from bkbopt.learners.surrogate import LearnerSurrogate
+
 __all__ = ["OnlineLearner"]
 
 KIND = "learner"
 
 
+@dataclass(kw_only=True, eq=False)
 class OnlineLearner(LearnerCore):
     """Base class of the learners; a subclass is a `@dataclass(kw_only=True, eq=False)` whose fields are its parameters.
 
+    Args:
+        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
+        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
+            the sum of their variances, or for labels of half that sum. With standardised features that is the root of
+            their number d, or of d / 2.
+        scale: whether features, and the targets of a regression, are standardised by the first 128 rows (`units.py`).
+            If so, the kernel, a lengthscale, and what says what was learnt (bounds, regrets, features) are in these
+            units.
+
     Fields are stored as given and checked when the first row is learnt (in `_start`), as scikit-learn demands; a change
     of a parameter takes effect at the next `fit`. A learner of one fixed loss sets the class attribute `loss`.
-
-    All have the parameters `kernel`, `lengthscale` and `scale`. By default columns, and the targets of a regression,
-    are standardised by the first 128 rows, and the lengthscale follows from the number of columns: see `units.py`. With
-    `scale` the kernel, a lengthscale, and what says what was learnt (bounds, regrets, features) are in these units.
 
     A subclass gives seven methods. `_check` reads the parameters, checks them and sets what follows from them, and
     `_start` allocates; a file's state is held to `_form` between the two, so that a few bytes cannot ask for much
@@ -53,6 +63,10 @@ class OnlineLearner(LearnerCore):
         classes_: the labels seen or announced, sorted; classification only.
         feature_names_in_: names of the features in order; only if the first rows had names.
     """
+
+    kernel: Any = None
+    lengthscale: float | Literal["scale"] = "scale"
+    scale: bool = True
 
     @classmethod
     def paper(cls, **params: object) -> Self:
@@ -206,6 +220,18 @@ class OnlineLearner(LearnerCore):
         if not self._classifies:
             return raw
         return self._decisions(raw) if decision else self._classes.predicted(raw)
+
+    # -- other forms --------------------------------------------------------------------------------------------------
+
+    def as_surrogate(self) -> "LearnerSurrogate":
+        """A surrogate for `Optimizer` with a learner of these parameters, which must not have learnt anything yet.
+
+        Raises:
+            ArgumentError: it has, or its hypothesis is no expansion in a kernel that learns numbers.
+        """
+        from bkbopt.learners.surrogate import LearnerSurrogate
+
+        return LearnerSurrogate(learner=self)
 
     # -- state files --------------------------------------------------------------------------------------------------
 

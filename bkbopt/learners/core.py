@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.checks import check_count, check_flag
+from bkbopt._support.states import Form
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.classes import Classes
 from bkbopt.learners.gram import Gram, as_gram, is_scale
@@ -30,12 +31,13 @@ from bkbopt.learners.losses import Array, Loss, get_loss
 from bkbopt.learners.probabilities import Recent
 from bkbopt.learners.rows import Names, as_labels, as_numbers, as_row, as_rows, within_floats
 from bkbopt.learners.several import joined, learn_classes, margins
-from bkbopt.learners.states import Form
 from bkbopt.learners.units import Units
 
 __all__ = ["LearnerCore"]
 
 _CHUNK = 1000
+#: The automatic lengthscale of labels over that of numbers: classes need narrower kernels (docs/design/learners.md).
+LABELS_WIDTH = 0.5**0.5
 #: What stays when a learner begins anew in other units.
 _KEPT = ("n_features_in_", "n_rounds_", "_units", "_classes")
 
@@ -166,7 +168,8 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         scale, automatic = check_flag("scale", self._own.scale), is_scale(self._own.lengthscale)
         if not scale and (not automatic or self._own.kernel is not None):
             return None
-        return Units(d, standardise=scale, targets=not self._classifies, reach=self._reach)
+        width = LABELS_WIDTH if self._classifies else 1.0
+        return Units(d, standardise=scale, targets=not self._classifies, reach=self._reach, width=width)
 
     def _became(self, d: int, names: Names | None) -> None:
         self.n_features_in_, self.n_rounds_ = d, 0

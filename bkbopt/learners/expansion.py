@@ -12,20 +12,18 @@ support points change all the time; other kernels are called once a block, on th
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
-from bkbopt._support.checks import check_number
+from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.states import Floats, Form, Ints, Size
 from bkbopt.errors import ArgumentError
+from bkbopt.learners._loops_kernel import Block, Support, expand
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.gram import GaussianGram, Gram
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Ints, Size
-
-if TYPE_CHECKING:
-    from bkbopt.learners._loops_kernel import Block, Support
 
 __all__ = [
     "ExpansionLearner",
@@ -61,10 +59,8 @@ class KernelSource:
         """How many rows a block should have."""
         return FOREIGN_ROWS if self.gaussian is None else GAUSSIAN_ROWS
 
-    def block(self, X: Array, y: Array, points: Array) -> "Block":
+    def block(self, X: Array, y: Array, points: Array) -> Block:
         """The rows `X (b, d)` for the loops; `points (d, n)` are those of the support."""
-        from bkbopt.learners._loops_kernel import Block
-
         diagonal, gaussian = self.gram.diag(X), self.gaussian
         if gaussian is not None:
             return Block(X / gaussian.scale, y, np.empty((len(X), 0)), diagonal, gaussian.height)
@@ -75,22 +71,20 @@ class KernelSource:
         return np.ascontiguousarray(points.T if self.gaussian is None else points.T * self.gaussian.scale)
 
 
-def new_support(d: int, room: int) -> "Support":
+def new_support(d: int, room: int) -> Support:
     """An expansion without terms, with room for so many."""
-    from bkbopt.learners._loops_kernel import Support
-
     one, index = np.zeros(room), np.zeros(room, dtype=np.int64)
     return Support(np.zeros((d, room)), one, one.copy(), index, index.copy(), np.zeros(1, dtype=np.int64))
 
 
-def support_state(support: "Support") -> dict[str, object]:
+def support_state(support: Support) -> dict[str, object]:
     """The terms of an expansion, for a state file."""
     n = int(support.size[0])
     arrays = support._asdict()
     return {name: arrays[name][..., :n].copy() for name in ("points", "weights", "diagonal", "born")}
 
 
-def restored_support(state: dict[str, Any], room: int) -> "Support":
+def restored_support(state: dict[str, Any], room: int) -> Support:
     """The inverse of `support_state`, with room for at least so many terms."""
     d, n = state["points"].shape
     support = new_support(d, max(room, n))
@@ -101,13 +95,13 @@ def restored_support(state: dict[str, Any], room: int) -> "Support":
     return settled(support)
 
 
-def settled(support: "Support") -> "Support":
+def settled(support: Support) -> Support:
     """Number the terms as the first columns of the next block's kernel matrix."""
     support.place[:] = np.arange(len(support.place))
     return support
 
 
-def square(support: "Support", old: Array | None = None) -> Array:
+def square(support: Support, old: Array | None = None) -> Array:
     """A matrix for as many terms as the support has room for, with `old` in its corner."""
     room, n = len(support.weights), 0 if old is None else len(old)
     out = np.zeros((room, room))
@@ -133,10 +127,7 @@ class ExpansionLearner(OnlineLearner):
     """Base class: streams in blocks, predictions and state files of an expansion.
 
     Args:
-        kernel: None for the Gaussian of `lengthscale`, or a kernel (see `bkbopt.kernels.as_kernel`).
-        lengthscale: of the Gaussian, in units of the features; "scale" for the root of the sum of their variances.
-        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`);
-            if so, kernel and lengthscale are in units of the standardised features.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
         dictionary_size_: number of terms.
@@ -144,10 +135,6 @@ class ExpansionLearner(OnlineLearner):
         weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, so that positive ones
             are for `classes_[1]`. With more than two classes those of all others against the one that was first.
     """
-
-    kernel: object = None
-    lengthscale: float | Literal["scale"] = "scale"
-    scale: bool = True
 
     def _check(self, d: int) -> None:
         """Nothing is set by these learners yet: parameters are read from `_own`."""
@@ -162,7 +149,7 @@ class ExpansionLearner(OnlineLearner):
         return None
 
     @abstractmethod
-    def _rounds(self, block: "Block", p: Array) -> None:
+    def _rounds(self, block: Block, p: Array) -> None:
         """Learn a block, whose first row is round `_t`; predictions go to `p (b,)`."""
 
     def _stream(self, X: Array, y: Array) -> Array:
@@ -176,8 +163,6 @@ class ExpansionLearner(OnlineLearner):
         return p
 
     def _raw(self, X: Array) -> Array:
-        from bkbopt.learners._loops_budgeted import expand
-
         p = np.empty(len(X))
         for a in range(0, len(X), self._source.rows):
             rows = slice(a, a + self._source.rows)
@@ -185,7 +170,7 @@ class ExpansionLearner(OnlineLearner):
             expand(block, self._support, p[rows])
         return p
 
-    def _with_room(self, block: "Block", run: Callable[[int, int], int]) -> None:
+    def _with_room(self, block: Block, run: Callable[[int, int], int]) -> None:
         """Call `run(row, room)` until it has gone through the block; it returns at a row that finds `room` terms."""
         t = run(0, self._enough())
         while t < len(block.X):
@@ -252,3 +237,16 @@ class ExpansionLearner(OnlineLearner):
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._t, self._support = state["t"], restored_support(state["support"], len(self._support.weights))
+
+
+@dataclass(kw_only=True, eq=False)
+class Budgeted(ExpansionLearner):
+    """Base class of learners with at most `budget` terms."""
+
+    budget: int = 100
+
+    def _check(self, d: int) -> None:
+        check_size("budget", self.budget)
+
+    def _most(self) -> int:
+        return int(self._own.budget)

@@ -9,20 +9,19 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.states import Count, Floats, Form
 from bkbopt.errors import ArgumentError
+from bkbopt.learners._loops_features import landmark_descent, landmark_newton
+from bkbopt.learners._loops_kernel import Block
 from bkbopt.learners.features.sketched import Eigenpairs, Sketches, sketch_map
 from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
-from bkbopt.learners.states import Count, Floats, Form
-
-if TYPE_CHECKING:
-    from bkbopt.learners._loops_kernel import Block
 
 __all__ = ["FORKS", "SkeGD"]
 
@@ -119,7 +118,7 @@ class _Sketched(TwoStageLearner):
             self._factors = self._factors.update(s, v, kappa)
             self._map()
 
-    def _second_stage(self, block: "Block", start: int, p: Array) -> None:
+    def _second_stage(self, block: Block, start: int, p: Array) -> None:
         t = start
         while t < len(p):
             stop = len(p)
@@ -132,7 +131,7 @@ class _Sketched(TwoStageLearner):
                 self._renew(self._source.original(block.X[t - 1][:, None]))
 
     @abstractmethod
-    def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
+    def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
         """Learn the rows from `start` to `stop` with the map as it is."""
 
     @abstractmethod
@@ -182,9 +181,7 @@ class SkeGD(_Sketched):
         True
     """
 
-    def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
-        from bkbopt.learners._loops_features import landmark_descent
-
+    def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
         loss, step = self._loss.code, float(self._own.step)
         landmark_descent(block, self._support, self._M, self._w, loss, step, start, stop, p)
 
@@ -224,7 +221,7 @@ class FORKS(_Sketched):
         clip: bound C of the predictions; None for 1 with labels, for three standard deviations with standardised
             numbers, and for none with others.
         seed: of the sketches.
-        kernel, lengthscale: see `ExpansionLearner`.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
         switched_at_: the number of rows learnt in the first stage; None while it lasts.
@@ -267,9 +264,7 @@ class FORKS(_Sketched):
         self._inverse = np.eye(len(self._w)) / float(self._own.alpha)
         return chosen
 
-    def _run(self, block: "Block", start: int, stop: int, p: Array) -> None:
-        from bkbopt.learners._loops_features import landmark_newton
-
+    def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
         loss, weight, M = self._loss.code, float(self._own.curvature), self._M
         bound, inverse = self._bound(), self._inverse
         landmark_newton(block, self._support, M, self._w, inverse, loss, weight, bound, start, stop, p)

@@ -2,23 +2,22 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
 from bkbopt._support.checks import check_size
+from bkbopt._support.states import Floats, Form
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel
+from bkbopt.learners._loops_features import fourier_descent, fourier_predictions, landmark_descent
+from bkbopt.learners._loops_kernel import Block
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.expansion import check_step
 from bkbopt.learners.growing import finite
 from bkbopt.learners.losses import Array
 from bkbopt.learners.stages import Ints, TwoStageLearner
-from bkbopt.learners.states import Floats, Form
 from bkbopt.posterior.features.fourier import RandomFourier
-
-if TYPE_CHECKING:
-    from bkbopt.learners._loops_kernel import Block
 
 __all__ = ["FOGD", "NOGD"]
 
@@ -37,8 +36,7 @@ class FOGD(OnlineLearner):
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
         frequencies: D; there are 2 D features.
         step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which w grows without end.
-        kernel: None for the Gaussian of `lengthscale`, or an `ARDKernel` on numbers.
-        lengthscale, scale: see `ExpansionLearner`.
+        kernel, lengthscale, scale: see `OnlineLearner`; the kernel is None or an `ARDKernel` on numbers.
         seed: of the frequencies.
 
     Example:
@@ -51,9 +49,6 @@ class FOGD(OnlineLearner):
     loss: str = "hinge"
     frequencies: int = 200
     step: float = 0.2
-    kernel: object = None
-    lengthscale: float | Literal["scale"] = "scale"
-    scale: bool = True
     seed: int | None = 0
 
     def _check(self, d: int) -> None:
@@ -76,15 +71,11 @@ class FOGD(OnlineLearner):
         self._height, self._w = features.outputscale, np.zeros(2 * D)
 
     def _stream(self, X: Array, y: Array) -> Array:
-        from bkbopt.learners._loops_features import fourier_descent
-
         p = np.empty(len(X))
         fourier_descent(X, y, self._omega, self._height, self._w, self._loss.code, float(self._own.step), p)
         return p
 
     def _raw(self, X: Array) -> Array:
-        from bkbopt.learners._loops_features import fourier_predictions
-
         p = np.empty(len(X))
         fourier_predictions(X, self._omega, self._height, self._w, p)
         return p
@@ -126,8 +117,6 @@ class NOGD(TwoStageLearner):
         self._w = root * (V.T @ a)
         return np.arange(len(a))
 
-    def _second_stage(self, block: "Block", start: int, p: Array) -> None:
-        from bkbopt.learners._loops_features import landmark_descent
-
+    def _second_stage(self, block: Block, start: int, p: Array) -> None:
         loss, step = self._loss.code, float(self._own.step)
         landmark_descent(block, self._support, self._M, self._w, loss, step, start, len(p), p)

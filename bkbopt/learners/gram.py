@@ -17,8 +17,8 @@ from torch import Tensor
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
+from bkbopt.learners._loops_kernel import gaussian_matrix
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Form, Kept, Number, checked, refused
 
 __all__ = [
     "ForeignGram",
@@ -27,11 +27,7 @@ __all__ = [
     "GramKernel",
     "as_gram",
     "is_scale",
-    "kernel_from_state",
-    "kernel_to_state",
 ]
-
-_KERNEL = Form({"form": Kept(), "sizes": Kept(), "prior_loc": Number(), "theta": Kept()})
 
 
 class Gram(Protocol):
@@ -76,8 +72,6 @@ class GaussianGram:
 
     def __call__(self, A: Array, B: Array) -> Array:
         """See `Gram`."""
-        from bkbopt.learners._loops_kernel import gaussian_matrix
-
         K = np.empty((len(A), len(B)))
         gaussian_matrix(np.ascontiguousarray((B / self.scale).T), A / self.scale, self.height, K)
         return K
@@ -147,43 +141,3 @@ def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | Forei
         if kernel.form == "rbf" and not kernel.categorical:
             return GaussianGram(math.sqrt(2.0) * kernel.lengthscale.cpu().numpy(), float(kernel.outputscale), kernel)
     return ForeignGram(as_kernel(kernel))
-
-
-def kernel_to_state(kernel: object) -> object:
-    """The argument `kernel` for a state file: an `ARDKernel` whole, of others nothing but that there was one."""
-    if isinstance(kernel, ARDKernel):
-        sizes = [len(kernel.log_lengthscale), list(kernel.categorical)]
-        return {"form": kernel.form, "sizes": sizes, "prior_loc": kernel.prior_loc, "theta": kernel.theta}
-    return None if kernel is None else {"form": None}
-
-
-def kernel_from_state(state: object, given: object) -> object:
-    """The inverse of `kernel_to_state`; `given` is the kernel of the caller, needed where it is not ours.
-
-    Raises:
-        ArgumentError: such a kernel was saved and none is given, or it has no such form.
-        StateFileError: `state` is none of a kernel.
-    """
-    if state is None:
-        return None
-    if state == {"form": None}:
-        if given is None:
-            raise ArgumentError(
-                "kernel: this state was saved with a kernel of yours; pass kernel= with the same kernel to load."
-            )
-        return given
-    saved = checked(state, _KERNEL, where="the kernel")
-    if not isinstance(saved["sizes"], list) or len(saved["sizes"]) != 2 or not isinstance(saved["form"], str):
-        raise refused("the kernel's sizes", "a number of columns and a list of others", repr(saved["sizes"])[:80])
-    n, categorical = saved["sizes"]
-    theta = saved["theta"]
-    columns = theta.numel() - 1 if isinstance(theta, Tensor) and theta.ndim == 1 else -1
-    known = isinstance(categorical, list) and type(n) is int and 0 <= n == columns - len(categorical)
-    if not known or len({j for j in categorical if type(j) is int and 0 <= j < columns}) < len(categorical):
-        raise refused("the kernel's sizes", "those of its parameters", repr(saved["sizes"])[:80])
-    # Within that, scales and their inverses are positive and finite.
-    if not theta.is_floating_point() or not bool((theta.abs() < 300.0).all()):
-        raise refused("the kernel's parameters", "logarithms of positive finite scales", f"{theta.dtype}")
-    blank = torch.zeros(n + len(categorical) + 1, dtype=torch.float64)
-    kernel = ARDKernel(blank[:n], blank[-1], blank[n:-1], tuple(categorical), saved["form"], saved["prior_loc"])
-    return kernel.with_theta(theta)

@@ -4,37 +4,155 @@
 | ------ | ------ | --------- | -------------------------------------------------------------------------------- |
 | A      | -      | -         | alpha I + sum over J of eta_j g_j^2 phi_j phi_j^T, in the kernel's feature space |
 | c      | (t,)   | -         | A u = sum_s c_s phi_s for the iterate u before projection                        |
-| J      | (m,)   | -         | rows that are in A                                                               |
+| J      | (m,)   | -         | rows that are in A: all of them in KONS                                          |
 | L      | (m, m) | -         | Cholesky factor of K_JJ + alpha diag(1 / (eta_j g_j^2))                          |
 | y_w    | (m,)   | -         | L^-1 K_J,: c                                                                     |
 | V      | (m, b) | -         | L^-1 k(x_J, new rows)                                                            |
 
-A round: v = L^-1 k_J(x), r = k(x, x) - |v|^2, ybar = (k(x, all).c - v.y_w) / alpha, the prediction is ybar clipped to
-[-C, C], g the slope of the loss there. Then c_t = eta g^2 yhat - g - (ybar - yhat) alpha / r, the last term being the
-projection on the predictions allowed. (The paper's Lemma 2 has -1/eta inside the bracket, and its Lemma 4 lacks the
-coin on the term with yhat; both are corrected here.)
+Round t, with v = L^-1 k_J(x_t) and r = k(x_t, x_t) - |v|^2 = alpha phi_t^T A^-1 phi_t:
 
-Kernel values and triangular solves are done for blocks of rows; what a row needs to know of those before it in the
-block are inner products, and the rest of the round is a compiled loop.
+    ybar = (k(x_t, all).c - v.y_w) / alpha             the iterate's value at x_t
+    yhat = ybar clipped to [-C, C]                     the prediction
+    g    = l'(yhat)                                    slope of the loss
+    c_t  = eta g^2 yhat - g - (ybar - yhat) alpha / r  the last term projects on the predictions allowed
+    A   += eta g^2 phi_t phi_t^T                       where the row enters A, else eta = 0 in c_t
+
+(The paper's Lemma 2 has -1/eta inside the bracket, and its Lemma 4 lacks the coin on the term with yhat; both are
+corrected here.)
+
+Kernel values and triangular solves are done for blocks of rows. What a row needs to know of the rows before it in the
+block are inner products of block columns, `f`, `d`, `K` and `P` below, so that a round costs O(b^2) besides them.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bkbopt._support.checks import check_number
+from bkbopt._support.compiled import compiled
+from bkbopt._support.states import Floats, Form, Ints
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
 from bkbopt.learners.interop import not_ready
-from bkbopt.learners.kors import KORS
-from bkbopt.learners.losses import Array
-from bkbopt.learners.newton import NewtonLearner
-from bkbopt.learners.states import Floats, Form, Ints
+from bkbopt.learners.kors import KORS, Sampler, border, offer, residual
+from bkbopt.learners.losses import Array, loss_slope
+from bkbopt.learners.newton import NewtonLearner, Rule, step_weight
 
 __all__ = ["KONS", "SketchedKONS"]
 
 _BLOCK = 128
+_Indices = npt.NDArray[np.int64]
+
+
+# -- the rounds --------------------------------------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """b rows to learn after `first` others: targets, and inner products with the rows before and with each other.
+
+    `f (b,)` is k(x, earlier).c, `d (b,)` is V^T y_w, `K (b, b)` the kernel matrix and `P (b, b)` is V^T V.
+    """
+
+    first: int
+    y: Array
+    f: Array
+    d: Array
+    K: Array
+    P: Array
+
+
+class Coins(NamedTuple):
+    """Which rows enter A: KORS on the rows scaled by g sqrt(eta), and two uniform numbers a row, `uniforms (b, 2)`.
+
+    `K (b, q + b)` are kernel values with KORS's q points and the block, `place (q,)` the points' columns of it, and
+    `scale (q,)` their g sqrt(eta). With `gamma` >= 1 every row enters, and all this is unused.
+    """
+
+    gamma: float
+    kors: Sampler
+    K: Array
+    scale: Array
+    place: _Indices
+    uniforms: Array
+
+
+class Added(NamedTuple):
+    """What the rounds fill in: predictions `yhat (b,)`, `c (b,)`, and of the `size[0]` rows that entered A the rest.
+
+    `bound` adds up the terms of the regret bound, g^2 phi^T A^-1 phi and (eta - curvature)^+ g^2.
+    """
+
+    yhat: Array
+    c: Array
+    L: Array
+    y_w: Array
+    rows: _Indices
+    size: _Indices
+    bound: Array
+
+
+@compiled
+def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
+    """Predict and learn the rows of a block, one after the other; the equations are those of the module."""
+    b, alpha = block.y.shape[0], rule.alpha
+    v, u = np.empty(b), np.empty(b)
+    k, v_kors = np.empty(coins.scale.shape[0]), np.empty(coins.scale.shape[0])
+    for t in range(b):
+        # v here is the part of the block's own rows; earlier ones are within f, d and P.
+        m = new.size[0]
+        for j in range(m):
+            u[j] = block.K[t, new.rows[j]] - block.P[t, new.rows[j]]
+        r = residual(new.L, m, u, block.K[t, t] - block.P[t, t], v)
+        f, inner = block.f[t], block.d[t]  # k(x_t, all).c and v.y_w
+        for s in range(t):
+            f += new.c[s] * block.K[t, s]
+            inner += new.c[s] * block.P[t, s]
+        for j in range(m):
+            inner += v[j] * new.y_w[j]
+        ybar = (f - inner) / alpha
+        yhat = min(max(ybar, -rule.C), rule.C)
+        new.yhat[t] = yhat
+        g = loss_slope(rule.loss, block.y[t], yhat)
+        eta = step_weight(rule, g, block.first + t + 1)
+        weight = eta * g * g
+        enters = coins.gamma >= 1.0 or coin(coins, t, g * math.sqrt(eta), k, v_kors)
+        # Below that, alpha / weight would swamp the factor, and the row changes nothing.
+        enters = enters and weight > 1e-14
+        c = (weight * yhat if enters else 0.0) - g
+        if r > 0.0 and ybar != yhat:
+            c -= (ybar - yhat) * alpha / r
+        new.c[t] = c
+        new.bound[0] += g * g * (r / (r * weight + alpha) if enters else r / alpha)
+        new.bound[1] += g * g * max((eta if enters else 0.0) - rule.curvature, 0.0)
+        new.y_w[:m] += c * v[:m]  # not in the sum's loop: see ridge_rows
+        for j in range(m):
+            inner += c * v[j] * v[j]
+        if enters:
+            inner += c * block.P[t, t]
+            border(new.L, m, v, r, alpha / weight)
+            new.y_w[m] = (f + c * block.K[t, t] - inner) / new.L[m, m]
+            new.rows[m] = t
+            new.size[0] = m + 1
+
+
+@compiled
+def coin(coins: Coins, t: int, scale: float, k: Array, v: Array) -> bool:
+    """Whether row t enters A: with probability max(p, gamma), where p is KORS's. KORS draws its own coin first."""
+    q = coins.kors.size[0]
+    for j in range(q):
+        k[j] = scale * coins.scale[j] * coins.K[t, coins.place[j]]
+    own = coins.K.shape[1] - coins.K.shape[0] + t
+    p, accepted = offer(coins.kors, k, scale * scale * coins.K[t, own], coins.uniforms[t, 0], v)
+    if accepted:
+        coins.scale[q] = scale
+        coins.place[q] = own
+    return coins.uniforms[t, 1] < max(p, coins.gamma)
+
+
+# -- the learners ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, eq=False)
@@ -56,7 +174,7 @@ class KONS(NewtonLearner):
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        self._sampler = self._new_sampler()
+        self._kors, self._gamma = self._new_sampler()
 
     def _start(self, d: int) -> None:
         self._X, self._c = GrowingRows(d), GrowingRows()
@@ -65,13 +183,9 @@ class KONS(NewtonLearner):
         self._bound = np.zeros(2)
         self._cache: dict[str, Array] = {}
 
-    def _new_sampler(self) -> KORS:
-        return KORS(self._alpha)
-
-    @property
-    def _gamma(self) -> float:
-        """The least probability that a row enters A."""
-        return 1.0
+    def _new_sampler(self) -> tuple[KORS, float]:
+        """The sampler, and the least probability that a row enters A."""
+        return KORS(self._alpha), 1.0
 
     @property
     def dictionary_size_(self) -> int:
@@ -100,82 +214,41 @@ class KONS(NewtonLearner):
         return 0.5 * float(self._alpha * norm**2 + newton + 4.0 * self._C**2 * excess)
 
     def _stream(self, X: Array, y: Array) -> Array:
-        out = np.empty(len(X))
-        for a in range(0, len(X), _BLOCK):
-            self._block(X[a : a + _BLOCK], y[a : a + _BLOCK], out[a : a + _BLOCK])
+        yhat = [self._block(X[a : a + _BLOCK], y[a : a + _BLOCK]) for a in range(0, len(X), _BLOCK)]
         self._cache.clear()
-        return out
+        return np.concatenate(yhat)
 
-    def _block(self, X: Array, y: Array, out: Array) -> None:
-        from bkbopt.learners import _loops_kons as loops
-
-        b = len(X)
+    def _block(self, X: Array, y: Array) -> Array:
+        t, b = self._X.n, len(X)
         past = self._gram(X, self._X.rows)
         V = self._cholesky.solve(past[:, self._J.rows].T)
         K = self._gram(X, X)
         K[np.diag_indices_from(K)] = self._gram.diag(X)
-        corner = loops.Corner(past @ self._c.rows, V.T @ self._y_w.rows, K, np.ascontiguousarray(V.T @ V))
-        new = loops.Sketch(
-            np.zeros((b, b)),
-            np.zeros(b),
-            np.zeros(b, dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-            np.zeros(b),
-            self._bound,
-        )
-        kors = self._offered(K, past)
-        loops.newton_rounds(
-            corner,
-            y,
-            self._X.n,
-            self._loss.code,
-            self._C,
-            self._alpha,
-            self._sigma,
-            self._loss.curvature(self._C),
-            self._loss.lipschitz(self._C),
-            kors,
-            self._sampler.beta,
-            self._sampler.eps,
-            self._gamma,
-            new,
-            out,
-        )
-        self._keep(X, V, new, kors)
-
-    def _keep(self, X: Array, V: Array, new: Any, kors: Any) -> None:
-        """Take over what the rounds of a block added."""
-        m, t = new.size[0], self._X.n
+        block = Block(t, y, past @ self._c.rows, V.T @ self._y_w.rows, K, np.ascontiguousarray(V.T @ V))
+        index, size = np.zeros(b, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        new = Added(np.empty(b), np.zeros(b), np.zeros((b, b)), np.zeros(b), index, size, self._bound)
+        q, coins = self._kors.m, self._coins(K, past)
+        rounds(block, self._rule, coins, new)
+        entered = new.rows[: size[0]]
         self._y_w.rows[:] += V @ new.c
-        rows = new.rows[:m]
-        self._cholesky.append(V[:, rows], new.L[:m, :m])
-        self._y_w.append(new.y_w[:m])
-        self._J.append(t + rows)
+        self._cholesky.append(V[:, entered], new.L[: len(entered), : len(entered)])
+        self._y_w.append(new.y_w[: len(entered)])
+        self._J.append(t + entered)
         self._X.append(X)
         self._c.append(new.c)
-        before, self._sampler.m = self._sampler.m, int(kors.size[0])
-        self._scale.append(kors.scale[before : self._sampler.m])
-        self._picked.append(t + kors.place[before : self._sampler.m] - before)
+        self._scale.append(coins.scale[q : self._kors.m])
+        self._picked.append(t + coins.place[q : self._kors.m] - q)
+        return new.yhat
 
-    def _offered(self, K: Array, past: Array) -> Any:
-        """The sampler as the rounds want it; with room for all rows of the block."""
-        from bkbopt.learners import _loops_kons as loops
-
-        m, b = self._sampler.m, len(K)
-        sampled = self._gamma < 1.0
-        self._sampler.reserve(max(len(self._sampler.p), m + b if sampled else 1))
-        capacity = len(self._sampler.p)
-        scale, place = np.zeros(capacity), np.zeros(capacity, dtype=np.int64)
-        scale[:m], place[:m] = self._scale.rows, np.arange(m)
-        return loops.Kors(
-            np.concatenate([past[:, self._picked.rows], K], axis=1),
-            self._sampler.L,
-            self._sampler.p,
-            scale,
-            place,
-            np.array([m]),
-            self._rng.random((b, 2)) if sampled else np.zeros((b, 2)),
-        )
+    def _coins(self, K: Array, past: Array) -> Coins:
+        q, b = self._kors.m, len(K)
+        sketches = self._gamma < 1.0
+        kors = self._kors.sampler(b if sketches else 1)
+        scale, place = np.zeros(len(kors.p)), np.zeros(len(kors.p), dtype=np.int64)
+        scale[:q], place[:q] = self._scale.rows, np.arange(q)
+        with_picked = np.concatenate([past[:, self._picked.rows], K], axis=1)
+        uniforms = self._rng.random((b, 2)) if sketches else np.zeros((b, 2))
+        return Coins(self._gamma, kors, with_picked, scale, place, uniforms)
 
     def _expansion(self) -> tuple[Array, Array]:
         if "dual" not in self._cache:
@@ -184,16 +257,16 @@ class KONS(NewtonLearner):
             self._cache["dual"] = dual / self._alpha
         return self._X.rows, self._cache["dual"]
 
-    _GROWN = ("_X", "_c", "_J", "_y_w", "_picked", "_scale")
+    _GROWN: ClassVar[tuple[str, ...]] = ("_X", "_c", "_J", "_y_w", "_picked", "_scale")
 
     def _state(self) -> dict[str, object]:
         grown: dict[str, object] = {name: getattr(self, name).rows for name in self._GROWN}
         factor = np.ascontiguousarray(self._cholesky.factor)
-        return {**grown, "factor": factor, "sampler": self._sampler.state_dict(), "bound": self._bound}
+        return {**grown, "factor": factor, "sampler": self._kors.state_dict(), "bound": self._bound}
 
     def _form(self) -> Form:
         rows = {"_X": Floats(("t", "d")), "_c": Floats(("t",)), "_J": Ints(("m",), "t"), "_y_w": Floats(("m",))}
-        sampler = {"_picked": Ints(("q",), "t"), "_scale": Floats(("q",)), "sampler": self._sampler.form("q")}
+        sampler = {"_picked": Ints(("q",), "t"), "_scale": Floats(("q",)), "sampler": self._kors.form("q")}
         factor = {"factor": Floats(("m", "m"), diagonal=0.0), "bound": Floats((2,))}
         return Form({**rows, **sampler, **factor}, {} if self._gamma < 1.0 else {"q": 0})
 
@@ -201,7 +274,7 @@ class KONS(NewtonLearner):
         for name in self._GROWN:
             getattr(self, name).append(state[name])
         self._cholesky.factor = state["factor"]
-        self._sampler.load_state_dict(state["sampler"])
+        self._kors.load_state_dict(state["sampler"])
         self._bound = state["bound"]
 
 
@@ -218,7 +291,8 @@ class SketchedKONS(KONS):
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         seed: of the coins, two a row.
-        loss, kernel, lengthscale, C, eta: see `NewtonLearner`.
+        loss, C, eta: see `NewtonLearner`.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Example:
         >>> from bkbopt.learners import SketchedKONS
@@ -232,12 +306,8 @@ class SketchedKONS(KONS):
     eps: float = 0.5
     seed: int | None = 0
 
-    def _new_sampler(self) -> KORS:
-        self._least = check_number("gamma", self.gamma, 0.0, "a probability")
-        if self._least > 1.0:
+    def _new_sampler(self) -> tuple[KORS, float]:
+        gamma = check_number("gamma", self.gamma, 0.0, "a probability")
+        if gamma > 1.0:
             raise ArgumentError(f"gamma: expected a probability, got {self.gamma!r}.")
-        return KORS(self._alpha, self.beta, self.eps)
-
-    @property
-    def _gamma(self) -> float:
-        return self._least
+        return KORS(self._alpha, self.beta, self.eps), gamma

@@ -14,8 +14,9 @@ it, with probability 1 - delta, and m is at most 3 beta (1 + eps) / (1 - eps) ti
 (The paper's 3 log(n / delta) / eps^2 does not survive its own union bound.)
 """
 
+import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +24,103 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.compiled import compiled, fast
+from bkbopt._support.states import Floats as FloatArray
+from bkbopt._support.states import Form
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
-from bkbopt.learners.states import Floats as FloatArray
-from bkbopt.learners.states import Form
 
 __all__ = ["KORS", "KorsDraw", "draw_kors"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 _BLOCK = 256
+_NO_LIMIT = 2**62
+
+
+class Sampler(NamedTuple):
+    """The state of KORS for compiled loops: arrays with room for more than m points, `size (1,)` = m, and constants."""
+
+    L: Floats
+    p: Floats
+    size: Ints
+    limit: int
+    alpha: float
+    beta: float
+    eps: float
+    power: float
+
+
+@compiled
+def offer(kors: Sampler, k: Floats, prior: float, uniform: float, v: Floats) -> tuple[float, bool]:
+    """Offer a row with kernel values `k (m,)` and k(x, x) = `prior`: its probability, and whether it was accepted.
+
+    There must be room for it. `v` is working memory of the length of `k`.
+    """
+    m = kors.size[0]
+    if m >= kors.limit:
+        return 0.0, False
+    c = residual(kors.L, m, k, prior, v)
+    p = min(1.0, kors.beta * (1.0 + kors.eps) * c / (c + kors.alpha))
+    if uniform >= p:
+        return p, False
+    border(kors.L, m, v, c, kors.alpha * p**kors.power)
+    kors.p[m] = p
+    kors.size[0] = m + 1
+    return p, True
+
+
+@fast
+def residual(L: Floats, m: int, k: Floats, prior: float, v: Floats) -> float:
+    """k(x, x) - |v|^2, at least 0, and v = L^-1 k, for the first m rows of the factor and m kernel values `k`."""
+    left = prior
+    for i in range(m):
+        total = 0.0
+        for j in range(i):
+            total += L[i, j] * v[j]
+        v[i] = (k[i] - total) / L[i, i]
+        left -= v[i] * v[i]
+    return max(left, 0.0)
+
+
+@compiled
+def border(L: Floats, m: int, v: Floats, left: float, ridge: float) -> None:
+    """Border the factor by a point with this v, residual `left` and diagonal entry k(x, x) + `ridge`."""
+    for j in range(m):
+        L[m, j] = v[j]
+    L[m, m] = math.sqrt(left + ridge)
+
+
+@compiled
+def offer_block(
+    kors: Sampler,
+    K: Floats,
+    diagonal: Floats,
+    uniforms: Floats,
+    start: int,
+    place: Ints,
+    accepted: Bools,
+) -> int:
+    """Offer rows of a block from `start` on, until the arrays are full: the next row to offer.
+
+    `place[j]` is the column of `K` that belongs to the j-th point of the dictionary; the columns of the block's own
+    rows are the last ones.
+    """
+    b = K.shape[0]
+    k, v = np.empty(kors.L.shape[0]), np.empty(kors.L.shape[0])
+    for t in range(start, b):
+        m = kors.size[0]
+        if m >= kors.limit:
+            break
+        if m == kors.L.shape[0]:
+            return t
+        for j in range(m):
+            k[j] = K[t, place[j]]
+        accepted[t] = offer(kors, k, diagonal[t], uniforms[t], v)[1]
+        if accepted[t]:
+            place[m] = K.shape[1] - b + t
+    return b
 
 
 @dataclass
@@ -62,9 +151,9 @@ class KORS:
     limit: int | None = None
     #: Of p in the diagonal of the factor; published programs have 2 by mistake.
     power: ClassVar[float] = 1.0
-    m: int = field(init=False, default=0)
     L: Floats = field(init=False, repr=False)
     p: Floats = field(init=False, repr=False)
+    _size: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the arguments and allocate."""
@@ -75,9 +164,21 @@ class KORS:
             raise ArgumentError(f"eps: expected a number between 0 and 1, got {self.eps}.")
         if self.limit is not None:
             self.limit = check_size("limit", self.limit)
-        self.L, self.p = np.zeros((16, 16)), np.zeros(16)
+        self.L, self.p, self._size = np.zeros((16, 16)), np.zeros(16), np.zeros(1, dtype=np.int64)
 
-    def select(self, K: Floats, diagonal: Floats, uniforms: Floats) -> npt.NDArray[np.bool_]:
+    @property
+    def m(self) -> int:
+        """The size of the dictionary."""
+        return int(self._size[0])
+
+    def sampler(self, room: int = 1) -> Sampler:
+        """The state for compiled loops, which change it in place, with room for so many more points."""
+        limit = _NO_LIMIT if self.limit is None else self.limit
+        if min(self.m + room, limit) > len(self.p):
+            self._reserve(max(2 * self.m, self.m + room))
+        return Sampler(self.L, self.p, self._size, limit, self.alpha, self.beta, self.eps, self.power)
+
+    def select(self, K: Floats, diagonal: Floats, uniforms: Floats) -> Bools:
         """Offer a block of rows, one after the other: which of them are accepted `(b,)`.
 
         Args:
@@ -85,34 +186,15 @@ class KORS:
             diagonal: k(x, x) of the rows, `(b,)`.
             uniforms: one uniform number a row, `(b,)`; a row with a score of at least one is accepted whatever it is.
         """
-        from bkbopt.learners import _loops_kors as loops
-
         accepted = np.zeros(len(K), dtype=np.bool_)
-        place = np.arange(self.m, dtype=np.int64)
-        limit, t = -1 if self.limit is None else self.limit, 0
+        place, t = np.arange(self.m, dtype=np.int64), 0
         while t < len(K):
-            if self.m == len(self.p):
-                self.reserve(2 * self.m)
+            sampler = self.sampler()
             place = np.concatenate([place, np.zeros(len(self.p) - len(place), dtype=np.int64)])
-            t, self.m = loops.select(
-                K,
-                diagonal,
-                uniforms,
-                t,
-                place,
-                self.L,
-                self.p,
-                self.m,
-                limit,
-                self.alpha,
-                self.beta,
-                self.eps,
-                self.power,
-                accepted,
-            )
+            t = offer_block(sampler, K, diagonal, uniforms, t, place, accepted)
         return accepted
 
-    def reserve(self, capacity: int) -> None:
+    def _reserve(self, capacity: int) -> None:
         """Make room for a dictionary of that size."""
         L, p = np.zeros((capacity, capacity)), np.zeros(capacity)
         L[: self.m, : self.m], p[: self.m] = self.L[: self.m, : self.m], self.p[: self.m]
@@ -130,9 +212,9 @@ class KORS:
     def load_state_dict(self, state: dict[str, Floats]) -> None:
         """The inverse of `state_dict`."""
         m = len(state["p"])
-        self.m = 0
-        self.reserve(max(16, m))
-        self.L[:m, :m], self.p[:m], self.m = state["L"], state["p"], m
+        self._size[0] = 0
+        self._reserve(max(16, m))
+        self.L[:m, :m], self.p[:m], self._size[0] = state["L"], state["p"], m
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from bkbopt._support.states import Count, Form, Kept, checked, refused
 from bkbopt.learners.saving import (
     check_dimension,
     class_of,
@@ -11,7 +12,6 @@ from bkbopt.learners.saving import (
     params_to_state,
 )
 from bkbopt.learners.several import head_states, inner_state, restore_heads, restore_inner
-from bkbopt.learners.states import Count, Form, Kept, checked, refused
 
 if TYPE_CHECKING:
     from bkbopt.learners.base import OnlineLearner

@@ -20,9 +20,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from bkbopt._support.compiled import compiled
 from bkbopt.errors import ArgumentError
 
-__all__ = ["LOSSES", "Array", "Loss", "Task", "get_loss"]
+__all__ = ["LOSSES", "Array", "Loss", "Task", "get_loss", "loss_slope"]
 
 Array = npt.NDArray[np.float64]
 Task = Literal["classification", "regression"]
@@ -37,7 +38,7 @@ class Loss:
     Args:
         name: what users write, `loss="squared_hinge"` say.
         task: whether targets are labels or numbers.
-        code: the number by which compiled loops know it (see `_loops_losses.py`).
+        code: the number by which compiled loops know it (see `loss_slope`).
         value: (y, p) -> the loss, elementwise, arrays of one shape.
         slope: (y, p) -> its derivative in p, elementwise.
         lipschitz: C -> the largest absolute slope for abs(p) <= C.
@@ -51,6 +52,10 @@ class Loss:
     slope: _Pointwise
     lipschitz: _Constant
     curvature: _Constant
+
+    def quadratic(self, C: float) -> bool:
+        """Whether l(b) = l(a) + l'(a)(b - a) + (b - a)^2 for abs(a), abs(b) <= C where l'(a) is not zero."""
+        return self.name == "squared" or (self.name == "squared_hinge" and C <= 1.0)
 
     def step_weight(self, C: float, t: int) -> float:
         """eta_t of online Newton steps: sigma, or 1/(L C sqrt t) where sigma is zero (t = 1, 2, ...)."""
@@ -168,3 +173,23 @@ def get_loss(name: object) -> Loss:
     if loss is None:
         raise ArgumentError(f"loss: expected one of {', '.join(LOSSES)}, got {name!r}.")
     return loss
+
+
+@compiled
+def loss_slope(code: int, y: float, p: float) -> float:
+    """The derivative in the prediction `p` of the loss with this code, for the target `y`, in compiled loops."""
+    if code == 0:
+        return 2.0 * (p - y)
+    if code == 1:
+        m = y * p
+        if m > 0.0:
+            e = math.exp(-m)
+            return -y * e / (1.0 + e)
+        return -y / (1.0 + math.exp(m))
+    if code == 2:
+        return -y if y * p < 1.0 else 0.0
+    if code == 3:
+        return -2.0 * y * max(0.0, 1.0 - y * p)
+    if p > y:
+        return 1.0
+    return -1.0 if p < y else 0.0

@@ -1,21 +1,46 @@
-"""What the online Newton learners in the kernel's space share: their parameters, and predictions that are clipped."""
+"""What the online Newton learners in the kernel's space share: parameters, weights of slopes, clipped predictions."""
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from bkbopt._support.checks import check_number
+from bkbopt._support.compiled import compiled
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
 
-__all__ = ["NewtonLearner"]
+__all__ = ["NewtonLearner", "Rule", "step_weight"]
 
 LARGEST_BOUND = 1e100
 _BLOCK = 256
+
+
+class Rule(NamedTuple):
+    """Loss and constants of online Newton steps, for compiled loops.
+
+    `loss` is its code, `lipschitz` its L at C, `curvature` its sigma at C; `eta` is a weight of squared slopes that is
+    the same in all rounds, 0 where it falls with the rounds, and infinity for the loss's own second derivative.
+    """
+
+    loss: int
+    C: float
+    alpha: float
+    eta: float
+    curvature: float
+    lipschitz: float
+
+
+@compiled
+def step_weight(rule: Rule, g: float, t: int) -> float:
+    """The weight eta of the squared slope g^2 in round t = 1, 2, ..."""
+    if rule.eta == math.inf:
+        return 2.0 / (g * g) if g != 0.0 else 0.0
+    return rule.eta if rule.eta > 0.0 else 1.0 / (rule.lipschitz * rule.C * math.sqrt(t))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -24,33 +49,36 @@ class NewtonLearner(OnlineLearner):
 
     Args:
         loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
-            the sum of their variances.
-        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
-        alpha: ridge A_0 = alpha I; 1 in `paper`.
-        eta: weight of squared slopes in A; None for the loss's curvature constant at C, or for a loss without curvature
-            1 / (L C sqrt t).
+        alpha: ridge A_0 = alpha I.
+        eta: weight of squared slopes in A. None, as in the papers, is the loss's curvature constant at C, or for a loss
+            without curvature 1 / (L C sqrt t). "exact" differs for losses that are quadratic within [-C, C]: "squared",
+            and "squared_hinge" where C <= 1. There eta_t g_t^2 = l'' = 2, the second derivative, so that the lower
+            bound of the loss on which the regret bound rests is an equality.
+        kernel, lengthscale, scale: see `OnlineLearner`.
     """
 
     loss: str = "squared_hinge"
-    kernel: Any = None
-    lengthscale: float | Literal["scale"] = "scale"
-    scale: bool = True
     C: float = 1.0
-    alpha: float = 3.0
-    eta: float | None = None
-    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0}
+    alpha: float = 1.0
+    eta: float | Literal["exact"] | None = "exact"
+    _PAPER: ClassVar[dict[str, Any]] = {"eta": None}
 
     def _check(self, d: int) -> None:
         self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
         if not 1.0 / LARGEST_BOUND <= self._C <= LARGEST_BOUND:
             raise ArgumentError(f"C: expected a bound from 1e-100 to 1e100, whose square is a number, got {self.C!r}.")
         self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
-        self._sigma = self._loss.curvature(self._C)
-        if self.eta is not None:
-            self._sigma = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
+        sigma = self._loss.curvature(self._C)
+        eta = sigma
+        if isinstance(self.eta, str):
+            if self.eta != "exact":
+                raise ArgumentError(f'eta: expected a positive weight, "exact" or None, got {self.eta!r}.')
+            if self._loss.quadratic(self._C):
+                eta = sigma = math.inf
+        elif self.eta is not None:
+            eta = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
+        self._rule = Rule(self._loss.code, self._C, self._alpha, eta, sigma, self._loss.lipschitz(self._C))
 
     @property
     def _reach(self) -> float:

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from bkbopt._support.states import Floats, Form
 from bkbopt.learners.gram import Gram
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS
 from bkbopt.learners.losses import Array
 from bkbopt.learners.ridge import Ridge
-from bkbopt.learners.states import Floats, Form
 
 __all__ = ["GrowingNystrom", "grown_root"]
 
@@ -40,7 +40,8 @@ def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
     out[:m, :r] = W
     if not grows:
         return out, 0.0
-    # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left).
+    # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left). `linalg.append_to_thin_root` multiplies by an
+    # inverse root instead; that rounds otherwise, and would change the runs of the papers.
     root = left**0.5
     out[:m, r], out[m, r] = -(W @ z) / root, 1.0 / root
     return out, root

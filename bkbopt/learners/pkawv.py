@@ -15,12 +15,13 @@ from the rows, which are kept.
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
 from bkbopt._support.checks import check_count, check_number, check_size
+from bkbopt._support.states import Form, Number, Part
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.features.taylor import Taylor
@@ -31,7 +32,6 @@ from bkbopt.learners.losses import Array
 from bkbopt.learners.nystrom import GrowingNystrom
 from bkbopt.learners.ridge import Ridge, one_thread
 from bkbopt.learners.rows import as_rows
-from bkbopt.learners.states import Form, Number, Part
 from bkbopt.posterior.features.base import FeatureMap
 from bkbopt.posterior.features.nystrom import Nystrom
 
@@ -47,11 +47,6 @@ class PKAWV(OnlineLearner):
     O(r^2) time a row for r features. With the exact features of all rows the predictions are those of `KernelAWV`.
 
     Args:
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable. Taylor features are
-            for the Gaussian only.
-        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
-            the sum of their variances.
-        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         lam: ridge, y squared over the squared norm of f.
         features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
             `(m, d)` of inducing points, drawn beforehand by `bkbopt.learners.kors.draw_kors` say; or a `FeatureMap`.
@@ -62,6 +57,7 @@ class PKAWV(OnlineLearner):
         eps: accuracy of KORS.
         max_features: Taylor bases with more features are refused, and KORS stops at as many inducing points.
         seed: of KORS.
+        kernel, lengthscale, scale: see `OnlineLearner`. Taylor features are for the Gaussian only.
 
     Attributes:
         regret_: sum of squared errors so far, less the least value of sum_s (y_s - z_s.w)^2 + lam |w|^2 over all w.
@@ -78,9 +74,6 @@ class PKAWV(OnlineLearner):
         1.0
     """
 
-    kernel: Any = None
-    lengthscale: float | Literal["scale"] = "scale"
-    scale: bool = True
     lam: float = 1.0
     features: Any = "taylor"
     degree: int = 2

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bkbopt._support.states import Floats, Form, Ints
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Ints
 
 __all__ = ["Recent", "logistic", "softmax"]
 

@@ -14,21 +14,105 @@ others alone. Without restarts the hypothesis therefore carries over as it is: u
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.compiled import compiled, fast
+from bkbopt._support.states import Floats, Form, Size
 from bkbopt.learners.growing import GrowingRows
-from bkbopt.learners.kors import KORS
-from bkbopt.learners.losses import Array
-from bkbopt.learners.newton import NewtonLearner
+from bkbopt.learners.kors import KORS, Sampler, offer
+from bkbopt.learners.losses import Array, loss_slope
+from bkbopt.learners.newton import NewtonLearner, Rule, step_weight
 from bkbopt.learners.nystrom import grown_root
-from bkbopt.learners.states import Floats, Form, Size
 
 __all__ = ["ProsNKONS"]
 
 _BLOCK = 256
+
+
+# -- the rounds of an epoch --------------------------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """b rows to learn after `first` others: kernel values `K (b, m)` with the dictionary, and a coin of KORS a row."""
+
+    first: int
+    y: Array
+    K: Array
+    diagonal: Array
+    uniforms: Array
+
+
+class Epoch(NamedTuple):
+    """The state between two new points, changed in place: the map `Wt (r, m)`, A's inverse `(r, r)`, and `u (r,)`."""
+
+    Wt: Array
+    A: Array
+    u: Array
+
+
+@compiled
+def rounds(
+    block: Block, start: int, offered: int, restart: bool, rule: Rule, kors: Sampler, epoch: Epoch, out: Array
+) -> tuple[int, bool]:
+    """Predict and learn rows from `start` on, up to one that KORS accepts: the next row, and whether one was accepted.
+
+    With z = W^T k_S(x), v = A^-1 z and q = z.v a round moves u by -((ybar - yhat) / q + g / (1 + eta g^2 q)) v: the
+    projection on the predictions allowed, then the Newton step. The coins of the rows below `offered` are drawn.
+    """
+    m, r = kors.size[0], epoch.u.shape[0]
+    v_kors, z, v = np.empty(m), np.empty(r), np.empty(r)
+    for t in range(start, block.K.shape[0]):
+        k = block.K[t, :m]
+        if not restart and t >= offered and offer(kors, k, block.diagonal[t], block.uniforms[t], v_kors)[1]:
+            return t, True
+        product(epoch.Wt, k, z)
+        product(epoch.A, z, v)
+        q, ybar = inner(z, v), inner(z, epoch.u)
+        yhat = min(max(ybar, -rule.C), rule.C)
+        out[t] = yhat
+        if q > 0.0:
+            g = loss_slope(rule.loss, block.y[t], yhat)
+            weight = step_weight(rule, g, block.first + t + 1) * g * g
+            add(epoch.u, -((ybar - yhat) / q + g / (1.0 + weight * q)), v)
+            if weight > 0.0:
+                factor = -weight / (1.0 + weight * q)
+                for i in range(r):
+                    add(epoch.A[i], factor * v[i], v)
+        if restart and offer(kors, k, block.diagonal[t], block.uniforms[t], v_kors)[1]:
+            return t + 1, True
+    return block.K.shape[0], False
+
+
+@fast
+def product(M: Array, x: Array, out: Array) -> None:
+    """out <- M x."""
+    for i in range(M.shape[0]):
+        total = 0.0
+        for j in range(M.shape[1]):
+            total += M[i, j] * x[j]
+        out[i] = total
+
+
+@fast
+def inner(x: Array, y: Array) -> float:
+    """The inner product of x and y."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * y[i]
+    return total
+
+
+@fast
+def add(x: Array, factor: float, v: Array) -> None:
+    """x <- x + factor v."""
+    for i in range(x.shape[0]):
+        x[i] += factor * v[i]
+
+
+# -- the learner -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, eq=False)
@@ -38,7 +122,7 @@ class ProsNKONS(NewtonLearner):
     Regret, up to constants: J (alpha |w|^2 + d_eff log T / sigma) + T gamma eps / alpha, for J restarts.
 
     Args:
-        gamma: ridge of KORS, y squared.
+        gamma: ridge of KORS, y squared; None for alpha, so that the last term of the regret is T eps.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         max_dictionary: KORS stops at as many points; None, as in the paper, for no limit. Without one the dictionary of
@@ -46,7 +130,8 @@ class ProsNKONS(NewtonLearner):
         restart: whether a new point resets A and u, as the paper has it for its bound. Without restarts less is
             forgotten, and more rows are predicted well.
         seed: of the coins, one a row.
-        loss, kernel, lengthscale, C, alpha, eta: see `NewtonLearner`.
+        loss, C, alpha, eta: see `NewtonLearner`.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
         dictionary_size_: number of points m in the dictionary.
@@ -59,7 +144,7 @@ class ProsNKONS(NewtonLearner):
         (array([-1,  1]), 4)
     """
 
-    gamma: float = 1.0
+    gamma: float | None = None
     beta: float = 1.0
     eps: float = 0.5
     max_dictionary: int | None = 200
@@ -68,11 +153,12 @@ class ProsNKONS(NewtonLearner):
 
     n_restarts_ = 0
     _SAMPLER: ClassVar[type[KORS]] = KORS
-    _PAPER: ClassVar[dict[str, Any]] = {"alpha": 1.0, "max_dictionary": None, "restart": True}
+    _PAPER: ClassVar[dict[str, Any]] = {**NewtonLearner._PAPER, "gamma": 1.0, "max_dictionary": None, "restart": True}
 
     def _check(self, d: int) -> None:
         super()._check(d)
-        gamma = check_number("gamma", self.gamma, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
+        ridge = self.alpha if self.gamma is None else self.gamma
+        gamma = check_number("gamma", ridge, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
         limit = None if self.max_dictionary is None else check_size("max_dictionary", self.max_dictionary)
         self._kors = self._SAMPLER(gamma, self.beta, self.eps, limit)
         self._restart = bool(self.restart)
@@ -94,34 +180,21 @@ class ProsNKONS(NewtonLearner):
         return out
 
     def _block(self, X: Array, y: Array, out: Array) -> None:
-        from bkbopt.learners import _loops_prosnkons as loops
-
-        K, diagonal = self._gram(X, self._S.rows), self._gram.diag(X)
-        uniforms, t = self._rng.random(len(X)), 0
+        K, diagonal, uniforms = self._gram(X, self._S.rows), self._gram.diag(X), self._rng.random(len(X))
+        t = offered = 0
         while t < len(X):
-            kors = self._kors
-            if kors.m == len(kors.p):
-                kors.reserve(2 * kors.m)
-            full = kors.limit is not None and kors.m >= kors.limit
-            sampler = loops.Sampler(kors.L, kors.p, kors.m, full, kors.alpha, kors.beta, kors.eps, kors.power)
-            epoch = loops.Epoch(
-                np.ascontiguousarray(self._W.T),
-                self._A,
-                self._u,
-                self._loss.code,
-                self._C,
-                self._sigma,
-                self._loss.lipschitz(self._C),
-            )
-            t, accepted = loops.rounds(K, diagonal, y, uniforms, t, self._t, sampler, epoch, out)
+            epoch = Epoch(np.ascontiguousarray(self._W.T), self._A, self._u)
+            block = Block(self._t, y, K, diagonal, uniforms)
+            t, accepted = rounds(block, t, offered, self._restart, self._rule, self._kors.sampler(), epoch, out)
             if accepted:
-                self._grow(X[t - 1], K[t - 1], float(diagonal[t - 1]))
-                K = np.concatenate([K, self._gram(X[t - 1 : t], X).T], axis=1)
+                new = t - 1 if self._restart else t
+                offered = new + 1
+                self._grow(X[new], K[new], float(diagonal[new]))
+                K = np.concatenate([K, self._gram(X[new : new + 1], X).T], axis=1)
         self._t += len(X)
 
     def _grow(self, x: Array, k: Array, prior: float) -> None:
         """Add `x (d,)` with kernel values `k (m,)` to the dictionary, and begin a new epoch."""
-        self._kors.m += 1
         self._S.append(x[None])
         r = len(self._u)
         self._W, _ = grown_root(self._W, k @ self._W, prior)

@@ -14,16 +14,16 @@ before it in the block, so that all predictions are those of one row after the o
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bkbopt._support.checks import check_number
+from bkbopt._support.states import Floats, Form, Number
 from bkbopt.learners.base import OnlineLearner
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows, lower_factor, lower_solve
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
 
 __all__ = ["KernelAWV", "OnlineKRR"]
 
@@ -37,11 +37,8 @@ class OnlineKRR(OnlineLearner):
     O(t^2) time a row and memory in all: for streams of some thousand rows, and to compare others with.
 
     Args:
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
-            the sum of their variances.
-        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         lam: ridge, y squared over the squared norm of f.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Example:
         >>> import numpy as np
@@ -53,9 +50,6 @@ class OnlineKRR(OnlineLearner):
         True
     """
 
-    kernel: Any = None
-    lengthscale: float | Literal["scale"] = "scale"
-    scale: bool = True
     lam: float = 1.0
     _forward: ClassVar[bool] = False
 
@@ -167,11 +161,8 @@ class KernelAWV(OnlineKRR):
     (Jezequel et al. 2019, Proposition 1 and section 2). No bound on the targets has to be known.
 
     Args:
-        kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
-            the sum of their variances.
-        scale: whether features, and the targets of a regression, are standardised by the first rows (see `units.py`).
         lam: ridge, y squared over the squared norm of f.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Example:
         >>> import numpy as np

@@ -19,9 +19,10 @@ import math
 
 import numpy as np
 
+from bkbopt._support.compiled import fast
+from bkbopt._support.states import Floats, Form, Number
 from bkbopt._support.threads import small_scipy_work
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
 
 __all__ = ["Ridge"]
 
@@ -70,8 +71,6 @@ class Ridge:
 
     def _rows(self, Z: Array, y: Array, forward: bool) -> Array:
         """Rank-one steps by plane rotations, which cannot fail."""
-        from bkbopt.learners._loops_ridge import ridge_rows
-
         out = np.empty(len(Z))
         ridge_rows(self.A, self.R, self.w, self.b, np.ascontiguousarray(Z), y, forward, out)
         return out
@@ -145,3 +144,68 @@ class Ridge:
 def one_thread(n: int, r: int) -> contextlib.AbstractContextManager[None]:
     """One BLAS thread for a stream of `n` rows whose matrices are too small to be shared out."""
     return small_scipy_work() if n > 32 and r <= 512 else contextlib.nullcontext()
+
+
+# -- compiled ----------------------------------------------------------------------------------------------------------
+
+
+@fast
+def ridge_rows(A: Array, R: Array, w: Array, b: Array, Z: Array, y: Array, forward: bool, out: Array) -> None:
+    """Predict and learn the rows of `Z (n, r)`; A and R are upper triangles, R^T R = A. Changes A, R, w and b."""
+    r = R.shape[0]
+    v = np.empty(r)
+    x = np.empty(r)
+    for t in range(Z.shape[0]):
+        z = Z[t]
+        # A sum has a loop of its own: next to a store the compiler adds up in an order that hangs on the addresses.
+        p = 0.0
+        for i in range(r):
+            p += z[i] * w[i]
+        for i in range(r):
+            v[i] = z[i]
+            x[i] = z[i]
+        h = solve_transposed(R, v)
+        out[t] = p / (1.0 + h) if forward else p
+        solve(R, v)
+        step = (y[t] - p) / (1.0 + h)
+        for i in range(r):
+            w[i] += step * v[i]
+            b[i] += y[t] * z[i]
+            for j in range(i, r):
+                A[i, j] += z[i] * z[j]
+        update(R, x)
+
+
+@fast
+def solve_transposed(R: Array, v: Array) -> float:
+    """v <- R^-T v; its squared norm."""
+    total = 0.0
+    for i in range(R.shape[0]):
+        v[i] /= R[i, i]
+        total += v[i] * v[i]
+        for j in range(i + 1, R.shape[0]):
+            v[j] -= v[i] * R[i, j]
+    return total
+
+
+@fast
+def solve(R: Array, v: Array) -> None:
+    """v <- R^-1 v."""
+    for i in range(R.shape[0] - 1, -1, -1):
+        total = v[i]
+        for j in range(i + 1, R.shape[0]):
+            total -= R[i, j] * v[j]
+        v[i] = total / R[i, i]
+
+
+@fast
+def update(R: Array, x: Array) -> None:
+    """R <- the factor of R^T R + x x^T by plane rotations; `x` is used up."""
+    for i in range(R.shape[0]):
+        rho = math.sqrt(R[i, i] * R[i, i] + x[i] * x[i])
+        c = rho / R[i, i]
+        s = x[i] / R[i, i]
+        R[i, i] = rho
+        for j in range(i + 1, R.shape[0]):
+            R[i, j] = (R[i, j] + s * x[j]) / c
+            x[j] = c * x[j] - s * R[i, j]

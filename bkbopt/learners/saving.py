@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from bkbopt._support.states import Form, Kept, checked, refused
 from bkbopt.errors import StateFileError
+from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
 from bkbopt.learners.classes import Classes
 from bkbopt.learners.features.saving import map_from_state, map_to_state
-from bkbopt.learners.gram import kernel_from_state, kernel_to_state
 from bkbopt.learners.rows import MOST_CLASSES, Names, as_labels, merged_classes
-from bkbopt.learners.states import Form, Kept, checked, refused
 
 __all__ = [
     "check_dimension",

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bkbopt._support.states import Count, Form, Kept, checked, generator_state, refused
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Count, Form, Kept, checked, generator_state, refused
 
 if TYPE_CHECKING:
     from bkbopt.learners.core import LearnerCore

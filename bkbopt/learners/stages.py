@@ -9,22 +9,22 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.states import Count, Floats, Form, Maybe
 from bkbopt.errors import ArgumentError, NotReadyError
+from bkbopt.learners._loops_features import landmark_predictions
+from bkbopt.learners._loops_kernel import Block
+from bkbopt.learners.descent import kogd
 from bkbopt.learners.expansion import ExpansionLearner, check_step, new_support
 from bkbopt.learners.features.sketched import SketchedFeatures
 from bkbopt.learners.hypothesis import Hypothesis
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Count, Floats, Form, Maybe
-
-if TYPE_CHECKING:
-    from bkbopt.learners._loops_kernel import Block
 
 __all__ = ["Ints", "TwoStageLearner"]
 
@@ -40,7 +40,7 @@ class TwoStageLearner(ExpansionLearner):
         budget: B.
         rank: number of features k, or below 1 a part of B; the papers have B/10.
         step: the learning rate of gradient descent, positive.
-        kernel, lengthscale: see `ExpansionLearner`.
+        kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
         switched_at_: the number of rows learnt in the first stage; None while it lasts.
@@ -87,18 +87,16 @@ class TwoStageLearner(ExpansionLearner):
         """
 
     @abstractmethod
-    def _second_stage(self, block: "Block", start: int, p: Array) -> None:
+    def _second_stage(self, block: Block, start: int, p: Array) -> None:
         """Learn the rows from `start` on."""
 
-    def _rounds(self, block: "Block", p: Array) -> None:
+    def _rounds(self, block: Block, p: Array) -> None:
         t = self._first_stage(block, p) if self.switched_at_ is None else 0
         if t < len(block.X):
             self._second_stage(block, t, p)
 
-    def _first_stage(self, block: "Block", p: Array) -> int:
+    def _first_stage(self, block: Block, p: Array) -> int:
         """Learn rows until the block ends or the terms are all there: the next row."""
-        from bkbopt.learners._loops_budgeted import kogd
-
         t, loss, step = 0, self._loss.code, float(self._own.step)
         while True:
             t = kogd(block, self._support, self._t, t, loss, step, 0.0, 0, len(self._support.weights), p)
@@ -130,8 +128,6 @@ class TwoStageLearner(ExpansionLearner):
     def _raw(self, X: Array) -> Array:
         if self.switched_at_ is None:
             return super()._raw(X)
-        from bkbopt.learners._loops_features import landmark_predictions
-
         p = np.empty(len(X))
         for a in range(0, len(X), self._source.rows):
             rows = slice(a, a + self._source.rows)

@@ -29,12 +29,13 @@ from torch import Tensor
 from bkbopt._support.threads import threads_for
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ARDKernel, Kernel, ScaledKernel
-from bkbopt.learners.recipes import is_learner, recipe_of, settings_of
+from bkbopt.learners.recipes import RECIPES, is_learner, recipe_of, settings_of
 from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
 from bkbopt.surrogates.leverages import bounded_sum
 from bkbopt.surrogates.pending import Fantasy, extension_by
+from bkbopt.surrogates.registry import register
 
 if TYPE_CHECKING:
     from bkbopt.learners import OnlineLearner
@@ -105,6 +106,10 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._basis: np.ndarray[Any, Any] | None = None
         self._w = torch.zeros(0, dtype=torch.float64)
         self._unit, self._prior, self._steps = 0.0, 0.0, 0
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        """See `Surrogate`; settings are checked too: the search calls this before the first trial, not after some."""
+        self.try_out(kernel.dim if isinstance(kernel, ARDKernel) else 1)
 
     def try_out(self, dim: int) -> None:
         """Refuse settings that the learner would refuse at its first point, of `dim` columns.
@@ -295,6 +300,9 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     def log_growth(self) -> float:
         """An upper bound of logdet(I + K / lam), whatever the functions: O(r^3)."""
         return 0.0 if self._span is None else self._span.state.log_determinant() + float(self._unseen().sum())
+
+
+register(LearnerSurrogate, RECIPES, lambda name: LearnerSurrogate(learner=name))
 
 
 def _power_above(value: float) -> float:

@@ -6,7 +6,8 @@
 | c, s     | (d,)   | as X      | centre and unit of each column: mean and standard deviation at the last mark  |
 | Z        | (n, d) | -         | (X - c) / s                                                                   |
 | c_y, s_y | -      | as y      | the same of the targets; the learner sees (y - c_y) reach / s_y               |
-| l        | -      | as Z      | lengthscale: the root of the sum of the variances of the columns of Z         |
+| l        | -      | as Z      | lengthscale: the root of the sum of the variances of the columns of Z, times  |
+|          |        |           | the root of a half for labels                                                 |
 
 The marks are 1, 2, 4, ..., 128 rows. At a mark these numbers become those of all rows so far, and the learner begins
 anew and learns these rows once more, in the new units. After the last mark they are fixed: what drifts is seen in the
@@ -24,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from bkbopt._support.states import Floats, Form, Maybe, Number, refused
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Maybe, Number, refused
 
 __all__ = ["FIRST_ROWS", "Units"]
 
@@ -43,10 +44,11 @@ class Units:
         standardise: whether c and s are those of the rows; if not, 0 and 1.
         targets: whether targets are standardised as well.
         reach: how many of the learner's units a standard deviation of the targets is.
+        width: what the root of the sum of variances is multiplied by to become the lengthscale.
     """
 
-    def __init__(self, d: int, *, standardise: bool, targets: bool, reach: float) -> None:
-        self.standardise, self.targets, self.reach = standardise, standardise and targets, reach
+    def __init__(self, d: int, *, standardise: bool, targets: bool, reach: float, width: float = 1.0) -> None:
+        self.standardise, self.targets, self.reach, self.width = standardise, standardise and targets, reach, width
         self.c, self.s, self.c_y, self.s_y, self.lengthscale = np.zeros(d), np.ones(d), 0.0, 1.0, 1.0
         self._X: Array | None = np.zeros((0, d))
         self._y = np.zeros(0)
@@ -78,7 +80,7 @@ class Units:
             centre, spread = _centre_and_spread(b[:, None])
             self.c_y, self.s_y = float(centre[0]), float(spread[0])
         seen = np.where(s > 0.0, 1.0, 0.0) if self.standardise else s
-        self.lengthscale = _root_of_squares(seen) or 1.0
+        self.lengthscale = self.width * _root_of_squares(seen) or 1.0
         return A, b
 
     def meet(self, X: Array, y: Array) -> None:

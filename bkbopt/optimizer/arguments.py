@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from torch import Tensor
@@ -10,8 +10,6 @@ from torch import Tensor
 from bkbopt._support.arrays import check_choice, check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.kernels import ARDKernel, matern52
-from bkbopt.learners.recipes import RECIPES, is_learner
-from bkbopt.learners.surrogate import LearnerSurrogate
 from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.acquisition import Acquisition
 from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule, rule_of
@@ -21,10 +19,8 @@ from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
-from bkbopt.surrogates import BKB, NAMED, Surrogate
-
-if TYPE_CHECKING:
-    from bkbopt.learners import OnlineLearner
+from bkbopt.surrogates import BKB, Surrogate
+from bkbopt.surrogates.registry import MakesSurrogate, surrogate_named
 
 __all__ = [
     "as_directions",
@@ -66,7 +62,7 @@ def as_feasible(given: Any, problem: Problem) -> Callable[[Params], bool] | None
     return lambda params: bool(given(params)) and bool(own(params))
 
 
-def as_surrogate(given: "str | Surrogate | OnlineLearner | None", fit: bool) -> Surrogate:
+def as_surrogate(given: str | Surrogate | MakesSurrogate | None, fit: bool) -> Surrogate:
     """A `Surrogate` from a name, an instance without data (copied), a learner without data, or None."""
     surrogate = _surrogate(given)
     if not fit and not (surrogate.has_kernel and surrogate.fixed_noise):
@@ -76,19 +72,17 @@ def as_surrogate(given: "str | Surrogate | OnlineLearner | None", fit: bool) -> 
     return surrogate
 
 
-def _surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
+def _surrogate(given: str | Surrogate | MakesSurrogate | None) -> Surrogate:
     if given is None:
         return BKB()
     if isinstance(given, str):
-        if given not in NAMED and given not in RECIPES:
-            names = ", ".join((*NAMED, *RECIPES))
-            raise ArgumentError(f"surrogate: expected one of {names}, or an instance, got {given!r}.")
-        return NAMED[given]() if given in NAMED else LearnerSurrogate(learner=given)
-    if is_learner(given):
-        return LearnerSurrogate(learner=given)
+        return surrogate_named(given)
+    if hasattr(type(given), "as_surrogate"):
+        return cast(MakesSurrogate, given).as_surrogate()
     # isinstance with a protocol would read properties that raise errors before the first observation.
     if isinstance(given, type) or not hasattr(type(given), "fantasy"):
         raise ArgumentTypeError(f"surrogate: expected a name or an instance such as bo.BKB(), got {given!r}.")
+    given = cast(Surrogate, given)
     if len(given.observations):
         raise ArgumentError("surrogate: expected one without data, got one with observations; pass a new instance.")
     return copy.deepcopy(given)
@@ -96,11 +90,9 @@ def _surrogate(given: "str | Surrogate | OnlineLearner | None") -> Surrogate:
 
 def check_kernel(surrogate: Surrogate, history: History) -> None:
     """Raise an error if the surrogate's kernel, given or default, does not fit the encoded points of this history."""
-    if isinstance(surrogate, LearnerSurrogate):
-        surrogate.try_out(history.dim)  # report invalid settings now, not after the start-up trials
-    if not surrogate.has_kernel:
-        surrogate.check_kernel(matern52(history.dim, categorical=history.categorical))
-    elif isinstance(surrogate.kernel, ARDKernel) and surrogate.kernel.dim != history.dim:
+    default = matern52(history.dim, categorical=history.categorical)
+    surrogate.check_kernel(surrogate.kernel if surrogate.has_kernel else default)
+    if surrogate.has_kernel and isinstance(surrogate.kernel, ARDKernel) and surrogate.kernel.dim != history.dim:
         raise ArgumentError(
             f"surrogate: expected a kernel with {history.dim} columns, those of the encoded points, got one with "
             f"{surrogate.kernel.dim}."

@@ -13,8 +13,7 @@ import torch
 
 from bkbopt import confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
-from bkbopt.learners.gram import kernel_from_state, kernel_to_state
-from bkbopt.learners.surrogate import LearnerSurrogate
+from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
 from bkbopt.optimizer.log_file import Described
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.product_description import describe_product, read_product
@@ -24,7 +23,8 @@ from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import StoredPool, encoded_pool
 from bkbopt.spaces.tables import Columns
-from bkbopt.surrogates import NAMED, Surrogate
+from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.registry import registered_classes
 
 __all__ = [
     "describe",
@@ -36,7 +36,6 @@ __all__ = [
     "with_new_options",
 ]
 
-SURROGATES: dict[str, Any] = {c.__name__: c for c in (*NAMED.values(), LearnerSurrogate)}
 SCHEDULES: dict[str, Any] = {
     c.__name__: c
     for c in (confidence.Constant, confidence.Practical, confidence.Theorem2, confidence.Srinivas, confidence.Chowdhury)
@@ -204,8 +203,8 @@ def describe_surrogate(surrogate: Surrogate) -> dict[str, Any]:
         ArgumentError: a class or an option that cannot be stored.
     """
     name = type(surrogate).__name__
-    if name not in SURROGATES:
-        raise ArgumentError(f"surrogate: expected one of {', '.join(SURROGATES)} in a log, got {name}.")
+    if name not in registered_classes():
+        raise ArgumentError(f"surrogate: expected one of {', '.join(registered_classes())} in a log, got {name}.")
     kernel: Any = kernel_to_state(surrogate.kernel if surrogate.has_kernel else None)
     if kernel is not None and kernel["form"] is not None:
         kernel = {**kernel, "theta": kernel["theta"].tolist()}
@@ -235,13 +234,13 @@ def read_surrogate(own: Mapping[str, Any], given: Surrogate | None) -> Surrogate
         if theta.shape != (n + len(categorical) + 1,) or not bool((theta.abs() <= LARGEST_LOG).all()):
             raise ValueError("a kernel with invalid hyper-parameters")
         kernel = {**kernel, "theta": theta}
-    surrogate: Surrogate = SURROGATES[own["class"]](kernel_from_state(kernel, None), **options)
+    surrogate: Surrogate = registered_classes()[own["class"]](kernel_from_state(kernel, None), **options)
     return surrogate
 
 
 def with_new_options(own: Mapping[str, Any]) -> dict[str, Any]:
     """The description with defaults for options that are newer than the log."""
-    return {**own, "options": {**SURROGATES[own["class"]]().options(), **own["options"]}}
+    return {**own, "options": {**registered_classes()[own["class"]]().options(), **own["options"]}}
 
 
 def describe_schedule(schedule: object) -> dict[str, Any]:

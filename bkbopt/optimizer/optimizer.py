@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, overload
 
 import numpy as np
 
@@ -36,9 +36,7 @@ from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
 from bkbopt.surrogates import Surrogate
-
-if TYPE_CHECKING:
-    from bkbopt.learners import OnlineLearner
+from bkbopt.surrogates.registry import MakesSurrogate
 
 __all__ = ["Optimizer"]
 
@@ -109,7 +107,7 @@ class Optimizer(Readings):
         constraints: Sequence[str] = (),
         seed: int | None = None,
         n_startup_trials: int = saving.STARTUP,
-        surrogate: "str | Surrogate | OnlineLearner | None" = None,
+        surrogate: str | Surrogate | MakesSurrogate | None = None,
         acquisition: str | Acquisition = "ucb",
         beta: float | Confidence | None = None,
         fit: bool = True,

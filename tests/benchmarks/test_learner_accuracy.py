@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("river")
-from benchmarks.learner_accuracy import models, program, sets
+from benchmarks.learner_accuracy import defaults, models, program, sets
 from benchmarks.learner_accuracy.picture import draw
 from bkbopt import learners
 from bkbopt.learners import KOGD, OnlineLearner
@@ -46,7 +46,7 @@ def test_shares_are_those_of_the_rows_that_were_used() -> None:
     half = models.Model("half", lambda s: np.where(np.arange(len(s.y)) % 2 == 0, s.y, -1), 20)
     assert program.measured(half, stream)[::2] == (50.0, True)
     numbers = sets.synthetic(50, labels=False)
-    assert program.right(numbers, np.full(50, numbers.y.mean())) == pytest.approx(0.0, abs=1e-9)
+    assert sets.right(numbers, np.full(50, numbers.y.mean())) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_table_that_a_learner_refuses_has_no_figure() -> None:
@@ -66,3 +66,13 @@ def test_streams_of_river_are_there_in_their_order() -> None:
         stream = read(None, 30)
         assert stream is not None
         assert stream.X.shape[0] == 30
+
+
+def test_tables_behind_the_defaults_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    streams = [sets.synthetic(60, labels=True)]
+    defaults.lengthscales("By lengthscale", streams, (KOGD,))
+    defaults.several()
+    out = capsys.readouterr().out
+    assert "KOGD" in out
+    assert "FOGD" in out
+    assert "MB of A and u" in out

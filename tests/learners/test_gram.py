@@ -6,7 +6,7 @@ import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import matern52, rbf
-from bkbopt.learners.gram import GramKernel, as_gram, kernel_from_state, kernel_to_state
+from bkbopt.learners.gram import GramKernel, as_gram
 
 A = np.random.default_rng(0).standard_normal((7, 3))
 B = np.random.default_rng(1).standard_normal((5, 3))
@@ -66,16 +66,3 @@ def test_lengthscale_must_be_positive(lengthscale: float) -> None:
 def test_what_is_no_kernel_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match="kernel: expected a kernel of bkbopt"):
         as_gram("rbf", 1.0, 3)
-
-
-def test_state_holds_kernels_of_the_package_only() -> None:
-    kernel = matern52(3, [0.1, 0.2], 3.0, categorical=[1])
-    restored = kernel_from_state(kernel_to_state(kernel), None)
-    assert restored.form == kernel.form  # type: ignore[attr-defined]
-    assert restored.categorical == (1,)  # type: ignore[attr-defined]
-    X = torch.from_numpy(np.round(A))
-    torch.testing.assert_close(restored(X, X), kernel(X, X), rtol=0.0, atol=0.0)  # type: ignore[operator]
-    assert kernel_from_state(kernel_to_state(None), None) is None
-    with pytest.raises(ArgumentError, match="pass kernel="):
-        kernel_from_state(kernel_to_state(abs), None)
-    assert kernel_from_state(kernel_to_state(abs), abs) is abs

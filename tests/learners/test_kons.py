@@ -7,7 +7,7 @@ import pytest
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, NotReadyError
-from bkbopt.learners import KONS, LOSSES, SketchedKONS, get_loss
+from bkbopt.learners import KONS, LOSSES, OnlineKRR, SketchedKONS, get_loss
 from tests.learners.streams import surface
 from tests.sweeps import sweep
 
@@ -32,7 +32,7 @@ def targets(loss: str) -> np.ndarray:
 
 
 def explicit(
-    loss: str, C: float, eta: float | None, entered: np.ndarray | None = None, alpha: float = 1.0
+    loss: str, C: float, eta: float | str | None, entered: np.ndarray | None = None, alpha: float = 1.0
 ) -> np.ndarray:
     """The online Newton step with dense matrices; rows that did not enter leave A as it is."""
     Z, y, rule = features(X), targets(loss), get_loss(loss)
@@ -43,7 +43,8 @@ def explicit(
         g = float(rule.slope(y[t : t + 1], out[t : t + 1])[0])
         w = u - (z @ u - out[t]) / (z @ v) * v
         if entered is None or entered[t]:
-            A = A + (eta or rule.step_weight(C, t + 1)) * g * g * np.outer(z, z)
+            weight = 2.0 * (g != 0.0) if eta == "exact" else (eta or rule.step_weight(C, t + 1)) * g * g
+            A = A + weight * np.outer(z, z)
         u = w - np.linalg.solve(A, g * z)
     return out
 
@@ -54,6 +55,26 @@ def test_predictions_are_those_of_the_explicit_newton_step(loss: str, C: float, 
     predictions = model.progressive(X, targets(loss), decision=True)
     # 3e-13 was seen; 1e-8 is asked for.
     np.testing.assert_allclose(predictions, explicit(loss, C, eta), atol=1e-11)
+
+
+@pytest.mark.parametrize(("loss", "C"), [("squared", 0.5), ("squared_hinge", 1.0), ("squared_hinge", 0.7)])
+def test_exact_weights_are_second_derivatives_of_losses_that_are_quadratic(loss: str, C: float) -> None:
+    model = KONS.paper(loss=loss, kernel=polynomial, C=C, eta="exact")
+    predictions = model.progressive(X, targets(loss), decision=True)
+    np.testing.assert_allclose(predictions, explicit(loss, C, "exact"), atol=1e-11)
+
+
+@pytest.mark.parametrize(("loss", "C"), [("squared_hinge", 1.5), ("logistic", 1.0), ("hinge", 1.0), ("absolute", 1.0)])
+def test_exact_weights_of_other_losses_are_those_of_the_paper(loss: str, C: float) -> None:
+    y = targets(loss)
+    exact = KONS.paper(loss=loss, C=C, eta="exact").progressive(X, y, decision=True)
+    np.testing.assert_array_equal(exact, KONS.paper(loss=loss, C=C).progressive(X, y, decision=True))
+
+
+def test_squared_loss_with_exact_weights_and_no_clipping_is_ridge_regression() -> None:
+    newton = KONS.paper(loss="squared", eta="exact", alpha=0.3, C=100.0).progressive(X, NUMBERS)
+    # sum (y - f)^2 + alpha |f|^2 / 2, since l'' = 2; 1e-12 was seen.
+    np.testing.assert_allclose(newton, OnlineKRR.paper(lam=0.15).progressive(X, NUMBERS), atol=1e-10)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -126,8 +147,15 @@ def test_gamma_bounds_the_size_of_the_sketch_from_below() -> None:
     assert 0.4 * slopes < np.mean(sizes[5:]) < 0.65 * slopes
 
 
-@pytest.mark.parametrize(("loss", "gamma", "seed"), sweep(LOSSES, [1.0, 0.2], range(3)))
-def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> None:
+REGRETS = [
+    *sweep(LOSSES, [1.0, 0.2], [None], range(3)),
+    ("squared", 1.0, "exact", 0),
+    ("squared_hinge", 0.2, "exact", 0),
+]
+
+
+@pytest.mark.parametrize(("loss", "gamma", "eta", "seed"), REGRETS)
+def test_regret_stays_below_its_bound(loss: str, gamma: float, eta: str | None, seed: int) -> None:
     rng = np.random.default_rng(seed)
     C, rule = 1.0, get_loss(loss)
     Z = features(X)
@@ -135,7 +163,7 @@ def test_regret_stays_below_its_bound(loss: str, gamma: float, seed: int) -> Non
     w *= 0.95 * C / np.abs(Z @ w).max()
     best = Z @ w
     y = np.clip(best + 0.2 * rng.standard_normal(N), -C, C) if rule.task == "regression" else np.sign(best)
-    model = SketchedKONS.paper(loss=loss, kernel=polynomial, C=C, gamma=gamma, beta=0.2)
+    model = SketchedKONS.paper(loss=loss, kernel=polynomial, C=C, gamma=gamma, beta=0.2, eta=eta)
     predictions = model.progressive(X, y, decision=True)
     regret = float(np.sum(rule.value(y, predictions) - rule.value(y, best)))
     assert regret <= model.regret_bound(float(np.linalg.norm(w)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError
 from bkbopt.learners import LOSSES, Loss, get_loss
-from bkbopt.learners._loops_losses import loss_slope
+from bkbopt.learners.losses import loss_slope
 
 ALL = list(LOSSES.values())
 BOUNDS = (0.3, 1.0, 1.7, 3.0)

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.states import Floats, Form, Number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.bandits.linear import LinearBandit
 from bkbopt.learners.features.saving import KINDS
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
 from bkbopt.posterior.gaussian_state import GaussianState
 
 __all__ = ["CBRAP", "FeatureBandit", "RidgeBandit"]

@@ -20,12 +20,12 @@ import numpy as np
 
 from bkbopt._support import files as storage
 from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.states import Count, Form, Kept, Maybe, checked, generator_state
 from bkbopt.errors import ArgumentError, reading_state
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.losses import Array
 from bkbopt.learners.rows import as_row, as_rows, within_floats
 from bkbopt.learners.saving import check_dimension, class_of, params_from_state, params_to_state
-from bkbopt.learners.states import Count, Form, Kept, Maybe, checked, generator_state
 
 __all__ = ["LinearBandit"]
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.states import Floats, Form, Number
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.bandits.linear import LinearBandit
 from bkbopt.learners.growing import GrowingRows, finite
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form, Number
 
 __all__ = ["SOFUL", "FrequentDirections"]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from bkbopt._support.states import Count, Floats, Form, Kept, Number, checked, refused
 from bkbopt.errors import ArgumentError
 from bkbopt.learners.features.quadrature import QuadratureFourier
 from bkbopt.learners.features.taylor import Taylor
-from bkbopt.learners.states import Count, Floats, Form, Kept, Number, checked, refused
 from bkbopt.posterior.features.fourier import RandomFourier
 
 __all__ = ["map_from_state", "map_to_state"]

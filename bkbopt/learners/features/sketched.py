@@ -25,12 +25,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from bkbopt._support.states import Floats as FloatArray
+from bkbopt._support.states import Form
+from bkbopt._support.states import Ints as IntArray
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 from bkbopt.learners.growing import finite
-from bkbopt.learners.states import Floats as FloatArray
-from bkbopt.learners.states import Form
-from bkbopt.learners.states import Ints as IntArray
 
 __all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "new_directions", "sketch_map"]
 

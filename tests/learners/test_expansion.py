@@ -10,9 +10,9 @@ import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import rbf
-from bkbopt.learners import _loops_budgeted as loops
+from bkbopt.learners import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
+from bkbopt.learners import descent as loops
 from bkbopt.learners.base import OnlineLearner
-from bkbopt.learners.budgeted import BOGD, BPAS, KOGD, RBP, Forgetron, KernelPerceptron, Projectron, ProjectronPP
 from bkbopt.learners.losses import LOSSES, Array
 from tests.learners.streams import margins, normal_rows
 from tests.sweeps import sweep
@@ -329,7 +329,7 @@ def test_projectron_without_threshold_is_the_perceptron() -> None:
 
 @pytest.mark.parametrize("uniform", [True, False])
 def test_the_expectation_of_a_bogd_removal_is_no_change(uniform: bool) -> None:
-    from bkbopt.learners._loops_kernel import Support  # needs numba, as do the loops
+    from bkbopt.learners._loops_kernel import Support
 
     a = np.array([0.3, -0.1, 0.7, 0.2])
     diagonal = np.array([1.0, 4.0, 1.0, 0.25])
