@@ -8,7 +8,7 @@
 | w         | (r,)   | y       | weights, changed in place                                          |
 | inverse   | (r, r) | -       | A^-1 of online Newton steps, changed in place                      |
 
-As in `_loops_budgeted.py`, `p (b,)` receives the predictions made before learning.
+`p (b,)` receives the predictions made before learning.
 """
 
 import math

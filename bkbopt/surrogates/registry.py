@@ -1,7 +1,7 @@
 """All surrogates: by the names that users write, and by the names of their classes, as in logs.
 
-Those of this package are `NAMED`. A package above this one registers its own when it is imported. `bkbopt.REGISTERED` names the modules that do; they are
-imported when the first name is looked up.
+Those of this package are `NAMED`. A package above this one registers its own when it is imported. `bkbopt.REGISTERED`
+names the modules that do; they are imported when the first name is looked up.
 """
 
 import functools

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from bkbopt._support.states import Floats, Form
 from bkbopt.learners import OnlineLearner
 from bkbopt.learners.losses import Array
-from bkbopt.learners.states import Floats, Form
 
 __all__ = ["RecentMean"]
 
