@@ -62,8 +62,6 @@ class FitSettings:
     Attributes:
         max_points: largest number of unique points of a fit; of more points a subset is fitted, which bounds the cost.
         max_iterations: iterations of L-BFGS-B for each start.
-        tolerance: relative change of the log posterior density by which an iteration must improve it. The default
-            loses less than 0.05 of evidence, of which a choice of structure needs at least 1.
         noise_loc: mean of the normal prior on log(noise variance).
         noise_scale: standard deviation of that prior.
         mean_precision: 1 / variance of the normal prior on the constant mean.
@@ -72,7 +70,6 @@ class FitSettings:
 
     max_points: int = 400
     max_iterations: int = 50
-    tolerance: float = 1e-5
     noise_loc: float = -5.0
     noise_scale: float = 1.5
     mean_precision: float = 1.0
@@ -256,7 +253,7 @@ def fit_from(
         # For an unusable kernel the objective is huge, so that the line search steps back.
         return (1e300, np.zeros_like(x)) if found is None else (-found[0], -found[1])
 
-    options = {"maxiter": settings.max_iterations, "ftol": settings.tolerance}
+    options = {"maxiter": settings.max_iterations}
     with small_scipy_work():
         result = minimize(
             objective, target.variables(), jac=True, method="L-BFGS-B", bounds=target.bounds, options=options
