@@ -1,7 +1,9 @@
 """Settings that all tests share."""
 
 import os
+from collections.abc import Iterator
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -12,3 +14,14 @@ settings.load_profile("bkbopt")
 
 # The matrices of the tests are small, and several test processes may share the cores.
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def quiet_optuna() -> Iterator[None]:
+    """Silence Optuna's reports of trials, and its warnings about failed ones."""
+    import optuna  # takes half a second, which most test modules need not pay
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    yield
+    optuna.logging.set_verbosity(before)

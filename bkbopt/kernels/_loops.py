@@ -141,12 +141,12 @@ class Radial(NamedTuple):
 
 
 @fused
-def to_fixed(X: Floats, kernel: Radial, A: Floats, G: Floats, K: Floats) -> None:
-    """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` and `G (n, m)` are scratch memory."""
+def to_fixed(X: Floats, kernel: Radial, A: Floats, K: Floats) -> None:
+    """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` is scratch memory."""
     for i in range(X.shape[0]):
         for j in range(len(kernel.numeric)):
             A[i, j] = X[i, kernel.numeric[j]] * kernel.scale[j]
-    radial(A, kernel.B, kernel.form, kernel.height, K, G)
+    radial_gram(A, kernel.B, kernel.form, kernel.height, K)
     for q in range(len(kernel.categorical)):
         for i in range(X.shape[0]):
             code = X[i, kernel.categorical[q]]

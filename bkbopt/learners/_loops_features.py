@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from bkbopt._support.compiled import compiled, fast, fused
-from bkbopt.learners._loops_kernel import Block, Floats, Support, inner, kernel_row
+from bkbopt.learners._loops_kernel import Block, Floats, Support, axpy, inner, kernel_row
 from bkbopt.learners.losses import loss_slope
 
 __all__ = [
@@ -85,14 +85,7 @@ def fourier_descent(
         p[t] = inner(z, w, w.shape[0])
         g = loss_slope(loss, y[t], p[t])
         if g != 0.0:
-            add(w, -step * g, z)
-
-
-@fast
-def add(w: Floats, factor: float, z: Floats) -> None:
-    """Add factor times z to w."""
-    for j in range(w.shape[0]):
-        w[j] += factor * z[j]
+            axpy(w, -step * g, z, w.shape[0])
 
 
 @compiled
@@ -135,7 +128,7 @@ def landmark_descent(
         g = loss_slope(loss, block.y[t], p[t])
         if g != 0.0:
             length = inner(z, z, z.shape[0])
-            add(w, -g * (step if step * length <= 1.0 else 1.0 / length), z)
+            axpy(w, -g * (step if step * length <= 1.0 else 1.0 / length), z, w.shape[0])
 
 
 @compiled
@@ -172,7 +165,7 @@ def landmark_newton(
         beyond = raw - p[t]
         if beyond == 0.0 and g == 0.0:
             continue
-        add(w, -(beyond / q + g / (1.0 + growth * q)), v)
+        axpy(w, -(beyond / q + g / (1.0 + growth * q)), v, r)
         if growth > 0.0:
             rank_one(inverse, -growth / (1.0 + growth * q), v)
 

@@ -25,6 +25,7 @@ __all__ = [
     "Ints",
     "Support",
     "append",
+    "axpy",
     "expand",
     "gaussian_matrix",
     "gaussian_row",
@@ -102,6 +103,13 @@ def inner(a: Floats, b: Floats, n: int) -> float:
     for j in range(n):
         total += a[j] * b[j]
     return total
+
+
+@fast
+def axpy(a: Floats, factor: float, d: Floats, n: int) -> None:
+    """Add factor times d to the first n places of a."""
+    for j in range(n):
+        a[j] += factor * d[j]
 
 
 @compiled

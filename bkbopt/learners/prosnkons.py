@@ -8,9 +8,11 @@
 | u      | (r,)   | -         | iterate before projection                                                |
 | g      | -      | -         | slope of the loss at the prediction z.u clipped to [-C, C]               |
 
-The row that KORS accepts is predicted and learnt with the old features; then a new epoch begins with A = alpha I and
-u = 0, so that its first prediction is zero. A new point adds one Gram-Schmidt direction to the features and leaves the
-others alone. Without restarts the hypothesis therefore carries over as it is: u gets a zero, A a row of alpha I.
+An epoch is the time between two rows that KORS accepts into the dictionary. With `restart=True`, as in the paper, an
+accepted row is still predicted and learnt with the old features; then A = alpha I and u = 0, so that the first
+prediction of the new epoch is zero. Without restarts, the default, an accepted row enters the dictionary first and is
+predicted and learnt with the new features. A new point adds one Gram-Schmidt direction to the features and leaves the
+others unchanged, so that the hypothesis carries over: u gets a zero, A a row of alpha I.
 """
 
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ import numpy as np
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.compiled import compiled, fast
 from bkbopt._support.states import Floats, Form, Size
+from bkbopt.learners._loops_kernel import axpy, inner
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS, Sampler, offer
 from bkbopt.learners.losses import Array, loss_slope
@@ -70,17 +73,17 @@ def rounds(
             return t, True
         product(epoch.Wt, k, z)
         product(epoch.A, z, v)
-        q, ybar = inner(z, v), inner(z, epoch.u)
+        q, ybar = inner(z, v, r), inner(z, epoch.u, r)
         yhat = min(max(ybar, -rule.C), rule.C)
         out[t] = yhat
         if q > 0.0:
             g = loss_slope(rule.loss, block.y[t], yhat)
             weight = step_weight(rule, g, block.first + t + 1) * g * g
-            add(epoch.u, -((ybar - yhat) / q + g / (1.0 + weight * q)), v)
+            axpy(epoch.u, -((ybar - yhat) / q + g / (1.0 + weight * q)), v, r)
             if weight > 0.0:
                 factor = -weight / (1.0 + weight * q)
                 for i in range(r):
-                    add(epoch.A[i], factor * v[i], v)
+                    axpy(epoch.A[i], factor * v[i], v, r)
         if restart and offer(kors, k, block.diagonal[t], block.uniforms[t], v_kors)[1]:
             return t + 1, True
     return block.K.shape[0], False
@@ -94,22 +97,6 @@ def product(M: Array, x: Array, out: Array) -> None:
         for j in range(M.shape[1]):
             total += M[i, j] * x[j]
         out[i] = total
-
-
-@fast
-def inner(x: Array, y: Array) -> float:
-    """The inner product of x and y."""
-    total = 0.0
-    for i in range(x.shape[0]):
-        total += x[i] * y[i]
-    return total
-
-
-@fast
-def add(x: Array, factor: float, v: Array) -> None:
-    """x <- x + factor v."""
-    for i in range(x.shape[0]):
-        x[i] += factor * v[i]
 
 
 # -- the learner -------------------------------------------------------------------------------------------------------

@@ -2,15 +2,14 @@
 
 Every change is one transaction, which is on the disk when the call returns. With `synchronous=EXTRA` the folder is
 synced after a commit too, so that a deleted journal cannot reappear after a power cut. The journal is SQLite's rollback
-journal; `docs/design/log.md` says why. On a network disk a log is as safe as the disk's locks.
+journal; `docs/design/log.md` says why. On a network disk a log is as safe as the disk's locks. The module imports
+neither torch nor NumPy.
 
 Rules:
 
 - No code in a file is executed: the schema must equal the expected one exactly before a row is read.
 - All data are checked: pages by SQLite, rows by their checksums and against each other.
 - Waiting can be interrupted: a process waits at most `PATIENCE` seconds for others, in short steps.
-
-The module imports neither torch nor NumPy.
 """
 
 import contextlib
@@ -144,8 +143,7 @@ class LogFile:
 
         if not read("page_count"):  # checked first: another process may be making the log
             raise _EmptyFileError(
-                f"{self.path}: expected a log of bkbopt, got an empty file; make the log with Optimizer(space, "
-                "storage=path)."
+                f"{self.path}: expected a log of bkbopt, got an empty file; make a log: Optimizer(space, storage=path)."
             )
         application, version = read("application_id"), read("user_version")
         if application != schema.APPLICATION_ID:

@@ -117,14 +117,14 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
     m, r = model.W.shape
     n = min(BLOCK, _fours(len(rows)))
     x, A = np.zeros((n, X.shape[1])), np.empty((n, len(model.kernel.numeric)))
-    K, G, Z, inside = np.empty((n, m)), np.empty((n, m)), np.empty((n, r)), np.empty(n)
+    K, Z, inside = np.empty((n, m)), np.empty((n, r)), np.empty(n)
     for start in range(0, len(rows), BLOCK):
         n = min(BLOCK, len(rows) - start)
         for i in range(n):
             for j in range(X.shape[1]):
                 x[i, j] = X[rows[start + i], j]
         f = _fours(n)  # the rows after the n-th are of no interest
-        to_fixed(x[:f], model.kernel, A[:f], G[:f], K[:f])
+        to_fixed(x[:f], model.kernel, A[:f], K[:f])
         product(K[:f], model.W, False, Z[:f])
         _squared_norms(Z[:f], model.root, inside[:f])
         for i in range(n):
@@ -172,10 +172,10 @@ def predict_collapsed(X: Floats, kernel: Radial, a: Floats, C: Floats, mean: Flo
     """Mean k_S(x) . a and variance k(x, x) - |C^T k_S(x)|^2, each (n,), of the points `X (n, d)`."""
     m, r = C.shape
     n = min(BLOCK, _fours(len(X)))
-    A, K, G, P = np.empty((n, len(kernel.numeric))), np.zeros((n, m)), np.empty((n, m)), np.empty((n, r))
+    A, K, P = np.empty((n, len(kernel.numeric))), np.zeros((n, m)), np.empty((n, r))
     for start in range(0, len(X), BLOCK):
         n = min(BLOCK, len(X) - start)
-        to_fixed(X[start : start + n], kernel, A[:n], G[:n], K[:n])
+        to_fixed(X[start : start + n], kernel, A[:n], K[:n])
         f = _fours(n)
         product(K[:f], C, True, P[:f])
         for i in range(n):

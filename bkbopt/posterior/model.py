@@ -141,8 +141,8 @@ class Collapsed:
         if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
             # Autograd through each operation of the kernel would spend most of its time on overhead.
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
-        if self._compiles(X):
-            return self._compiled(X)
+        if self.radial is not None and self._compiles(X):
+            return self._compiled(X, self.radial)
         there = X.to(self.a.device)
         K = self.kernel(there, self.S)
         P = K @ self.C
@@ -150,18 +150,16 @@ class Collapsed:
 
     def _compiles(self, X: Tensor) -> bool:
         """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
-        if self.radial is None or not in_memory(X) or torch.get_num_threads() > 2:
-            return False
-        return len(X) >= 4 * len(self.S)  # otherwise the triangular root costs more than it gains
+        few = len(X) < 4 * len(self.S)  # the triangular root costs more than it gains
+        return in_memory(X) and torch.get_num_threads() <= 2 and not few
 
-    def _compiled(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def _compiled(self, X: Tensor, radial: "Radial") -> tuple[Tensor, Tensor]:
         from bkbopt.posterior._loops import predict_collapsed
 
         check_columns(X, self.S, self.S.shape[1])
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
         X = X.contiguous()
-        assert self.radial is not None
-        predict_collapsed(X.numpy(), self.radial, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
+        predict_collapsed(X.numpy(), radial, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
         return mean, variance
 
     @cached_property
@@ -232,18 +230,16 @@ class Model:
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
         if len(X) <= FEW and in_memory(X) and self.plain is not None:
-            return self._compiled(X)
+            return self._compiled(X, self.plain)
         there = X.to(self.w.device)
         Z = self.features(there)
         P = Z @ self.root.T
         variance = self.features.residual(there, Z) + self.lam * (P * P).sum(1)
         return (Z @ self.w).to(X.device), variance.to(X.device)
 
-    def _compiled(self, X: Tensor) -> tuple[Tensor, Tensor]:
+    def _compiled(self, X: Tensor, plain: "PlainModel") -> tuple[Tensor, Tensor]:
         from bkbopt.posterior._loops import predict
 
-        plain = self.plain
-        assert plain is not None
         S = cast(Nystrom, self.features).S
         check_columns(X, S, S.shape[1])
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))

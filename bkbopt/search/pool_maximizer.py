@@ -27,7 +27,7 @@ long as their bounds beat the best score that it has met.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -41,6 +41,9 @@ from bkbopt.posterior.paths import draw_paths
 from bkbopt.search.parts import block_rows
 from bkbopt.search.versions import MAX_VERSIONS, Versions
 from bkbopt.spaces.rows import RowSource
+
+if TYPE_CHECKING:
+    from bkbopt.posterior._loops import PlainModel
 
 __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 
@@ -218,12 +221,13 @@ class PoolMaximizer:
             cache.versions.begin(model)
         return cache
 
-    def _refine_compiled(self, cache: _Cache, model: Model, beta: float, excluded: Tensor | None) -> Argmax:
+    def _refine_compiled(
+        self, cache: _Cache, model: Model, plain: "PlainModel", beta: float, excluded: Tensor | None
+    ) -> Argmax:
         """`_refine` in compiled loops, where bounds that beat the best score are tightened first if there are many."""
         from bkbopt.search._loops_pool import Bounded, refine, refresh
 
-        X, plain = cast(Tensor, self.X).numpy(), model.plain
-        assert plain is not None
+        X = cast(Tensor, self.X).numpy()
         arms = Bounded(cache.mu.numpy(), cache.sd.numpy(), cache.version.numpy())
         current, width = len(cache.versions) - 1, cache.versions.widths(beta).numpy()
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
@@ -245,8 +249,9 @@ class PoolMaximizer:
 
         None where so many bounds do that a scan costs less.
         """
-        if model.plain is not None and isinstance(self.X, Tensor) and in_memory(self.X) and self.X.is_contiguous():
-            return self._refine_compiled(cache, model, beta, excluded)
+        plain = model.plain
+        if plain is not None and isinstance(self.X, Tensor) and in_memory(self.X) and self.X.is_contiguous():
+            return self._refine_compiled(cache, model, plain, beta, excluded)
         with threads_for(200.0 * len(self.X)):
             bound = cache.bounds(beta)
             if excluded is not None:

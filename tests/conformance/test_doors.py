@@ -20,6 +20,8 @@ from bkbopt.adapters import shell
 from bkbopt.adapters.gest import BKBGenerator
 from bkbopt.adapters.optuna import BKBSampler
 
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
+
 #: The problem: names in order, since Optuna's columns are those of the names in order.
 SPACE = {"depth": bo.Int(1, 30), "kind": bo.Categorical(["a", "b", "c"]), "x": bo.Float(-2.0, 3.0)}
 SEED = 3
@@ -108,14 +110,6 @@ DOORS: dict[str, Callable[[Path], Door]] = {"gest": Generator, "optuna": Study, 
 @pytest.fixture(params=DOORS)
 def door(request: pytest.FixtureRequest, tmp_path: Path) -> Door:
     return DOORS[request.param](tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def quiet_optuna() -> Any:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 def value(params: dict[str, Any]) -> float:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import optuna
 import pytest
 
 import bkbopt as bo
@@ -27,6 +26,8 @@ from tests.faults.numerics import (
     values_of,
 )
 from tests.sweeps import slow_but
+
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
 
 LARGEST = sys.float_info.max
 FAR = {"x": 0.9, "y": 0.1}
@@ -240,11 +241,3 @@ def test_regret_under_an_offset_is_that_without_it(offset: float, surrogate: str
     )
     # Rounding to 1.2e-4 moves single runs by a few hundredths either way; rounding to 0.125 is half of that on average.
     assert np.mean(moved) < np.mean(plainly) + (0.01 if offset == 1e12 else 0.0625)
-
-
-@pytest.fixture(autouse=True)
-def quiet_optuna() -> Any:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)

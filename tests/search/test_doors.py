@@ -10,6 +10,8 @@ import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler
 from tests.sweeps import slow_but
 
+pytestmark = pytest.mark.usefixtures("quiet_optuna")
+
 D = optuna.distributions
 #: Names are sorted: Optuna's columns are those of the names in order.
 DISTRIBUTIONS: dict[str, D.BaseDistribution] = {
@@ -29,14 +31,6 @@ def value(params: dict[str, Any]) -> float:
         + abs(math.log10(params["rate"]) + 2.0)
         + 0.1 * params["depth"] * (params["kind"] == "a")
     )
-
-
-@pytest.fixture(autouse=True)
-def quiet_optuna() -> Any:
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
 
 
 @pytest.mark.parametrize("acquisition", slow_but(["ucb"], ["ucb", "logei", "thompson"]))

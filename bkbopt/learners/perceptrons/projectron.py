@@ -9,7 +9,7 @@ import numpy as np
 from bkbopt._support.checks import check_number, check_size
 from bkbopt._support.compiled import compiled, fast
 from bkbopt._support.states import Floats, Form
-from bkbopt.learners._loops_kernel import Block, Support, append, inner, kernel_row
+from bkbopt.learners._loops_kernel import Block, Support, append, axpy, inner, kernel_row
 from bkbopt.learners.expansion import ExpansionLearner, square
 from bkbopt.learners.losses import Array
 
@@ -90,13 +90,6 @@ def coordinates(root: Array, k: Array, n: int, v: Array, d: Array) -> float:
         for j in range(i + 1):
             d[j] += root[i, j] * s
     return total
-
-
-@fast
-def axpy(a: Array, factor: float, d: Array, n: int) -> None:
-    """Add factor times d to the first n places of a."""
-    for j in range(n):
-        a[j] += factor * d[j]
 
 
 @dataclass(kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""Fixtures of the sampler: a quiet Optuna, storages, and workers in processes of their own."""
+"""Fixtures of the sampler: storages, and workers in processes of their own."""
 
 import os
 import pickle
@@ -19,12 +19,8 @@ WORKER = Path(__file__).with_name("worker.py")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def quiet_optuna() -> Iterator[None]:
-    """Silence Optuna's reports of trials, and its warnings about failed ones."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    yield
-    optuna.logging.set_verbosity(before)
+def _quiet(quiet_optuna: None) -> None:
+    """Every test of the sampler keeps Optuna quiet."""
 
 
 @pytest.fixture
