@@ -24,14 +24,16 @@ from bkbopt._support.compiled import fused
 from bkbopt._support.exponential import exp_of_negative
 
 __all__ = [
-    "Radial",
+    "FixedKernel",
     "add_columns",
     "by_columns",
     "by_points",
+    "fixed_by_points",
     "radial",
     "radial_by_points",
     "radial_by_scales",
     "radial_gram",
+    "sloped_to_fixed",
     "to_fixed",
 ]
 
@@ -116,42 +118,130 @@ def radial_by_scales(A: Floats, B: Floats, form: int, height: float, M: Floats, 
         out[-1] += 2.0 * terms[:i].sum() + M[i, i] * height
 
 
-class Radial(NamedTuple):
-    """A radial kernel, times a factor for each category that differs, as a function of one of its two points.
+class FixedKernel(NamedTuple):
+    """A kernel as a function of one of its two points; the m others are fixed. See `kernels/fixed.py`.
+
+    A radial kernel of the numeric columns, rotated or not, times a factor for each category that differs, plus a sum of
+    one-column kernels or not.
 
     Attributes:
+        prior: k(x, x), y squared.
         form: index of `bkbopt.kernels.ard.FORMS`.
-        height: prior variance k(x, x), y squared.
+        height: prior variance of the radial kernel, y squared.
         numeric: numeric columns, (c,).
-        scale: one over their lengthscales, (c,).
-        B: these columns of the other points over the lengthscales, transposed, (c, m).
+        scale: one over their lengthscales in the radial kernel, (c,).
+        R: the rotation (d, d); (0, 0) for none.
+        B: numeric columns of the other points, rotated and over the lengthscales, transposed, (c, m).
         categorical: columns of categories, (q,).
-        factor: of the kernel where a category differs, (q,).
+        factor: of the radial kernel where a category differs, (q,).
         codes: categories of the other points, (q, m).
+        a: prior variance of each numeric column's own kernel, y squared, (c,); (0,) for no sum over columns.
+        column_scale: sqrt(5) over the lengthscales of these kernels, (c,).
+        columns: numeric columns of the other points times `column_scale`, transposed, (c, m).
+        match: prior variance of each category's own kernel, y squared, (q,).
     """
 
+    prior: float
     form: int
     height: float
     numeric: Ints
     scale: Floats
+    R: Floats
     B: Floats
     categorical: Ints
     factor: Floats
     codes: Floats
+    a: Floats
+    column_scale: Floats
+    columns: Floats
+    match: Floats
 
 
 @fused
-def to_fixed(X: Floats, kernel: Radial, A: Floats, K: Floats) -> None:
-    """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` is scratch memory."""
+def _place(X: Floats, kernel: FixedKernel, A: Floats) -> None:
+    """A `(n, c)`: numeric columns of `X (n, d)`, rotated and over the lengthscales."""
     for i in range(X.shape[0]):
         for j in range(len(kernel.numeric)):
-            A[i, j] = X[i, kernel.numeric[j]] * kernel.scale[j]
-    radial_gram(A, kernel.B, kernel.form, kernel.height, K)
+            column = kernel.numeric[j]
+            x = X[i, column]
+            if len(kernel.R) > 0:
+                x = 0.0
+                for k in range(X.shape[1]):
+                    x += X[i, k] * kernel.R[k, column]
+            A[i, j] = x * kernel.scale[j]
+
+
+@fused
+def _place_columns(X: Floats, kernel: FixedKernel, A: Floats) -> None:
+    """A `(n, c)` of the one-column kernels."""
+    for i in range(X.shape[0]):
+        for j in range(len(kernel.numeric)):
+            A[i, j] = X[i, kernel.numeric[j]] * kernel.column_scale[j]
+
+
+@fused
+def _by_category(X: Floats, kernel: FixedKernel, K: Floats) -> None:
+    """Multiply K or G `(n, m)` by the factors of the categories that differ."""
     for q in range(len(kernel.categorical)):
         for i in range(X.shape[0]):
             code = X[i, kernel.categorical[q]]
             for k in range(K.shape[1]):
                 K[i, k] *= 1.0 if kernel.codes[q, k] == code else kernel.factor[q]
+
+
+@fused
+def _add_columns_part(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
+    """Add the sum of one-column kernels to K `(n, m)`; `A (n, c)` is scratch memory."""
+    if len(kernel.a) > 0:
+        _place_columns(X, kernel, A)
+        add_columns(A, kernel.columns, kernel.a, K)
+    for q in range(len(kernel.match)):
+        for i in range(X.shape[0]):
+            code = X[i, kernel.categorical[q]]
+            for k in range(K.shape[1]):
+                K[i, k] += kernel.match[q] if kernel.codes[q, k] == code else 0.0
+
+
+@fused
+def to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
+    """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` is scratch memory."""
+    _place(X, kernel, A)
+    radial_gram(A, kernel.B, kernel.form, kernel.height, K)
+    _by_category(X, kernel, K)
+    _add_columns_part(X, kernel, A, K)
+
+
+@fused
+def sloped_to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats, G: Floats) -> None:
+    """`to_fixed`; also G (n, m), dK / dA = -G (A_ij - B_jk) of the radial kernel."""
+    _place(X, kernel, A)
+    radial(A, kernel.B, kernel.form, kernel.height, K, G)
+    _by_category(X, kernel, K)
+    _by_category(X, kernel, G)
+    _add_columns_part(X, kernel, A, K)
+
+
+@fused
+def fixed_by_points(X: Floats, kernel: FixedKernel, G: Floats, M: Floats, A: Floats, by_A: Floats, out: Floats) -> None:
+    """out_ij (n, d) = sum_k M_ik dK_ik / dX_ij; `A` and `by_A (n, c)` are scratch memory."""
+    c = len(kernel.numeric)
+    out[:] = 0.0
+    _place(X, kernel, A)
+    radial_by_points(A, kernel.B, G, M, by_A)
+    for i in range(X.shape[0]):
+        for j in range(c):
+            slope = by_A[i, j] * kernel.scale[j]
+            if len(kernel.R) > 0:
+                for k in range(X.shape[1]):
+                    out[i, k] += slope * kernel.R[k, kernel.numeric[j]]
+            else:
+                out[i, kernel.numeric[j]] += slope
+    if len(kernel.a) > 0:
+        _place_columns(X, kernel, A)
+        by_points(A, kernel.columns, kernel.a, M, by_A)
+        for i in range(X.shape[0]):
+            for j in range(c):
+                out[i, kernel.numeric[j]] += by_A[i, j] * kernel.column_scale[j]
 
 
 @fused

@@ -14,17 +14,12 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, spread
-
-if TYPE_CHECKING:
-    from bkbopt.kernels._loops import Radial
 
 __all__ = ["ARDKernel", "matern52", "rbf"]
 
@@ -153,22 +148,6 @@ class ARDKernel:
             return K, pullback
 
         return at
-
-    def radial_to(self, X2: Tensor) -> "Radial":
-        """The kernel with `X2 (m, d)` as its second points, in CPU memory, for compiled loops."""
-        from bkbopt.kernels._loops import Radial
-
-        check_columns(X2, X2, self.dim)
-        return Radial(
-            form=FORMS.index(self.form),
-            height=float(self.outputscale),
-            numeric=np.array(self._numeric, dtype=np.int64),
-            scale=torch.exp(-self.log_lengthscale).numpy(),
-            B=self._scaled(X2).T.contiguous().numpy(),
-            categorical=np.array(self.categorical, dtype=np.int64),
-            factor=torch.exp(-torch.exp(-self.log_hamming)).numpy(),
-            codes=X2[:, self.categorical].T.contiguous().numpy(),
-        )
 
     def _numbers(self, X: Tensor) -> Tensor:
         return X[:, self._numeric] if self.categorical else X

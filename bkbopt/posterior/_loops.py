@@ -1,4 +1,4 @@
-"""Compiled loops of the posterior with Nystrom features of a radial kernel, for some hundred inducing points at most.
+"""Compiled loops of the posterior with Nystrom features of a kernel of ours, for some hundred inducing points at most.
 
 | symbol | shape  | units | meaning                                                                          |
 | ------ | ------ | ----- | -------------------------------------------------------------------------------- |
@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.compiled import fast, fused
-from bkbopt.kernels._loops import Radial, to_fixed
+from bkbopt.kernels._loops import FixedKernel, fixed_by_points, sloped_to_fixed, to_fixed
 
-__all__ = ["PlainModel", "dot", "observe", "predict", "predict_collapsed", "product"]
+__all__ = ["PlainModel", "dot", "observe", "predict", "predict_collapsed", "predict_sloped", "product"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class PlainModel(NamedTuple):
         lam: noise variance, y squared.
     """
 
-    kernel: Radial
+    kernel: FixedKernel
     W: Floats
     w: Floats
     root: Floats
@@ -128,7 +128,7 @@ def predict(X: Floats, rows: Ints, model: PlainModel, mean: Floats, variance: Fl
         product(K[:f], model.W, False, Z[:f])
         _squared_norms(Z[:f], model.root, inside[:f])
         for i in range(n):
-            residual = max(model.kernel.height - dot(Z[i], Z[i]), 0.0)
+            residual = max(model.kernel.prior - dot(Z[i], Z[i]), 0.0)
             mean[start + i] = dot(Z[i], model.w)
             variance[start + i] = residual + model.lam * inside[i]
 
@@ -168,7 +168,7 @@ def observe(
 
 
 @fused
-def predict_collapsed(X: Floats, kernel: Radial, a: Floats, C: Floats, mean: Floats, variance: Floats) -> None:
+def predict_collapsed(X: Floats, kernel: FixedKernel, a: Floats, C: Floats, mean: Floats, variance: Floats) -> None:
     """Mean k_S(x) . a and variance k(x, x) - |C^T k_S(x)|^2, each (n,), of the points `X (n, d)`."""
     m, r = C.shape
     n = min(BLOCK, _fours(len(X)))
@@ -180,4 +180,46 @@ def predict_collapsed(X: Floats, kernel: Radial, a: Floats, C: Floats, mean: Flo
         product(K[:f], C, True, P[:f])
         for i in range(n):
             mean[start + i] = dot(K[i], a)
-            variance[start + i] = max(kernel.height - dot(P[i], P[i]), 0.0)
+            variance[start + i] = max(kernel.prior - dot(P[i], P[i]), 0.0)
+
+
+@fused
+def predict_sloped(
+    X: Floats, kernel: FixedKernel, a: Floats, C: Floats, mean: Floats, variance: Floats, slopes: Floats
+) -> None:
+    """Mean and variance as in `predict_collapsed`, and their `slopes (2, n, d)` by the points; C is any root."""
+    m, r = C.shape
+    n, c = len(X), len(kernel.numeric)
+    f = _fours(n)
+    A, by_A, K, G = np.empty((n, c)), np.empty((n, c)), np.zeros((f, m)), np.empty((n, m))
+    P, M = np.empty((f, r)), np.empty((f, m))
+    sloped_to_fixed(X, kernel, A, K[:n], G)
+    product(K, C, False, P)
+    for i in range(n):
+        mean[i], variance[i] = dot(K[i], a), kernel.prior - dot(P[i], P[i])
+        for k in range(m):
+            M[i, k] = a[k]
+    fixed_by_points(X, kernel, G, M[:n], A, by_A, slopes[0])
+    _transposed_product(P, C, M)  # d variance = -2 P C^T dk
+    fixed_by_points(X, kernel, G, M[:n], A, by_A, slopes[1])
+    for i in range(n):
+        factor = -2.0 if variance[i] > 0.0 else 0.0
+        variance[i] = max(variance[i], 0.0)
+        for j in range(X.shape[1]):
+            slopes[1, i, j] *= factor
+
+
+@fast
+def _transposed_product(P: Floats, C: Floats, out: Floats) -> None:
+    """P C^T (n, m) of `P (n, r)`, n a multiple of 4, and `C (m, r)`."""
+    for i in range(0, len(P), 4):
+        p, q, s, t = P[i], P[i + 1], P[i + 2], P[i + 3]
+        for k in range(len(C)):
+            g = C[k]
+            w, x, y, z = 0.0, 0.0, 0.0, 0.0
+            for j in range(len(g)):
+                w += g[j] * p[j]
+                x += g[j] * q[j]
+                y += g[j] * s[j]
+                z += g[j] * t[j]
+            out[i, k], out[i + 1, k], out[i + 2, k], out[i + 3, k] = w, x, y, z

@@ -33,7 +33,7 @@ from bkbopt.posterior.features import FeatureMap, Nystrom
 from bkbopt.posterior.linalg import eigh, in_memory, safe_cholesky
 
 if TYPE_CHECKING:
-    from bkbopt.kernels._loops import Radial
+    from bkbopt.kernels._loops import FixedKernel
     from bkbopt.posterior._loops import PlainModel
 
 __all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
@@ -122,14 +122,14 @@ class Collapsed:
         S: inducing points, (m, d).
         a: weights of the mean, W w, (m,).
         C: root of the variance that the observations explain, (m, r).
-        radial: the kernel with `S` for compiled loops, or None.
+        fixed: the kernel with `S` for compiled loops, or None.
     """
 
     kernel: Kernel
     S: Tensor
     a: Tensor
     C: Tensor
-    radial: "Radial | None" = None
+    fixed: "FixedKernel | None" = None
 
     @cached_property
     def has_slopes(self) -> bool:
@@ -141,8 +141,8 @@ class Collapsed:
         if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
             # Autograd through each operation of the kernel would spend most of its time on overhead.
             return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
-        if self.radial is not None and self._compiles(X):
-            return self._compiled(X, self.radial)
+        if self.fixed is not None and self._compiles(X):
+            return self._compiled(X, self.fixed)
         there = X.to(self.a.device)
         K = self.kernel(there, self.S)
         P = K @ self.C
@@ -153,13 +153,13 @@ class Collapsed:
         few = len(X) < 4 * len(self.S)  # the triangular root costs more than it gains
         return in_memory(X) and torch.get_num_threads() <= 2 and not few
 
-    def _compiled(self, X: Tensor, radial: "Radial") -> tuple[Tensor, Tensor]:
+    def _compiled(self, X: Tensor, fixed: "FixedKernel") -> tuple[Tensor, Tensor]:
         from bkbopt.posterior._loops import predict_collapsed
 
         check_columns(X, self.S, self.S.shape[1])
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
         X = X.contiguous()
-        predict_collapsed(X.numpy(), radial, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
+        predict_collapsed(X.numpy(), fixed, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
         return mean, variance
 
     @cached_property
@@ -176,6 +176,8 @@ class Collapsed:
 
     def with_pullback(self, X: Tensor) -> tuple[Tensor, Tensor, "PosteriorPullback"]:
         """Mean and variance, each `(n,)`, and their pullback to `X (n, d)`; needs `has_slopes`."""
+        if self.fixed is not None and in_memory(X) and len(X) <= FEW:
+            return self._compiled_slopes(X, self.fixed)
         K, pullback = self._sloped(X)
         P = K @ self.C
         variance = self._variance(X, P)
@@ -185,6 +187,23 @@ class Collapsed:
             return pullback(torch.addcmul(Q, by_mean[:, None], self.a))
 
         return K @ self.a, variance.clamp_min(0.0), back
+
+    def _compiled_slopes(self, X: Tensor, fixed: "FixedKernel") -> tuple[Tensor, Tensor, "PosteriorPullback"]:
+        from bkbopt.posterior._loops import predict_sloped
+
+        check_columns(X, self.S, self.S.shape[1])
+        mean, variance, slopes = X.new_empty(len(X)), X.new_empty(len(X)), X.new_empty(2, *X.shape)
+        C, X = self._rows_of_C, X.contiguous()
+        predict_sloped(X.numpy(), fixed, self.a.numpy(), C, mean.numpy(), variance.numpy(), slopes.numpy())
+
+        def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
+            return torch.addcmul(by_mean[:, None] * slopes[0], by_variance[:, None], slopes[1])
+
+        return mean, variance, back
+
+    @cached_property
+    def _rows_of_C(self) -> NDArray[np.float64]:
+        return self.C.contiguous().numpy()
 
 
 class _Sloped(torch.autograd.Function):
@@ -250,12 +269,12 @@ class Model:
     def plain(self) -> "PlainModel | None":
         """The model as arrays for compiled loops; None where there are none for its features."""
         features = self.features
-        if not isinstance(features, Nystrom) or features.radial is None or self.w.requires_grad:
+        if not isinstance(features, Nystrom) or features.fixed is None or self.w.requires_grad:
             return None
         from bkbopt.posterior._loops import PlainModel
 
         W, w, root = (part.contiguous().numpy() for part in (features.W, self.w, self.root))
-        return PlainModel(features.radial, W, w, root, self.lam)
+        return PlainModel(features.fixed, W, w, root, self.lam)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without what is cached."""
@@ -273,7 +292,7 @@ class Model:
         C = features.W
         if len(self.root):
             C = C @ self._explained_root()
-        return Collapsed(features.kernel, features.S, features.W @ self.w, C, features.radial)
+        return Collapsed(features.kernel, features.S, features.W @ self.w, C, features.fixed)
 
     def _explained_root(self) -> Tensor:
         """Root `R (r, r)` of the part of the prior covariance that the observations explain, R R^T = I - lam V^-1."""

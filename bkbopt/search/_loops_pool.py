@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.compiled import compiled, fused
-from bkbopt.kernels._loops import Radial
+from bkbopt.kernels._loops import FixedKernel
 from bkbopt.posterior._loops import PlainModel, dot, predict, predict_collapsed, product
 
 __all__ = ["Bounded", "refine", "refresh", "widths"]
@@ -114,7 +114,7 @@ def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int)
 @fused
 def refresh(
     X: Floats,
-    kernel: Radial,
+    kernel: FixedKernel,
     a: Floats,
     C: Floats,
     beta: float,

@@ -18,7 +18,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.ascent import slopes_of
 from bkbopt.search.box_maximizer import BoxMaximizer
-from bkbopt.search.candidates import TRIES, Choice, Feasible, Scope
+from bkbopt.search.candidates import TRIES, Choice, Feasible, Scope, Shared
 from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.listed_candidates import GRID_LIMIT, GridCandidates
 from bkbopt.search.pool_maximizer import PoolMaximizer
@@ -28,6 +28,8 @@ __all__ = ["BoxCandidates", "candidates_of"]
 
 #: Number of random candidates of a coordinate perturbation.
 N_PERTURBATIONS = 8
+#: Shared points that are compared for a suggestion by criteria without a lazy argmax.
+FRONT = 64
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,13 @@ class _Shared:
     """Random points that are shared by several suggestions as starts of their searches.
 
     Attributes:
-        numbers: seed of the points.
+        key: what the points follow from.
         U: the points, (n, k).
         search: the lazy argmax over the points, with its stored bounds.
         unusable: mask of the points that are known to be infeasible, (n,).
     """
 
-    numbers: tuple[int, ...]
+    key: tuple[object, ...]
     U: Tensor
     search: PoolMaximizer
     unusable: Tensor
@@ -125,19 +127,28 @@ class BoxCandidates:
         score, good = _Within(criterion, self.embedding), self.embedding.project(scope.good)
         start = None
         if scope.shared is not None and len(good):
-            start = self._best_of_shared(criterion, scope.shared.numbers)
+            start = self._best_of_shared(criterion, scope.shared)
         if start is not None:
             ranked = self.maximizer.ranked_from(start, score, good, scope.rng, self._usable)
         else:
             ranked = self.maximizer.ranked(score, good, scope.rng, self._usable)
         return self._first_open(ranked, self._keys(scope.taken))
 
-    def _best_of_shared(self, criterion: Criterion, numbers: tuple[int, ...]) -> Tensor | None:
-        """The best usable one of the random points with the seed `numbers`, (1, k); None if none is usable."""
-        if self._shared is None or self._shared.numbers != numbers:
-            U = self.maximizer.everywhere(np.random.default_rng(numbers), self.maximizer.settings.n_shared)
+    def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
+        """The best usable one of the shared random points, (1, k); None if none is usable.
+
+        Criteria other than the upper bound would score all of them for each suggestion. They compare those that were
+        the best ones under the earlier criterion.
+        """
+        is_lazy = isinstance(criterion, UpperBound)
+        key: tuple[object, ...] = (shared.numbers,) if is_lazy else (shared.numbers, shared.data)
+        if self._shared is None or self._shared.key != key:
+            U = self.maximizer.everywhere(np.random.default_rng(shared.numbers), self.maximizer.settings.n_shared)
+            if not is_lazy:
+                scores = _Within(shared.earlier()[0], self.embedding)(U)
+                U = U[torch.argsort(scores, descending=True, stable=True)[:FRONT]]
             search = PoolMaximizer(self.embedding(U))
-            self._shared = _Shared(numbers, U, search, torch.zeros(len(U), dtype=torch.bool))
+            self._shared = _Shared(key, U, search, torch.zeros(len(U), dtype=torch.bool))
         U, unusable = self._shared.U, self._shared.unusable
         while not bool(unusable.all()):
             row = criterion.best_row(self._shared.search, unusable)

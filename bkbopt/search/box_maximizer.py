@@ -248,12 +248,11 @@ def _spread(X: Tensor, usable: Callable[[Tensor], bool], n: int) -> Tensor:
     """The first `n` usable rows of `X`, without those very near an earlier one."""
     taken: list[int] = []
     radius = 0.02 * X.shape[1] ** 0.5
-    points = X.numpy()
-    for i in range(len(points)):
-        if taken and float(np.linalg.norm(points[taken] - points[i], axis=1).min()) < radius:
-            continue
+    points, is_open = X.numpy(), np.ones(len(X), np.bool_)
+    while len(taken) < n and is_open.any():
+        i = int(is_open.argmax())
+        is_open[i] = False
         if usable(X[i]):
             taken.append(i)
-        if len(taken) == n:
-            break
+            is_open &= np.linalg.norm(points - points[i], axis=1) >= radius
     return X[taken]

@@ -1,6 +1,7 @@
 """Compiled loops against the same formulas in torch: equal but for the order of sums."""
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
-from bkbopt.kernels import ARDKernel
+from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel
 from bkbopt.kernels.ard import FORMS
+from bkbopt.kernels.fixed import fixed_kernel
 from bkbopt.posterior import gaussian_state
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
@@ -21,10 +23,24 @@ from bkbopt.posterior.model import Collapsed, Model
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 
 
-def kernel(form: str) -> ARDKernel:
+#: A rotation of the numeric columns 0 and 2.
+R = torch.eye(4, dtype=torch.float64)
+R[0, 0], R[0, 2], R[2, 0], R[2, 2] = 0.8, 0.6, -0.6, 0.8
+STRUCTURES = ("rotated", "additive", "rotated and additive")
+KERNELS = (*FORMS, *STRUCTURES)
+
+
+def kernel(form: str) -> Kernel:
     """A kernel on two numbers and two categories."""
     scales, hamming = torch.tensor([-1.0, -0.4]).double(), torch.tensor([0.3, -0.2]).double()
-    return ARDKernel(scales, torch.tensor(0.7).double(), hamming, categorical=(1, 3), form=form)
+    name = form if form in FORMS else "matern52"
+    base: Any = ARDKernel(scales, torch.tensor(0.7).double(), hamming, categorical=(1, 3), form=name)
+    if "rotated" in form:
+        base = RotatedKernel(base, R)
+    if "additive" not in form:
+        return base  # type: ignore[no-any-return]
+    variances = torch.tensor([-0.5, 0.2, -1.0, -0.7]).double()
+    return SumKernel((base, ColumnsKernel(torch.tensor([-1.5, -0.9]).double(), variances, (1, 3))))
 
 
 def points(n: int, seed: int = 0) -> Tensor:
@@ -49,7 +65,7 @@ def by_torch(model: Model, X: Tensor) -> tuple[Tensor, Tensor]:
     return Z @ model.w, residual + model.lam * (Z @ model.root.T).square().sum(1)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", KERNELS)
 def test_mean_and_variance_are_those_of_the_formula_in_torch(form: str) -> None:
     model, X = learnt(form), points(77)
     for one, other in zip(model(X), by_torch(model, X), strict=True):
@@ -63,7 +79,7 @@ def test_a_prediction_does_not_depend_on_the_points_beside_it(n: int) -> None:
         assert torch.equal(few, many[:n])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", KERNELS)
 @pytest.mark.parametrize("n", [400, 403])
 def test_collapsed_predictions_are_those_of_torch(form: str, n: int) -> None:
     model, X = learnt(form), points(n)
@@ -73,6 +89,33 @@ def test_collapsed_predictions_are_those_of_torch(form: str, n: int) -> None:
     assert collapsed._compiles(X)
     for one, other in zip(collapsed(X), slow(X), strict=True):
         torch.testing.assert_close(one, other, **CLOSE)
+
+
+@pytest.mark.parametrize("form", KERNELS)
+@pytest.mark.parametrize("n", [1, 6])
+def test_slopes_of_mean_and_variance_are_those_of_torch(form: str, n: int) -> None:
+    model, X = learnt(form), points(n, seed=2)
+    collapsed = model.collapse()
+    assert isinstance(collapsed, Collapsed)
+    slow = Collapsed(collapsed.kernel, collapsed.S, collapsed.a, collapsed.C)
+    by_mean, by_variance = (torch.as_tensor(np.random.default_rng(seed).standard_normal(n)) for seed in (3, 4))
+    one, other = (
+        (mean, variance, back(by_mean, by_variance))
+        for mean, variance, back in (predict.with_pullback(X) for predict in (collapsed, slow))
+    )
+    for fast, reference in zip(one, other, strict=True):
+        torch.testing.assert_close(fast, reference, **CLOSE)
+
+
+def test_a_variance_of_zero_has_no_slope() -> None:
+    model = learnt("matern52")
+    collapsed = model.collapse()
+    assert isinstance(collapsed, Collapsed)
+    known = replace(collapsed, C=2.0 * collapsed.C)  # explains more than the prior variance
+    X = points(5, seed=2)
+    _, variance, back = known.with_pullback(X)
+    assert torch.equal(variance, torch.zeros(5).double())
+    assert torch.equal(back(torch.zeros(5).double(), torch.ones(5).double()), torch.zeros(5, 4).double())
 
 
 def test_exact_posterior_without_a_state_is_that_of_torch() -> None:
@@ -103,13 +146,26 @@ def test_rank_one_steps_are_those_of_torch(size: int, weight: float, monkeypatch
 @pytest.mark.parametrize("m", [LEAST_COMPILED - 1, MOST_COMPILED + 1])
 def test_few_and_very_many_inducing_points_are_left_to_torch(m: int) -> None:
     S = torch.as_tensor(np.random.default_rng(0).random((m, 3)))
-    assert Nystrom(bo.kernels.rbf(3, 0.5), S, torch.eye(m, dtype=torch.float64)).radial is None
+    assert Nystrom(bo.kernels.rbf(3, 0.5), S, torch.eye(m, dtype=torch.float64)).fixed is None
 
 
 def test_other_kernels_are_left_to_torch() -> None:
     bkb = bo.BKB(lambda A, B: torch.exp(-((A[:, None] - B[None]) ** 2).sum(-1)), noise=0.05)
     bkb.observe(points(60), points(60)[:, 0])
     assert bkb.model.plain is None
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (kernel("rbf"), SphericalKernel.start(4, (1, 3))),
+        (kernel("rbf"), ColumnsKernel.start(4)),
+        (ColumnsKernel.start(4, (1, 3)), kernel("rbf")),
+        (kernel("rbf"), ColumnsKernel.start(4, (1, 3)), ColumnsKernel.start(4, (1, 3))),
+    ],
+)
+def test_other_sums_are_left_to_torch(parts: tuple[Any, ...]) -> None:
+    assert fixed_kernel(SumKernel(parts), points(20)) is None
 
 
 def test_points_of_other_columns_are_refused() -> None:
@@ -121,6 +177,6 @@ def test_what_is_cached_does_not_travel_with_a_model() -> None:
     model, X = learnt("matern52"), points(9)
     copy = pickle.loads(pickle.dumps(model))
     assert "plain" not in vars(copy)
-    assert "radial" not in vars(copy.features)
+    assert "fixed" not in vars(copy.features)
     for one, other in zip(copy(X), model(X), strict=True):
         assert torch.equal(one, other)

@@ -1,7 +1,7 @@
 """Boxes: start-up, constraints, fixed values, and grids that are searched exactly."""
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import optuna
@@ -15,8 +15,8 @@ from bkbopt import search
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.search.acquisition import UCB
 from bkbopt.search.box_candidates import BoxCandidates, candidates_of
-from bkbopt.search.candidates import Scope
-from bkbopt.search.criteria import UpperBound
+from bkbopt.search.candidates import Scope, Shared
+from bkbopt.search.criteria import Criterion, UpperBound, rule_of
 from bkbopt.search.designer import Designer, Options
 from bkbopt.search.evaluations import Problem
 from bkbopt.search.keyed import keyed
@@ -279,6 +279,11 @@ def test_categories_have_no_order() -> None:
     assert [swap[p["k"]] for p in a] == [p["k"] for p in b]
 
 
+def shared(*numbers: int, earlier: Criterion | None = None) -> Shared:
+    """What suggestions share where the points have these seeds."""
+    return Shared(numbers, (), lambda: (cast(Criterion, earlier), torch.zeros(0, 2)))
+
+
 def test_shared_starts_follow_from_their_numbers_whatever_was_shared_before() -> None:
     gp = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.01)
     gp.observe([[0.5, 0.5], [0.2, 0.7]], [1.0, 0.8])
@@ -286,12 +291,25 @@ def test_shared_starts_follow_from_their_numbers_whatever_was_shared_before() ->
     used, fresh = (candidates({"x": (0.0, 1.0), "y": (0.0, 1.0)}) for _ in range(2))
     assert isinstance(used, BoxCandidates)
     assert isinstance(fresh, BoxCandidates)
-    first = used._best_of_shared(criterion, (0, 1))
-    second = used._best_of_shared(criterion, (0, 2))
+    first = used._best_of_shared(criterion, shared(0, 1))
+    second = used._best_of_shared(criterion, shared(0, 2))
     assert first is not None
     assert second is not None
-    assert torch.equal(second, fresh._best_of_shared(criterion, (0, 2)))  # type: ignore[arg-type]
+    assert torch.equal(second, fresh._best_of_shared(criterion, shared(0, 2)))  # type: ignore[arg-type]
     assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "logei"])
+def test_a_shared_start_is_the_best_of_the_shared_points(acquisition: str) -> None:
+    gp = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.01)
+    gp.observe([[0.5, 0.5], [0.2, 0.7]], [1.0, 0.8])
+    criterion = rule_of(acquisition).build(gp.model, 2.0, 1.0, np.random.default_rng(0))
+    box = candidates({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    assert isinstance(box, BoxCandidates)
+    U = box.maximizer.everywhere(np.random.default_rng((0, 1)), box.maximizer.settings.n_shared)
+    start = box._best_of_shared(criterion, shared(0, 1, earlier=criterion))
+    assert start is not None
+    assert torch.equal(start[0], U[criterion(box.embedding(U)).argmax()])
 
 
 def test_a_shared_start_is_feasible() -> None:
@@ -301,7 +319,7 @@ def test_a_shared_start_is_feasible() -> None:
     embedding = Encoding(tuple(parameters.items())).embedding(parameters, {})
     some = BoxCandidates(embedding, lambda point: point["x (float)"] < 0.1)
     none = BoxCandidates(embedding, lambda point: False)
-    start = some._best_of_shared(UpperBound.over(gp.model, 2.0), (0, 1))
+    start = some._best_of_shared(UpperBound.over(gp.model, 2.0), shared(0, 1))
     assert start is not None
     assert float(start[0, 0]) < 0.1
-    assert none._best_of_shared(UpperBound.over(gp.model, 2.0), (0, 1)) is None
+    assert none._best_of_shared(UpperBound.over(gp.model, 2.0), shared(0, 1)) is None

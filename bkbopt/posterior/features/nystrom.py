@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, Kernel, gram
+from bkbopt.kernels import Kernel, gram
+from bkbopt.kernels.fixed import fixed_kernel
 from bkbopt.posterior.linalg import append_to_thin_root, compiles, thin_root
 
 if TYPE_CHECKING:
-    from bkbopt.kernels._loops import Radial
+    from bkbopt.kernels._loops import FixedKernel
 
 __all__ = ["Extension", "Nystrom"]
 
@@ -63,12 +64,12 @@ class Nystrom:
         return self.W.shape[1]
 
     @cached_property
-    def radial(self) -> "Radial | None":
+    def fixed(self) -> "FixedKernel | None":
         """The kernel for compiled loops; None where there are none (see `compiles`) or for other kernels."""
         differentiated = self.W.requires_grad or self.S.requires_grad
-        if isinstance(self.kernel, ARDKernel) and compiles(len(self.S), self.S) and not differentiated:
-            return self.kernel.radial_to(self.S)
-        return None
+        if differentiated or not compiles(len(self.S), self.S):
+            return None
+        return fixed_kernel(self.kernel, self.S)
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `FeatureMap`."""
