@@ -169,7 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _extrapolated(found: dict[int, dict[str, float]], n: int) -> dict[str, float]:
     """By a straight line through the two largest sizes."""
     a, b = sorted(found)[-2:]
-    return {key: found[b][key] + (n - b) / (b - a) * (found[b][key] - found[a][key]) for key in found[b]}
+    line = {key: found[b][key] + (n - b) / (b - a) * (found[b][key] - found[a][key]) for key in found[b]}
+    return line | {key: float("nan") for key in ("scans", "m")}  # these do not depend on the rows
 
 
 if __name__ == "__main__":

@@ -168,8 +168,13 @@ def observe(
 
 
 @fused
-def predict_collapsed(X: Floats, kernel: FixedKernel, a: Floats, C: Floats, mean: Floats, variance: Floats) -> None:
-    """Mean k_S(x) . a and variance k(x, x) - |C^T k_S(x)|^2, each (n,), of the points `X (n, d)`."""
+def predict_collapsed(
+    X: Floats, kernel: FixedKernel, a: Floats, C: Floats, lower: bool, mean: Floats, variance: Floats
+) -> None:
+    """Mean k_S(x) . a and variance k(x, x) - |C^T k_S(x)|^2, each (n,), of the points `X (n, d)`.
+
+    C is lower triangular or not.
+    """
     m, r = C.shape
     n = min(BLOCK, _fours(len(X)))
     A, K, P = np.empty((n, len(kernel.numeric))), np.zeros((n, m)), np.empty((n, r))
@@ -177,7 +182,7 @@ def predict_collapsed(X: Floats, kernel: FixedKernel, a: Floats, C: Floats, mean
         n = min(BLOCK, len(X) - start)
         to_fixed(X[start : start + n], kernel, A[:n], K[:n])
         f = _fours(n)
-        product(K[:f], C, True, P[:f])
+        product(K[:f], C, lower, P[:f])
         for i in range(n):
             mean[start + i] = dot(K[i], a)
             variance[start + i] = max(kernel.prior - dot(P[i], P[i]), 0.0)

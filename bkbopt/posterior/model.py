@@ -150,8 +150,7 @@ class Collapsed:
 
     def _compiles(self, X: Tensor) -> bool:
         """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
-        few = len(X) < 4 * len(self.S)  # the triangular root costs more than it gains
-        return in_memory(X) and torch.get_num_threads() <= 2 and not few
+        return in_memory(X) and torch.get_num_threads() <= 2
 
     def _compiled(self, X: Tensor, fixed: "FixedKernel") -> tuple[Tensor, Tensor]:
         from bkbopt.posterior._loops import predict_collapsed
@@ -159,7 +158,9 @@ class Collapsed:
         check_columns(X, self.S, self.S.shape[1])
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
         X = X.contiguous()
-        predict_collapsed(X.numpy(), fixed, self.a.numpy(), self.lower, mean.numpy(), variance.numpy())
+        lower = len(X) >= 4 * len(self.S)  # enough points to make up for the computation of the triangular root
+        C = self.lower if lower else self._rows_of_C
+        predict_collapsed(X.numpy(), fixed, self.a.numpy(), C, lower, mean.numpy(), variance.numpy())
         return mean, variance
 
     @cached_property

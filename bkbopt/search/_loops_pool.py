@@ -140,7 +140,7 @@ def refresh(
                 x[n, j] = X[i, j]
             n += 1
         if n == SOME or (i == len(mu) - 1 and n > 0):
-            predict_collapsed(x[:n], kernel, a, C, mean[:n], variance[:n])
+            predict_collapsed(x[:n], kernel, a, C, True, mean[:n], variance[:n])
             for k in range(n):
                 row, deviation = rows[k], np.sqrt(variance[k])
                 mu[row], sd[row], version[row] = mean[k], deviation, current

@@ -37,12 +37,12 @@ def likelihood_and_gradient(
     K, pullback = kernel.with_pullback(U)
     K.diagonal().add_(lam / n)
     inverse = torch.cholesky_inverse(L := safe_cholesky(K))
-    both = inverse @ torch.stack([ybar, torch.ones_like(ybar)], 1)
-    quadratic, v = ybar @ both[:, 0], both[:, 0]
+    v = inverse @ ybar
+    quadratic = ybar @ v
     if mean_precision is not None:
-        by_one = both[:, 0].sum()
-        c = by_one / (both[:, 1].sum() + mean_precision)
-        quadratic, v = quadratic - c * by_one, v - c * both[:, 1]
+        of_one, by_one = inverse @ torch.ones_like(ybar), v.sum()
+        c = by_one / (of_one.sum() + mean_precision)
+        quadratic, v = quadratic - c * by_one, v - c * of_one
     rest = 0.5 * within / lam + 0.5 * repeats * math.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
     logdet = 2.0 * L.diagonal().log().sum()
     value = -0.5 * float(quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest

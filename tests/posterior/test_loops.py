@@ -80,7 +80,7 @@ def test_a_prediction_does_not_depend_on_the_points_beside_it(n: int) -> None:
 
 
 @pytest.mark.parametrize("form", KERNELS)
-@pytest.mark.parametrize("n", [400, 403])
+@pytest.mark.parametrize("n", [5, 400, 403])  # with few points the triangular root does not pay
 def test_collapsed_predictions_are_those_of_torch(form: str, n: int) -> None:
     model, X = learnt(form), points(n)
     collapsed = model.collapse()
