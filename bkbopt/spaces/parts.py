@@ -40,12 +40,12 @@ class Part:
 
     Attributes:
         name: of the part.
-        columns: of its table, without scales.
-        table: see the module's table.
+        columns: of its table, unscaled.
+        table: raw values, see the table of symbols.
         labels: of its entries; None for a list, whose values are the labels.
     """
-columns: of its table, unscaled.
-table: raw values, see the table of symbols.
+
+    name: str
     columns: Columns = field(repr=False)
     table: Tensor = field(repr=False)
     labels: tuple[Hashable, ...] | None = field(repr=False)

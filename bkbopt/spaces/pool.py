@@ -38,11 +38,10 @@ class Pool:
 
     Arrays, data frames and lists are copied into memory. The rows of a NumPy memmap stay in its file. A path names a
     `.npy` file, which is mapped into memory, a Parquet file, or a folder of such files. Parquet files, Arrow tables and
-    Dask collections are unpacked into a temporary file; only 13 bytes a row are kept in memory. A list of memmaps,
-    paths (as `pathlib.Path`), tables and collections is one pool with the rows of all of them, in this order.
+    Dask collections are unpacked into a temporary file. Of all these only 13 bytes a row are kept in memory. A list of
+    memmaps, paths (as `pathlib.Path`), tables and collections is one pool with the rows of all of them, in this order.
     Suggestions do not depend on where the rows are stored. Files must not change while they are in use. See the guide
     "Large pools".
-    asked is the same in all cases. Files must not change while they are in use. The guide "Large pools" has more.
 
     Args:
         arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a
@@ -95,8 +94,8 @@ class Pool:
 
         The parameters of a row are, for each part, the label of its entry under the part's name and the descriptors
         under "part.column"; the label of a list's entry is its value. Rows are numbered with the last part changing
-        fastest. Products of up to 1,000,000 rows are searched exactly, with the results of a list of the same rows. For
-        larger products a suggestion is the best row that a search over the parts finds.
+        fastest. Products of up to 1,000,000 rows are searched exactly, like a list of the same rows. For larger
+        products a suggestion is the best row that a search over the parts finds.
 
         Args:
             parts: by name, each a data frame of descriptors, `Pool(frame, id_column=...)` where a column names its
