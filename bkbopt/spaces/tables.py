@@ -257,7 +257,7 @@ def _refuse_names_of_rows(name: str, series: Any) -> None:
 def all_different(name: str) -> ArgumentError:
     """The error for a column of text whose values are all different."""
     return ArgumentError(
-        f"pool: expected columns whose values rows share, but those of {name!r} are all different; pass "
+        f"pool: expected columns of text with repeated values, but those of {name!r} are all different; pass "
         f"bo.Pool(frame, id_column={name!r}) if they name the rows, or drop that column."
     )
 
