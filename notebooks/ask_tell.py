@@ -210,15 +210,7 @@ first = table[table["run"] == 0]
 
 fig, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 ax.plot(first["t"], first["bound"], "o-", color=BLUE, linewidth=2, label="certificate, 95 %")
-ax.plot(
-    first["t"],
-    first["naive"],
-    "o-",
-    color=BLUE,
-    linewidth=1,
-    alpha=0.4,
-    label="naive bound",
-)
+ax.plot(first["t"], first["naive"], "o-", color=BLUE, linewidth=1, alpha=0.4, label="naive bound")
 ax.plot(first["t"], first["missed"], "o--", color=ORANGE, linewidth=2, label="true regret of the recommendation")
 ax.axhline(NOISE_SD, color=GREY, linestyle=":", label="standard deviation of the noise")
 ax.set(xlabel="values told", ylabel="regret (points)", yscale="log", title="First run")
