@@ -56,7 +56,7 @@ print(f"use {dict(choice.params)}: {choice.mean:.2f} ± {2 * choice.std:.2f} poi
 print(f"its true value: {true_points(choice.params):.2f} points")
 
 # %%
-plots.overview(opt, value_name="points")
+plots.overview(opt, value_name="score")
 
 # %% [markdown]
 # The upper panels show the progress of the search and the importance of each setting. The lower panels show the
@@ -110,7 +110,7 @@ for number, trial in enumerate(batch):
     x = trial.params["x"]
     ax.axvline(x, color=ORANGE, linestyle="--", linewidth=1.2)
     ax.annotate(f"{number + 1}", (x, 0.94 - 0.08 * number), xycoords=("data", "axes fraction"), bbox={"fc": "white"})
-_ = ax.set_title("four pending trials, numbered in the order of their proposal")
+_ = ax.set_title("Four pending trials, numbered in the order of their proposal")
 
 # %% [markdown]
 # Results may arrive in any order, at any time, or never. A trial without a value is marked as *failed*: the search
