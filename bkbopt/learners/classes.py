@@ -1,4 +1,4 @@
-"""The labels that a learner knows: sorted for the user, numbered internally by order of appearance."""
+"""The labels of a learner: sorted for the user, numbered internally by order of appearance."""
 
 import functools
 from dataclasses import dataclass

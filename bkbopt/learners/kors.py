@@ -204,7 +204,7 @@ class KORS:
         return {"L": np.ascontiguousarray(self.L[: self.m, : self.m]), "p": self.p[: self.m]}
 
     def form(self, size: str = "m") -> Form:
-        """What `state_dict` has to be; `size` is the symbol of the dictionary's size."""
+        """The form of `state_dict`; `size` is the symbol of the dictionary's size."""
         parts = {"p": FloatArray((size,), 0.0, 1.0), "L": FloatArray((size, size), diagonal=0.0)}
         return Form(parts, {} if self.limit is None else {size: self.limit})
 

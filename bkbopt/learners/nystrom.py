@@ -130,7 +130,7 @@ class GrowingNystrom:
         }
 
     def form(self) -> Form:
-        """What `state_dict` has to be."""
+        """The form of `state_dict`."""
         rows = {"X": Floats(("t", "d")), "y": Floats(("t",)), "Z": Floats(("t", "r"))}
         return Form({"S": Floats(("m", "d")), "W": Floats(("m", "r")), **rows, "kors": self.kors.form()})
 

@@ -34,7 +34,7 @@ class ParameterBase(ABC):
     Attributes:
         when: the values of other parameters under which this one is active; None if it always is.
         kind: of the parameter's column.
-        absent: what the encoded column holds where the parameter is not active.
+        absent: value of the encoded column if the parameter is not active.
     """
 
     when: Mapping[str, Any] | None
@@ -49,7 +49,7 @@ class ParameterBase(ABC):
     @property
     @abstractmethod
     def expected(self) -> str:
-        """What a value has to be, in words."""
+        """The allowed values, as a text for messages."""
 
     @property
     @abstractmethod

@@ -175,7 +175,7 @@ class Embedding:
     that varies the only point is the base.
 
     Attributes:
-        space: what is proposed, in internal terms: names are column keys, choices their indices; None if nothing is.
+        space: the parameters that vary, with column keys as names and indices as choices; None if none varies.
         fixed: the values that do not vary, in internal form.
         base: (d,) encoded point of the fixed values.
         columns: (k,) columns of what varies.

@@ -125,7 +125,7 @@ def _internal(conditions: Conditions, row: Params, i: int) -> dict[str, float]:
 
 
 def _reason(conditions: Conditions, row: Params, name: str) -> str:
-    """What a parameter's condition says, and what the point has there."""
+    """The condition of a parameter and the point's values for it, as a text for messages."""
     when = conditions.parameters[name].when
     if when is None:
         return ""
