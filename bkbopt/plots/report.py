@@ -353,7 +353,7 @@ def _model(run: _Run) -> list[Html]:
         alt = "Coverage of the posterior's central intervals by left-out values, against the intervals' nominal level"
         caption = (
             "Calibration: values left out in turn and predicted from the rest. Below the diagonal the intervals are "
-            "too narrow, above it too wide. It holds for the region where the search has evaluated."
+            "too narrow, above it too wide. It is measured in the region where the search has evaluated."
         )
         folds = 10 if len(run.valued) <= MANY else 5
         pictures.append(_drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption))
