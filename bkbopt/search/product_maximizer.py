@@ -6,7 +6,7 @@
 | n_p    | -      | -     | entries of part p                                                                 |
 | e      | (P,)   | -     | entries of a row, one a part                                                      |
 | line   | (n_p,) | -     | the rows that differ from e in part p alone; all of them are scored               |
-| cross  | (c,)   | -     | the combinations of the best entries of each line through e, c <= `CROSS` of them |
+| cross  | (c,)   | -     | the combinations of the best entries of each line through e, about `CROSS` of them |
 
 The search starts from several rows and follows lines, each time to the best row of one, until e is the best row of
 every line through it. Of the best of these rows the cross is scored, where several parts change at once; from a better
@@ -34,7 +34,8 @@ __all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer", "Usable"]
 N_RANDOM = 2048
 #: Number of random starts, beside the best known row.
 N_CLIMBS = 2
-#: Largest number of rows of a cross, which has the same number of entries of each part.
+#: Largest number of rows of a cross, which has the same number of entries of each part, but at least two: of more than
+#: 13 parts it has 2^P rows.
 CROSS = 8192
 #: Rows scored at once: kernel matrices of them stay in the cache.
 BLOCK = 512
