@@ -2,8 +2,8 @@
 # # Ask and tell: from a first loop to a stopping rule
 #
 # A machine has settings. Each evaluation of a setting returns a noisy number and costs time or money. Which settings
-# are best? `bkbopt` proposes settings (`ask`) and receives the results (`tell`). The rest of this notebook builds on
-# these two calls: batches, results that arrive late or never, earlier data, constraints, saving and loading, and a
+# are best? `bkbopt` proposes settings (`ask`) and receives the results (`tell`). The rest of this notebook uses these
+# two calls for batches, results that arrive late or never, earlier data, constraints, saving and loading, and a
 # stopping rule.
 
 # %%
@@ -53,10 +53,10 @@ for _ in range(N_TRIALS):
     opt.tell(trial, taste(trial.params))
 choice = opt.recommend()
 print(f"use {dict(choice.params)}: {choice.mean:.2f} ± {2 * choice.std:.2f} points expected")
-print(f"endless tasting would give it {true_points(choice.params):.2f}")
+print(f"its true value: {true_points(choice.params):.2f} points")
 
 # %%
-plots.overview(opt, value_name="points")
+plots.overview(opt, value_name="score")
 
 # %% [markdown]
 # The upper panels show the progress of the search and the importance of each setting. The lower panels show the
@@ -67,8 +67,8 @@ plots.overview(opt, value_name="points")
 #
 # `opt.best_trial` is the trial with the best observed value. The best of many noisy values is biased: it was selected
 # partly for its noise. `opt.recommend()` is the evaluated point with the best *posterior mean*, which also uses the
-# values nearby. The next cell repeats the search with several seeds, and compares the value that each answer claims
-# with its true value. It also records the model's regret certificates after every fifth value, for a later section.
+# values nearby. The next cell repeats the search with several seeds, and compares the value reported for each of the
+# two points with its true value. It also records the regret certificates after every fifth value, for a later section.
 
 # %%
 rows, looks = [], []
@@ -85,10 +85,10 @@ for seed in range(N_RUNS):
     rows.append((best.value, true_points(best.params), choice.mean, true_points(choice.params)))
 answers = pd.DataFrame(
     np.array(rows).mean(axis=0).reshape(2, 2),
-    index=["best value told", "recommendation"],
-    columns=["claims", "is worth"],
+    index=["best observed value", "recommendation"],
+    columns=["reported value", "true value"],
 )
-answers["claim is off by"] = answers["claims"] - answers["is worth"]
+answers["bias"] = answers["reported value"] - answers["true value"]
 answers.round(2)
 
 # %% [markdown]
@@ -110,7 +110,7 @@ for number, trial in enumerate(batch):
     x = trial.params["x"]
     ax.axvline(x, color=ORANGE, linestyle="--", linewidth=1.2)
     ax.annotate(f"{number + 1}", (x, 0.94 - 0.08 * number), xycoords=("data", "axes fraction"), bbox={"fc": "white"})
-_ = ax.set_title("four trials in flight, numbered as they were proposed")
+_ = ax.set_title("Four pending trials, numbered in the order of their proposal")
 
 # %% [markdown]
 # Results may arrive in any order, at any time, or never. A trial without a value is marked as *failed*: the search
@@ -143,7 +143,7 @@ notebook = pd.DataFrame(
 notebook["points"] = [taste(p) for p in notebook.to_dict("records")]
 informed = bo.Optimizer(SPACE, seed=0)
 informed.tell(notebook, "points")
-print(f"{len(informed.trials)} trials, the first of our own is {dict(informed.ask().params)}")
+print(f"{len(informed.trials)} trials; first proposal: {dict(informed.ask().params)}")
 
 # %% [markdown]
 # There are as many values as the start-up design has points, so the model chooses the very first trial.
@@ -173,7 +173,7 @@ for _ in range(30):
     else:
         careful.tell(trial, taste(trial.params))
 failed = [trial.id for trial in careful.trials if trial.state == "FAIL"]
-print(f"forbidden trials: {sum(not allowed(trial.params) for trial in careful.trials)}; jammed: {failed}")
+print(f"infeasible trials: {sum(not allowed(trial.params) for trial in careful.trials)}; failed: {failed}")
 
 # %% [markdown]
 # ## Save and load
@@ -209,14 +209,16 @@ held, naive_held = table["bound"] >= table["missed"], table["naive"] >= table["m
 first = table[table["run"] == 0]
 
 fig, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-ax.plot(first["t"], first["bound"], "o-", color=BLUE, linewidth=2, label="certificate: no more than this to gain")
-ax.plot(first["t"], first["naive"], "o-", color=BLUE, linewidth=1, alpha=0.4, label="naive: ends of the bands")
-ax.plot(first["t"], first["missed"], "o--", color=ORANGE, linewidth=2, label="truly to gain over the recommendation")
+ax.plot(first["t"], first["bound"], "o-", color=BLUE, linewidth=2, label="certificate, 95 %")
+ax.plot(first["t"], first["naive"], "o-", color=BLUE, linewidth=1, alpha=0.4, label="naive bound")
+ax.plot(first["t"], first["missed"], "o--", color=ORANGE, linewidth=2, label="true regret of the recommendation")
 ax.axhline(NOISE_SD, color=GREY, linestyle=":", label="standard deviation of the noise")
-ax.set(xlabel="values told", ylabel="points", yscale="log", title="the first of the runs")
+ax.set(xlabel="values told", ylabel="regret (points)", yscale="log", title="First run")
 ax.grid(alpha=0.3)
 ax.legend(frameon=False)
-print(f"{len(table)} looks, {N_RUNS} runs; the certificate held at {held.mean():.0%}, naive at {naive_held.mean():.0%}")
+print(
+    f"{len(table)} checks in {N_RUNS} runs: the certificate held in {held.mean():.0%}, naive in {naive_held.mean():.0%}"
+)
 
 # %% [markdown]
 # `minimize` runs the same loop. It accepts the certificate as a stopping rule: here it stops once the bound is at most
@@ -230,16 +232,16 @@ rng = np.random.default_rng(2)
 LIMIT, ENOUGH = 200, 1.0
 stopped = bo.minimize(taste, SPACE, LIMIT, seed=1, stop_at_regret=ENOUGH)
 print(f"{len(stopped.trials)} of {LIMIT} trials; certificate {stopped.regret_certificate().bound:.2f} points")
-print(f"recommended {dict(stopped.recommend().params)}, truly {true_points(stopped.recommend().params):.2f}")
+print(f"recommended {dict(stopped.recommend().params)}, true value {true_points(stopped.recommend().params):.2f}")
 
 # %% [markdown]
 # ## Checks
 
 # %%
-off = answers["claim is off by"]
-assert off["best value told"] < -NOISE_SD  # too optimistic by more than the noise
-assert abs(off["recommendation"]) < 0.5 * abs(off["best value told"])
-assert answers.loc["recommendation", "is worth"] < answers.loc["best value told", "is worth"] + 0.05
+bias = answers["bias"]
+assert bias["best observed value"] < -NOISE_SD  # too optimistic by more than the noise
+assert abs(bias["recommendation"]) < 0.5 * abs(bias["best observed value"])
+assert answers.loc["recommendation", "true value"] < answers.loc["best observed value", "true value"] + 0.05
 places = sorted(trial.params["x"] for trial in batch)
 assert np.diff(places).min() > 1e-3  # four different points
 assert [trial.id for trial in pending] == [second.id]

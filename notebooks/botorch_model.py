@@ -63,8 +63,8 @@ with torch.no_grad():
     best = X[model.posterior(X).mean.argmax()]
 print(f"fit and posterior at {N} observations: {time.perf_counter() - start:.1f} s")
 print(
-    f"{model.inducing_points.shape[-2]} inducing points; the best point by the posterior mean is worth "
-    f"{FUNCTION(best[None]).item():.2f} of {FUNCTION.optimal_value:.2f}"
+    f"{model.inducing_points.shape[-2]} inducing points; true value at the largest posterior mean: "
+    f"{FUNCTION(best[None]).item():.2f}; maximum: {FUNCTION.optimal_value:.2f}"
 )
 
 # %% [markdown]
@@ -98,7 +98,7 @@ estimate = {n: spent["SingleTaskGP"][last] * (n / last) ** 3 for n in SIZES if n
 fig, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 for (name, times), series in zip(spent.items(), SERIES, strict=False):
     ax.plot(list(times), list(times.values()), series.line, marker=series.marker, color=series.colour, label=name)
-ax.plot(list(estimate), list(estimate.values()), ":", color=SERIES[1].colour, label="SingleTaskGP, by the cube")
+ax.plot(list(estimate), list(estimate.values()), ":", color=SERIES[1].colour, label="SingleTaskGP, extrapolated")
 ax.set(xscale="log", yscale="log", xlabel="observations", ylabel="fit and posterior (s)")
 ax.set_xticks(SIZES, [str(n) for n in SIZES])
 ax.xaxis.minorticks_off()
@@ -151,8 +151,8 @@ start = time.perf_counter()
 acquisition = qLogNoisyExpectedImprovement(model, X_baseline=baseline, prune_baseline=True)
 point, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=2 if SMOKE else 4, raw_samples=32 if SMOKE else 128)
 print(
-    f"qLogNoisyExpectedImprovement in {time.perf_counter() - start:.1f} s proposes a point worth "
-    f"{FUNCTION(point).item():.2f} without noise; the median observation is worth {FUNCTION(X).median():.2f}"
+    f"qLogNoisyExpectedImprovement took {time.perf_counter() - start:.1f} s; true value of its proposal: "
+    f"{FUNCTION(point).item():.2f}; median over the observed points: {FUNCTION(X).median():.2f}"
 )
 
 # %% [markdown]
@@ -197,7 +197,7 @@ with torch.no_grad():
     then = fantasies.posterior(GRID[:, None])
     drift = (then.mean.mean(0) - now.mean).abs().max() / now.variance.sqrt().max()
     shrunk = (then.variance[0] < now.variance).all()
-print(f"mean of the means: off by at most {drift:.1e} of the largest sd; variances smaller everywhere: {bool(shrunk)}")
+print(f"average mean: differs by at most {drift:.1e} of the largest sd; all variances smaller: {bool(shrunk)}")
 
 # %% [markdown]
 # ## A step by knowledge gradient
@@ -237,8 +237,8 @@ panels = {
 for ax, (name, values) in zip(axes, panels.items(), strict=True):
     drawn = ax.contourf(*[GRID.T.reshape(2, SIDE, SIDE)[i] for i in (0, 1)], values.reshape(SIDE, SIDE), 14, cmap=MAP)
     fig.colorbar(drawn, ax=ax, label=name, shrink=0.82)
-    ax.plot(U[:300, 0], U[:300, 1], ".", color="white", markersize=2, label="some of the records")
-    ax.plot(*answer, "*", color=ORANGE, markeredgecolor="black", markersize=15, label="best by the mean")
+    ax.plot(U[:300, 0], U[:300, 1], ".", color="white", markersize=2, label="300 of the records")
+    ax.plot(*answer, "*", color=ORANGE, markeredgecolor="black", markersize=15, label="largest posterior mean")
     ax.plot(*step, "X", color="white", markeredgecolor="black", markersize=11, label="largest knowledge gradient")
     ax.set(xlabel="first setting", xlim=(0, 1), ylim=(0, 1), aspect="equal")
 axes[0].set_ylabel("second setting")
@@ -284,7 +284,9 @@ fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for (name, rows), series in zip(worths.items(), SERIES, strict=False):
     ax.plot(best_on_grid - rows.mean(0), series.line, marker=series.marker, color=series.colour, label=name)
 ax.set(
-    xlabel=f"experiments after {N_PLANT} records", ylabel="missed by the answer\n(units of the yield)", ylim=(0, None)
+    xlabel=f"experiments after {N_PLANT} records",
+    ylabel="regret of the largest posterior mean\n(units of the yield)",
+    ylim=(0, None),
 )
 ax.grid(alpha=0.3)
 _ = ax.legend(frameon=False, title=f"mean of {SEEDS} histories" if SEEDS > 1 else None)

@@ -65,7 +65,7 @@ pd.DataFrame(
             "values told": rows[-1, 0],
             "inducing points": rows[-1, 1],
             "effective dimension": rows[-1, 2],
-            "m grows like t to the power of": np.log(rows[-1, 1] / rows[-3, 1]) / np.log(rows[-1, 0] / rows[-3, 0]),
+            "exponent of the growth of m in t": np.log(rows[-1, 1] / rows[-3, 1]) / np.log(rows[-1, 0] / rows[-3, 0]),
         }
         for name, rows in grown.items()
     }
@@ -114,7 +114,7 @@ plots.complexity(opt, left)
 left.set_ylim(0, 1.1 * len(survey.inducing))
 left.axhline(len(survey.inducing), color=GREY, linestyle=":")
 left.annotate(
-    "inducing points for as many random points",
+    "m for the same number of random points",
     (0, len(survey.inducing)),
     (4, -12),
     textcoords="offset points",
@@ -135,7 +135,7 @@ print(f"regret of the recommendation: {values.max() - values[opt.recommend().ind
 SMOOTH, ROUGH = bo.kernels.rbf(4, lengthscale=0.7), bo.kernels.matern52(4, lengthscale=0.3)
 CONTESTANTS = {
     "BKB, smooth and noisy": (lambda: bo.BKB(SMOOTH, 0.1, seed=0), 8000),
-    "BKB, rough and precise (budget binds)": (lambda: bo.BKB(ROUGH, 0.01, seed=0), 8000),
+    "BKB, rough and precise (m at its limit)": (lambda: bo.BKB(ROUGH, 0.01, seed=0), 8000),
     "exact GP": (lambda: bo.ExactGP(ROUGH, 0.01), 2000),
 }
 SIZES = (100, 200, 400) if SMOKE else (125, 250, 500, 1000, 2000, 4000, 8000)
@@ -253,7 +253,7 @@ ax.fill_between(
     color=BLUE,
     alpha=0.2,
     linewidth=0,
-    label="from the least to the greatest",
+    label="range over candidates",
 )
 ax.plot(budgets["m"], budgets["median"], "o-", color=BLUE, label="median candidate")
 ax.axhline(1.0, color="black", linewidth=0.8)
@@ -286,12 +286,12 @@ for rows in grown.values():  # m follows the effective dimension
     assert (rows[:, 1] < 4 * rows[:, 2]).all()
 assert len(opt.surrogate.inducing) < 0.6 * len(survey.inducing)
 assert all((rows[:, 3] <= 300).all() for name, rows in costs.items() if name.startswith("BKB"))
-exact_memory, bkb_memory = costs["exact GP"][:, 2], costs["BKB, rough and precise (budget binds)"][:, 2]
+exact_memory, bkb_memory = costs["exact GP"][:, 2], costs["BKB, rough and precise (m at its limit)"][:, 2]
 assert exact_memory[-1] / exact_memory[-2] > 3.5  # twice the values, four times the memory
 if not SMOKE:
     assert bkb_memory[-1] / bkb_memory[-2] < 2.2  # twice the values, twice the memory
     by_time = {name: dict(rows[:, :2]) for name, rows in costs.items()}
-    assert by_time["exact GP"][2000] > 3 * by_time["BKB, rough and precise (budget binds)"][2000]
+    assert by_time["exact GP"][2000] > 3 * by_time["BKB, rough and precise (m at its limit)"][2000]
 assert budgets["sd / exact sd: min"].min() > 0.85  # never much too narrow
 assert budgets["median"].is_monotonic_decreasing
 assert budgets["truth within 2 sd"].min() > 0.9

@@ -25,8 +25,8 @@ SMOKE = os.environ.get("BKBOPT_SMOKE") == "1"  # a run of seconds, with shorter 
 # %% [markdown]
 # ## The stream
 #
-# Rows are points of a square. Labels are the two colours of a chequered cloth whose borders are wavy. Noise flips
-# labels near the borders, so that some mistakes are unavoidable: those of a predictor that knows the cloth exactly.
+# Rows are points of a square. Labels are the two colours of a checkerboard with wavy borders. Noise flips labels near
+# the borders, so that some mistakes are unavoidable: those of a predictor that knows the pattern exactly.
 
 # %%
 N = 4000 if SMOKE else 20_000
@@ -34,15 +34,15 @@ CHUNK = N // 40
 
 
 def stream(n, seed, shift=0.0):
-    """Rows (n, 2), labels -1 or +1, and the labels without noise; `shift` moves the cloth sideways."""
+    """Rows (n, 2), labels -1 or +1, and the labels without noise; `shift` moves the pattern sideways."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.0, 1.0, (n, 2))
     colour = np.sin(4 * X[:, 0] + shift) * np.cos(4 * X[:, 1])
     return X, np.where(colour + 0.2 * rng.standard_normal(n) > 0, 1.0, -1.0), np.where(colour > 0, 1.0, -1.0)
 
 
-X, y, cloth = stream(N, seed=0)
-unavoidable = (y != cloth).mean()
+X, y, pattern = stream(N, seed=0)
+unavoidable = (y != pattern).mean()
 print(f"unavoidable mistakes: {unavoidable:.1%}")
 
 fig, ax = plt.subplots(figsize=(4.2, 4), layout="constrained")
@@ -70,14 +70,14 @@ print(f"the same predictions: {bool((np.array(one_by_one[1:]) == whole[1:]).all(
 # %% [markdown]
 # ## Mistakes over time, and dictionary size
 #
-# | learner | what it keeps | how it learns |
+# | learner | rows in the dictionary | update |
 # | --- | --- | --- |
 # | `KernelPerceptron` | each misclassified row | adds it |
 # | `RBP` | a fixed number of these | adds it, and removes a random one |
 # | `Projectron` | those outside the span of the others | adds it, or its projection onto the others |
 # | `KOGD` | each row whose margin was too small | a gradient step on the loss |
-# | `ProsNKONS` | rows sampled by leverage | a Newton step on their features |
-# | `PKAWV` | rows sampled by leverage | exact least squares on the labels as numbers |
+# | `ProsNKONS` | rows sampled by leverage score | a Newton step on their features |
+# | `PKAWV` | rows sampled by leverage score | exact least squares on the labels as numbers |
 
 # %%
 WIDTH = 0.25
@@ -116,7 +116,7 @@ pd.DataFrame(
         name: {
             "mistakes (%)": 100 * wrong.mean(),
             "in the last quarter (%)": 100 * wrong[late].mean(),
-            "terms kept": kept[-1],
+            "dictionary size": kept[-1],
             "rows a second": N / seconds,
         }
         for name, (wrong, kept, seconds) in still.items()
@@ -132,7 +132,7 @@ for (name, (wrong, kept, _)), series in zip(still.items(), SERIES, strict=True):
 left.axhline(100 * unavoidable, color=GREY, linewidth=1)
 left.annotate("unavoidable", (0, 100 * unavoidable), (0, -14), textcoords="offset points", color=GREY)
 left.set(xlabel="rows", ylabel="mistakes (%)", ylim=(0, None))
-right.set(xlabel="rows", ylabel="terms kept", yscale="log")
+right.set(xlabel="rows", ylabel="dictionary size", yscale="log")
 log_ticks(right.yaxis)
 for ax in (left, right):
     ax.grid(alpha=0.3)
@@ -140,17 +140,17 @@ _ = fig.legend(loc="outside lower center", ncols=6, frameon=False)
 
 # %% [markdown]
 # Second-order learners come close to the unavoidable rate with a small dictionary. `KOGD` comes close too, but keeps a
-# large part of all rows, and a row costs as much as there are terms. The perceptron, `RBP` and `Projectron` keep rows
-# that were misclassified because of noise, and repeat the noise in their predictions. `Projectron` keeps only as many
-# rows as it needs to represent the perceptron's function, and is as accurate; `RBP` removes rows that it still needs.
+# large part of all rows, and the cost of a row grows with the dictionary. The perceptron, `RBP` and `Projectron` keep
+# rows that were misclassified because of noise, and repeat the noise in their predictions. `Projectron` keeps only as
+# many rows as it needs to represent the perceptron's function, and is as accurate; `RBP` removes rows that it needs.
 #
 # ## Drift
 #
-# The stream is the same, but half-way the cloth moves sideways, so that many labels change sign.
+# The stream is the same, but half-way the pattern moves sideways, so that many labels change sign.
 
 # %%
 X1, y1, _ = stream(N // 2, seed=0)
-X2, y2, cloth2 = stream(N // 2, seed=1, shift=np.pi / 2)
+X2, y2, pattern2 = stream(N // 2, seed=1, shift=np.pi / 2)
 moved = {name: follow(make, np.vstack([X1, X2]), np.concatenate([y1, y2])) for name, make in LEARNERS.items()}
 before, after = slice(3 * N // 8, N // 2), slice(N // 2, 5 * N // 8)
 drift = pd.DataFrame(
@@ -163,7 +163,7 @@ drift = pd.DataFrame(
         for name, (wrong, _, _) in moved.items()
     }
 ).T
-print(f"unavoidable after the change: {(y2 != cloth2).mean():.1%}")
+print(f"unavoidable mistakes after the change: {(y2 != pattern2).mean():.1%}")
 drift.round(1)
 
 # %%
@@ -171,16 +171,16 @@ fig, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
 for (name, (wrong, _, _)), series in zip(moved.items(), SERIES, strict=True):
     ax.plot(rows_seen, smooth(wrong), series.line, color=series.colour, linewidth=2, label=name)
 ax.axvline(N // 2, color=GREY, linewidth=1)
-ax.annotate("the cloth moves", (N // 2, 1), (-4, 2), textcoords="offset points", color=GREY, ha="right")
+ax.annotate("the pattern moves", (N // 2, 1), (-4, 2), textcoords="offset points", color=GREY, ha="right")
 ax.set(xlabel="rows", ylabel="mistakes (%)", ylim=(0, None))
 ax.grid(alpha=0.3)
 _ = fig.legend(loc="outside lower center", ncols=6, frameon=False)
 
 # %% [markdown]
 # After the change least squares is at a disadvantage, because it weighs all rows alike: `PKAWV` predicts a compromise
-# between the old and the new labels. The perceptron, `RBP` and `Projectron` lose next to nothing. Newton and gradient
-# steps on a loss that only small margins incur lie in between: the mistakes rise at the change, and soon are the fewest
-# again.
+# between the old and the new labels. The perceptron, `RBP` and `Projectron` lose little accuracy. `ProsNKONS` and
+# `KOGD`, whose losses are zero for large margins, are in between: their mistakes rise at the change, and soon are the
+# fewest again.
 #
 # ## Learners as surrogates of a search
 #
@@ -211,7 +211,7 @@ for ax, (name, surrogate) in zip(axes, surrogates.items(), strict=True):
 _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
 
 # %% [markdown]
-# With all points in its dictionary and without its forward term, `PKAWV` *is* the exact process. `KOGD` has made one
+# With all points in its dictionary and without its forward term, `PKAWV` equals the exact process. `KOGD` has made one
 # pass of small steps: its mean is flatter, and its band is the same. The next cell runs searches with fitted kernel and
 # noise on a noisy function of two parameters, and compares them with BKB. Learners are chosen by name.
 
@@ -237,7 +237,10 @@ for name in ("bkb", "pkawv", "prosnkons", "kogd"):
         answers[name].append(true_loss(opt.recommend().params) - least)
 searched = pd.DataFrame(
     {
-        name: {"regret of the average trial": np.mean(losses[name]) - least, "of the answer": np.mean(answers[name])}
+        name: {
+            "mean regret of all trials": np.mean(losses[name]) - least,
+            "regret of the recommendation": np.mean(answers[name]),
+        }
         for name in losses
     }
 ).T
@@ -271,6 +274,6 @@ difference = (seen["PKAWV"].mean - seen["exact GP"].mean).abs().max()
 assert difference < 1e-6
 assert (seen["KOGD"].stddev[-20:] > 0.8 * seen["exact GP"].stddev[-20:]).all()  # wide where nothing was told
 if not SMOKE:
-    average = searched["regret of the average trial"]
+    average = searched["mean regret of all trials"]
     assert average["pkawv"] < 1.25 * average["bkb"]
-    assert searched["of the answer"].max() < 0.1
+    assert searched["regret of the recommendation"].max() < 0.1

@@ -75,7 +75,7 @@ def run(study, n_trials, seed):
 
 survey = optuna.create_study(sampler=RandomSampler(seed=0))
 quartiles = np.quantile(run(survey, 200 if SMOKE else 1000, 0)[0], [0.25, 0.75])
-print(f"true cost of random settings, quartiles: {quartiles.round(2)}; standard deviation of the error: {NOISE_SD}")
+print(f"true cost of random settings, quartiles: {quartiles.round(2)}; standard deviation of the noise: {NOISE_SD}")
 
 # %% [markdown]
 # ## An existing study
@@ -98,13 +98,13 @@ print(f"mean true cost of the last {N_AFTER} trials of TPE: {before[-N_AFTER:].m
 print(f"mean true cost of {N_AFTER} trials of BKBSampler after them: {after.mean():.2f}")
 
 # %% [markdown]
-# Under noise, take the answer from the sampler and not from the study. `study.best_trial` is the trial with the best
-# observed value, which owes much to its noise; `recommend` returns the trial with the best posterior mean.
+# With noise, take the answer from the sampler and not from the study. `study.best_trial` is the trial with the best
+# observed value, which is biased by selection; `recommend` returns the trial with the best posterior mean.
 
 # %%
 choice = study.sampler.recommend(study)
-print(f"best_trial: told {study.best_value:.2f}, truly {true_cost(study.best_params):.2f}")
-print(f"recommend:  expected {choice.mean:.2f} ± {2 * choice.std:.2f}, truly {true_cost(choice.params):.2f}")
+print(f"best_trial: observed {study.best_value:.2f}, true cost {true_cost(study.best_params):.2f}")
+print(f"recommend:  expected {choice.mean:.2f} ± {2 * choice.std:.2f}, true cost {true_cost(choice.params):.2f}")
 
 # %% [markdown]
 # ## The time of a trial
@@ -163,9 +163,9 @@ _ = ax.legend(frameon=False)
 # %% [markdown]
 # ## Regret
 #
-# Each sampler runs its own studies, with the same errors. We measure two quantities: the cost of the trials on the way,
-# and the true cost of the final answer. The answer is `recommend` for `BKBSampler` and `best_trial` for the others, as
-# their users take it.
+# Each sampler runs its own studies, with the same noise. We measure two quantities: the mean true cost of all trials,
+# and the true cost of the final answer. The answer is `recommend` for `BKBSampler`, and `best_trial`, as is usual, for
+# the others.
 
 # %%
 N_TRIALS = 20 if SMOKE else 60
@@ -184,7 +184,7 @@ regret = pd.DataFrame(
     {
         name: {
             "studies": SEEDS[name],
-            "true cost of the average trial": np.mean(costs[name]),
+            "mean true cost of all trials": np.mean(costs[name]),
             "true cost of the answer": np.mean(answers[name]),
             "its standard error": np.std(answers[name], ddof=1) / SEEDS[name] ** 0.5,
             "ms a trial": 1e3 * np.mean(seconds[name]),
@@ -251,17 +251,17 @@ together = [
     if a.datetime_start < b.datetime_complete and b.datetime_start < a.datetime_complete
 ]
 twice = sum(a.params == b.params for a, b in together)
-print(f"{len(trials)} trials; {len(together)} pairs of them ran at the same time, {twice} at the same point")
+print(f"{len(trials)} trials; {len(together)} pairs ran at the same time, {twice} of them at the same point")
 print("trials by worker:", by_worker.sort_index().to_dict())
 choice = BKBSampler(seed=0).recommend(shared)
-print(f"recommended: {dict(choice.params)}, truly {true_cost(choice.params):.2f}")
+print(f"recommended: {dict(choice.params)}, true cost {true_cost(choice.params):.2f}")
 folder.cleanup()
 
 # %% [markdown]
 # ## Checks
 
 # %%
-average, answer = regret["true cost of the average trial"], regret["true cost of the answer"]
+average, answer = regret["mean true cost of all trials"], regret["true cost of the answer"]
 assert after.mean() < before[-N_AFTER:].mean()
 assert average["BKBSampler"] < 0.9 * average["TPE"]
 assert ended == [0] * N_WORKERS

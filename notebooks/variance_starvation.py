@@ -183,7 +183,7 @@ def variational(data):
         )
         bound = VariationalELBO(likelihood, model.model, num_data=t)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it stopped at the limit
+            warnings.simplefilter("ignore")  # the warning that the limit of iterations was reached
             fit_gpytorch_mll_scipy(bound, options={"maxiter": 100})
         with torch.no_grad():
             p = model.eval().posterior(torch.as_tensor(GRID[:, None]))
@@ -224,9 +224,9 @@ _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncol
 #
 # ## Which posteriors are overconfident, and where
 #
-# The table averages over all functions drawn. How wide is the band far to the right, where the exact one has the width
-# of the prior, 1? On which part of the grid does it contain the function, in the observed half and in the other? What
-# is its width relative to the exact one, point by point?
+# The table averages over all functions drawn. It shows the width of the band far to the right, where the exact one has
+# the width of the prior, 1; the fraction of the grid on which the band contains the function, in each half; and the
+# width relative to the exact one, point by point.
 
 # %%
 truth = np.stack([data.f for data in draws])
@@ -234,7 +234,7 @@ exact_sd = found["exact GP"][1][:, -1]
 
 
 def inside(name, t, where):
-    """Part of the grid points `where` at which the function lies within three deviations, after SIZES[t] values."""
+    """Fraction of the grid points `where` at which the function lies within three deviations, after SIZES[t] values."""
     mean, sd = found[name]
     return (np.abs(truth - mean[:, t]) <= 3 * sd[:, t])[:, where].mean()
 
@@ -243,10 +243,10 @@ sizes = list(enumerate(SIZES))
 measured = pd.DataFrame(
     {
         **{("sd on [0.8, 1]", t): {name: found[name][1][:, i, FAR].mean() for name in found} for i, t in sizes},
-        **{("inside, seen half", t): {name: inside(name, i, SEEN) for name in found} for i, t in sizes},
-        **{("inside, unseen half", t): {name: inside(name, i, ~SEEN) for name in found} for i, t in sizes},
-        ("sd / exact sd", "min"): {name: (found[name][1][:, -1] / exact_sd).min() for name in found},
-        ("sd / exact sd", "max"): {name: (found[name][1][:, -1] / exact_sd).max() for name in found},
+        **{("coverage, observed half", t): {name: inside(name, i, SEEN) for name in found} for i, t in sizes},
+        **{("coverage, other half", t): {name: inside(name, i, ~SEEN) for name in found} for i, t in sizes},
+        ("sd / exact sd", "smallest"): {name: (found[name][1][:, -1] / exact_sd).min() for name in found},
+        ("sd / exact sd", "largest"): {name: (found[name][1][:, -1] / exact_sd).max() for name in found},
     }
 )
 measured.round(2)
@@ -255,7 +255,7 @@ measured.round(2)
 fig, axes = plt.subplots(1, 2, figsize=(12, 4.4), sharey=True, layout="constrained")
 panels = {
     "with the residual": ("BKB", "uniform points", "variational"),
-    "without it": ("BKB's points, SoR", "uniform points, SoR", "Fourier, few", "Fourier, many"),
+    "without the residual": ("BKB's points, SoR", "uniform points, SoR", "Fourier, few", "Fourier, many"),
 }
 for ax, (title, names) in zip(axes, panels.items(), strict=True):
     ax.axvspan(0.0, 0.5, color="#f0f0f0")
@@ -271,7 +271,7 @@ _ = axes[0].set_ylabel("sd / exact sd (geometric mean over functions)")
 # %% [markdown]
 # The table shows two kinds of errors:
 #
-# - **The band is narrow where nothing is known** (both SoR rows, unseen half). More observations do not correct this.
+# - **The band is narrow where nothing was observed** (both SoR rows, other half). More observations do not change this.
 # - **The band is narrow around a wrong mean** (few Fourier features, both halves). More observations make it worse:
 #   they determine the few coefficients whether or not these can express the function.
 # - Posteriors with the residual keep the prior variance far from the data. Their bands are too wide where an inducing
@@ -285,7 +285,7 @@ _ = axes[0].set_ylabel("sd / exact sd (geometric mean over functions)")
 
 # %%
 counts = [10, 100] if SMOKE else [10, 30, 100, 300, 1000]
-covered = {"seen half": [], "unseen half": []}
+covered = {"observed half": [], "other half": []}
 for count in counts:
     rows = []
     for i, data in enumerate(draws):
@@ -293,13 +293,13 @@ for count in counts:
         surrogate.observe(data.x[:, None], data.y)
         p = surrogate.posterior(GRID[:, None])
         rows.append(np.abs(data.f - p.mean.numpy()) <= 3 * p.stddev.numpy())
-    covered["seen half"].append(np.stack(rows)[:, SEEN].mean())
-    covered["unseen half"].append(np.stack(rows)[:, ~SEEN].mean())
+    covered["observed half"].append(np.stack(rows)[:, SEEN].mean())
+    covered["other half"].append(np.stack(rows)[:, ~SEEN].mean())
 
 fig, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
 for (name, values), series in zip(covered.items(), SERIES, strict=False):
     ax.plot(counts, 100 * np.array(values), series.line, marker=series.marker, color=series.colour, label=name)
-    bkb = 100 * inside("BKB", -1, SEEN if name == "seen half" else ~SEEN)
+    bkb = 100 * inside("BKB", -1, SEEN if name == "observed half" else ~SEEN)
     ax.axhline(bkb, color=series.colour, linestyle=series.line, linewidth=0.8)
 ax.set(xscale="log", xlabel="Fourier features", ylabel="function inside the band (%)", ylim=(0, 105))
 ax.grid(alpha=0.3)
@@ -370,7 +370,7 @@ costs = pd.DataFrame(
             "regret": np.mean([s.regrets.sum() for s in runs]),
             "two standard errors": 2 * np.std([s.regrets.sum() for s in runs], ddof=1) / len(runs) ** 0.5,
             "regret of a late step": np.mean(late[name]),
-            "settled on a worse product": sum(regret > 2 * NOISE_SD for regret in late[name]),
+            "ended at a worse product": sum(regret > 2 * NOISE_SD for regret in late[name]),
             "inducing points": np.mean([s.m for s in runs]),
         }
         for name, runs in searches.items()
@@ -391,8 +391,8 @@ _ = ax.set_xlabel("products tried")
 # product in a part of the runs.
 #
 # Uniform points with the residual explore. But the evaluations concentrate on good products, and so do uniformly drawn
-# points; the information on the other families is lost and has to be bought again. Leverage scores prefer informative
-# points, and BKB's regret is that of the exact process.
+# points; the information on the other families is lost and requires new evaluations. Leverage scores prefer informative
+# points, and BKB's regret equals that of the exact process.
 #
 # Two limits of this experiment: on a connected range starvation need not be fatal, because the band of SoR is wide
 # close to the data and a search can advance in small steps. And many Fourier features do well here, in one dimension.
@@ -415,7 +415,7 @@ assert regret["BKB"] < 1.3 * regret["exact GP"]
 assert regret["BKB"] < 0.7 * regret["uniform points"]
 tried = costs["tried a new family"]
 assert tried["BKB"] > 2 * tried["BKB's points, SoR"]
-assert costs.loc["BKB", "settled on a worse product"] == 0
+assert costs.loc["BKB", "ended at a worse product"] == 0
 if not SMOKE:  # the distance from the best product to the known ones is random, and averages out over many runs only
     assert regret["BKB"] < 0.6 * regret["BKB's points, SoR"]
-    assert costs.loc["BKB's points, SoR", "settled on a worse product"] > N_SEARCHES / 4
+    assert costs.loc["BKB's points, SoR", "ended at a worse product"] > N_SEARCHES / 4

@@ -1,6 +1,6 @@
-"""Online kernel learners: predict a row, see its target, learn. All of them keep to `OnlineLearner`.
+"""Online kernel learners: each predicts a row, reads its target, and learns. All implement `OnlineLearner`.
 
-A learner is imported when it is first asked for: `import bkbopt` does without them.
+A learner is imported at its first use, not by `import bkbopt`.
 """
 
 from typing import TYPE_CHECKING

@@ -3,7 +3,7 @@
 | symbol    | shape  | units   | meaning                                                            |
 | --------- | ------ | ------- | ------------------------------------------------------------------ |
 | omega     | (d, D) | turns   | frequencies over 2 pi: omega.x = 1 is a whole turn                 |
-| landmarks | m      | -       | a `Support` whose weights nobody reads                             |
+| landmarks | m      | -       | a `Support` whose weights are not used                             |
 | M         | (r, m) | 1/y     | the map: z(x) = M k(landmarks, x)                                  |
 | w         | (r,)   | y       | weights, changed in place                                          |
 | inverse   | (r, r) | -       | A^-1 of online Newton steps, changed in place                      |
@@ -119,7 +119,7 @@ def landmark_descent(
 ) -> None:
     """Gradient descent on z(x), rows start to stop.
 
-    Steps are cut to 1/|z|^2, beyond which the squared loss would grow without end: sketched features can be long.
+    Steps are limited to 1/|z|^2, above which the squared loss diverges: sketched features can be long.
     """
     k, z = np.empty(landmarks.weights.shape[0]), np.empty(M.shape[0])
     for t in range(start, stop):
@@ -147,8 +147,8 @@ def landmark_newton(
 ) -> None:
     """Online Newton steps on z(x) with predictions between -clip and clip, rows start to stop.
 
-    A grows by weight g^2 z z^T. The projection to |w.z| <= clip is kept also where the loss is flat. After a step only
-    v = A^-1 z is needed of it: (A + c z z^T)^-1 z = v / (1 + c q), q = z.v.
+    A grows by weight g^2 z z^T. The projection to |w.z| <= clip is applied even if the slope is zero. After a step
+    v = A^-1 z is updated by (A + c z z^T)^-1 z = v / (1 + c q), q = z.v.
     """
     r = M.shape[0]
     k, z, v = np.empty(landmarks.weights.shape[0]), np.empty(r), np.empty(r)

@@ -7,8 +7,8 @@
 | K      | (b, c)   | y squared     | the block's kernel values; empty where the Gaussian is computed here |
 | place  | (cap,)   | -             | the column of K that belongs to each support point                   |
 
-Everything is computed point by point, in an order that depends on nothing but the number of support points: a stream
-gives the same bits in blocks as one by one.
+Everything is computed point by point, in an order that depends only on the number of support points. So predictions
+are the same to the last bit whether a stream is learnt in blocks or row by row.
 """
 
 from typing import NamedTuple
@@ -114,7 +114,7 @@ def axpy(a: Floats, factor: float, d: Floats, n: int) -> None:
 
 @compiled
 def put(block: Block, t: int, support: Support, j: int, weight: float, first: int) -> None:
-    """Let x_t be term j with this weight; `first` is the round of the block's first row.
+    """Store x_t as term j with this weight; `first` is the round of the block's first row.
 
     Columns of K are the support points at the start of the block, then the block's own rows.
     """

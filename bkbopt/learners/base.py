@@ -1,4 +1,4 @@
-"""What every online learner shares: scikit-learn's methods, one row at a time, whole streams, state files.
+"""The base of all online learners: scikit-learn's methods, one row at a time, whole streams, state files.
 
 | symbol | shape  | units     | meaning                                                                           |
 | ------ | ------ | --------- | --------------------------------------------------------------------------------- |
@@ -7,7 +7,7 @@
 | Z      | (n, d) | -         | rows in the learner's units (`units.py`)                                          |
 | raw    | (n,)   | y, margin | predictions before they become labels; margins `(n, K)` of more than two classes  |
 
-A learner predicts a row, then sees its target and learns. All ways in lead to the one method `_stream`, so that rows
+A learner predicts a row, then reads its target and learns. All public methods call the one method `_stream`, so rows
 one by one, in batches and as a whole stream give the same predictions (`core.py`).
 """
 
@@ -41,21 +41,20 @@ class OnlineLearner(LearnerCore):
 
     Args:
         kernel: None for the Gaussian, a kernel of `bkbopt.kernels`, one of GPyTorch, or a callable.
-        lengthscale: of the Gaussian, in units of the features, and unused with another kernel; "scale" for the root of
-            the sum of their variances, or for labels of half that sum. With standardised features that is the root of
+        lengthscale: of the Gaussian, in units of the features; not used with another kernel. "scale" is the root of the
+            sum of the features' variances, for labels of half that sum; with standardised features that is the root of
             their number d, or of d / 2.
         scale: whether features, and the targets of a regression, are standardised by the first 128 rows (`units.py`).
-            If so, the kernel, a lengthscale, and what says what was learnt (bounds, regrets, features) are in these
-            units.
+            If so, the kernel, a numeric lengthscale, bounds, regrets and features refer to these units.
 
     Fields are stored as given and checked when the first row is learnt (in `_start`), as scikit-learn demands; a change
     of a parameter takes effect at the next `fit`. A learner of one fixed loss sets the class attribute `loss`.
 
-    A subclass gives seven methods. `_check` reads the parameters, checks them and sets what follows from them, and
-    `_start` allocates; a file's state is held to `_form` between the two, so that a few bytes cannot ask for much
-    memory. These are set before they are called: `_own` (an unlearnt twin that keeps the parameters as they are now,
-    for methods called later), `_loss` (a `Loss`), `_lengthscale` (a number), `_gram` (a `Gram`), `_rng` (a generator,
-    if there is a field `seed`). State belongs into attributes with a leading underscore.
+    A subclass implements seven methods. `_check` checks the parameters and sets what is derived from them; `_start`
+    allocates. A state file is checked against `_form` between the two, so that a small file cannot request much memory.
+    These attributes are set before the two are called: `_own` (a copy without data that keeps the present parameters
+    for methods called later), `_loss` (a `Loss`), `_lengthscale` (a number), `_gram` (a `Gram`), and `_rng` (a
+    generator, if there is a field `seed`). State belongs into attributes with a leading underscore.
 
     Attributes:
         n_features_in_: d, once a row was learnt.
@@ -70,14 +69,14 @@ class OnlineLearner(LearnerCore):
 
     @classmethod
     def paper(cls, **params: object) -> Self:
-        """The learner as its paper has it: rows and targets as they are, lengthscale 1, and what else is different.
+        """The learner with its paper's parameters: rows and targets unscaled, lengthscale 1, and other differences.
 
         Args:
             **params: parameters that override these.
         """
         return cls(**{"scale": False, "lengthscale": 1.0, **cls._PAPER, **params})
 
-    # -- scikit-learn's ways ------------------------------------------------------------------------------------------
+    # -- scikit-learn's methods ---------------------------------------------------------------------------------------
 
     def set_params(self, **params: object) -> Self:
         """Set parameters, with effect from the next `fit` on.
@@ -102,12 +101,12 @@ class OnlineLearner(LearnerCore):
 
         Raises:
             ArgumentError: shapes that do not fit, values that are not finite, more than a thousand labels, a parameter
-                out of range. What was learnt before stays then.
+                out of range. What was learnt before is kept then.
             ArgumentTypeError: not numbers, or labels for a regression loss.
         """
         fresh = type(self)(**self.get_params())
         fresh.partial_fit(X, y)
-        # Not all attributes need be ours: scikit-learn's meta-estimators hang some on for the time of a fit.
+        # Not all attributes are the learner's: scikit-learn's meta-estimators set some for the duration of a fit.
         for name in ("classes_", "feature_names_in_"):
             vars(self).pop(name, None)
         vars(self).update(vars(fresh))
@@ -119,7 +118,7 @@ class OnlineLearner(LearnerCore):
         Args:
             X: rows of features.
             y: numbers, or labels.
-            classes: labels that are to be in `classes_`, whether they turn up or not; further ones may turn up.
+            classes: labels to be in `classes_` whether rows have them or not; rows may have further ones.
         """
         self._learn(self._rows(X), y, names_of(X), classes)
         return self
@@ -148,9 +147,9 @@ class OnlineLearner(LearnerCore):
     def predict_proba(self) -> Any:
         """For classification: (X (n, d)) -> probabilities `(n, K)` in the order of `classes_`.
 
-        With the logistic loss they are the loss's own. Margins of the other losses are calibrated by what was predicted
-        of the last thousand rows before they were learnt (see `probabilities.py`); the likeliest class is the one that
-        `predict` names.
+        The logistic loss has probabilities of its own. Margins of the other losses are calibrated on predictions of the
+        last thousand rows made before learning them (see `probabilities.py`); the most probable class is the one that
+        `predict` returns.
         """
         self._need_classification("predict_proba")
         return lambda X: self._probabilities(self._predicted(X))
@@ -169,7 +168,7 @@ class OnlineLearner(LearnerCore):
         F = self._classes.margins(raw)
         if self._recent is None:
             return logistic(F)
-        # While there are two, their margins are f and -f, and f counts once.
+        # With two classes their margins are f and -f, while f is to be counted once.
         return softmax(0.5 * F if raw.ndim == 1 else F, self._recent.slope())
 
     def score(self, X: object, y: object) -> float:
@@ -212,8 +211,8 @@ class OnlineLearner(LearnerCore):
             X: rows of features, in the order of the stream.
             y: numbers, or labels.
             classes: see `partial_fit`.
-            decision: for classification, return margins and not labels, as `decision_function` has them. A margin of
-                zero, as before the first row, favours no class; as a label it is `classes_[0]`.
+            decision: for classification, return margins and not labels, as `decision_function` does. A margin of zero,
+                as before the first row, is undecided; as a label it is `classes_[0]`.
             progress: show a progress bar.
         """
         raw = self._learn(self._rows(X), y, names_of(X), classes, progress)
@@ -224,10 +223,10 @@ class OnlineLearner(LearnerCore):
     # -- other forms --------------------------------------------------------------------------------------------------
 
     def as_surrogate(self) -> "LearnerSurrogate":
-        """A surrogate for `Optimizer` with a learner of these parameters, which must not have learnt anything yet.
+        """A surrogate for `Optimizer` with a learner of these parameters; this learner must not have data.
 
         Raises:
-            ArgumentError: it has, or its hypothesis is no expansion in a kernel that learns numbers.
+            ArgumentError: it has data, or its hypothesis is not an expansion in a kernel, or it learns labels.
         """
         from bkbopt.learners.surrogate import LearnerSurrogate
 

@@ -1,4 +1,4 @@
-"""The labels that a learner knows: sorted for the user, numbered inside by the order in which they turned up."""
+"""The labels of a learner: sorted for the user, numbered internally by order of appearance."""
 
 import functools
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class Classes:
     """Labels and their numbers.
 
     Args:
-        labels: those that turned up or were announced, sorted `(K,)`.
-        order: the positions among them of the classes 0, 1, ... that have a number `(m,)`.
+        labels: those that appeared or were announced, sorted `(K,)`.
+        order: the positions in `labels` of the classes 0, 1, ... that have a number `(m,)`.
     """
 
     labels: npt.NDArray[Any]
@@ -34,21 +34,21 @@ class Classes:
 
     @property
     def sign(self) -> float:
-        """What turns raw predictions into margins of the second label, where there are two."""
+        """The factor from raw predictions to margins of the second label, for two labels."""
         return 1.0 if not len(self.order) or self.order[0] == 0 else -1.0
 
     @functools.cached_property
     def _pair(self) -> tuple[object, object] | None:
-        """The labels of the classes 0 and 1, where there are no others."""
+        """The labels of the classes 0 and 1 if there are no others, else None."""
         if not len(self.labels) == len(self.order) == 2:
             return None
         return self.labels[self.order[0]], self.labels[self.order[1]]
 
     def met(self, labels: npt.NDArray[Any], announced: object) -> "tuple[Classes, npt.NDArray[Any]]":
-        """With the labels `(n,)` of new rows, and the numbers `(n,)` of these: of two, whether it is class 1.
+        """The classes with those of new labels `(n,)`, and these labels' numbers `(n,)`; of two: whether it is class 1.
 
-        Two labels that are announced before the first row are numbered at once, in their order; so are the first two of
-        a stream. Others follow as they turn up.
+        Two labels that are announced before the first row are numbered at once, in sorted order; so are the first two
+        of a stream. Others are numbered as they appear.
 
         Raises:
             ArgumentError: they cannot be compared, or are too many.
@@ -77,7 +77,7 @@ class Classes:
         return Classes(known, order.astype(np.int64)), number[place]
 
     def margins(self, raw: Array) -> Array:
-        """Margins `(n, K)` of the sorted labels, minus infinity of those that have not turned up."""
+        """Margins `(n, K)` of the sorted labels, minus infinity for those that have not appeared."""
         if raw.ndim == 1:
             raw = np.column_stack([-raw, raw])[:, : len(self.order)]
         out = np.full((len(raw), len(self.labels)), -np.inf)
@@ -85,7 +85,7 @@ class Classes:
         return out
 
     def predicted(self, raw: Array) -> npt.NDArray[Any]:
-        """Labels `(n,)`; a margin of zero between two is the first of them."""
+        """Labels `(n,)`; a margin of zero between two labels gives the first of them."""
         if len(self.labels) <= 2 and raw.ndim == 1:
             if len(self.labels) == 1:
                 return np.repeat(self.labels, len(raw))
@@ -94,7 +94,7 @@ class Classes:
 
 
 def _among(labels: npt.NDArray[Any], known: npt.NDArray[Any]) -> bool:
-    """Whether all `labels` are among `known`; kinds that cannot be compared are not."""
+    """Whether all `labels` are among `known`; labels of types that cannot be compared are not."""
     kinds = {labels.dtype.kind == "U", known.dtype.kind == "U"}
     if len(kinds) > 1 and "O" not in (labels.dtype.kind, known.dtype.kind):
         return False

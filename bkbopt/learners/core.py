@@ -1,4 +1,4 @@
-"""How rows reach a learner and predictions leave it: what all learners do, behind their public methods.
+"""The internal path of rows to a learner and of predictions back, common to all learners.
 
 | symbol | shape  | units     | meaning                                                                           |
 | ------ | ------ | --------- | --------------------------------------------------------------------------------- |
@@ -7,8 +7,8 @@
 | Z      | (n, d) | -         | rows in the learner's units (`units.py`)                                          |
 | raw    | (n,)   | y, margin | predictions before they become labels; margins `(n, K)` of more than two classes  |
 
-All ways in lead to the one method `_stream`. On the way rows and targets get the learner's units, and rows of many
-classes go to one learner a class (`several.py`); predictions come back the same way.
+All public methods call the one method `_stream`. Before it, rows and targets are converted to the learner's units, and
+rows of many classes are passed to one learner a class (`several.py`); predictions are converted back.
 """
 
 import contextlib
@@ -38,16 +38,16 @@ __all__ = ["LearnerCore"]
 _CHUNK = 1000
 #: The automatic lengthscale of labels over that of numbers: classes need narrower kernels (docs/design/learners.md).
 LABELS_WIDTH = 0.5**0.5
-#: What stays when a learner begins anew in other units.
+#: Attributes that are kept when a learner begins anew in other units.
 _KEPT = ("n_features_in_", "n_rounds_", "_units", "_classes")
 
 
 class _Root:
-    """A class with nothing, in whose place scikit-learn's base class can stand (`interop.join`)."""
+    """An empty class, which can be exchanged for scikit-learn's base class (`interop.join`)."""
 
 
 class LearnerCore(_Root, metaclass=ABCMeta):
-    """See the module, and for what a subclass gives `OnlineLearner`, the only one below this class."""
+    """See the module; `OnlineLearner`, its only subclass, says what learners implement."""
 
     loss: str = "squared"
     kernel: Any
@@ -66,21 +66,21 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     _classes: Classes
     #: The learners of further classes (`several.py`).
     _heads: "list[LearnerCore]"
-    #: For probabilities; None where the loss has its own, or there are none.
+    #: For probabilities; None if the loss has its own, or for a regression.
     _recent: Recent | None
-    #: Where the paper's parameters are other ones than the defaults.
+    #: Parameters of the paper that differ from the defaults.
     _PAPER: ClassVar[dict[str, Any]] = {}
 
     def __new__(cls, *_: object, **__: object) -> Self:
-        """Join scikit-learn's classes where these are there by now."""
+        """Join scikit-learn's classes if scikit-learn has been imported."""
         join(cls, LearnerCore)
         return super().__new__(cls)
 
-    # -- what a subclass gives ----------------------------------------------------------------------------------------
+    # -- implemented by subclasses ------------------------------------------------------------------------------------
 
     @abstractmethod
     def _check(self, d: int) -> None:
-        """Check the parameters for rows of `d` features; little is allocated yet."""
+        """Check the parameters for rows of `d` features, before memory is allocated."""
 
     @abstractmethod
     def _start(self, d: int) -> None:
@@ -96,25 +96,25 @@ class LearnerCore(_Root, metaclass=ABCMeta):
 
     @abstractmethod
     def _state(self) -> dict[str, object]:
-        """All that `_start` does not make anew, as `bkbopt._support.files` can write it, but the generator."""
+        """All that `_start` does not compute, except the generator, in a form for `bkbopt._support.files`."""
 
     @abstractmethod
     def _form(self) -> Form:
-        """What `_state` has to be, after `_check`; the symbols "d" and "t", the number of rows learnt, are known."""
+        """The form of `_state`, after `_check`; the symbols "d" and "t", the number of rows learnt, are known."""
 
     @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
-        """The inverse of `_state`, after `_start`, for a state of `_form` whose arrays nobody else has."""
+        """The inverse of `_state`, after `_start`, for a state of `_form`, whose arrays are not shared."""
 
     def _next(self, X: Array) -> Array:
-        """What `_stream` would predict for the one row `X (1, d)`; differs from `_raw` where x itself changes it."""
+        """The prediction of `_stream` for the one row `X (1, d)`; it differs from `_raw` if x itself changes it."""
         return self._raw(X)
 
     def hypothesis(self) -> Hypothesis:
-        """What was learnt, before predictions are clipped or shrunk, in copies; raw units, so labels are -1 and +1.
+        """The function learnt, before predictions are clipped or shrunk, in copies; for labels coded as -1 and +1.
 
         Raises:
-            ArgumentError: it is no expansion in the kernel, as with features that the kernel only resembles.
+            ArgumentError: it is not an expansion in the kernel, as with features that approximate the kernel.
         """
         raise ArgumentError(f"learner: expected one whose hypothesis is an expansion in its kernel, got {self!r}.")
 
@@ -139,7 +139,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
 
     @property
     def _reach(self) -> float:
-        """A standard deviation of standardised targets, in the units in which the learner sees them."""
+        """A standard deviation of standardised targets, in the learner's units."""
         return 1.0
 
     def _rows(self, X: object) -> Array:
@@ -152,7 +152,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         self._became(d, names)
 
     def _prepare(self, d: int, lengthscale: float) -> None:
-        """All but `_start`; the `lengthscale` is what "scale" stands for."""
+        """All steps but `_start`; `lengthscale` is the number for "scale"."""
         self._own = type(self)(**self.get_params())
         self._loss, self._units, self._heads = get_loss(self.loss), None, []
         self._recent = Recent() if self._classifies and self._loss.name != "logistic" else None
@@ -164,7 +164,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         self._check(d)
 
     def _new_units(self, d: int) -> Units | None:
-        """Units before the first row; None where rows are taken as they are."""
+        """Units before the first row; None if rows are not scaled."""
         scale, automatic = check_flag("scale", self._own.scale), is_scale(self._own.lengthscale)
         if not scale and (not automatic or self._own.kernel is not None):
             return None
@@ -190,7 +190,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         return other
 
     def _learn(self, X: Array, y: object, names: Names | None, classes: object = None, progress: bool = False) -> Array:
-        """Check everything, then learn: the raw predictions. A refused call leaves all as it was."""
+        """Check everything, then learn: the raw predictions. A refused call changes nothing."""
         loss = get_loss(self.loss) if self._dim is None else self._loss
         known: Classes | None = None
         target: npt.NDArray[Any]
@@ -199,7 +199,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
             known, target = known.met(as_labels(y, len(X)), classes)
         else:
             target = as_numbers(y, len(X), loss.name)
-        # A user's kernel may raise any error; all of them are undone.
+        # A user's kernel may raise any error; all changes are undone.
         with contextlib.ExitStack() as undo, within_floats(self._foreign):
             if self._dim is None:
                 undo.callback(self._become, vars(self).copy())
@@ -218,15 +218,15 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         vars(self).update(attributes)
 
     def _may_fail(self, n: int) -> bool:
-        """Whether learning `n` rows may fail half-way, as the code of others may."""
+        """Whether learning `n` rows may fail half-way: user code may."""
         return self._foreign()
 
     def _foreign(self) -> bool:
-        """Whether learning runs code of others."""
+        """Whether learning runs user code."""
         return hasattr(self, "_gram") and not self._gram.ours
 
     def _twin(self) -> Self:
-        """A copy that learns on its own; what does not change, parameters and kernel, is shared."""
+        """An independent copy; what does not change, parameters and kernel, is shared."""
         fixed = (*self.get_params().values(), getattr(self, "_gram", None))
         return copy.deepcopy(self, {id(value): value for value in fixed})
 
@@ -243,7 +243,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         return joined(parts)
 
     def _through(self, X: Array, y: npt.NDArray[Any]) -> Array:
-        """Predict and learn rows and targets, or numbers of classes, as they are given."""
+        """Predict and learn rows, with targets or numbers of classes, in the user's units."""
         units, parts, a = self._units, [], 0
         if units is None:
             return self._part(X, y)
@@ -264,7 +264,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         """The same in the learner's units."""
         if not self._classifies:
             return self._stream(Z, y)
-        # Those that units have kept are floats.
+        # Targets from `units.keep` are floats.
         y = y if y.dtype == np.bool_ else y.astype(np.int64, copy=False)
         raw = learn_classes(self, Z, y)
         if self._recent is not None:

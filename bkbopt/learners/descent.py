@@ -81,7 +81,7 @@ def bogd(
     u: Array,
     p: Array,
 ) -> int:
-    """Budgeted online gradient descent (Zhao et al. 2012): the term to go is drawn, the others make up for it."""
+    """Budgeted online gradient descent (Zhao et al. 2012): a random term is removed, and the others are rescaled."""
     k = np.empty(support.weights.shape[0])
     a = support.weights
     for t in range(start, block.X.shape[0]):
@@ -105,7 +105,7 @@ def bogd(
 
 @compiled
 def drop_at_random(support: Support, uniform: bool, u: float) -> None:
-    """Delete term i with probability q_i and divide every other weight by 1 - q_j: the expectation stays."""
+    """Delete term i with probability q_i and divide every other weight by 1 - q_j: the expectation is the same."""
     n, a = support.size[0], support.weights
     if n == 1:
         remove(support, 0)
@@ -142,14 +142,14 @@ def largest(a: Array, n: int) -> float:
 class KOGD(ExpansionLearner):
     """Kernel online gradient descent; NORMA with `ridge` or `window` (Kivinen, Smola and Williamson 2001).
 
-    Weights shrink by 1 - step ridge each round; where l' is not zero, x_t comes in with weight -step l'. Terms older
-    than `window` rounds are dropped, at an error of at most step L kappa (1 - step ridge)^window.
+    Weights shrink by 1 - step ridge each round; if l' is not zero, x_t is added with weight -step l'. Terms older than
+    `window` rounds are dropped, with an error of at most step L kappa (1 - step ridge)^window.
 
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
-        step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which f grows without end.
+        step: the learning rate, positive; for the squared loss below 1 / k(x, x), above which f diverges.
         ridge: the regulariser, with step ridge < 1.
-        window: how many rounds a term lives; None for ever, and then a round costs as much as there are terms.
+        window: rounds for which a term is kept; None for no limit, and then the cost of a round grows with the terms.
         kernel, lengthscale, scale: see `OnlineLearner`; for attributes `ExpansionLearner`.
 
     Example:
@@ -184,7 +184,7 @@ class KOGD(ExpansionLearner):
         self._squares += float(block.diagonal @ self._loss.slope(block.y, p) ** 2)
 
     def regret_bound(self, norm: float) -> float:
-        """What the loss so far exceeds that of any f with |f| <= `norm` by at most, in the loss's units.
+        """The largest excess of the loss so far over that of any f with |f| <= `norm`, in the loss's units.
 
         |f|^2 / (2 step) + (step / 2) sum_t l'_t^2 k(x_t, x_t), by the usual telescoping sum.
 
@@ -214,9 +214,9 @@ class KOGD(ExpansionLearner):
 class BOGD(Budgeted):
     """Budgeted online gradient descent (Zhao, Wang, Wu, Jin and Hoi 2012).
 
-    Weights shrink by 1 - step ridge. Where l' is not zero a full budget deletes term i with probability p_i and divides
-    the other weights by 1 - p_j, which keeps the expectation of f; then x_t comes in with weight -step l', and all
-    weights are scaled so that none exceeds step gamma.
+    Weights shrink by 1 - step ridge. If l' is not zero and the budget is full, term i is deleted with probability p_i
+    and the other weights are divided by 1 - p_j, which keeps the expectation of f. Then x_t is added with weight
+    -step l', and all weights are scaled so that none exceeds step gamma.
 
     Args:
         loss: as in `KOGD`.

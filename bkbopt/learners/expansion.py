@@ -1,12 +1,12 @@
-"""Learners whose hypothesis is a kernel expansion f(x) = sum_i a_i k(s_i, x), and how their loops get kernel values.
+"""Learners whose hypothesis is a kernel expansion f(x) = sum_i a_i k(s_i, x), and the kernel values for their loops.
 
 | symbol  | shape  | units     | meaning                                             |
 | ------- | ------ | --------- | --------------------------------------------------- |
 | X       | (b, d) | as given  | rows of a block of the stream                       |
 | s, a    | n      | as X, y   | support points and weights, in a `Support`          |
 
-Gaussian kernels are computed inside of the compiled loops, which is faster than a matrix product for each block since
-support points change all the time; other kernels are called once a block, on the block against support and block.
+Gaussian kernels are computed inside the compiled loops. That is faster than a matrix product for each block, since
+support points change all the time. Other kernels are called once a block, on the block against support and block.
 """
 
 from abc import abstractmethod
@@ -35,7 +35,7 @@ __all__ = [
     "support_state",
 ]
 
-#: Terms for which there is room at first; a budget is a bound, and what it asks for is allocated when it is needed.
+#: Number of terms allocated at first; larger arrays are allocated when they are needed, up to the budget.
 FIRST_ROOM = 64
 #: Rows of a block: few enough to stay in the cache.
 GAUSSIAN_ROWS = 4096
@@ -51,12 +51,12 @@ class KernelSource:
 
     @property
     def gaussian(self) -> GaussianGram | None:
-        """The kernel where the loops compute it, else None."""
+        """The kernel if the loops compute it, else None."""
         return self.gram if isinstance(self.gram, GaussianGram) else None
 
     @property
     def rows(self) -> int:
-        """How many rows a block should have."""
+        """Number of rows of a block."""
         return FOREIGN_ROWS if self.gaussian is None else GAUSSIAN_ROWS
 
     def block(self, X: Array, y: Array, points: Array) -> Block:
@@ -67,12 +67,12 @@ class KernelSource:
         return Block(X, y, self.gram(X, np.vstack([points.T, X])), diagonal, 1.0)
 
     def original(self, points: Array) -> Array:
-        """Points `(d, n)` as the loops have them, as rows `(n, d)` in units of the features."""
+        """Points `(d, n)` in the loops' form as rows `(n, d)` in units of the features."""
         return np.ascontiguousarray(points.T if self.gaussian is None else points.T * self.gaussian.scale)
 
 
 def new_support(d: int, room: int) -> Support:
-    """An expansion without terms, with room for so many."""
+    """An expansion without terms, with room for `room` of them."""
     one, index = np.zeros(room), np.zeros(room, dtype=np.int64)
     return Support(np.zeros((d, room)), one, one.copy(), index, index.copy(), np.zeros(1, dtype=np.int64))
 
@@ -85,7 +85,7 @@ def support_state(support: Support) -> dict[str, object]:
 
 
 def restored_support(state: dict[str, Any], room: int) -> Support:
-    """The inverse of `support_state`, with room for at least so many terms."""
+    """The inverse of `support_state`, with room for at least `room` terms."""
     d, n = state["points"].shape
     support = new_support(d, max(room, n))
     arrays = support._asdict()
@@ -110,7 +110,7 @@ def square(support: Support, old: Array | None = None) -> Array:
 
 
 def check_step(step: object, ridge: object = 0.0) -> None:
-    """Refuse a learning rate that is not positive, or a regulariser that would change the weights' signs.
+    """Refuse a learning rate that is not positive, or a ridge that would change the weights' signs.
 
     Raises:
         ArgumentError: out of range.
@@ -132,12 +132,12 @@ class ExpansionLearner(OnlineLearner):
     Attributes:
         dictionary_size_: number of terms.
         support_: the points of the terms `(n, d)`, in no particular order.
-        weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, so that positive ones
-            are for `classes_[1]`. With more than two classes those of all others against the one that was first.
+        weights_: their weights `(n,)`, in units of y; for labels those of `decision_function`, positive for
+            `classes_[1]`. With more than two classes those of the first class's learner: all others against that class.
     """
 
     def _check(self, d: int) -> None:
-        """Nothing is set by these learners yet: parameters are read from `_own`."""
+        """These learners derive nothing from their parameters, which are read from `_own`."""
 
     def _start(self, d: int) -> None:
         most = self._most()
@@ -145,7 +145,7 @@ class ExpansionLearner(OnlineLearner):
         self._source, self._support, self._t = KernelSource(self._gram), new_support(d, room), 0
 
     def _most(self) -> int | None:
-        """The largest number of terms, also for a moment; None for no limit."""
+        """The largest number of terms, including temporary ones; None for no limit."""
         return None
 
     @abstractmethod
@@ -171,14 +171,14 @@ class ExpansionLearner(OnlineLearner):
         return p
 
     def _with_room(self, block: Block, run: Callable[[int, int], int]) -> None:
-        """Call `run(row, room)` until it has gone through the block; it returns at a row that finds `room` terms."""
+        """Call `run(row, room)` until the block is finished; it returns at a row that needs more than `room` terms."""
         t = run(0, self._enough())
         while t < len(block.X):
             self._grow()
             t = run(t, self._enough())
 
     def _enough(self) -> int:
-        """At how many terms more room is needed; more than there can be where the limit is reached."""
+        """The number of terms at which more room is needed; above the limit if that is allocated."""
         room, most = len(self._support.weights), self._most()
         return room if most is None or room < most else most + 1
 
@@ -219,7 +219,7 @@ class ExpansionLearner(OnlineLearner):
         return self._support.weights[: self._support.size[0]].copy()
 
     def hypothesis(self) -> Hypothesis:
-        """The terms; in a second stage within the span of the features."""
+        """The expansion; in a second stage within the span of the features."""
         return Hypothesis(self._own_points().copy(), self._weights())
 
     def _state(self) -> dict[str, object]:

@@ -1,8 +1,8 @@
-"""FORKS and SkeGD: linear learners on features from sketches of the kernel matrix, which grow as the stream goes on.
+"""FORKS and SkeGD: linear learners on features from sketches of the kernel matrix, which grow with the stream.
 
 | symbol  | shape    | units | meaning                                                                        |
 | ------- | -------- | ----- | ------------------------------------------------------------------------------ |
-| points  | (t, d)   | as X  | all points that went into the sketches: the first stage's, and one a refresh   |
+| points  | (t, d)   | as X  | all points in the sketches: those of the first stage, and one for each refresh |
 | E, e    | k        | -,y^2 | leading eigenpairs of the sketch Phi_pp (see `bkbopt/features/sketched.py`)    |
 | inverse | (k, k)   | -     | A^-1 of the online Newton steps                                                |
 """
@@ -26,7 +26,7 @@ from bkbopt.learners.stages import Ints, TwoStageLearner
 __all__ = ["FORKS", "SkeGD"]
 
 DECOMPOSITIONS = ("eigen", "exact")
-#: Sketches may have so many times as many dimensions as there are points; what is for speed should not have more.
+#: Largest size of a sketch in multiples of the number of points; a larger one would save no time.
 LARGEST_SKETCH = 4
 
 
@@ -87,7 +87,7 @@ class _Sketched(TwoStageLearner):
         self._sketches = Sketches.draw(K, self._sketch(), self._most_features(), blocks, self._rng)
         self._sketched = points
         self._decompose()
-        # Where nothing is said, the hypothesis goes on as well as the new features can have it.
+        # By default the hypothesis is carried over: the best fit by the new features.
         self._carry(K[:, self._sketches.sampled], K @ a)
         return self._sketches.sampled
 
@@ -103,11 +103,11 @@ class _Sketched(TwoStageLearner):
         self._M = np.ascontiguousarray(sketch_map(self._sketches.Phi_pm, self._factors.root).T)
 
     def _carry(self, K: Array, f: Array) -> None:
-        """Let w give the values `f (t,)` at the points with kernel values `K (t, m)` to the landmarks, at best."""
+        """Set w to the least-squares fit of values `f (t,)` at points with kernel values `K (t, m)` to landmarks."""
         self._w = np.asarray(np.linalg.lstsq(finite(K @ self._M.T), finite(f), rcond=None)[0], np.float64)
 
     def _refresh(self, x: Array) -> None:
-        """Insert the point `x (1, d)` in the sketches and make the map anew."""
+        """Insert the point `x (1, d)` in the sketches and compute the map again."""
         psi, kappa = self._gram(x, self._sketched)[0], float(self._gram.diag(x)[0])
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
@@ -132,14 +132,14 @@ class _Sketched(TwoStageLearner):
 
     @abstractmethod
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
-        """Learn the rows from `start` to `stop` with the map as it is."""
+        """Learn the rows from `start` to `stop` with the present map."""
 
     @abstractmethod
     def _renew(self, x: Array) -> None:
-        """Refresh with the point `x (1, d)`, and say what becomes of w."""
+        """Refresh with the point `x (1, d)`, and set w."""
 
     def _may_fail(self, n: int) -> bool:
-        # So does a refresh.
+        # A refresh may fail as well.
         every = self._own.refresh_every
         return super()._may_fail(n) or (every is not None and self._since + n >= int(every))
 
@@ -163,11 +163,11 @@ class _Sketched(TwoStageLearner):
 
 @dataclass(kw_only=True, eq=False)
 class SkeGD(_Sketched):
-    """Gradient descent on sketched features (Zhang and Liao 2019), in the form that FORKS is compared with.
+    """Gradient descent on sketched features (Zhang and Liao 2019), in the form to which FORKS is compared.
 
     As `FORKS`, but with first-order steps, w moves by -step l' z(x), and without the reset: after a refresh w is the
-    least-squares fit, on all sketched points, of the old hypothesis by the new features. Where step |z(x)|^2 exceeds
-    one, which sketched features can bring about, the step is 1 / |z(x)|^2.
+    least-squares fit, on all sketched points, of the old hypothesis by the new features. If step |z(x)|^2 exceeds one,
+    as can happen with sketched features, the step is 1 / |z(x)|^2.
 
     Args and attributes: see `FORKS`.
 
@@ -196,26 +196,26 @@ class SkeGD(_Sketched):
 class FORKS(_Sketched):
     """Fast second-order online kernel learning by incremental sketching (Zhang et al. 2024).
 
-    1. Kernel gradient descent until 2 B terms are there.
+    1. Kernel gradient descent until there are 2 B terms.
     2. Sketches of their kernel matrix give a map to k features; online Newton steps on them, with
        A = alpha I + curvature sum l'^2 z z^T and predictions clipped to -clip, clip.
     3. After every `refresh_every` rounds the last point enters the sketches; the map is renewed, A = alpha I, w = 0, so
-       that the next prediction is zero. A zero has no label, so do not count it as a correct prediction.
+       that the next prediction is zero. A zero has no label: do not count it as a correct prediction.
 
     Args:
         loss: "squared_hinge", "logistic" or "squared" (with curvature, hence logarithmic regret), "hinge" or
             "absolute".
         budget: B.
-        rank: number of features k, or below 1 a part of B; the paper has B/10.
+        rank: number of features k, or below 1 a fraction of B; the paper has B/10.
         step: the learning rate of the first stage, positive.
         sketch: size s_p of the sparse-sign sketch, a multiple of `blocks`; None for B.
         sample: number s_m of landmarks; None for s_p/5, but at least k.
         blocks: number D of non-zero signs in a row of the sketch.
         refresh_every: rounds between refreshes; the paper has 0.3 times the length of the stream. None for none.
-        decomposition: how the leading eigenpairs follow the sketch: "exact", from scratch, the algorithm to the letter;
-            or "eigen", by a symmetric update of rank two. Up to the first refresh both predict the same. An update
-            lacks what was cut off before it, so that after it 93 to 98 % of the signs agree, with as many mistakes;
-            so do those of the paper's own update, TISVD (`benchmarks/paper_tables/tisvd.py`).
+        decomposition: how the leading eigenpairs are updated: "exact", from scratch, as in the paper; or "eigen", by a
+            symmetric update of rank two. Up to the first refresh both predict the same. An update lacks eigenpairs that
+            were cut off before it: later 93 to 98 % of the signs agree, with as many mistakes. The same holds for the
+            paper's own update, TISVD (`benchmarks/paper_tables/tisvd.py`).
         alpha: the ridge of A, positive.
         curvature: weight of the outer products in A; the paper has 0.5 for all losses.
         clip: bound C of the predictions; None for 1 with labels, for three standard deviations with standardised
@@ -224,8 +224,8 @@ class FORKS(_Sketched):
         kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
-        switched_at_: the number of rows learnt in the first stage; None while it lasts.
-        n_refreshes_: how often the map was renewed.
+        switched_at_: number of rows learnt in the first stage; None during that stage.
+        n_refreshes_: number of refreshes of the map.
         dictionary_size_, support_, weights_: the terms of the first stage, then the landmarks (see `ExpansionLearner`).
         feature_map_: the features of the second stage.
 

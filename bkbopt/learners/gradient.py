@@ -21,7 +21,7 @@ from bkbopt.posterior.features.fourier import RandomFourier
 
 __all__ = ["FOGD", "NOGD"]
 
-#: Of frequencies times features: 0.8 GB.
+#: Largest number of frequencies times features: 0.8 GB.
 MOST_NUMBERS = 100_000_000
 
 
@@ -29,13 +29,13 @@ MOST_NUMBERS = 100_000_000
 class FOGD(OnlineLearner):
     """Online gradient descent on random Fourier features (Lu, Hoi, Wang, Zhao and Liu 2016).
 
-    After the prediction w.z, w moves by -step l' z. The features are normalised, z.z = k(x, x); programs that leave out
+    After the prediction w.z, w moves by -step l' z. The features are normalised, z.z = k(x, x); implementations without
     the factor 1/sqrt(D) have D times this step.
 
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
         frequencies: D; there are 2 D features.
-        step: the learning rate, positive; for the squared loss below 1 / k(x, x), beyond which w grows without end.
+        step: the learning rate, positive; for the squared loss below 1 / k(x, x), above which w diverges.
         kernel, lengthscale, scale: see `OnlineLearner`; the kernel is None or an `ARDKernel` on numbers.
         seed: of the frequencies.
 
@@ -66,7 +66,7 @@ class FOGD(OnlineLearner):
         kernel, D = self._gram.kernel, self._D
         assert isinstance(kernel, ARDKernel)
         features = RandomFourier.from_kernel(kernel, D, self._rng)
-        # The loops count in whole turns and run along the frequencies.
+        # The loops measure angles in whole turns and run along the frequencies.
         self._omega = np.ascontiguousarray(features.omega.numpy().T / (2.0 * math.pi))
         self._height, self._w = features.outputscale, np.zeros(2 * D)
 
@@ -95,8 +95,8 @@ class NOGD(TwoStageLearner):
     """Online gradient descent on Nystrom features (Lu, Hoi, Wang, Zhao and Liu 2016).
 
     Kernel gradient descent until there are B terms, K their kernel matrix with leading eigenpairs V, Lam; then gradient
-    descent on z(x) = Lam^-1/2 V^T k(terms, x), starting from the first stage's hypothesis, w = Lam^1/2 V^T a, which is
-    its best approximation of rank k on the terms. Steps beyond 1 / |z(x)|^2 are cut to that.
+    descent on z(x) = Lam^-1/2 V^T k(terms, x). It starts from w = Lam^1/2 V^T a, the best approximation of rank k of
+    the first stage's hypothesis on the terms. Steps are limited to 1 / |z(x)|^2.
 
     Args and attributes: see `TwoStageLearner`.
 
@@ -110,7 +110,7 @@ class NOGD(TwoStageLearner):
     def _switch(self, points: Array, a: Array) -> Ints:
         lam, V = np.linalg.eigh(finite(self._gram(points, points)))
         lam, V = lam[::-1][: self._features()], V[:, ::-1][:, : self._features()]
-        # What is smaller is rounding, and its inverse root would blow it up.
+        # Smaller eigenvalues are rounding, which their inverse roots would amplify.
         large = lam > len(V) * np.finfo(float).eps * lam[0]
         root, V = np.sqrt(lam[large]), V[:, large]
         self._M = np.ascontiguousarray(V.T / root[:, None])

@@ -31,11 +31,11 @@ __all__ = [
 
 
 class Gram(Protocol):
-    """What the learners need of a kernel."""
+    """The interface of a kernel for the learners."""
 
     @property
     def ours(self) -> bool:
-        """Whether it cannot fail: the code of others may return anything."""
+        """Whether the kernel is one of the package, which cannot fail; user code may."""
         ...
 
     @property
@@ -56,8 +56,8 @@ class Gram(Protocol):
 class GaussianGram:
     """height exp(-sum_j ((x_j - x'_j) / scale_j)^2); compiled loops may compute it themselves.
 
-    It is computed by differences. Squares and products would be faster where there are many features, but of points
-    far from zero (time stamps, say) nothing is left then.
+    It is computed from differences. Expanding the squares would be faster for many features, but cancels all digits of
+    points far from zero (time stamps, say).
 
     Args:
         scale: sqrt(2) lengthscales, `(d,)`, as X.
@@ -119,12 +119,12 @@ class GramKernel:
 
 
 def is_scale(lengthscale: object) -> bool:
-    """Whether the lengthscale is to follow from the rows."""
+    """Whether the lengthscale is computed from the rows."""
     return isinstance(lengthscale, str) and lengthscale == "scale"
 
 
 def as_gram(kernel: object, lengthscale: object, d: int) -> GaussianGram | ForeignGram:
-    """The Gaussian of that `lengthscale` for None, else `kernel` (see `bkbopt.kernels.as_kernel`), for `d` features.
+    """The Gaussian with that `lengthscale` for None, else `kernel` (see `bkbopt.kernels.as_kernel`), for `d` features.
 
     Raises:
         ArgumentError: the lengthscale is not positive and finite, or the kernel is for another number of features.

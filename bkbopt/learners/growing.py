@@ -18,12 +18,12 @@ from bkbopt.posterior.linalg import safe_cholesky
 
 __all__ = ["GrowingCholesky", "GrowingRows", "finite", "lower_factor", "lower_solve"]
 
-#: Rows and columns of the tiles in which triangular systems are solved: all else is matrix products.
+#: Rows and columns of the tiles in which triangular systems are solved; the rest are matrix products.
 TILE = 256
 
 
 class GrowingRows:
-    """An array `(n, ...)` that grows along its first axis, at constant cost a row on average."""
+    """An array `(n, ...)` that grows along its first axis, at constant amortised cost a row."""
 
     def __init__(self, *shape: int, dtype: npt.DTypeLike = np.float64) -> None:
         self._store: npt.NDArray[Any] = np.empty((16, *shape), dtype=dtype)
@@ -92,10 +92,10 @@ class GrowingCholesky:
 
 
 def finite(A: Array) -> Array:
-    """`A`, for a factorisation.
+    """`A`, checked before a factorisation.
 
     Raises:
-        LinAlgError: there are NaN or infinity in it, on which LAPACK's singular values may be searched for ever.
+        LinAlgError: it has NaN or infinite entries, for which LAPACK's singular values may not terminate.
     """
     if not np.isfinite(A).all():
         raise np.linalg.LinAlgError("a matrix with NaN or infinity")
@@ -114,10 +114,10 @@ def lower_factor(S: Array, size: float | None = None) -> Array:
 
     Args:
         S: the matrix.
-        size: of the numbers that it is the difference of, and so of its rounding; None for its own diagonal.
+        size: magnitude of the matrices whose difference S is, which determines its rounding; None for S's own diagonal.
 
     Raises:
-        KernelError: it is not positive semi-definite beyond rounding.
+        KernelError: it is not positive semi-definite, by more than rounding.
     """
     try:
         return np.asarray(np.linalg.cholesky(S), dtype=np.float64)

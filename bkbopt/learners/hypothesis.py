@@ -1,4 +1,4 @@
-"""What a learner has learnt, as a function of the kernel's space: what a surrogate takes from it.
+"""The function that a learner has learnt, with its span: the input of a surrogate.
 
 | symbol | shape  | units | meaning                                                                  |
 | ------ | ------ | ----- | ------------------------------------------------------------------------ |

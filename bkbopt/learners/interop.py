@@ -1,4 +1,4 @@
-"""What scikit-learn expects of an estimator beyond its methods; it is imported only where it is there already."""
+"""What scikit-learn requires of an estimator beyond its methods; scikit-learn is not imported unless it already is."""
 
 import functools
 import sys
@@ -15,16 +15,16 @@ def _not_fitted_class() -> type[NotReadyError]:
     from sklearn.exceptions import NotFittedError
 
     class LearnerNotFittedError(NotReadyError, NotFittedError):  # type: ignore[misc]
-        """A `NotReadyError` that scikit-learn's tools know as theirs."""
+        """A `NotReadyError` that scikit-learn's tools recognise."""
 
     return LearnerNotFittedError
 
 
 def join(cls: type, core: type) -> None:
-    """Put scikit-learn's base class and mixins below `cls`, a learner below `core`, once scikit-learn is there.
+    """Put scikit-learn's base class and mixins below `cls`, a learner below `core`, once scikit-learn is imported.
 
-    Bases of a class may be exchanged for others of the same layout, so `core` has a base without anything. Learners of
-    one loss get the mixin of their task; which one those with a parameter `loss` are, their tags say.
+    A class's bases may be exchanged for others of the same layout, so `core` has an empty base. Learners of one loss
+    get the mixin of their task; those with a parameter `loss` state their task by their tags.
     """
     if "sklearn.base" not in sys.modules:
         return
@@ -47,7 +47,7 @@ def not_ready(name: str) -> NotReadyError:
 
 
 def warn_of_column() -> None:
-    """Say that targets came as a column `(n, 1)`."""
+    """Warn that targets came as a column `(n, 1)`."""
     category: type[Warning] = UserWarning
     if "sklearn" in sys.modules:
         from sklearn.exceptions import DataConversionWarning

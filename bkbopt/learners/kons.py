@@ -14,14 +14,14 @@ Round t, with v = L^-1 k_J(x_t) and r = k(x_t, x_t) - |v|^2 = alpha phi_t^T A^-1
     ybar = (k(x_t, all).c - v.y_w) / alpha             the iterate's value at x_t
     yhat = ybar clipped to [-C, C]                     the prediction
     g    = l'(yhat)                                    slope of the loss
-    c_t  = eta g^2 yhat - g - (ybar - yhat) alpha / r  the last term projects on the predictions allowed
+    c_t  = eta g^2 yhat - g - (ybar - yhat) alpha / r  the last term is the projection on the allowed predictions
     A   += eta g^2 phi_t phi_t^T                       where the row enters A, else eta = 0 in c_t
 
 (The paper's Lemma 2 has -1/eta inside the bracket, and its Lemma 4 lacks the coin on the term with yhat; both are
 corrected here.)
 
-Kernel values and triangular solves are done for blocks of rows. What a row needs to know of the rows before it in the
-block are inner products of block columns, `f`, `d`, `K` and `P` below, so that a round costs O(b^2) besides them.
+Kernel values and triangular solves are done for blocks of rows. The influence of earlier rows of the block on a row is
+given by inner products of block columns, `f`, `d`, `K` and `P` below, so that a round costs O(b^2) besides them.
 """
 
 import math
@@ -80,9 +80,9 @@ class Coins(NamedTuple):
 
 
 class Added(NamedTuple):
-    """What the rounds fill in: predictions `yhat (b,)`, `c (b,)`, and of the `size[0]` rows that entered A the rest.
+    """Output of the rounds: predictions `yhat (b,)`, `c (b,)`, and the rest for the `size[0]` rows that entered A.
 
-    `bound` adds up the terms of the regret bound, g^2 phi^T A^-1 phi and (eta - curvature)^+ g^2.
+    `bound` is the sum of the terms of the regret bound, g^2 phi^T A^-1 phi and (eta - curvature)^+ g^2.
     """
 
     yhat: Array
@@ -101,7 +101,7 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
     v, u = np.empty(b), np.empty(b)
     k, v_kors = np.empty(coins.scale.shape[0]), np.empty(coins.scale.shape[0])
     for t in range(b):
-        # v here is the part of the block's own rows; earlier ones are within f, d and P.
+        # v here is the part of the block's own rows; f, d and P include the earlier ones.
         m = new.size[0]
         for j in range(m):
             u[j] = block.K[t, new.rows[j]] - block.P[t, new.rows[j]]
@@ -119,7 +119,7 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
         eta = step_weight(rule, g, block.first + t + 1)
         weight = eta * g * g
         enters = coins.gamma >= 1.0 or coin(coins, t, g * math.sqrt(eta), k, v_kors)
-        # Below that, alpha / weight would swamp the factor, and the row changes nothing.
+        # Below that, alpha / weight would dominate the factor, and the row changes nothing.
         enters = enters and weight > 1e-14
         c = (weight * yhat if enters else 0.0) - g
         if r > 0.0 and ybar != yhat:
@@ -140,7 +140,7 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
 
 @compiled
 def coin(coins: Coins, t: int, scale: float, k: Array, v: Array) -> bool:
-    """Whether row t enters A: with probability max(p, gamma), where p is KORS's. KORS draws its own coin first."""
+    """Whether row t enters A: with probability max(p, gamma), p being KORS's. KORS draws its own number first."""
     q = coins.kors.size[0]
     for j in range(q):
         k[j] = scale * coins.scale[j] * coins.K[t, coins.place[j]]
@@ -159,7 +159,7 @@ def coin(coins: Coins, t: int, scale: float, k: Array, v: Array) -> bool:
 class KONS(NewtonLearner):
     """Kernel online Newton step: regret that grows with d_eff log T for losses with curvature.
 
-    O(t^2) time and memory a row, as the exact method must. Args: see `NewtonLearner`.
+    The exact method costs O(t^2) time and memory a row. Args: see `NewtonLearner`.
 
     Attributes:
         dictionary_size_: number of rows in A.
@@ -198,10 +198,10 @@ class KONS(NewtonLearner):
         return self._X.n
 
     def regret_bound(self, norm: float) -> float:
-        """What the regret so far cannot exceed against any f with |f| <= `norm` and |f(x_s)| <= C at all rows learnt.
+        """An upper bound of the regret so far against any f with |f| <= `norm` and |f(x_s)| <= C at all rows learnt.
 
         (alpha |f|^2 + sum_s g_s^2 phi_s^T A_s^-1 phi_s + 4 C^2 sum_s (eta_s - sigma)^+ g_s^2) / 2, which is
-        Proposition 1 of the paper without the spare factor of two. For regression targets have to keep within [-C, C].
+        Proposition 1 of the paper without its superfluous factor of two. Regression targets must lie within [-C, C].
 
         Raises:
             ArgumentError: `norm` is negative.
@@ -280,14 +280,14 @@ class KONS(NewtonLearner):
 
 @dataclass(kw_only=True, eq=False)
 class SketchedKONS(KONS):
-    """KONS whose matrix A takes in only some of the rows: those that KORS asks for, and others by chance.
+    """KONS whose matrix A has only some of the rows: those that KORS accepts, and others at random.
 
     A row enters with probability max(min(1, beta score), gamma). The cost of A falls by gamma^2 while the regret grows
     by 1 / gamma. The hypothesis itself is not budgeted: all rows are kept, and a row costs O(t) kernel values.
 
     Args:
-        alpha: ridge A_0 = alpha I, and that of KORS.
-        gamma: least probability, in [0, 1]; with 1 it is KONS.
+        alpha: ridge A_0 = alpha I, and the ridge of KORS.
+        gamma: least probability, in [0, 1]; with 1 this is KONS.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
         seed: of the coins, two a row.

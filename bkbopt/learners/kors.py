@@ -1,4 +1,4 @@
-"""Kernel online row sampling (Calandriello et al. 2017, Algorithm 1): a dictionary in one pass, that only grows.
+"""Kernel online row sampling (Calandriello et al. 2017, Algorithm 1): a dictionary that only grows, in one pass.
 
 | symbol | shape  | units     | meaning                                                                         |
 | ------ | ------ | --------- | ------------------------------------------------------------------------------- |
@@ -11,7 +11,7 @@
 
 With beta >= 6 log(2 n / delta) / eps^2 every score of n rows lies between the true one and (1 + eps) / (1 - eps) times
 it, with probability 1 - delta, and m is at most 3 beta (1 + eps) / (1 - eps) times the online effective dimension.
-(The paper's 3 log(n / delta) / eps^2 does not survive its own union bound.)
+(The paper's 3 log(n / delta) / eps^2 is too small for its own union bound.)
 """
 
 import math
@@ -56,7 +56,7 @@ class Sampler(NamedTuple):
 def offer(kors: Sampler, k: Floats, prior: float, uniform: float, v: Floats) -> tuple[float, bool]:
     """Offer a row with kernel values `k (m,)` and k(x, x) = `prior`: its probability, and whether it was accepted.
 
-    There must be room for it. `v` is working memory of the length of `k`.
+    The arrays must have room for it. `v` is working memory of the length of `k`.
     """
     m = kors.size[0]
     if m >= kors.limit:
@@ -102,10 +102,9 @@ def offer_block(
     place: Ints,
     accepted: Bools,
 ) -> int:
-    """Offer rows of a block from `start` on, until the arrays are full: the next row to offer.
+    """Offer rows of a block from `start` on, until the arrays are full; return the next row to offer.
 
-    `place[j]` is the column of `K` that belongs to the j-th point of the dictionary; the columns of the block's own
-    rows are the last ones.
+    `place[j]` is the column of `K` for the j-th point of the dictionary; the block's own rows are the last columns.
     """
     b = K.shape[0]
     k, v = np.empty(kors.L.shape[0]), np.empty(kors.L.shape[0])
@@ -125,10 +124,10 @@ def offer_block(
 
 @dataclass
 class KORS:
-    """A sampler and its state: numpy inside, fed with blocks of kernel values.
+    """A sampler and its state, in numpy; kernel values are passed in blocks.
 
     Args:
-        alpha: ridge of the scores, y squared; small values ask for large dictionaries.
+        alpha: ridge of the scores, y squared; small values give large dictionaries.
         beta: oversampling.
         eps: accuracy aimed at, in (0, 1).
         limit: largest size of the dictionary, or None.
@@ -149,7 +148,7 @@ class KORS:
     beta: float = 1.0
     eps: float = 0.5
     limit: int | None = None
-    #: Of p in the diagonal of the factor; published programs have 2 by mistake.
+    #: Exponent of p in the diagonal of the factor; published programs have 2 by mistake.
     power: ClassVar[float] = 1.0
     L: Floats = field(init=False, repr=False)
     p: Floats = field(init=False, repr=False)
@@ -172,7 +171,7 @@ class KORS:
         return int(self._size[0])
 
     def sampler(self, room: int = 1) -> Sampler:
-        """The state for compiled loops, which change it in place, with room for so many more points."""
+        """The state for compiled loops, which change it in place, with room for `room` more points."""
         limit = _NO_LIMIT if self.limit is None else self.limit
         if min(self.m + room, limit) > len(self.p):
             self._reserve(max(2 * self.m, self.m + room))
@@ -184,7 +183,7 @@ class KORS:
         Args:
             K: kernel values `(b, m + b)` of the rows with the dictionary, in its order, and with the block itself.
             diagonal: k(x, x) of the rows, `(b,)`.
-            uniforms: one uniform number a row, `(b,)`; a row with a score of at least one is accepted whatever it is.
+            uniforms: one uniform number a row, `(b,)`; a row with a score of at least one is always accepted.
         """
         accepted = np.zeros(len(K), dtype=np.bool_)
         place, t = np.arange(self.m, dtype=np.int64), 0
@@ -205,7 +204,7 @@ class KORS:
         return {"L": np.ascontiguousarray(self.L[: self.m, : self.m]), "p": self.p[: self.m]}
 
     def form(self, size: str = "m") -> Form:
-        """What `state_dict` has to be; `size` is the symbol of the dictionary's size."""
+        """The form of `state_dict`; `size` is the symbol of the dictionary's size."""
         parts = {"p": FloatArray((size,), 0.0, 1.0), "L": FloatArray((size, size), diagonal=0.0)}
         return Form(parts, {} if self.limit is None else {size: self.limit})
 
@@ -226,7 +225,7 @@ class KorsDraw:
 
 
 def draw_kors(kernel: Kernel, X: Tensor, sampler: KORS, rng: np.random.Generator) -> KorsDraw:
-    """Feed the rows `X (n, d)` to `sampler`: those that it accepted.
+    """Offer the rows `X (n, d)` to `sampler`, and return those that it accepted.
 
     Args:
         kernel: the kernel of the scores.

@@ -1,4 +1,4 @@
-"""Learners as state files have them: parameters, what all learners keep of their rows, and what each keeps itself."""
+"""Learners in state files: parameters, the state common to all learners, and the state of each class."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ _LEARNT = Form(
 
 
 def learner_to_state(learner: "OnlineLearner") -> dict[str, object]:
-    """Parameters and all that was learnt, as `bkbopt._support.files` can write it."""
+    """Parameters and all that was learnt, in a form for `bkbopt._support.files`."""
     params = params_to_state(learner.get_params())
     state: dict[str, object] = {"class": type(learner).__name__, "params": params, "learnt": None}
     if learner._dim is not None:
@@ -61,11 +61,11 @@ def learner_from_state(base: type["OnlineLearner"], state: object, kernel: objec
     Args:
         base: the class.
         state: anything.
-        kernel: the caller's, where the learner had one that is not saved.
-        features: the same of a feature map.
+        kernel: the caller's, if the learner had one that is not saved.
+        features: the caller's feature map, likewise.
 
     Raises:
-        StateFileError: `state` is none of such a learner.
+        StateFileError: `state` is not one of such a learner.
         ArgumentError: a parameter is out of range, or a kernel or a map is needed and was not given.
     """
     saved = checked(state, _SAVED, where="the state of a learner")
@@ -80,7 +80,7 @@ def learner_from_state(base: type["OnlineLearner"], state: object, kernel: objec
 
 
 def _resume(learner: "OnlineLearner", learnt: dict[str, Any]) -> None:
-    """Let a new learner go on from `learnt`."""
+    """Restore `learnt` in a new learner."""
     d, t = learnt["d"], learnt["rounds"]
     check_dimension(d, learnt)
     learner._prepare(d, 1.0)

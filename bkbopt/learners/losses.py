@@ -9,7 +9,7 @@
 | sigma    | directional curvature: l(b) >= l(a) + l'(a)(b - a) + (sigma/2) (l'(a)(b - a))^2 for abs(a), abs(b) <= C |
 
 Calandriello et al. 2017 (KONS), Assumption 2. Hinge and absolute loss are piecewise linear: their sigma is zero, and
-logarithmic regret is not to be had with them.
+their regret is not logarithmic.
 """
 
 import math
@@ -38,7 +38,7 @@ class Loss:
     Args:
         name: what users write, `loss="squared_hinge"` say.
         task: whether targets are labels or numbers.
-        code: the number by which compiled loops know it (see `loss_slope`).
+        code: the number that identifies it in compiled loops (see `loss_slope`).
         value: (y, p) -> the loss, elementwise, arrays of one shape.
         slope: (y, p) -> its derivative in p, elementwise.
         lipschitz: C -> the largest absolute slope for abs(p) <= C.
@@ -127,7 +127,7 @@ def _squared_hinge_lipschitz(C: float) -> float:
 def _squared_hinge_curvature(C: float) -> float:
     if C <= 1.0:
         return 1.0 / (2.0 * (1.0 + C) ** 2)
-    # Past the margin the loss is flat, which costs curvature.
+    # Beyond the margin the loss is flat, which lowers the curvature.
     return (3.0 * C - 1.0) / (8.0 * C * C * (1.0 + C))
 
 

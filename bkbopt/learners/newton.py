@@ -1,4 +1,4 @@
-"""What the online Newton learners in the kernel's space share: parameters, weights of slopes, clipped predictions."""
+"""The base of the online Newton learners in the kernel's space: parameters, weights of slopes, clipped predictions."""
 
 import math
 from abc import abstractmethod
@@ -23,8 +23,8 @@ _BLOCK = 256
 class Rule(NamedTuple):
     """Loss and constants of online Newton steps, for compiled loops.
 
-    `loss` is its code, `lipschitz` its L at C, `curvature` its sigma at C; `eta` is a weight of squared slopes that is
-    the same in all rounds, 0 where it falls with the rounds, and infinity for the loss's own second derivative.
+    `loss` is its code, `lipschitz` its L at C, `curvature` its sigma at C. `eta` is the weight of squared slopes if
+    that is constant, 0 if it falls with the rounds, and infinity for the loss's own second derivative.
     """
 
     loss: int
@@ -82,7 +82,7 @@ class NewtonLearner(OnlineLearner):
 
     @property
     def _reach(self) -> float:
-        # Predictions beyond C are cut, so that three standard deviations have to lie within.
+        # Predictions beyond C are clipped, so three standard deviations must lie within.
         return self._C / 3.0
 
     @abstractmethod

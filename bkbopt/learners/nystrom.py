@@ -3,7 +3,7 @@
 | symbol | shape  | units     | meaning                                                                    |
 | ------ | ------ | --------- | -------------------------------------------------------------------------- |
 | S      | (m, d) | as X      | inducing points, in the order in which KORS accepted them                  |
-| W      | (m, r) | 1/y       | W^T k(S, S) W = I_r, upper triangular; points within the span have no column |
+| W      | (m, r) | 1/y       | W^T k(S, S) W = I_r, upper triangular; points within the span add no column |
 | Z      | (t, r) | y         | features of all rows learnt, z(x) = W^T k_S(x)                             |
 """
 
@@ -21,12 +21,12 @@ from bkbopt.learners.ridge import Ridge
 
 __all__ = ["GrowingNystrom", "grown_root"]
 
-#: A point whose residual is a smaller part of its prior variance lies within the span: the direction would be rounding.
+#: A point whose residual is a smaller fraction of its prior variance is in the span: a direction would be rounding.
 _WITHIN = 1e-10
 
 
 def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
-    """The root of one more point, and the length of its new direction (0: it lies within the span, no column is added).
+    """The root for one more point, and the length of its new direction (0 if the point is in the span).
 
     Args:
         W: root so far, `(m, r)`.
@@ -41,7 +41,7 @@ def grown_root(W: Array, z: Array, prior: float) -> tuple[Array, float]:
     if not grows:
         return out, 0.0
     # Gram-Schmidt: the new feature is (k(x, .) - z.z(.)) / sqrt(left). `linalg.append_to_thin_root` multiplies by an
-    # inverse root instead; that rounds otherwise, and would change the runs of the papers.
+    # inverse root instead; its rounding differs, which would change the runs of the papers.
     root = left**0.5
     out[:m, r], out[m, r] = -(W @ z) / root, 1.0 / root
     return out, root
@@ -68,7 +68,7 @@ class GrowingNystrom:
         return self._Z[: self.X.n, : self.W.shape[1]]
 
     def offer(self, X: Array, uniforms: Array) -> tuple[Array, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Feed a block to KORS: its kernel values with S and itself `(b, m + b)`, and which rows it accepted."""
+        """Offer a block to KORS: its kernel values with S and itself `(b, m + b)`, and which rows were accepted."""
         K = self.gram(X, np.concatenate([self.S.rows, X]))
         self._places = list(range(self.S.n))
         accepted = self.kors.select(K, self.gram.diag(X), uniforms)
@@ -85,7 +85,7 @@ class GrowingNystrom:
         return self.gram(X, self.S.rows) @ self.W
 
     def learn(self, X: Array, K: Array, y: Array) -> Array:
-        """Keep the rows: their features `(n, r)`. `K` are their rows of what `offer` returned."""
+        """Store the rows: their features `(n, r)`. `K` are their rows of the first result of `offer`."""
         Z = K[:, self._places] @ self.W
         n, r = self.X.n + len(X), Z.shape[1]
         self._reserve(n, r)
@@ -95,7 +95,7 @@ class GrowingNystrom:
         return Z
 
     def grow(self, x: Array, k: Array, t: int, ridge: Ridge) -> None:
-        """Let row `t` of the block, `x (d,)` with kernel values `k (m + b,)`, be an inducing point."""
+        """Make row `t` of the block, `x (d,)` with kernel values `k (m + b,)`, an inducing point."""
         prior = k[self._first + t]
         z = k[self._places] @ self.W
         self._places.append(self._first + t)
@@ -130,7 +130,7 @@ class GrowingNystrom:
         }
 
     def form(self) -> Form:
-        """What `state_dict` has to be."""
+        """The form of `state_dict`."""
         rows = {"X": Floats(("t", "d")), "y": Floats(("t",)), "Z": Floats(("t", "r"))}
         return Form({"S": Floats(("m", "d")), "W": Floats(("m", "r")), **rows, "kors": self.kors.form()})
 

@@ -6,10 +6,10 @@
 | S      | (m, d) | as X      | inducing points                                                       |
 | W      | (m, r) | 1/y       | root with W^T k(S, S) W = I, z(x) = W^T k_S(x)                        |
 
-Features that are known beforehand make the whole stream one regression, learnt in blocks of matrix products. With
-KORS the set of inducing points grows: a new one adds one direction to the features, orthogonal to those there, and the
-old ones stay. The new column of all rows so far, which the second algorithm of the paper needs as well, is computed
-from the rows, which are kept.
+Features that are known beforehand make the whole stream one regression, learnt in blocks by matrix products. With KORS
+the set of inducing points grows: a new point adds one direction to the features, orthogonal to the others, which do not
+change. The new column for all earlier rows, needed by the second algorithm of the paper, is computed from the rows,
+which are stored.
 """
 
 import copy
@@ -42,26 +42,26 @@ _BLOCK = 256
 
 @dataclass(kw_only=True, eq=False)
 class PKAWV(OnlineLearner):
-    """The forward forecaster on projected features: Kernel-AWV's guarantee at a cost that does not grow with the rows.
+    """The forward forecaster on projected features: Kernel-AWV's guarantee at a cost a row that does not grow.
 
-    O(r^2) time a row for r features. With the exact features of all rows the predictions are those of `KernelAWV`.
+    O(r^2) time a row for r features. With the exact features of all rows it predicts as `KernelAWV`.
 
     Args:
         lam: ridge, y squared over the squared norm of f.
-        features: "taylor"; "nystrom", with inducing points that KORS picks from the rows as they come; an array
-            `(m, d)` of inducing points, drawn beforehand by `bkbopt.learners.kors.draw_kors` say; or a `FeatureMap`.
+        features: "taylor"; "nystrom", with inducing points that KORS selects during the stream; an array `(m, d)` of
+            inducing points, for example from `bkbopt.learners.kors.draw_kors`; or a `FeatureMap`.
         degree: M of the Taylor features; their number is (M + d) choose d.
-        forward: whether predictions are the forward ones; if not they are those of ridge regression.
+        forward: whether predictions are the forward ones; if not, those of ridge regression.
         mu: ridge of KORS, y squared; the smaller, the more inducing points.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
-        max_features: Taylor bases with more features are refused, and KORS stops at as many inducing points.
+        max_features: Taylor bases with more features are refused; KORS stops at this number of inducing points.
         seed: of KORS.
         kernel, lengthscale, scale: see `OnlineLearner`. Taylor features are for the Gaussian only.
 
     Attributes:
         regret_: sum of squared errors so far, less the least value of sum_s (y_s - z_s.w)^2 + lam |w|^2 over all w.
-        regret_bound_: with the forward forecaster on features that do not grow, what `regret_` cannot exceed:
+        regret_bound_: with the forward forecaster on features that do not grow, an upper bound of `regret_`:
             max y^2 log det(I + Z^T Z / lam).
 
     Example:
@@ -131,7 +131,7 @@ class PKAWV(OnlineLearner):
         out = np.empty(len(X))
         with one_thread(len(X), self._ridge.r):
             learn = self._growing_block if self._growing is not None else self._block
-            # As many rows as features balance the work for the rows with that for a new factor.
+            # With as many rows as features, the rows and a new factor cost about the same.
             step = _BLOCK if self._growing is not None else min(max(self._ridge.r, 128), 512)
             for a in range(0, len(X), step):
                 out[a : a + step] = learn(X[a : a + step], y[a : a + step])
@@ -158,7 +158,7 @@ class PKAWV(OnlineLearner):
         return out
 
     def hypothesis(self) -> Hypothesis:
-        """That of ridge regression, which forward predictions shrink; with inducing points only."""
+        """The function of ridge regression, which forward predictions shrink; with inducing points only."""
         if self._growing is not None:
             return Hypothesis(self._growing.S.rows.copy(), self._growing.W @ self._ridge.w)
         if isinstance(self._map, Nystrom) and isinstance(self._map.kernel, GramKernel):
@@ -193,7 +193,7 @@ class PKAWV(OnlineLearner):
         growing = self._growing
         if growing is None or not growing.would_accept(X, copy.deepcopy(self._rng).random(1)):
             return self._raw(X)
-        # The row would enter the inducing points first. This is as rare as their number is small.
+        # The row would become an inducing point first. Few rows do.
         return self._twin()._stream(X, np.zeros(1))
 
     def _state(self) -> dict[str, object]:
@@ -221,7 +221,7 @@ class PKAWV(OnlineLearner):
 
 
 def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap:
-    """The map that `features` asks for, if it is not one that grows."""
+    """The map given by `features`, if it does not grow."""
     features = learner.features
     if isinstance(features, str):
         if features != "taylor":
@@ -233,7 +233,7 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
                 "features: expected 'nystrom' or inducing points with a kernel of yours, got 'taylor', which is for "
                 "the Gaussian (kernel=None)."
             )
-        # The Gaussian was made of it, and has checked it.
+        # The Gaussian was made with it, which has checked it.
         return Taylor(d, check_count("degree", learner.degree, 0), learner._lengthscale, limit)
     if isinstance(features, FeatureMap):
         return _tried(features, d)
@@ -243,7 +243,7 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
 
 
 def _tried(features: FeatureMap, d: int) -> FeatureMap:
-    """The map of the user, if it takes rows of `d` features.
+    """The user's map, if it accepts rows of `d` features.
 
     Raises:
         ArgumentError: it does not.

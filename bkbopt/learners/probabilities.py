@@ -3,13 +3,13 @@
 | symbol | shape  | meaning                                                                          |
 | ------ | ------ | -------------------------------------------------------------------------------- |
 | F      | (n, K) | margins of K classes, one against the rest; of two classes they are 0 and f      |
-| k      | (n,)   | which class it was                                                               |
+| k      | (n,)   | the classes of the rows                                                          |
 | a      | -      | slope: P(class k) is proportional to exp(a F_k)                                  |
 
-The logistic loss has probabilities of its own, 1 / (1 + exp(-f)), which are divided by their sum where there are more
-classes than two. Margins of the other losses have no such meaning, so their slope is fitted: by maximum likelihood
-to what was predicted of the last thousand rows before they were learnt (temperature scaling, Guo et al. 2017). One
-slope for all classes and no offset leave the most probable class the one that is predicted.
+The logistic loss has probabilities of its own, 1 / (1 + exp(-f)); with more than two classes they are divided by their
+sum. Margins of the other losses are not probabilities, so a slope is fitted by maximum likelihood to the predictions of
+the last thousand rows, made before learning them (temperature scaling, Guo et al. 2017). With one slope for all classes
+and no offset, the most probable class is the predicted one.
 """
 
 from typing import Any
@@ -28,13 +28,13 @@ _STEPS = 40
 
 
 class Recent:
-    """Margins that were predicted of the last rows, and their classes, as numbers from 0 on."""
+    """Predicted margins of the last rows, and the numbers of their classes."""
 
     def __init__(self) -> None:
         self._F, self._k, self._n = np.zeros((RECENT, 1)), np.zeros(RECENT, dtype=np.int64), 0
 
     def add(self, raw: Array, codes: npt.NDArray[Any]) -> None:
-        """Note the predictions `raw`, `(n,)` of two classes or `(n, K)`, of rows of these classes `(n,)`."""
+        """Add the predictions `raw`, `(n,)` of two classes or `(n, K)`, of rows of these classes `(n,)`."""
         columns = 1 if raw.ndim == 1 else raw.shape[1]
         if columns != self._F.shape[1]:
             self._F, self._n = np.zeros((RECENT, columns)), 0
@@ -43,14 +43,14 @@ class Recent:
             self._F[start, 0], self._k[start] = raw[0], codes[0]
         else:
             raw, codes = raw[-RECENT:].reshape(-1, columns), codes[-RECENT:]
-            # Rows before the first one of a class have no margin of it.
+            # Rows before the first one of a class have no margin for it.
             begun = len(raw) - int(np.argmin(np.append(np.isfinite(raw[::-1]).all(1), False)))
             raw, codes = raw[begun:], codes[begun:]
             n = len(raw)
             here = min(n, RECENT - start)
             self._F[start : start + here], self._k[start : start + here] = raw[:here], codes[:here]
             self._F[: n - here], self._k[: n - here] = raw[here:], codes[here:]
-        # Only where the ring ends and whether it is full matters, so that the count stays small.
+        # Only the position in the ring, and whether it is full, matter, so the count stays small.
         self._n = start + n if self._n < RECENT else RECENT + (start + n) % RECENT
 
     @property
@@ -74,7 +74,7 @@ class Recent:
 
     @staticmethod
     def form(classes: int) -> Form:
-        """What `state_dict` has to be with so many classes that were seen."""
+        """The form of `state_dict` for a learner with this number of classes."""
         columns = 1 if classes <= 2 else classes
         return Form({"F": Floats(("recent", columns)), "k": Ints(("recent",), max(classes, 1))}, {"recent": RECENT})
 
@@ -84,9 +84,9 @@ class Recent:
 
 
 def _fitted_slope(F: Array, k: npt.NDArray[np.int64]) -> float:
-    """The a > 0 with the greatest likelihood; the class that it was counts (n + 1) / (n + K), and the others the rest.
+    """The a > 0 with the greatest likelihood; the true class has weight (n + 1) / (n + K), the others share the rest.
 
-    As with Platt (1999), that keeps it finite where all predictions were right.
+    As with Platt (1999), that keeps a finite if all predictions were right.
     """
     n, K = F.shape
     size = float(np.abs(F).max())
@@ -95,7 +95,7 @@ def _fitted_slope(F: Array, k: npt.NDArray[np.int64]) -> float:
     F = (F - F.max(1, keepdims=True)) / size
     others = 1.0 / (n + K)
     aim = others * F.sum(1) + ((n + 1.0) / (n + K) - others) * F[np.arange(n), k]
-    # The likelihood's slope falls in a, so that its zero is between two powers of two.
+    # The derivative of the likelihood falls in a, so its zero is between two powers of two.
     low, high = 2.0**-20, 2.0**20
     for _ in range(_STEPS):
         a = (low * high) ** 0.5
@@ -108,7 +108,7 @@ def _fitted_slope(F: Array, k: npt.NDArray[np.int64]) -> float:
 
 
 def softmax(F: Array, a: float) -> Array:
-    """Probabilities `(n, K)` in proportion to exp(a F); margins of minus infinity have none."""
+    """Probabilities `(n, K)` in proportion to exp(a F); zero for margins of minus infinity."""
     P = np.exp(a * (F - F.max(1, keepdims=True)))
     return P / P.sum(1, keepdims=True)
 

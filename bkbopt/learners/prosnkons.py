@@ -39,7 +39,7 @@ _BLOCK = 256
 
 
 class Block(NamedTuple):
-    """b rows to learn after `first` others: kernel values `K (b, m)` with the dictionary, and a coin of KORS a row."""
+    """b rows to learn after `first` others: kernel values `K (b, m)` with the dictionary, a uniform number a row."""
 
     first: int
     y: Array
@@ -63,7 +63,7 @@ def rounds(
     """Predict and learn rows from `start` on, up to one that KORS accepts: the next row, and whether one was accepted.
 
     With z = W^T k_S(x), v = A^-1 z and q = z.v a round moves u by -((ybar - yhat) / q + g / (1 + eta g^2 q)) v: the
-    projection on the predictions allowed, then the Newton step. The coins of the rows below `offered` are drawn.
+    projection on the allowed predictions, then the Newton step. The numbers of rows below `offered` are used already.
     """
     m, r = kors.size[0], epoch.u.shape[0]
     v_kors, z, v = np.empty(m), np.empty(r), np.empty(r)
@@ -112,11 +112,11 @@ class ProsNKONS(NewtonLearner):
         gamma: ridge of KORS, y squared; None for alpha, so that the last term of the regret is T eps.
         beta: oversampling of KORS.
         eps: accuracy of KORS.
-        max_dictionary: KORS stops at as many points; None, as in the paper, for no limit. Without one the dictionary of
-            rows with many columns is that of all rows, and each costs O(m^2).
-        restart: whether a new point resets A and u, as the paper has it for its bound. Without restarts less is
-            forgotten, and more rows are predicted well.
-        seed: of the coins, one a row.
+        max_dictionary: KORS stops at this number of points; None, as in the paper, for no limit. Without a limit, rows
+            with many columns may all enter the dictionary, and each costs O(m^2).
+        restart: whether a new point resets A and u, as the paper's bound requires. Without restarts the learner forgets
+            less and predicts more rows well.
+        seed: of the uniform numbers, one a row.
         loss, C, alpha, eta: see `NewtonLearner`.
         kernel, lengthscale, scale: see `OnlineLearner`.
 

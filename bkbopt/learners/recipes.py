@@ -1,9 +1,9 @@
 """Online learners as parts of a surrogate: their names, and the parameters that follow from kernel and noise.
 
-A learner is given what the papers assume: targets in [-1, 1] and a kernel with k(x, x) <= 1. nu is the noise variance
-in units of that kernel. Where nothing is said, parameters are such that the first row moves f(x) from 0 to y / (1 + nu)
-where k(x, x) = 1, as a Gaussian process would: a ridge of nu for least squares, a step of 1 / (2 (1 + nu)) for gradient
-descent; and, up to what the slope adds at once, a matrix that begins with 2 (1 + nu) I for online Newton steps.
+A learner gets what the papers assume: targets in [-1, 1] and a kernel with k(x, x) <= 1. nu is the noise variance in
+units of that kernel. By default the first row with k(x, x) = 1 moves f(x) from 0 to y / (1 + nu), as in a Gaussian
+process. This gives a ridge of nu for least squares, a step of 1 / (2 (1 + nu)) for gradient descent and, except for the
+first slope's own term, an initial matrix of 2 (1 + nu) I for online Newton steps.
 """
 
 import dataclasses
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RECIPES", "Recipe", "is_learner", "recipe_of", "settings_of"]
 
-#: Largest number of inducing points where the learner has no budget of its own.
+#: Largest number of inducing points of learners without a budget.
 MOST = 300
-#: Terms of learners with a budget, and of the two that sketch 2 B terms.
+#: Number of terms of learners with a budget, and of the two whose sketches have 2 B terms.
 BUDGET, SKETCHED_BUDGET = 100, 50
-#: The largest of all sizes: some are those of square matrices.
+#: Largest value of all sizes, some of which are those of square matrices.
 LARGEST = 10_000
 #: Parameters that belong to the surrogate.
 RESERVED = ("kernel", "lengthscale", "scale", "seed")
@@ -45,7 +45,7 @@ class Recipe:
     Args:
         learner: name of its class in `bkbopt.learners`.
         defaults: (nu, budget) -> the parameters that differ from the class's.
-        budget: used where the user names none; other sizes follow it.
+        budget: default budget; other sizes follow it.
     """
 
     learner: str
@@ -54,11 +54,11 @@ class Recipe:
 
     @property
     def cls(self) -> Any:
-        """The class, imported now and not with the package."""
+        """The class, imported at its first use."""
         return getattr(importlib.import_module("bkbopt.learners"), self.learner)
 
     def check(self, settings: Mapping[str, Any]) -> None:
-        """Refuse parameters that the learner lacks, or that would not make a surrogate.
+        """Refuse parameters that the learner lacks, or that do not suit a surrogate.
 
         Raises:
             ArgumentError: no such parameter, one that belongs to the surrogate, or a loss of labels.
@@ -79,10 +79,10 @@ class Recipe:
                 raise ArgumentError(f"settings: expected a {name} of at most {LARGEST}, got {value}.")
 
     def try_out(self, settings: Mapping[str, Any], dim: int) -> None:
-        """Refuse what the learner itself would refuse at its first row, of `dim` features.
+        """Refuse settings that the learner would refuse at its first row, of `dim` features.
 
         Raises:
-            ArgumentError, ArgumentTypeError: it does.
+            ArgumentError, ArgumentTypeError: the learner refuses them.
         """
         if "budget" in settings:
             check_count("budget", settings["budget"])
@@ -95,7 +95,7 @@ class Recipe:
             kernel: with k(x, x) <= 1.
             nu: noise variance in its units.
             settings: parameters that override the defaults.
-            seed: of its coins.
+            seed: of its random numbers.
         """
         own = {"seed": seed} if "seed" in {f.name for f in dataclasses.fields(self.cls)} else {}
         defaults = self.defaults(nu, settings.get("budget", self.budget))
@@ -115,12 +115,12 @@ def _descent(nu: float, _: int) -> Settings:
 
 
 def _pkawv(nu: float, _: int) -> Settings:
-    # Its ridge form: a forward prediction is shrunk by as much as the point is unknown, which would hide what is there.
+    # The ridge form: forward predictions shrink with the leverage of the point, which would hide high values.
     return {"features": "nystrom", "lam": nu, "mu": nu, "forward": False, "max_features": MOST}
 
 
 def _prosnkons(nu: float, budget: int) -> Settings:
-    # Without restarts: the point after a restart is predicted as zero, and a search would follow that.
+    # Without restarts: the prediction after a restart is zero, which would mislead a search.
     return {**_newton(nu, budget), "gamma": nu, "restart": False, "max_dictionary": MOST}
 
 
@@ -134,7 +134,7 @@ def _nogd(nu: float, budget: int) -> Settings:
 
 
 def _skegd(nu: float, budget: int) -> Settings:
-    # No refreshes, which only add to the sketch what a rebuild after a refit of the kernel adds as well.
+    # No refreshes: a rebuild after a refit of the kernel adds the same points to the sketch.
     sizes = {"sketch": 2 * budget, "sample": 2 * budget, "rank": budget, "refresh_every": None}
     return {**_budgeted(nu, budget), **sizes}
 
@@ -143,7 +143,7 @@ def _forks(nu: float, budget: int) -> Settings:
     return {**_skegd(nu, budget), "loss": "squared", "alpha": 2.0 * (1.0 + nu), "clip": 1.0}
 
 
-#: The learners of numbers whose hypothesis is an expansion in the kernel, by the names that users write.
+#: The regression learners whose hypothesis is an expansion in the kernel, by the names that users write.
 RECIPES: dict[str, Recipe] = {
     "pkawv": Recipe("PKAWV", _pkawv),
     "kernel-awv": Recipe("KernelAWV", _ridge),
@@ -174,7 +174,7 @@ def recipe_of(name: object) -> Recipe:
 
 
 def is_learner(given: object) -> "TypeIs[OnlineLearner]":
-    """Whether it is an online learner; nothing is imported to find out."""
+    """Whether it is an online learner; learners are not imported for this."""
     return hasattr(type(given), "hypothesis") and hasattr(type(given), "progressive")
 
 
@@ -182,7 +182,7 @@ def settings_of(learner: "OnlineLearner") -> tuple[str, Settings]:
     """The name of a learner's recipe and the parameters in which it differs from its class.
 
     Raises:
-        ArgumentError: no surrogate is made of such learners, or this one has learnt already.
+        ArgumentError: a class without a recipe, or a learner with data.
     """
     name = next((n for n, recipe in RECIPES.items() if recipe.learner == type(learner).__name__), None)
     if name is None:

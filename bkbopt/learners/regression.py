@@ -9,8 +9,8 @@
 | p      | (b,)   | y         | prediction of ridge regression                                      |
 | h      | (b,)   | -         | k(x, x) less its projection on the rows learnt, over lam (leverage) |
 
-A block of rows is one bordering of L: row t of the new corner of L holds what row t has to know about the rows
-before it in the block, so that all predictions are those of one row after the other.
+A block of rows is one bordering of L: row t of the new corner of L holds the influence of the earlier rows of the block
+on row t, so that all predictions are those of one row after the other.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _BLOCK = 256
 class OnlineKRR(OnlineLearner):
     """Online kernel ridge regression: min over f of sum_s (y_s - f(x_s))^2 + lam |f|^2 after every row.
 
-    O(t^2) time a row and memory in all: for streams of some thousand rows, and to compare others with.
+    O(t^2) time a row and memory in all: for streams of some thousand rows, and as a reference for other learners.
 
     Args:
         lam: ridge, y squared over the squared norm of f.
@@ -83,7 +83,7 @@ class OnlineKRR(OnlineLearner):
 
     @property
     def regret_bound_(self) -> float:
-        """For Kernel-AWV, what `regret_` cannot exceed: max y^2 log det(I + K / lam); for ridge regression infinite."""
+        """For Kernel-AWV, an upper bound of `regret_`: max y^2 log det(I + K / lam); for ridge regression infinite."""
         if not self._forward:
             return float("inf")
         return float(np.max(self._y.rows**2, initial=0.0)) * self.logdet_
@@ -117,7 +117,7 @@ class OnlineKRR(OnlineLearner):
         return self._cache["dual"]
 
     def hypothesis(self) -> Hypothesis:
-        """That of ridge regression, which forward predictions shrink."""
+        """The function of ridge regression, which forward predictions shrink."""
         return Hypothesis(self._X.rows.copy(), self._dual().copy())
 
     def _raw(self, X: Array) -> Array:
@@ -154,11 +154,11 @@ class OnlineKRR(OnlineLearner):
 
 @dataclass(kw_only=True, eq=False)
 class KernelAWV(OnlineKRR):
-    """The kernel Azoury-Vovk-Warmuth forecaster: ridge regression that counts the new row as if its target were 0.
+    """The kernel Azoury-Vovk-Warmuth forecaster: ridge regression that includes the new row with the target 0.
 
-    The prediction for x is that of min over f of sum_s (y_s - f(x_s))^2 + f(x)^2 + lam |f|^2. Whatever the targets,
-    its regret is at most max y^2 log det(I + K / lam), which the attributes `regret_` and `regret_bound_` show
-    (Jezequel et al. 2019, Proposition 1 and section 2). No bound on the targets has to be known.
+    The prediction for x is that of min over f of sum_s (y_s - f(x_s))^2 + f(x)^2 + lam |f|^2. For all targets its
+    regret is at most max y^2 log det(I + K / lam); compare the attributes `regret_` and `regret_bound_` (Jezequel et
+    al. 2019, Proposition 1 and section 2). No bound on the targets has to be known.
 
     Args:
         lam: ridge, y squared over the squared norm of f.

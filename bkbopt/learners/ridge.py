@@ -10,8 +10,8 @@
 | L      | (b, b) | -         | lower factor of I + V^T V                                     |
 | e      | (b,)   | y         | L^-1 (y - Z w), the innovations                               |
 
-Row t of L says what row t takes from the rows before it in the block: its ridge prediction is z.w + sum_{s<t} L_ts e_s,
-its leverage h = L_tt^2 - 1 given all rows before it, and its forward prediction the ridge one over 1 + h.
+Row t of L holds the influence of the earlier rows of the block: row t's ridge prediction is z.w + sum_{s<t} L_ts e_s,
+its leverage h = L_tt^2 - 1 given all rows before it, and its forward prediction the ridge prediction over 1 + h.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from bkbopt.learners.losses import Array
 
 __all__ = ["Ridge"]
 
-#: Up to this part of r, rows are learnt by rank-one steps instead of a new factor for the block.
+#: Up to this fraction of r, rows are learnt by rank-one steps instead of a new factor for the block.
 _FEW = 0.1
 
 
@@ -35,7 +35,7 @@ class Ridge:
 
     Args:
         lam: ridge, positive.
-        r: number of features to begin with.
+        r: initial number of features.
     """
 
     def __init__(self, lam: float, r: int = 0) -> None:
@@ -70,16 +70,16 @@ class Ridge:
         return self._rows(Z, y, forward) if predictions is None else predictions
 
     def _rows(self, Z: Array, y: Array, forward: bool) -> Array:
-        """Rank-one steps by plane rotations, which cannot fail."""
+        """Rank-one steps by plane rotations, which do not fail."""
         out = np.empty(len(Z))
         ridge_rows(self.A, self.R, self.w, self.b, np.ascontiguousarray(Z), y, forward, out)
         return out
 
     def _block(self, Z: Array, y: Array, forward: bool) -> Array | None:
-        """One step for all rows; None, and nothing changed, where lam is so small that rounding undoes the factors."""
+        """One step for all rows; None, and no change, if lam is so small that rounding makes a factorisation fail."""
         from scipy.linalg import blas, lapack
 
-        # All matrices are upper triangles by rows here, which is lower ones by columns for LAPACK: no copies.
+        # Matrices are upper triangles by rows here, which LAPACK reads as lower ones by columns: no copies.
         Zt = Z.T
         V = blas.dtrsm(1.0, self.R.T, Zt, lower=1)
         G = blas.dsyrk(1.0, V, trans=1, lower=1)
@@ -100,7 +100,7 @@ class Ridge:
         return p / np.diag(L) ** 2 if forward else p
 
     def grow(self, c: Array, d: float, s: float) -> None:
-        """One more feature.
+        """Add a feature.
 
         Args:
             c: sum of z z_new.
@@ -132,7 +132,7 @@ class Ridge:
         return {"A": self.A, "R": self.R, "w": self.w, "b": self.b, "y_squared": self.y_squared}
 
     def form(self) -> Form:
-        """What `state_dict` has to be, for any number of features r."""
+        """The form of `state_dict`, for any number of features r."""
         matrices = {"w": Floats(("r",)), "b": Floats(("r",)), "A": Floats(("r", "r"))}
         return Form({**matrices, "R": Floats(("r", "r"), diagonal=0.0), "y_squared": Number(0.0)})
 
@@ -157,7 +157,7 @@ def ridge_rows(A: Array, R: Array, w: Array, b: Array, Z: Array, y: Array, forwa
     x = np.empty(r)
     for t in range(Z.shape[0]):
         z = Z[t]
-        # A sum has a loop of its own: next to a store the compiler adds up in an order that hangs on the addresses.
+        # A sum has a loop of its own: next to a store the compiler's order of addition depends on the addresses.
         p = 0.0
         for i in range(r):
             p += z[i] * w[i]
@@ -200,7 +200,7 @@ def solve(R: Array, v: Array) -> None:
 
 @fast
 def update(R: Array, x: Array) -> None:
-    """R <- the factor of R^T R + x x^T by plane rotations; `x` is used up."""
+    """R <- the factor of R^T R + x x^T by plane rotations; `x` is overwritten."""
     for i in range(R.shape[0]):
         rho = math.sqrt(R[i, i] * R[i, i] + x[i] * x[i])
         c = rho / R[i, i]

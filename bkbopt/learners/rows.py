@@ -1,4 +1,4 @@
-"""The border of the learners: rows and targets as users have them, checked, to float64 arrays.
+"""Conversion and checks of the users' rows and targets, to float64 arrays.
 
 | symbol | shape  | meaning                                            |
 | ------ | ------ | -------------------------------------------------- |
@@ -22,19 +22,19 @@ from bkbopt.learners.losses import Array
 __all__ = ["as_labels", "as_numbers", "as_row", "as_rows", "merged_classes", "names_of", "within_floats"]
 
 Names = tuple[str, ...]
-#: Each costs as much as a learner of its own.
+#: Largest number of classes; each costs as much as a learner of its own.
 MOST_CLASSES = 1000
 
 
 @contextlib.contextmanager
 def within_floats(foreign: Callable[[], bool]) -> Iterator[None]:
-    """A block that computes with rows and with what was learnt from them.
+    """A context for computations with rows and with the learner's state.
 
     Args:
-        foreign: whether code of others runs in it, whose errors are left as they are.
+        foreign: whether user code runs in it, whose errors are not translated.
 
     Raises:
-        ArgumentError: numbers have outgrown floating point: a division by zero, or a matrix that is not finite.
+        ArgumentError: floating point overflowed: a division by zero, or a matrix that is not finite.
     """
     try:
         yield
@@ -58,7 +58,7 @@ def names_of(X: object) -> Names | None:
 
 
 def as_rows(X: Any, names: Names | None, d: int | None, owner: str) -> Array:
-    """`X` as `(n, d)`, C-contiguous float64; not a copy where it is that already.
+    """`X` as `(n, d)`, C-contiguous float64; not copied if it is that already.
 
     Args:
         X: array, tensor, nested list or data frame.
@@ -110,7 +110,7 @@ def as_numbers(y: Any, n: int, what: str) -> Array:
     """Targets of a regression `(n,)`; `what` names the loss, for messages.
 
     Raises:
-        ArgumentError: not one a row, or not finite.
+        ArgumentError: not one for each row, or not finite.
         ArgumentTypeError: labels, not numbers.
     """
     y = _one_a_row(y, n)
@@ -135,7 +135,7 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
     """Labels `(n,)`, of any type that can be sorted.
 
     Raises:
-        ArgumentError: not one a row, missing values, or numbers that are no labels (not whole).
+        ArgumentError: not one for each row, missing values, or numbers that are not labels (not whole).
     """
     A = _one_a_row(y, n)
     if A.dtype.kind == "f":
@@ -151,10 +151,10 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
 
 
 def merged_classes(known: npt.NDArray[Any] | None, labels: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
-    """The sorted classes: those `known` and those of new `labels`; `name` is the argument they came by.
+    """The sorted classes: the `known` ones and those of new `labels`; `name` is the argument that gave the labels.
 
     Raises:
-        ArgumentError: strings among numbers, or so many that they must be numbers and not labels.
+        ArgumentError: strings among numbers, or more classes than `MOST_CLASSES`.
     """
     parts = [part for part in (known, labels) if part is not None]
     text = [part.dtype.kind == "U" for part in parts if part.dtype.kind != "O"]
@@ -196,7 +196,7 @@ def _check_names(given: Names, names: Names) -> None:
 
 
 def _from_tensor(values: Any) -> Any:
-    """A tensor as an array; all else as it is."""
+    """A tensor as an array; other objects unchanged."""
     if not hasattr(values, "detach"):
         return values
     values = values.detach().cpu()
@@ -213,7 +213,7 @@ def _as_float(X: Any) -> Array:
             raise ArgumentError("X: expected real numbers. Complex data not supported.")
         if A.dtype.kind not in "biufOUS":
             raise ArgumentTypeError(f"X: expected real numbers, got dtype {A.dtype}.")
-        # Tensors do not share memory that is read-only; such arrays are copied.
+        # Tensors cannot share read-only memory; such arrays are copied.
         return np.require(A, np.float64, ["C", "W"])
     except TypeError as error:
         if isinstance(error, ArgumentTypeError):
@@ -226,7 +226,7 @@ def _as_float(X: Any) -> Array:
 
 
 def _finite(A: Array) -> Array:
-    # A sum is finite only where all terms are; it is the cheaper question.
+    # A sum is finite only if all terms are, and is the cheaper test.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(A.sum()):
             return A

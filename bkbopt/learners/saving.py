@@ -1,4 +1,4 @@
-"""What the state files of learners and bandits share: classes, parameters, names and labels, each of them checked."""
+"""Common parts of state files of learners and bandits: classes, parameters, names and labels, all of them checked."""
 
 import dataclasses
 import math
@@ -24,14 +24,14 @@ __all__ = [
     "params_to_state",
 ]
 
-#: Features that are seen by no array of a state (as with Taylor features of degree 0) may be so many.
+#: Largest number of features that no array of the state confirms (as with Taylor features of degree 0).
 _UNSEEN = 1_000_000
-#: Larger whole numbers, which may be seeds, cannot be written out in messages.
+#: Larger whole numbers, which may be seeds, cannot be printed in messages.
 _INT_BITS = 4096
 
 
 def class_of(name: object, base: type[Any]) -> type[Any]:
-    """The class of that name, `base` or below it.
+    """The class with this name: `base` or a subclass.
 
     Raises:
         StateFileError: there is none.
@@ -49,7 +49,7 @@ def _concrete(cls: type[Any]) -> list[type[Any]]:
 
 
 def params_to_state(params: Mapping[str, object]) -> dict[str, object]:
-    """Parameters by name for a state file: kernels and feature maps as far as they can be written."""
+    """Parameters by name for a state file; kernels and feature maps as far as they can be saved."""
     state = dict(params)
     if "kernel" in state:
         state["kernel"] = kernel_to_state(state["kernel"])
@@ -61,10 +61,10 @@ def params_to_state(params: Mapping[str, object]) -> dict[str, object]:
 def params_from_state(kind: type[Any], state: object, kernel: object, features: object) -> dict[str, Any]:
     """The inverse of `params_to_state` for the class `kind`; `kernel` and `features` are the caller's.
 
-    What values they have is checked where those of a caller are; here, that they are of types that those checks know.
+    Values are checked by the class, like those of a caller; here only their types are.
 
     Raises:
-        ArgumentError: one of them is needed and was not given.
+        ArgumentError: a kernel or a map is needed and was not given.
         StateFileError: other names than those of the class, or a value that no parameter has.
     """
     form = Form({f.name: Kept() for f in dataclasses.fields(kind)})
@@ -91,7 +91,7 @@ def _plain(value: object) -> bool:
 
 
 def check_dimension(d: int, state: object) -> None:
-    """Refuse a number of features `d` that a state of this size cannot be about, before anything is made for it."""
+    """Refuse a number of features `d` that is too large for the size of the state, before memory is allocated."""
     if d > max(_UNSEEN, _numbers(state)):
         raise refused("the number of features", "as many as the state has numbers for", d)
 
@@ -114,10 +114,10 @@ def names_from_state(names: object, d: int) -> Names | None:
 
 
 def classes_from_state(classes: object, order: object, classifies: bool) -> Classes:
-    """The labels in order, and the positions among them of those that have turned up.
+    """The labels in order, and the positions among them of those that have appeared.
 
     Raises:
-        StateFileError: other than labels in order, or for a regression.
+        StateFileError: not sorted labels, or labels for a regression.
         ArgumentError: what cannot be labels.
     """
     if not classifies:

@@ -1,11 +1,11 @@
 """Several classes, one against the rest, in one pass.
 
-Inside, classes are numbered by the order in which they turn up: class 0 is -1 of the learner itself, and all others +1.
-While there are two of them that is all. At the first row of a third class the learner becomes that of class 0 against
-the rest, a copy of it with the opposite sign that of class 1, and a new one begins for class 2; so does another one
-with each further class. A class's learner has then seen the rows from the class's first row on, whether the class was
-announced or not, and however rows are cut into calls. Each costs as much as a learner of two classes. Random features
-and samples of rows are the same in all of them that began together, since they have the same seed.
+Internally classes are numbered by order of appearance. The learner itself codes class 0 as -1 and all others as +1. For
+two classes this is all. At the first row of a third class the learner becomes that of class 0 against the rest, a copy
+with the opposite sign that of class 1, and a new one begins for class 2; each further class begins another one. A
+class's learner has learnt the rows from the first row of the class on, whether the class was announced or not, and
+however rows are divided among calls. Each costs as much as a learner of two classes. Learners that began together share
+random features and samples of rows, since they have the same seed.
 """
 
 import copy
@@ -31,7 +31,7 @@ _HEAD = Form({"rounds": Count(1, "t"), "own": Kept()})
 def learn_classes(learner: "LearnerCore", X: Array, codes: npt.NDArray[Any]) -> Array:
     """Predict and learn rows of the classes `codes (n,)`: raw predictions `(n,)`, or margins `(n, K)` of K > 2 classes.
 
-    Of two classes the codes may be truth values. Margins are minus infinity where a class has not turned up yet.
+    For two classes the codes may be bools. Margins are minus infinity for a class that has not appeared yet.
     """
     if codes.dtype == np.bool_:
         return learner._stream(X, _signs(codes))
@@ -54,7 +54,7 @@ def learn_classes(learner: "LearnerCore", X: Array, codes: npt.NDArray[Any]) -> 
 
 
 def margins(learner: "LearnerCore", X: Array, *, one: bool = False) -> Array:
-    """Raw predictions `(n,)`, or margins `(n, K)`; of `one` row as if it were the next of the stream."""
+    """Raw predictions `(n,)`, or margins `(n, K)`; with `one` those of the next row of the stream."""
     raw = learner._next(X) if one else learner._raw(X)
     if not learner._heads:
         return raw
@@ -63,7 +63,7 @@ def margins(learner: "LearnerCore", X: Array, *, one: bool = False) -> Array:
 
 
 def _begin(learner: "LearnerCore") -> None:
-    """A learner for one more class; for the second one, too, where there were two."""
+    """Begin a learner for one more class, and for the second one if there were two classes."""
     if not learner._heads:
         alike = copy.copy(learner)
         alike._heads, alike._units, alike._recent = [], None, None
@@ -77,7 +77,7 @@ def _signs(positive: npt.NDArray[np.bool_]) -> Array:
 
 
 def joined(parts: list[Array]) -> Array:
-    """Predictions of parts of a stream, some of which may know more classes than others."""
+    """Predictions of parts of a stream, joined; later parts may have more classes."""
     if len(parts) == 1:
         return parts[0]
     most = max((part.shape[1] for part in parts if part.ndim == 2), default=0)
@@ -119,13 +119,13 @@ def restore_heads(learner: "LearnerCore", states: object) -> None:
 
 
 def inner_state(learner: "LearnerCore") -> dict[str, object]:
-    """What a learner keeps itself, and its generator."""
+    """The state of a learner alone, and its generator."""
     rng = learner._rng.bit_generator.state if hasattr(learner, "_rng") else None
     return {"rng": rng, "state": learner._state()}
 
 
 def restore_inner(learner: "LearnerCore", state: object, d: int, rounds: int) -> None:
-    """The inverse of `inner_state`, for a learner that is prepared for `d` features; nothing is allocated before."""
+    """The inverse of `inner_state`, for a learner that is prepared for `d` features but has allocated nothing yet."""
     saved = checked(state, _INNER, where="what was learnt")
     own = checked(saved["state"], learner._form(), {"d": d, "t": rounds}, "what was learnt")
     learner._start(d)

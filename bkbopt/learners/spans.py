@@ -1,4 +1,4 @@
-"""Projections on the span of a learner's functions, that grow point by point, and the Gaussian state on them.
+"""Projections on the span of a learner's functions, which grow point by point, and the Gaussian state on them.
 
 | symbol   | shape  | units     | meaning                                                          |
 | -------- | ------ | --------- | ---------------------------------------------------------------- |
@@ -7,10 +7,9 @@
 | W        | (m, r) | 1/y       | W^T k(S, S) W = I_r, z(x) = W^T k_S(x)                           |
 | residual | -      | y squared | k(x, x) - |z(x)|^2: exact, since z is a projection               |
 
-A learner's own features need not be a projection: those of FORKS only resemble the kernel, and k(x, x) less their
-square is no variance. The functions that they can represent are a subspace all the same, and the projection on it has
-an exact residual: the mean is the learner's to the last digit, and the residual is what no function of that subspace
-can represent.
+A learner's own features need not be a projection: those of FORKS approximate the kernel, and k(x, x) less their square
+is not a variance. But the functions that they represent are a subspace, and the projection on it has an exact residual.
+So the mean is the learner's to the last digit, and the residual is the part of the kernel outside that subspace.
 """
 
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from bkbopt.posterior.linalg import thin_root
 
 __all__ = ["RANK_TOLERANCE", "Span", "project"]
 
-#: A residual below this part of k(x, x) is rounding error: the point lies in the span.
+#: A residual below this fraction of k(x, x) is rounding error: the point lies in the span.
 RANK_TOLERANCE = 1e-10
 
 
@@ -42,7 +41,7 @@ def project(kernel: Kernel, S: Tensor, B: Tensor | None) -> Nystrom:
 
 @dataclass(frozen=True)
 class Span:
-    """A projection with the state of all observations on it; every step gives a new one.
+    """A projection with the state of all observations on it; every step returns a new one.
 
     Args:
         features: the projection.
@@ -61,12 +60,12 @@ class Span:
         return cls(features, Z, GaussianState.from_data(Z, n, s, lam))
 
     def observe(self, row: int, x: Tensor, y: float) -> "Span":
-        """One more value `y` of the unique point `x (d,)` number `row`, which may be a new one: O(m r + r^2)."""
+        """The state with one more value `y` of unique point number `row`, `x (d,)`, which may be new: O(m r + r^2)."""
         Z = self.Z if row < len(self.Z) else torch.cat([self.Z, self.features(x[None])])
         return Span(self.features, Z, self.state.update(Z[row], y))
 
     def widen(self, x: Tensor, X: Tensor, n: Tensor, s: Tensor) -> "Span":
-        """The span with the function k(x, .) in it, where that is beyond it: O(u r + r^2).
+        """The span extended by the function k(x, .), if that is not in it: O(u r + r^2).
 
         `X (u, d)`, `n (u,)` and `s (u,)` are all observations.
         """

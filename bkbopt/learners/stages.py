@@ -1,4 +1,4 @@
-"""Learners in two stages: gradient descent until B terms are there, then a linear learner on features made of them.
+"""Learners in two stages: gradient descent up to B terms, then a linear learner on features of these terms.
 
 | symbol    | shape  | units | meaning                                                                  |
 | --------- | ------ | ----- | ------------------------------------------------------------------------ |
@@ -38,12 +38,12 @@ class TwoStageLearner(ExpansionLearner):
     Args:
         loss: "hinge", "squared_hinge", "logistic", "squared" or "absolute".
         budget: B.
-        rank: number of features k, or below 1 a part of B; the papers have B/10.
+        rank: number of features k, or below 1 a fraction of B; the papers have B/10.
         step: the learning rate of gradient descent, positive.
         kernel, lengthscale, scale: see `OnlineLearner`.
 
     Attributes:
-        switched_at_: the number of rows learnt in the first stage; None while it lasts.
+        switched_at_: number of rows learnt in the first stage; None during that stage.
         dictionary_size_, support_, weights_: the terms of the first stage, then the landmarks (see `ExpansionLearner`).
     """
 
@@ -81,7 +81,7 @@ class TwoStageLearner(ExpansionLearner):
 
     @abstractmethod
     def _switch(self, points: Array, a: Array) -> Ints:
-        """Make `_M` and `_w` from the first stage's terms, `points (B, d)` with weights `a (B,)`.
+        """Set `_M` and `_w` from the first stage's terms, `points (B, d)` with weights `a (B,)`.
 
         Returns which of the points are the landmarks, positions `(m,)`.
         """
@@ -96,7 +96,7 @@ class TwoStageLearner(ExpansionLearner):
             self._second_stage(block, t, p)
 
     def _first_stage(self, block: Block, p: Array) -> int:
-        """Learn rows until the block ends or the terms are all there: the next row."""
+        """Learn rows until the block ends or all terms are there; return the next row."""
         t, loss, step = 0, self._loss.code, float(self._own.step)
         while True:
             t = kogd(block, self._support, self._t, t, loss, step, 0.0, 0, len(self._support.weights), p)
@@ -110,7 +110,7 @@ class TwoStageLearner(ExpansionLearner):
             self._grow()
 
     def _may_fail(self, n: int) -> bool:
-        # The switch factors matrices, which fails where numbers have outgrown floating point.
+        # The switch factors matrices, which fails if numbers overflow floating point.
         return super()._may_fail(n) or (self.switched_at_ is None and self.dictionary_size_ + n >= self._most())
 
     def _keep(self, chosen: Ints) -> None:
@@ -122,7 +122,7 @@ class TwoStageLearner(ExpansionLearner):
         self._support = new
 
     def _bound(self) -> float:
-        """Predictions of the second stage are clipped to -bound, bound."""
+        """Predictions of the second stage are clipped to [-bound, bound]."""
         return np.inf
 
     def _raw(self, X: Array) -> Array:
@@ -148,7 +148,7 @@ class TwoStageLearner(ExpansionLearner):
         """The second stage's features as a `FeatureMap`.
 
         Raises:
-            NotReadyError: the first stage lasts still.
+            NotReadyError: the learner is in its first stage.
         """
         if getattr(self, "switched_at_", None) is None:
             raise NotReadyError(
@@ -162,14 +162,14 @@ class TwoStageLearner(ExpansionLearner):
         return {**super()._state(), "second": None if self.switched_at_ is None else self._second()}
 
     def _second(self) -> dict[str, object]:
-        """What the second stage adds to the state."""
+        """The state of the second stage."""
         return {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}
 
     def _form(self) -> Form:
         return super()._form().extended({"second": Maybe(self._second_form())})
 
     def _second_form(self) -> Form:
-        """What `_second` has to be; "n" is the number of landmarks."""
+        """The form of `_second`; "n" is the number of landmarks."""
         parts = {"M": Floats(("k", "n")), "w": Floats(("k",)), "switched_at": Count(1, "t")}
         return Form(parts, {"k": self._features()})
 

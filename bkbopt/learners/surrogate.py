@@ -5,15 +5,15 @@
 | z(x)   | (r,)   | y         | projection on the span of the learner's functions (`spans.py`)            |
 | w      | (r,)   | -         | the learner's hypothesis in these coordinates: mean(x) = z(x) . w         |
 | V      | (r, r) | y squared | Z^T N Z + lam I, of all observations                                      |
-| unit   | -      | y         | power of two that bounds the values; the learner sees them divided by it  |
+| unit   | -      | y         | a power of two that bounds the values; the learner gets the values / unit |
 | prior  | -      | y squared | bound of k(x, x) at the data; the learner's kernel is k / prior            |
 
     mean(x) = z . w,   variance(x) = k(x, x) - |z|^2 + lam z^T V^-1 z
 
-The matrix of an online Newton method grows with squared slopes and is no posterior covariance, so it stays with the
-learner. With least squares (PKAWV, kernel ridge regression) w is V^-1 Z^T y, and the whole is BKB with the learner's
-dictionary. With the others mean and variance come from different places: the variance says what the data could tell a
-regression on the same functions, the mean what the learner took from them in one pass.
+The matrix of an online Newton method grows with squared slopes. It is not a posterior covariance and is not used here.
+With least squares (PKAWV, kernel ridge regression) w is V^-1 Z^T y, and the model is BKB with the learner's dictionary.
+With other learners the mean is the result of one pass, while the variance is that of a regression on the same functions
+with all data.
 """
 
 import copy
@@ -43,27 +43,27 @@ if TYPE_CHECKING:
 
 __all__ = ["LearnerSurrogate"]
 
-#: Steps between two computations from scratch, which keep rounding from adding up.
+#: Number of steps after which all is computed from scratch, so that rounding errors do not accumulate.
 REFACTOR_EVERY = 512
-#: More rows, or more new functions, than this at once are one computation from scratch.
+#: With more new rows or functions than this, all is computed from scratch.
 BULK = 32
 
 
 class LearnerSurrogate(SurrogateBase[Fantasy]):
     """An online learner as a surrogate: its mean, with the variance of a Gaussian state on its own functions.
 
-    After a refit of the hyper-parameters, or when a value exceeds all before by so much that the unit changes, the
-    learner begins anew and is given the mean of each point as often as the point was evaluated, in random order.
-    Before their budget of 100 terms is full, "forks", "skegd", "nogd" and "bogd" are plain gradient descent, "kogd".
-    Pending points widen the span for as long as they are pending, so that their variance really falls.
+    After a refit of the hyper-parameters, or when a value is so large that the unit changes, the learner begins anew.
+    It learns the mean of each point as often as the point was evaluated, in random order. Before their budget of 100
+    terms is full, "forks", "skegd", "nogd" and "bogd" equal plain gradient descent, "kogd". Pending points widen the
+    span while they are pending, so that their variance falls.
 
     Args:
         kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
         noise: noise variance lam, y squared; 1e-2 by default (to be fitted by the optimizer).
         learner: "pkawv", "kernel-awv", "krr", "kons", "sketched-kons", "prosnkons", "forks", "skegd", "nogd", "kogd" or
-            "bogd"; or a learner of `bkbopt.learners` without data, of which what differs from its class is kept.
+            "bogd"; or a learner of `bkbopt.learners` without data, whose non-default parameters are kept.
         settings: further parameters of the learner, in units where values lie in [-1, 1] and k(x, x) <= 1.
-        seed: of the learner's coins.
+        seed: of the learner's random numbers.
         device: torch device of all tensors; the learner itself runs on the processor.
 
     Raises:
@@ -108,14 +108,14 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._unit, self._prior, self._steps = 0.0, 0.0, 0
 
     def check_kernel(self, kernel: Kernel) -> None:
-        """See `Surrogate`; settings are checked too: the search calls this before the first trial, not after some."""
+        """See `Surrogate`; settings are checked too, since the search calls this before the first trial."""
         self.try_out(kernel.dim if isinstance(kernel, ARDKernel) else 1)
 
     def try_out(self, dim: int) -> None:
         """Refuse settings that the learner would refuse at its first point, of `dim` columns.
 
         Raises:
-            ArgumentError, ArgumentTypeError: it would.
+            ArgumentError, ArgumentTypeError: the learner refuses them.
         """
         self._recipe.try_out(self.settings, dim)
 
@@ -142,12 +142,12 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._follow(scratch=self._steps >= REFACTOR_EVERY)
 
     def _units_hold(self, X: Tensor, y: Tensor) -> bool:
-        """Whether values and prior variances keep within the units; if not, the units are raised."""
+        """Whether values and prior variances are within the units; if not, the units are raised."""
         unit, prior = self._unit, self._prior
         self._unit = max(unit, _power_above(float(y.abs().max())))
         highest = float(self.kernel.diag(X).max())
         if highest > prior:
-            # Twice as high at least: a kernel that is not stationary makes the learner begin anew a few times only.
+            # At least doubled, so that a kernel that is not stationary makes the learner begin anew only a few times.
             self._prior = max(highest, 2.0 * prior)
         return (self._unit, self._prior) == (unit, prior)
 
@@ -161,7 +161,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         return obs.X[rows], (obs.s / obs.n)[rows]
 
     def _begin(self, X: Tensor, y: Tensor) -> None:
-        """A new learner on the rows `X (n, d)` with values `y (n,)`, whose units are known."""
+        """Build a learner and learn the rows `X (n, d)` with values `y (n,)`, whose units are known."""
         prior = self._prior or 1.0
         kernel = _divided(self.kernel, prior)
         self._learner = self._recipe.build(kernel, self.noise / prior, self.settings, int(self.rng.integers(2**31)))
@@ -179,7 +179,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     # -- from the learner to the posterior -----------------------------------------------------------------------
 
     def _follow(self, *, scratch: bool) -> None:
-        """Take over the learner's hypothesis: its functions where they have changed, and its weights."""
+        """Update the span and the weights from the learner's hypothesis."""
         learnt = self._ready().hypothesis()
         scratch = scratch or self._span is None or not self._widen_to(learnt)
         if scratch:
@@ -192,7 +192,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._w = features.W.T @ (self.kernel(features.S, P) @ a) * ((self._unit or 1.0) / (self._prior or 1.0))
 
     def _widen_to(self, learnt: "Hypothesis") -> bool:
-        """Widen the span by the learner's new functions; False where there are old ones that it has dropped."""
+        """Widen the span by the learner's new functions; False if it has dropped old ones."""
         old, new = self._points, learnt.points
         same_basis = (self._basis is None) == (learnt.basis is None)
         if learnt.basis is not None and self._basis is not None:
@@ -208,11 +208,11 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
 
     def _project(self, learnt: "Hypothesis") -> Span:
         obs = self.observations
-        # Repeated points would cost columns and change nothing.
+        # Repeated points would add columns and change nothing.
         S = self._tensor(learnt.points if learnt.basis is not None else np.unique(learnt.points, axis=0))
         B = None if learnt.basis is None else self._tensor(learnt.basis)
         if not len(S):
-            S = obs.X[:1]  # some function there must be, even if its weight is zero
+            S = obs.X[:1]  # the span needs a function, even if its weight is zero
         with threads_for(len(obs) * len(S) ** 2):
             return Span.of(project(self.kernel, S.clone(), B), obs.X, obs.n, obs.s, self.noise)
 
@@ -230,7 +230,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
 
     def _checkpoint(self) -> Callable[[], None]:
         restore, learner = super()._checkpoint(), self._learner
-        # A kernel of ours cannot fail; for others the learner, which learns in place, is copied.
+        # The package's kernels cannot fail; with other kernels the learner, which is changed in place, is copied.
         kept = learner if isinstance(self._kernel, ARDKernel) else copy.deepcopy(learner)
 
         def both() -> None:
@@ -257,7 +257,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         return Model(features, w, state.root, state.lam, V=state.V)
 
     def _count(self, known: Fantasy, X: Tensor) -> Fantasy:
-        """The span is widened first by what it does not see of the points, unless the noise hides it."""
+        """Count pending points; residuals that are not negligible beside the noise widen the span first."""
         Z, kernel = known.features(X), known.features.kernel
 
         def pays(_: float, residual: float, x: Tensor) -> bool:
@@ -298,7 +298,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
 
     @property
     def log_growth(self) -> float:
-        """An upper bound of logdet(I + K / lam), whatever the functions: O(r^3)."""
+        """An upper bound of logdet(I + K / lam), for any functions: O(r^3)."""
         return 0.0 if self._span is None else self._span.state.log_determinant() + float(self._unseen().sum())
 
 

@@ -1,23 +1,22 @@
-"""The units in which a learner sees rows and targets: found from the first rows of a stream, then kept.
+"""The units in which a learner gets rows and targets: computed from the first rows of a stream, then fixed.
 
 | symbol   | shape  | units     | meaning                                                                       |
 | -------- | ------ | --------- | ----------------------------------------------------------------------------- |
 | X, y     | (n, d) | as given  | rows and, for a regression, targets                                           |
 | c, s     | (d,)   | as X      | centre and unit of each column: mean and standard deviation at the last mark  |
 | Z        | (n, d) | -         | (X - c) / s                                                                   |
-| c_y, s_y | -      | as y      | the same of the targets; the learner sees (y - c_y) reach / s_y               |
+| c_y, s_y | -      | as y      | the same of the targets; the learner gets (y - c_y) reach / s_y               |
 | l        | -      | as Z      | lengthscale: the root of the sum of the variances of the columns of Z, times  |
 |          |        |           | the root of a half for labels                                                 |
 
-The marks are 1, 2, 4, ..., 128 rows. At a mark these numbers become those of all rows so far, and the learner begins
-anew and learns these rows once more, in the new units. After the last mark they are fixed: what drifts is seen in the
-units of the first rows. The units depend on the order of the rows only, not on how they are cut into calls, and after
-128 rows the learner is bit for bit the one without units on the stream (X - c) / s, with all its guarantees.
-(Running means would leave support points behind in units of their own.)
+The marks are 1, 2, 4, ..., 128 rows. At a mark these numbers become those of all rows so far; the learner begins anew
+and learns these rows again, in the new units. After the last mark the units are fixed: later drift is measured in the
+units of the first rows. The units depend only on the order of the rows, not on how they are divided into calls. After
+128 rows the learner equals, bit for bit, the one without units on the stream (X - c) / s, with all its guarantees.
+(With running means, support points would be in different units.)
 
-Where s is 0, since a column has been constant, the first value that differs says what the unit is. All that was learnt
-has a zero there, so that nothing has to be learnt again. The same holds for targets, which a learner that saw nothing
-but zeros predicts as zero.
+If s is 0, since a column has been constant, the first value that differs sets the unit. All rows learnt before have a
+zero there, so they need not be learnt again. The same holds for targets, since a learner of zeros predicts zero.
 """
 
 import math
@@ -32,7 +31,7 @@ __all__ = ["FIRST_ROWS", "Units"]
 
 #: The last mark.
 FIRST_ROWS = 128
-#: Squares of these, and sums of them, are finite.
+#: Squares of numbers up to this size, and sums of them, are finite.
 _FARTHEST = 1e150
 
 
@@ -44,7 +43,7 @@ class Units:
         standardise: whether c and s are those of the rows; if not, 0 and 1.
         targets: whether targets are standardised as well.
         reach: how many of the learner's units a standard deviation of the targets is.
-        width: what the root of the sum of variances is multiplied by to become the lengthscale.
+        width: factor from the root of the sum of variances to the lengthscale.
     """
 
     def __init__(self, d: int, *, standardise: bool, targets: bool, reach: float, width: float = 1.0) -> None:
@@ -55,17 +54,17 @@ class Units:
 
     @property
     def settled(self) -> bool:
-        """Whether the last mark is past."""
+        """Whether the last mark is passed."""
         return self._X is None
 
     def stop(self, start: int, n: int) -> int:
-        """Up to which of `n` rows the units hold, from row `start` on."""
+        """The end of the rows, from row `start` on and at most `n`, for which the units hold."""
         if self._X is None:
             return n
         return min(n, start + (1 << len(self._X).bit_length()) - len(self._X) if len(self._X) else start + 1)
 
     def keep(self, X: Array, y: Array) -> tuple[Array, Array] | None:
-        """Note rows that were learnt: at a mark all rows so far, which are to be learnt again in new units."""
+        """Store rows that were learnt; at a mark return all rows so far, which must be learnt again in new units."""
         if self._X is None:
             return None
         A, b = np.concatenate([self._X, X]), np.concatenate([self._y, y])
@@ -84,7 +83,7 @@ class Units:
         return A, b
 
     def meet(self, X: Array, y: Array) -> None:
-        """Let the rows, which are about to be learnt, give units to columns that were constant."""
+        """Set the units of columns that were constant, from rows that will be learnt next."""
         for j in np.flatnonzero(self.s == 0.0) if self.standardise else ():
             self.s[j] = _first(np.abs(X[:, j] - self.c[j]))
         if self.targets and self.s_y == 0.0:
@@ -98,7 +97,7 @@ class Units:
         with np.errstate(over="ignore"):
             Z = np.clip((X - self.c) / np.where(known, self.s, 1.0), -_FARTHEST, _FARTHEST)
         if not known.all():
-            # As the first one that differs would be.
+            # As if it were the first value that differs.
             Z[:, ~known] = np.sign(Z[:, ~known])
         return Z
 
@@ -107,7 +106,7 @@ class Units:
         return Z * self.s + self.c if self.standardise else Z
 
     def seen(self, y: Array) -> Array:
-        """Targets `(n,)` as the learner sees them."""
+        """Targets `(n,)` in the learner's units."""
         return (y - self.c_y) * (self.reach / (self.s_y or 1.0)) if self.targets else y
 
     def given(self, p: Array) -> Array:
@@ -116,7 +115,7 @@ class Units:
 
     @property
     def slope(self) -> float:
-        """One of the learner's units in units of the targets."""
+        """The size of one of the learner's units in units of the targets."""
         return self.s_y / self.reach if self.targets else 1.0
 
     def state_dict(self) -> dict[str, object]:
@@ -127,16 +126,16 @@ class Units:
 
     @staticmethod
     def form() -> Form:
-        """What `state_dict` has to be."""
+        """The form of `state_dict`."""
         first = Form({"X": Floats(("first", "d")), "y": Floats(("first",))}, {"first": FIRST_ROWS - 1})
         columns = {"c": Floats(("d",)), "s": Floats(("d",), 0.0), "lengthscale": Number(np.finfo(float).tiny)}
         return Form({**columns, "c_y": Number(), "s_y": Number(0.0), "first": Maybe(first)})
 
     def load_state_dict(self, state: dict[str, Any], rounds: int, codes: int | None) -> None:
-        """The inverse of `state_dict` after so many rows; `codes` says how many classes there are.
+        """The inverse of `state_dict` after `rounds` rows; `codes` is the number of classes.
 
         Raises:
-            StateFileError: other than the first rows, or targets that are none of the classes.
+            StateFileError: not the first rows, or targets that are no classes.
         """
         first = state.pop("first")
         vars(self).update(state)
@@ -148,8 +147,8 @@ class Units:
 
 
 def _centre_and_spread(A: Array) -> tuple[Array, Array]:
-    """Means and standard deviations of the columns; 0 for one that is constant up to rounding."""
-    # Squares of large numbers would overflow, and sums of many.
+    """Means and standard deviations of the columns; 0 if constant up to rounding."""
+    # Avoids overflow of squares of large numbers, and of sums of many.
     size = np.maximum(np.abs(A).max(0), np.finfo(float).tiny)
     B = A / size
     c = B.mean(0)
@@ -159,7 +158,7 @@ def _centre_and_spread(A: Array) -> tuple[Array, Array]:
 
 
 def _root_of_squares(s: Array) -> float:
-    """The norm of `s`, of any size that floating point has."""
+    """The norm of `s`, without overflow."""
     return min(math.hypot(*s.tolist()), _FARTHEST)
 
 

@@ -81,7 +81,7 @@ def _draw_bounds(
     ax: "Axes", sign: float, across: np.ndarray, up: np.ndarray, bound: np.ndarray, what: str, beta: float
 ) -> None:
     """Draw all arms with the colours of their bounds (A,)."""
-    # The best are drawn last, so that they are on top.
+    # The best arms are drawn last, above the others.
     order = np.argsort(sign * bound, kind="stable")
     cmap = MAP if sign > 0 else f"{MAP}_r"
     many = len(bound) > 2000

@@ -82,11 +82,11 @@ def calibration(
     coverage = (z[:, None] <= reach).mean(axis=0)
     n = len(z)
     band = 100.0 * binom.ppf([[0.025], [0.975]], n, LEVELS) / n
-    ax.fill_between(100.0 * LEVELS, *band, color=GREY, alpha=0.25, linewidth=0, label="95 % of right models lie here")
-    ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1, label="as promised")
+    ax.fill_between(100.0 * LEVELS, *band, color=GREY, alpha=0.25, linewidth=0, label="95 % range if calibrated")
+    ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1, label="nominal level")
     what = "values left out" if test is None else "test values"
     ax.plot(100.0 * LEVELS, 100.0 * coverage, color=BLUE, linewidth=2, label=f"{n} {what}")
-    for x, y, text in ((24, 90, "too wide"), (76, 10, "too narrow")):
+    for x, y, text in ((24, 90, "intervals too wide"), (76, 10, "intervals too narrow")):
         ax.text(x, y, text, color="#555555", ha="center", va="center", style="italic")
     ax.set(xlabel="central interval (%)", ylabel="values inside (%)", xlim=(0, 100), ylim=(0, 100), aspect="equal")
     ax.grid(alpha=0.3)
@@ -110,7 +110,7 @@ def _left_out(opt: Optimizer, folds: int) -> np.ndarray:
     n = int(known.unique.max()) + 1
     if n < 2:
         raise NotReadyError("opt: expected values of at least two points, got one; continue with ask and tell.")
-    # Neighbours in time are neighbours in space: a group of them would leave a hole.
+    # Successive points are close in space: a group of them would leave a gap.
     group = torch.from_numpy(np.random.default_rng(0).permutation(n))[known.unique] % min(folds, n)
     z = np.empty(len(known.v))
     for fold in range(min(folds, n)):

@@ -39,7 +39,7 @@ def partial_dependence(
     The average is over the whole space, uniform in its own scales (a log parameter uniform in its logarithm), or over
     arms of the pool. Switches (parameters on which others are conditional) are not averaged over; they have the values
     of the recommended point. For one parameter the band contains the middle 80 % of the averaged curves. A wide band
-    means interactions with other parameters, or effects of those alone; it is not an uncertainty.
+    means interactions with other parameters, or effects of these alone; it is not a measure of uncertainty.
 
     Args:
         opt: an optimizer with at least one value.

@@ -86,7 +86,7 @@ class Dimension:
             if which == "x"
             else (ax.set_ylabel, ax.set_yscale, ax.set_yticks, ax.set_ylim)
         )
-        set_label(self.name, parse_math=False)  # a dollar in a name is a dollar
+        set_label(self.name, parse_math=False)  # dollar signs in names are literal
         if self.log:
             set_scale("log")
             if self.is_continuum and self.values[-1] / self.values[0] < SHORT:

@@ -25,15 +25,15 @@ def pareto(
 ) -> "Axes":
     """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
 
-    The line bounds what the front dominates. Under noise the front flatters, as a best value does. Of more than two
-    objectives the picture shows two, and the front of all as dots: where it has no line, a trial of it may look
-    dominated, as it is better in an objective that is not shown.
+    The line bounds the region that the front dominates. With noise the front is biased by selection, as a best value
+    is. With more than two objectives the picture shows two of them, and the front of all as dots without a line: its
+    trials may look dominated, if they are better in an objective that is not shown.
 
     Args:
-        opt: with at least two objectives and one feasible trial with values.
-        ax: where to draw; None makes a new figure.
-        value_names: of the two axes, with their units.
-        objectives: numbers of the two objectives; None where there are no others.
+        opt: an optimizer with at least two objectives and one feasible trial with values.
+        ax: Axes to draw on; None for a new figure.
+        value_names: labels of the two axes, with their units.
+        objectives: numbers of the two objectives; None if there are two.
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type, or names that are no pair of strings.
@@ -66,7 +66,7 @@ def pareto(
             ax.scatter(x, y, s=20, zorder=2, **more)
     x, y = _places(front, across, up)
     order = np.argsort(x, kind="stable")
-    # Between two of its trials the front is as good as the one that is better in the first objective.
+    # Between two trials the front has the second value of the one that is better in the first objective.
     steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
     line = "o-" if len(opt.directions) == 2 else "o"
     ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
@@ -78,7 +78,7 @@ def pareto(
 
 
 def _pair(opt: Optimizer, objectives: tuple[int, int] | None) -> tuple[int, int]:
-    """The numbers of the two objectives that are drawn."""
+    """The numbers of the two objectives to draw."""
     k = len(opt.directions)
     if k < 2 or (k > 2 and objectives is None):
         raise ArgumentError(

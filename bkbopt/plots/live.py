@@ -1,4 +1,4 @@
-"""A picture of a run while it goes on, which a notebook shows in place."""
+"""A picture of a run in progress, updated in place in a notebook."""
 
 import sys
 import time
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 __all__ = ["LivePlot"]
 
-#: Largest share of the time that pictures take.
+#: Largest fraction of the time spent on pictures.
 SHARE = 0.1
 
 
 class LivePlot:
-    """Draws a run as it goes on: a callback of `bo.minimize` whose picture a notebook replaces in place.
+    """Draws a run in progress: a callback of `bo.minimize` that updates its picture in place in a notebook.
 
     With one objective it shows the values, the best of them so far and the recommended point; with two the Pareto
-    front; with more the best value so far of each. It draws at most once in `every` seconds, less often where pictures
-    would take more than a tenth of the time, and once more when the run is over, so that the last picture is of the
-    whole run. A picture takes about 0.1 s, and the fit of the model where no ask has needed it yet. What is asked next
-    does not depend on it. The place is below the cell of the first picture: make a new one for each run.
+    front; with more the best value so far of each. It draws at most once in `every` seconds, less often if pictures
+    would take more than a tenth of the time, and once more at the end, so that the last picture shows the whole run. A
+    picture takes about 0.1 s, plus a fit of the model if no ask has made one yet. It does not change the suggestions.
+    The picture is below the cell that drew it first: make a new `LivePlot` for each run.
 
-    Outside of a notebook there is no place where a picture could be replaced, and it is refused before anything is
-    evaluated; with `show` it works everywhere.
+    Outside of a notebook a picture cannot be updated in place, so `LivePlot` is refused before anything is evaluated;
+    with `show` it works everywhere.
 
     Args:
-        every: seconds between the beginnings of two pictures, at least.
-        draw: a picture of yours, from an optimizer with at least one value to a matplotlib figure: `plots.overview`.
-        show: what is done with each picture in place of showing it: `lambda figure: figure.savefig("run.png")`.
+        every: least number of seconds between the starts of two pictures.
+        draw: a function from an optimizer with at least one value to a matplotlib figure, such as `plots.overview`.
+        show: called with each picture instead of showing it: `lambda figure: figure.savefig("run.png")`.
 
     Raises:
         ArgumentError: outside of a notebook and without `show`, or `every` is negative.
@@ -69,19 +69,19 @@ class LivePlot:
         for name, given in (("draw", draw), ("show", show)):
             if given is not None and not callable(given):
                 raise ArgumentTypeError(f"{name}: expected a callable or None, got {type(given).__name__}.")
-        new_figure(1.0, 1.0)  # without matplotlib this is the time to say so
+        new_figure(1.0, 1.0)  # raises now if matplotlib is missing
         self._draw = _picture if draw is None else draw
         self._show = _InPlace() if show is None else show
         self._next = -np.inf
         self._drawn = (0, 0)
 
     def __call__(self, optimizer: Optimizer, trial: Trial) -> None:
-        """Draw the optimizer, if it is time to."""
+        """Draw the optimizer if `every` and the share of time allow it."""
         if time.monotonic() >= self._next:
             self.finish(optimizer)
 
     def finish(self, optimizer: Optimizer) -> None:
-        """Draw the optimizer as it is now, where it has a feasible value that was not drawn yet."""
+        """Draw the optimizer once more, if it has a feasible value that has not been drawn."""
         valued = [trial for trial in optimizer.trials if trial.values]
         drawn = (id(optimizer), len(valued))
         if drawn == self._drawn or not any(trial.is_feasible for trial in valued):
@@ -89,26 +89,26 @@ class LivePlot:
         start = time.monotonic()
         self._show(self._draw(optimizer))
         end = time.monotonic()
-        is_first = self._drawn == (0, 0)  # it takes longer, as matplotlib is loaded
+        is_first = self._drawn == (0, 0)  # it takes longer, since matplotlib is loaded
         self._next = max(start + self.every, end if is_first else end + (end - start) * (1.0 / SHARE - 1.0))
         self._drawn = drawn
 
 
 class _InPlace:
-    """A place in a notebook."""
+    """A display of a notebook that is updated."""
 
     def __init__(self) -> None:
         shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None  # a notebook has loaded it
         if getattr(shell, "kernel", None) is None:
             raise ArgumentError(
-                "LivePlot: expected a notebook, which shows pictures in place, and this is none. Pass show=, as in "
+                "LivePlot: expected a notebook, which shows pictures in place, got none. Pass show=, as in "
                 'LivePlot(show=lambda figure: figure.savefig("run.png")), use show_progress_bar=True, or follow a run '
                 "with a storage by `bkbopt watch`."
             )
         self._handle: Any = None
 
     def __call__(self, figure: "Figure") -> None:
-        """Show the figure where the last one was."""
+        """Show the figure in place of the last one."""
         if self._handle is None:
             from IPython.display import display
 
@@ -118,7 +118,7 @@ class _InPlace:
 
 
 def _picture(opt: Optimizer) -> "Figure":
-    """The picture that fits to the objectives."""
+    """The picture for this number of objectives."""
     k = len(opt.directions)
     figure = new_figure(6.4 if k <= 2 else 3.6 * k, 4.2)
     if k == 1:

@@ -17,7 +17,7 @@ __all__ = ["draw_progress", "recommended_so_far"]
 
 #: Numbers of values at which the recommended point is computed.
 LOOKS = 20
-#: Values further from the best one than REACH times the upper quartile of these distances are drawn on the edge.
+#: Values farther from the best one than REACH times the upper quartile of these distances are drawn at the edge.
 REACH = 1.5
 
 
@@ -45,25 +45,25 @@ def recommended_so_far(opt: Optimizer) -> np.ndarray:
 def draw_progress(
     opt: Optimizer, ax: "Axes | None" = None, *, recommended: np.ndarray | None = None, value_name: str = "value"
 ) -> "Axes":
-    """`convergence` of one optimizer with its values as dots; values far from the best are on the edge of the axes.
+    """`convergence` of one optimizer with its values as dots; values far from the best are at the edge of the axes.
 
     Recommended values are drawn once the start-up design is over.
 
     Args:
-        opt: with at least one value.
-        ax: where to draw; None makes a new figure.
+        opt: an optimizer with at least one value.
+        ax: Axes to draw on; None for a new figure.
         recommended: see `recommended_so_far`.
-        value_name: of the value axis, with its unit.
+        value_name: label of the value axis, with its unit.
     """
     data = told(opt)
-    # During the start-up design a recommendation would cost a fit, and would not come from the search's model.
+    # During the start-up design a recommendation would require a fit, and not be that of the search's model.
     run = opt if has_model(opt) else values_of(opt, 0)
     ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=recommended, value_name=value_name)
     feasible = np.array([trial.is_feasible for trial in data.trials])
     limits = _limits(opt, data.y[feasible] if bool(feasible.any()) else data.y)
     shown, t = np.clip(data.y, *limits), np.arange(1, len(data.y) + 1)
     size = float(np.clip(400.0 / len(t), 2.0, 6.0))
-    far = "" if bool((shown == data.y).all()) else ", far ones on the edge"
+    far = "" if bool((shown == data.y).all()) else ", outliers at the edge"
     look: Any = {"linestyle": "", "color": GREY, "markersize": size, "zorder": 1, "rasterized": len(t) > 2000}
     ax.plot(t[feasible], shown[feasible], marker="o", alpha=0.5, markeredgewidth=0, label=f"values{far}", **look)
     if not feasible.all():
@@ -75,7 +75,7 @@ def draw_progress(
 
 
 def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
-    """Ends of the value axis: from the best of the values as far as most of them, and the recommended one's band."""
+    """Limits of the value axis: from the best value to most of the others, with the recommended point's band."""
     sign = 1.0 if opt.direction == "maximize" else -1.0
     gain = sign * y
     best = gain.max()
@@ -84,4 +84,4 @@ def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
         choice = opt.recommend()
         ends += [sign * choice.mean - 2.0 * choice.std, sign * choice.mean + 2.0 * choice.std]
     low, high = sorted([sign * min(ends), sign * max(ends)])
-    return low, high if high > low else low + 1.0  # of values that are all the same
+    return low, high if high > low else low + 1.0  # if all values are equal

@@ -4,7 +4,7 @@
 | ------ | ------ | ------- | ----------------------------- |
 | X      | (n, d) | encoded | points                        |
 | y      | (n,)   | user's  | values in order of completion |
-| v      | (n,)   | model's | the same as they were learnt  |
+| v      | (n,)   | model's | the same as the surrogate learnt them |
 | weight | (n,)   | -       | noise variance / that of v    |
 """
 
@@ -26,7 +26,7 @@ __all__ = ["Learnt", "Told", "correlation", "has_model", "learnt", "predicted", 
 
 #: Number of points that are predicted at once.
 BLOCK = 8192
-#: Number of pairs of points at once; the whole matrix between the two sets is computed, of which the diagonal is used.
+#: Number of pairs of points at once; of the matrix between two sets of points only the diagonal is used.
 PAIRS = 256
 
 
@@ -62,7 +62,7 @@ def told(opt: Optimizer) -> Told:
 
 
 def has_model(opt: Optimizer) -> bool:
-    """Whether the model of a single objective has taken over from the start-up design, and there are two values."""
+    """Whether suggestions use the model, not the start-up design, and there are two values of a single objective."""
     n_valued = sum(bool(trial.values) for trial in opt.trials)
     return len(opt.directions) == 1 and n_valued >= max(opt.n_startup_trials, 2)
 
@@ -78,11 +78,11 @@ class Learnt:
     """What the surrogate learnt, larger being better; see the table.
 
     Attributes:
-        opt: whose surrogate it is.
+        opt: the optimizer of the surrogate.
         X: see the table.
         v: see the table.
         weight: see the table.
-        unique: (n,) the number of the unique point of each.
+        unique: (n,) the number of each value's unique point.
     """
 
     opt: Optimizer
@@ -93,7 +93,7 @@ class Learnt:
 
     def retrained(self, rows: Tensor | slice) -> Surrogate:
         """A surrogate with the same kernel and noise that learnt these rows only."""
-        surrogate = copy.deepcopy(self.opt.surrogate)  # neither the optimizer's model nor its generator may notice
+        surrogate = copy.deepcopy(self.opt.surrogate)  # the optimizer's model and its generator must not change
         some = Observations(self.X.shape[1], self.X.device)
         some.add(self.X[rows], self.v[rows], self.weight[rows])
         with torch.no_grad():
@@ -104,8 +104,8 @@ class Learnt:
 def learnt(opt: Optimizer) -> Learnt:
     """What the surrogate learnt of each value; raises as `told`.
 
-    The surrogate's scale is affine, but for very bad values, which are pulled up, and where values are bent: where the
-    mean of a point's values is not the one that was learnt, all of them are taken to be that one.
+    The surrogate's scale is affine, except for very bad values, which are clipped, and for transformed values. Where
+    the mean of a point's values is not the one that was learnt, all of them are set to the one that was learnt.
     """
     data, surrogate = told(opt), opt.surrogate
     known = surrogate.observations

@@ -1,4 +1,4 @@
-"""A run as one HTML file: what came of it, how, what the model makes of it, all trials, and what it was made with."""
+"""A run as one HTML file: result, progress, model, all trials, options and versions."""
 
 import os
 from collections import Counter
@@ -41,9 +41,9 @@ SLICES = 6
 BARS = 20
 #: Most objectives whose pairs are drawn.
 PAIRED = 4
-#: Values beyond which calibration has fewer folds, each of which learns most of them again.
+#: Number of values above which calibration has fewer folds, each of which learns most values again.
 MANY = 1000
-#: Most trials of the front that stand above the table of all trials.
+#: Most trials of the front that are listed above the table of all trials.
 FRONT = 50
 
 
@@ -54,27 +54,27 @@ def report(
     title: str = "Report of a run",
     value_names: Sequence[str] | None = None,
 ) -> None:
-    """Write a run as a page of HTML: one file that needs no network, for desks and phones, light and dark.
+    """Write a run as a page of HTML: one file that needs no network, for large and small screens, light and dark.
 
-    It has the result, the values with the best and the recommended one over the trials, shares and slices of the
-    posterior, its calibration, the Pareto front of several objectives, what the asks cost, all trials in a table that
-    can be sorted and searched, the space, the options, and versions. Slices, shares and calibration are of a single
-    objective, and come when the model has taken over from the start-up design. Text of the log is escaped, and the
-    page forbids scripts but its own. Trials that are running or queued are in the table too.
+    It has the result, the values with the best and the recommended one over the trials, importances and slices of the
+    posterior, its calibration, the Pareto front of several objectives, the time of the asks, all trials in a table that
+    can be sorted and searched, the space, the options, and versions. Slices, importances and calibration are for a
+    single objective, after the start-up design. Text of the log is escaped, and the page allows only its own script.
+    Trials that are running or queued are in the table too.
 
     Calibration learns the values again for each of its folds.
 
     Args:
-        opt: with any number of trials.
-        path: of the file, which is replaced in a single step where it is there.
+        opt: an optimizer with any number of trials.
+        path: of the file; an existing file is replaced in a single step.
         title: of the page.
-        value_names: of the objectives, with their units.
+        value_names: names of the objectives, with their units.
 
     Raises:
-        ArgumentTypeError: `opt` is no optimizer, or a name is no text.
+        ArgumentTypeError: `opt` is not an optimizer, or a name is not a string.
         ArgumentError: not one name for each objective, or the path is that of the log.
         MissingPackageError: matplotlib is not installed.
-        OSError: the system refuses the file; what was there before is as it was.
+        OSError: the system refuses the file; an existing file is unchanged.
 
     Example:
         >>> import os, tempfile
@@ -116,12 +116,12 @@ def report(
 
 @dataclass(frozen=True)
 class _Run:
-    """What the parts of a report share.
+    """The data of a report.
 
     Attributes:
         opt: the optimizer.
         trials: all of its trials.
-        names: of the objectives.
+        names: names of the objectives.
     """
 
     opt: Optimizer
@@ -130,12 +130,12 @@ class _Run:
 
     @cached_property
     def valued(self) -> list[Trial]:
-        """Trials with values in the order in which these came."""
+        """Trials with values, in order of completion."""
         return sorted((t for t in self.trials if t.values), key=lambda t: (str(t.told_at), t.id))
 
     @cached_property
     def front(self) -> list[Trial]:
-        """The best trials: none before one is feasible, one or more afterwards."""
+        """The best trials; none if no trial is feasible."""
         return self.opt.best_trials if any(trial.is_feasible for trial in self.valued) else []
 
     @property
@@ -150,7 +150,7 @@ class _Run:
 
     @property
     def has_columns(self) -> bool:
-        """Whether there is something that varies."""
+        """Whether any parameter varies."""
         return has_dimensions(self.opt)
 
     @cached_property
@@ -178,12 +178,12 @@ def _until(first: datetime, last: datetime) -> str:
 
 
 def _drawn(draw: Callable[["Axes"], object], alt: str, caption: str, height: float = HEIGHT) -> Html:
-    """A picture, `height` inches high; where it refuses, why."""
+    """A picture, `height` inches high, or the reason why it cannot be drawn."""
     figure = new_figure(WIDTH, height)
     try:
         draw(figure.add_subplot())
     except BkbError as error:
-        return element("p", f"No picture here ({caption.partition('.')[0]}): {error}")
+        return element("p", f"Not drawn ({caption.partition('.')[0]}): {error}")
     return picture(figure, alt, caption)
 
 
@@ -206,7 +206,7 @@ def _result(run: _Run) -> list[Html]:
 
 
 def _cards(run: _Run) -> list[Html]:
-    """What to use, the best value told, and what made the recommendation, as far as there is such a thing."""
+    """The recommended point, the best observed value, and the model, as far as they exist."""
     opt, cards = run.opt, []
     if run.has_model:
         choice = opt.recommend()
@@ -227,15 +227,15 @@ def _cards(run: _Run) -> list[Html]:
 def _remarks(run: _Run) -> Iterator[str]:
     n = max(run.opt.n_startup_trials, 2)
     if not run.valued:
-        yield "There are no values yet; pictures come with the first ones."
+        yield "There are no values yet; pictures are drawn once there are."
     elif not run.front:
         yield "No trial was feasible so far."
     elif not run.is_single:
-        yield f"{_front_in_words(run)} Under noise they flatter."
+        yield f"{_front_in_words(run)} With noise their values are biased by selection."
     if run.has_model:
-        yield "Under noise the best value told flatters: the recommended point is the answer."
+        yield "With noise the best observed value is biased by selection; use the recommended point."
     elif run.is_single:
-        yield f"There is no model yet: it takes over after {n} values, and there are {len(run.valued)}."
+        yield f"There is no model yet: it is used after {n} values, and there are {len(run.valued)}."
 
 
 def _progress(run: _Run) -> list[Html]:
@@ -244,12 +244,12 @@ def _progress(run: _Run) -> list[Html]:
     if not run.is_single:
         return _grid(*(_best_of(run, j) for j in range(len(run.names))), *_times(run))
     values = [trial.values[0] for trial in run.valued]
-    alt = f"{len(values)} values in the order in which they came; {_best(run)}"
-    caption = "The values, and the best of them so far."
+    alt = f"{len(values)} values in order of completion; {_best(run)}"
+    caption = "The values, and the best value so far."
     recommended = recommended_so_far(run.opt) if run.has_model else None
     if recommended is not None:
         caption += (
-            " Dashed: the posterior mean, by the present model, of the point that would have been recommended at "
+            " Dashed: the posterior mean, under the present model, of the point that would have been recommended at "
             "that time."
         )
     name = run.names[0]
@@ -259,7 +259,7 @@ def _progress(run: _Run) -> list[Html]:
 
 def _best(run: _Run) -> str:
     if not run.front:
-        return "none of a feasible trial"
+        return "no trial is feasible"
     return f"the best is {run.opt.best_trial.values[0]:.6g} in trial {run.opt.best_trial.id}"
 
 
@@ -267,8 +267,8 @@ def _best_of(run: _Run, j: int) -> Html:
     """The best value so far of one of several objectives."""
     name, direction = run.names[j], run.opt.directions[j]
     values = values_of(run.opt, j)
-    alt = f"The best {name} so far, by itself, over {len(values)} values, to {direction}"
-    caption = f"{name} by itself ({direction})."
+    alt = f"The best {name} so far, as a single objective, over {len(values)} values, to {direction}"
+    caption = f"{name} as a single objective ({direction})."
     return _drawn(lambda ax: convergence(values, ax, direction=direction, value_name=name), alt, caption)
 
 
@@ -285,12 +285,12 @@ def _front(run: _Run) -> list[Html]:
 
 
 def _front_in_words(run: _Run) -> str:
-    return f"The Pareto front has {len(run.front)} trials: they are feasible, and no other one dominates them."
+    return f"The Pareto front has {len(run.front)} trials: they are feasible, and no other trial dominates them."
 
 
 def _front_of(run: _Run, pair: tuple[int, int]) -> Html:
     names = run.names[pair[0]], run.names[pair[1]]
-    alt = f"{names[0]} and {names[1]} of {len(run.valued)} trials, {len(run.front)} of which make the Pareto front"
+    alt = f"{names[0]} and {names[1]} of {len(run.valued)} trials, {len(run.front)} of which form the Pareto front"
     caption = f"{names[0]} and {names[1]}."
     return _drawn(lambda ax: pareto(run.opt, ax, value_names=names, objectives=pair), alt, caption)
 
@@ -306,24 +306,24 @@ def _parameters(run: _Run) -> list[Html]:
     pictures = [_importances(run)]
     if len(active) > 1:
         x, y = active[:2]
-        alt = f"Colours: the posterior mean over {x} and {y}, the other parameters as recommended"
-        caption = f"The posterior over the two that matter most, {x} and {y}; the others are as recommended."
+        alt = f"Colours: the posterior mean over {x} and {y}, the other parameters at the recommended point"
+        caption = f"Posterior over the two most important parameters, {x} and {y}; the others as recommended."
         pictures.append(_drawn(lambda ax: posterior_contour(opt, x, y, ax, value_name=run.names[0]), alt, caption))
         if opt.pool is not None:
             pictures.append(_arms(run, active))
     pictures += [_slice(run, name) for name in shown]
     out = _grid(*pictures)
     if inactive:
-        out.append(element("p", f"Not active at the recommended point, and not drawn: {', '.join(inactive)}."))
+        out.append(element("p", f"Not drawn, since inactive at the recommended point: {', '.join(inactive)}."))
     if len(active) > len(shown):
-        out.append(element("p", f"Not drawn, as they matter less: {', '.join(active[SLICES:])}."))
+        out.append(element("p", f"Not drawn, since less important: {', '.join(active[SLICES:])}."))
     return out
 
 
 def _importances(run: _Run) -> Html:
     some = dict([*run.shares.items()][:BARS])
     parts = ", ".join(f"{name} {100.0 * some[name].total:.0f} %" for name in [*some][:SLICES])
-    alt = f"The parameters that matter most, by their shares of the variance: {parts}"
+    alt = f"The most important parameters, by their shares of the variance: {parts}"
     caption = "Shares of the variance of the posterior mean over the whole space"
     caption += "." if len(some) == len(run.shares) else f": the largest {BARS} of {len(run.shares)}."
     return _drawn(lambda ax: draw_shares(ax, some), alt, caption, max(HEIGHT, 1.4 + 0.28 * len(some)))
@@ -331,7 +331,7 @@ def _importances(run: _Run) -> Html:
 
 def _slice(run: _Run, name: str) -> Html:
     alt = f"The posterior mean with two standard deviations along {name}, the other parameters as recommended"
-    caption = f"Along {name}; the others are as recommended."
+    caption = f"Along {name}; the others as recommended."
     return _drawn(lambda ax: posterior_slice(run.opt, name, ax, value_name=run.names[0]), alt, caption)
 
 
@@ -343,17 +343,17 @@ def _arms(run: _Run, names: Sequence[str]) -> Html:
         return Html("")
     x, y = numeric
     alt = f"The {len(pool)} arms over {x} and {y}, coloured by their confidence bound, with those evaluated"
-    caption = f"The arms of the pool over {x} and {y}, by how good they may be."
+    caption = f"The arms of the pool over {x} and {y}, coloured by confidence bound."
     return _drawn(lambda ax: pool_ucb(run.opt, x, y, ax, value_name=run.names[0]), alt, caption)
 
 
 def _model(run: _Run) -> list[Html]:
     pictures = []
     if run.has_model:
-        alt = "How many of the values left out lie in the central intervals of the posterior, against how many should"
+        alt = "Coverage of the posterior's central intervals by left-out values, against the intervals' nominal level"
         caption = (
-            "Calibration: values left out in turn and predicted from the rest. Below the diagonal the model is too "
-            "sure, above it too careful. It speaks of where the search has been."
+            "Calibration: values left out in turn and predicted from the rest. Below the diagonal the intervals are "
+            "too narrow, above it too wide. It is measured in the region where the search has evaluated."
         )
         folds = 10 if len(run.valued) <= MANY else 5
         pictures.append(_drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption))

@@ -64,7 +64,7 @@ def convergence(
 ) -> "Axes":
     """The best observed value so far against the number of evaluations, over feasible trials if there are constraints.
 
-    With noise the best observed value is too good, by selection. If `runs` are optimizers, their last recommendation is
+    With noise the best observed value is biased by selection. If `runs` are optimizers, their last recommendation is
     drawn at the end of the line: the posterior mean with two standard deviations or, for several runs, median and
     quartiles of the means. Values of the recommended points after each evaluation can be given as `recommended`.
 

@@ -128,7 +128,7 @@ def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
     first = 100.0 * np.array([share.first for _, share in ranked])
     total = 100.0 * np.array([share.total for _, share in ranked])
     rows = np.arange(len(names))
-    ax.barh(rows, first, color=BLUE, height=0.62, label="by itself")
+    ax.barh(rows, first, color=BLUE, height=0.62, label="main effect")
     ax.barh(
         rows,
         total - first,
@@ -137,7 +137,7 @@ def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
         edgecolor=BLUE,
         hatch="////",
         height=0.62,
-        label="together with others",
+        label="interactions",
     )
     for row, value in zip(rows, total, strict=True):
         ax.annotate(f"{value:.0f} %", (value, row), (4, 0), textcoords="offset points", va="center", fontsize="small")

@@ -1,4 +1,4 @@
-"""What a report has in tables: trials, the space or pool, options, versions."""
+"""The tables of a report: trials, the space or pool, options, versions."""
 
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +16,16 @@ __all__ = ["STATES", "candidates_table", "cell", "constraints_table", "options_t
 
 #: Characters of a value in a cell.
 LONGEST = 80
-#: Choices of a parameter that are listed.
+#: Largest number of choices of a parameter that are listed.
 LISTED = 20
 #: The states of trials in words.
 STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
-#: Packages whose versions are of interest.
+#: Packages whose versions are listed.
 PACKAGES = ("bkbopt", "torch", "numpy", "scipy", "numba", "botorch", "matplotlib")
 
 
 def cell(value: object) -> str:
-    """A value as it stands in a cell: six digits of a number, the beginning of a long text."""
+    """The text of a value in a cell: six digits of a number, the beginning of a long text."""
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -35,7 +35,7 @@ def cell(value: object) -> str:
 def trials_table(
     opt: Optimizer, trials: Sequence[Trial], value_names: Sequence[str], notes: Mapping[int, Sequence[str]], name: str
 ) -> Html:
-    """Trials, with values, constraints, parameters and times; `notes` are words for some of them, by id."""
+    """Trials with values, constraints, parameters and times; `notes` by trial id are written beside some of them."""
     names = list(dict.fromkeys(parameter for trial in trials for parameter in trial.params))
     has_index = any(trial.index is not None for trial in trials)
     has_notes = any(notes.values())
@@ -78,7 +78,7 @@ def constraints_table(opt: Optimizer, trials: Sequence[Trial]) -> Html:
     return table("Constraints, feasible where <= 0", ["name", "told", "violated", "smallest", "largest"], rows)
 
 
-# -- what the run was made with ----------------------------------------------------------------------------------------
+# -- options and versions of the run -----------------------------------------------------------------------------------
 
 
 def candidates_table(opt: Optimizer) -> Html:
@@ -137,11 +137,11 @@ def _shown(value: Any) -> str:
 
 
 def versions_table() -> Html:
-    """Versions of the packages that made the report, which need not be those that made the run."""
+    """Versions of the packages that made the report; the run may have used others."""
     rows = [["Python", platform.python_version()]]
     for name in PACKAGES:
         try:
             rows.append([name, metadata.version(name)])
         except metadata.PackageNotFoundError:
             continue
-    return table("Versions with which this page was made", ["package", "version"], rows)
+    return table("Versions used for this page", ["package", "version"], rows)

@@ -17,10 +17,10 @@ Ints = npt.NDArray[np.int64]
 
 @compiled
 def _keep_best(rows: Ints, bounds: Floats, n: int, most: int) -> float:
-    """Move the `most` largest of the first `n` bounds to the front, with their rows; what the others are at most."""
+    """Move the `most` largest of the first `n` bounds, with their rows, to the front; return a bound of the others."""
     least = np.sort(bounds[:n])[n - most]
     k = 0
-    for strictly in (True, False):  # of equal ones as many as there is room for
+    for strictly in (True, False):  # equal ones fill the room that is left
         for i in range(k, n):
             if k < most and (bounds[i] > least if strictly else bounds[i] == least):
                 rows[i], rows[k] = rows[k], rows[i]
@@ -42,10 +42,10 @@ def best_bounds(
     rows: Ints,
     bounds: Floats,
 ) -> tuple[int, int, float]:
-    """Put rows with the largest bounds mu + width sd into `rows` and `bounds`, half as many as there is room for.
+    """Put rows with the largest bounds mu + width sd into `rows` and `bounds`, which are filled to half at most.
 
-    Left out are rows of the `current` version, closed ones, and bounds of `above` or less. How many were put there, how
-    many there are in all, and what the bounds of the rest are at most.
+    Left out are rows of the `current` version, closed ones, and bounds of `above` or less. Returns how many were put
+    there, how many there are in all, and a bound of the rest.
     """
     top, most_sd, at = groups
     widest, most = width.max(), len(rows) // 2
@@ -77,7 +77,7 @@ def best_bounds(
 
 @compiled
 def raise_tops(groups: tuple[Floats, Floats, Floats], rows: Ints, mu: Singles, sd: Singles) -> None:
-    """Let what is known of groups hold for `rows` that have changed."""
+    """Raise the groups' values so that they hold for `rows` that have changed."""
     top, most_sd, at = groups
     for i in rows:
         g = i // GROUP

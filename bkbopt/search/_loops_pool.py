@@ -11,11 +11,11 @@ from bkbopt.posterior._loops import PlainModel, dot, predict, predict_collapsed,
 
 __all__ = ["Bounded", "refine", "refresh", "widths"]
 
-#: Arms whose bounds are looked at together.
+#: Arms of a group, whose bounds are compared with one number.
 GROUP = 64
-#: Numbers that are compared together.
+#: Numbers that are compared at once.
 LANES = 8
-#: Arms that are computed at first; each later time twice as many. Arms that `refresh` computes at once.
+#: Arms computed at first; each later time twice as many. Arms that `refresh` computes at once.
 CHUNK, SOME = 32, 256
 
 Floats = npt.NDArray[np.float64]
@@ -61,7 +61,7 @@ def widths(w: Floats, old: Floats, growth: Floats, n: int, V: Floats, lam: float
 
 @compiled
 def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floats) -> int:
-    """Bounds (A,), those of excluded arms -inf, and the largest of each group; the arm with the largest."""
+    """Write bounds (A,), -inf for excluded arms, and the largest of each group; return the arm with the largest."""
     mu, sd, version = arms
     lanes, best = np.empty(LANES), 0
     for g in range(len(top)):
@@ -91,7 +91,7 @@ def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floa
 
 @compiled
 def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int) -> int:
-    """Move the rows with about the `k` largest bounds, all between two numbers, to the front; how many they are."""
+    """Move the rows with about the `k` largest bounds, all between two numbers, to the front; return their number."""
     n = len(rows)
     for _ in range(40):
         middle, n_above = 0.5 * (least + most), 0
@@ -127,7 +127,7 @@ def refresh(
 ) -> int:
     """Compute the arms whose bounds are above `least` and above the best score so far, with a `Collapsed` model.
 
-    A pass in the order of the arms: the best score is soon close to the largest. How many were computed.
+    It passes over the arms in order; the best score is soon close to the largest. Returns how many were computed.
     """
     mu, sd, version = arms
     rows, x = np.empty(SOME, dtype=np.int64), np.empty((SOME, X.shape[1]))
@@ -153,7 +153,7 @@ def refresh(
 
 @compiled
 def _above(bound: Floats, top: Floats, least: float, rows: Ints) -> int:
-    """How many bounds are above `least`; their rows go into `rows` as far as there is room."""
+    """How many bounds are above `least`; their rows are written to `rows` as far as there is room."""
     n = 0
     for g in range(len(top)):
         if top[g] > least:
@@ -176,7 +176,7 @@ def _compute(
     exact: tuple[Floats, Floats, Floats],
     relative_slack: float,
 ) -> tuple[float, float]:
-    """Scores, means and variances of `rows`, as version `current`; the best score, and the rounding error of bounds."""
+    """Write scores, means and variances of `rows` as version `current`; return the best score and the bounds' slack."""
     mu, sd, version = arms
     score, mean, variance = exact
     predict(X, rows, model, mean, variance)
@@ -205,13 +205,13 @@ def refine(
 ) -> tuple[int, float, float, float, int]:
     """Compute arms exactly, largest bound first, until no bound that is left beats the best score.
 
-    The arm with the best score, its score, mean and variance, and the number of computed arms. Where more than `most`
-    bounds beat the score of the first arms, the arm is -1, and that score less the slack is in place of the best.
+    Returns the arm with the best score, its score, mean and variance, and the number of computed arms. If more than
+    `most` bounds exceed the score of the first arms, the arm is -1, and the score is that one less the slack.
     """
     bound, top = np.empty(len(X)), np.empty(-(-len(X) // GROUP))
     first = _fill(arms, width, excluded, bound, top)
     highest, two = bound[first], np.array([first, winner])
-    # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
+    # The last winner is often nearly the best, and a good first score leaves few bounds above it.
     done = 2 if winner != first and bound[winner] > -np.inf else 1
     values = (np.empty(2), np.empty(2), np.empty(2))
     best, slack = _compute(X, model, beta, arms, current, two[:done], values, relative_slack)
@@ -233,7 +233,7 @@ def refine(
         values = (score[done:stop], mean[done:stop], variance[done:stop])
         found, rounding = _compute(X, model, beta, arms, current, rows[done:stop], values, relative_slack)
         best, slack, done, kept = max(best, found), max(slack, rounding), stop, stop
-        for i in range(stop, n):  # `best` only grows, so what falls below it once is never looked at again
+        for i in range(stop, n):  # `best` only grows, so a row below it now stays below it
             if bound[rows[i]] > best - slack:
                 rows[kept] = rows[i]
                 kept += 1

@@ -1,8 +1,8 @@
-"""Parts of a pool on the workers of a Dask cluster: what a search keeps of rows is kept beside them; see `parts.py`.
+"""Parts of a pool on the workers of a Dask cluster, each with the data of the search for its rows; see `parts.py`.
 
-What travels: the model, once for a scan and once for each few hundred rows that are computed; a number for each version
-of the bounds; rows that were closed since the last call; back come numbers of rows with their bounds, or with mean and
-variance. A part whose worker has died has no bounds any more: `LostPartError`, and it is scanned again.
+Sent to a worker are the model, once for a scan and once for each few hundred rows that are computed, a number for each
+version of the bounds, and rows that were closed since the last call. It returns numbers of rows with their bounds, or
+with mean and variance. A part whose worker has died has no bounds: it raises `LostPartError`, and is scanned again.
 """
 
 import itertools
@@ -20,12 +20,12 @@ from bkbopt.spaces.tables import Columns
 
 __all__ = ["ClusterPart", "at_once"]
 
-#: A part belongs to the last search that has scanned it.
+#: Numbers of searches; a part belongs to the one that scanned it last.
 _OWNERS = itertools.count(1)
 
 
 def at_once(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """As `map`, all at once: each call waits for a worker."""
+    """As `map`, but all calls at once, since each of them waits for a worker."""
     items = list(items)
     if not items:
         return []
@@ -39,7 +39,7 @@ class ClusterPart:
     Args:
         remote: its rows.
         columns: how they become encoded.
-        codes: what stands for the codes of its choices.
+        codes: by column, the pool's codes in the order of the part's own.
     """
 
     def __init__(self, remote: RemotePart, columns: Columns, codes: Mapping[int, Floats]) -> None:
@@ -77,7 +77,7 @@ class ClusterPart:
         return self._remote.apply(_scores, self._columns, self._codes, score, size)
 
 
-# -- what is done on workers -------------------------------------------------------------------------------------------
+# -- functions that run on workers -------------------------------------------------------------------------------------
 
 
 def _scan(here: Beside, owner: int, columns: Columns, codes: Mapping[int, Floats], model: Model, version: int) -> None:
@@ -88,7 +88,7 @@ def _scan(here: Beside, owner: int, columns: Columns, codes: Mapping[int, Floats
 
 def _part(here: Beside, owner: int) -> LocalPart:
     if here.kept.get("owner") != owner:
-        raise LostPartError("part: expected one that was scanned, got one that is new on its worker.")
+        raise LostPartError("part: expected one that was scanned, got a new one on its worker.")
     part: LocalPart = here.kept["part"]
     return part
 

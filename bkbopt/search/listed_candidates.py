@@ -1,4 +1,4 @@
-"""Candidates that are listed: the arms of a pool, and the points of a grid, whose best one is found exactly."""
+"""Candidates that are listed, the arms of a pool and the points of a grid; the best one is found exactly."""
 
 from abc import ABC, abstractmethod
 
@@ -29,7 +29,7 @@ GRID_LIMIT = 20_000
 
 
 class Listed(ABC):
-    """What pools and grids share: rows that are closed, and the exact argmax over the others."""
+    """The common base of pools and grids: rows that are closed, and the exact argmax over the others."""
 
     is_discrete = is_listed = True
     has_choices = True
@@ -41,7 +41,7 @@ class Listed(ABC):
         self._feasible = feasible
         self._infeasible = torch.zeros(n if feasible is not None else 0, dtype=torch.bool)
         self._checked = torch.zeros_like(self._infeasible)
-        #: The points asked about last, and which rows they are.
+        #: The points of the last call, and which rows they are.
         self._taken = torch.zeros(0, d, dtype=torch.float64), torch.zeros(n, dtype=torch.bool)
 
     @property
@@ -73,7 +73,7 @@ class Listed(ABC):
         if self._feasible is None:
             return True
         if not self._checked[row]:
-            self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: checked only after it
+            self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: recorded only after it
             self._checked[row] = True
         return not self._infeasible[row]
 
@@ -117,7 +117,7 @@ class PoolCandidates(Listed):
         feasible: the user's constraint on points.
         open_rows: (A,) which arms may be chosen; None for all.
         search: with bounds of the arms; None for a new one.
-        before: candidates of an earlier pool with the same encoding, the bounds of whose unchanged parts are kept.
+        before: candidates of an earlier pool with the same encoding; the bounds of unchanged parts are kept.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class PoolCandidates(Listed):
         return Choice(self.pool.X[row], self.pool.point(row), row)
 
     def spread(self, good: Tensor, rng: np.random.Generator) -> RowSource:
-        """Points that stand for all of them, `(n, d)`: all of them."""
+        """Points that represent the pool, `(n, d)`: here all of them."""
         return self.pool.X
 
     def closed(self, taken: Tensor) -> Tensor:
@@ -156,12 +156,12 @@ class PoolCandidates(Listed):
 
 
 def _search_of(pool: Arms, before: PoolCandidates | None) -> Search:
-    """What finds the best arm of a pool."""
+    """The search for the best arm of a pool."""
     if not isinstance(pool, StoredPool):
         return PoolMaximizer(pool.X)
     earlier, known = None, dict[int, Part]()
     if before is not None and isinstance(before.pool, StoredPool) and isinstance(before.search, PartedMaximizer):
-        # Later pools have the first one's scales, and its choices first: what a part was encoded to it still is.
+        # Later pools keep the first one's scales and the codes of its choices, so encoded parts stay valid.
         earlier = before.search
         known = {id(rows): part for rows, part in zip(before.pool.rows.parts, earlier.parts, strict=True)}
     parts: list[Part] = []

@@ -1,12 +1,12 @@
 """The exact, lazy argmax of the upper confidence bound over a pool in parts; `pool_maximizer.py` has the mathematics.
 
-Each part keeps its bounds beside its rows (see `parts.py`). A step computes the best rows of the step before, whose
-scores are seldom far from the best, asks every part for the rows whose bounds are above that, and computes these, best
-bound first, until no bound that is left is above the best score. So it costs one pass over the bounds and the
-posterior of some hundred rows.
+Each part keeps the bounds of its rows (see `parts.py`). A step computes the best rows of the step before, whose scores
+are often close to the best. It asks every part for the rows whose bounds exceed these scores, and computes them, best
+bound first, until no remaining bound exceeds the best score. So it costs one pass over the bounds and the posterior of
+some hundred rows.
 
-Parts that have no bounds, because they are new in the pool or their worker has died, are scanned alone, with the model
-of the step, as one more version.
+Parts without bounds, because they are new in the pool or their worker has died, are scanned alone, with the model of
+the step, as one more version.
 """
 
 import contextlib
@@ -31,10 +31,10 @@ from bkbopt.spaces.stored_rows import EncodedRows
 
 __all__ = ["PartedMaximizer"]
 
-#: Rows that a part is asked for at first, and those whose scores the next step begins with.
+#: Rows requested from a part at first; rows that are the first candidates of the next step.
 MOST, FRONT = 4096, 64
-#: Rows that are computed at first; each later time twice as many. The most that are asked for or computed at once: a
-#: limit of the memory that they take.
+#: Rows computed at first; each later time twice as many. The most rows that are requested or computed at once, which
+#: limits the memory.
 CHUNK, MOST_AT_ONCE = 256, 1 << 16
 
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ class _Computed:
     )
 
     def add(self, rows: Ints, mean: Floats, variance: Floats) -> None:
-        """Take in computed rows."""
+        """Add computed rows."""
         sd = np.sqrt(variance)
         scores = mean + self.beta * sd
         self.slack = max(self.slack, SLACK * float((np.abs(mean) + (1.0 + self.beta) * sd).max()))
@@ -85,7 +85,7 @@ class _Computed:
         return Argmax(int(rows[at]), float(scores[at]), float(mean[at]), float(variance[at]))
 
     def front(self) -> Ints:
-        """The rows that the next step begins with."""
+        """The rows that are the first candidates of the next step."""
         rows, scores = self.kept[:2]
         return np.sort(rows[np.argpartition(-scores, FRONT)[:FRONT]]) if len(rows) > FRONT else np.sort(rows)
 
@@ -98,7 +98,7 @@ class PartedMaximizer:
         parts: in the order of the rows.
         shows_bar: whether long scans show a bar.
         each: calls a function of each part, as `map` does.
-        before: an earlier search with the same model, whose bounds of parts that are the same objects are kept.
+        before: an earlier search with the same model; the bounds of parts that are the same objects are kept.
 
     Attributes:
         parts: in the order of the rows.
@@ -142,7 +142,7 @@ class PartedMaximizer:
                     with small_work():
                         computed = self._refine(versions, model, beta, closed, may_give_up=not is_new)
                 except LostPartError:
-                    self._versions = versions  # the part is scanned again, and the others keep their bounds
+                    self._versions = versions  # only the part that was lost is scanned again
         self._versions, self._front = versions, computed.front()
         self.n_refreshed += computed.n
         self._n_since_scan += computed.n
@@ -167,7 +167,7 @@ class PartedMaximizer:
         return joint_sample(self.X, self.scores, model, rng)
 
     def _up_to_date(self, model: Model) -> tuple[Versions, bool]:
-        """The versions, the last of which is the model's and has no rows yet; whether the pool was scanned for it."""
+        """The versions, the last being the model's, still without rows; and whether the pool was scanned for it."""
         versions, is_new, self._versions = self._versions, False, None
         if versions is None or not versions.holds(model):
             self.n_scans += 1
@@ -187,7 +187,7 @@ class PartedMaximizer:
         return versions, is_new
 
     def _scan(self, model: Model, version: int) -> None:
-        """Compute all rows of the parts that have no bounds, as those of a version."""
+        """Compute all rows of the parts without bounds, as rows of a version."""
         numbers, m = self._numbers(False), model.features.size
         n = sum(len(self.parts[number]) for number in numbers)
         with bars(self._shows_bar), bar(n, "pool scanned") as done, threads_for(2.0 * n * m * m):
@@ -201,10 +201,10 @@ class PartedMaximizer:
         return [number for number, has in enumerate(self._has_bounds) if has == with_bounds]
 
     def _of(self, call: Callable[[int], T], numbers: Iterable[int]) -> list[T]:
-        """The results of a function of the numbers of some parts; a part whose bounds are lost is noted.
+        """The results of a function of parts' numbers; parts whose bounds are lost are recorded.
 
         Raises:
-            LostPartError: the bounds of a part are lost; all others have been asked.
+            LostPartError: the bounds of a part are lost; it is raised after all parts have been called.
         """
 
         def of_part(number: int) -> T | LostPartError:
@@ -225,7 +225,7 @@ class PartedMaximizer:
     ) -> _Computed | None:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score.
 
-        None where so many bounds do that a scan costs less.
+        None if so many bounds do that a scan costs less.
         """
         width, current, most = versions.widths(beta).cpu().numpy(), len(versions) - 1, MOST
         computed = _Computed(beta)
@@ -247,13 +247,13 @@ class PartedMaximizer:
     def _is_dear(self, n: int) -> bool:
         """Whether a scan costs less than computing `n` rows: now, or with those computed since the last one.
 
-        A scan makes all bounds tight. Once the rows computed one by one have cost as much it is due, as nobody knows
-        what the next steps need: so both together cost at most twice what they have to.
+        A scan makes all bounds tight. It is due once the rows computed one by one have cost as much: later steps are
+        not known, and by this rule both together cost at most twice the least possible.
         """
         return n > MOST and n + self._n_since_scan > SCAN_SHARE * len(self.X)
 
     def _bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
-        """What all parts answer, best bound first."""
+        """The bounds of all parts, largest first."""
 
         def of_part(number: int) -> Bounds:
             start, stop = self._starts[number], self._starts[number + 1]

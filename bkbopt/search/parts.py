@@ -1,16 +1,16 @@
-"""Parts of a pool, each of which keeps bounds of the scores of its rows beside the rows.
+"""Parts of a pool; each part stores its rows' bounds of the score.
 
 | symbol  | shape | units | meaning                                                                               |
 | ------- | ----- | ----- | ------------------------------------------------------------------------------------- |
 | X       | (n, d) | enc. | the rows of a part                                                                    |
 | mu, sd  | (n,)  | y     | mean and standard deviation when they were last computed, in float32, rounded up       |
-| version | (n,)  | -     | when that was, see `versions.py`; one byte, so that nine bytes are kept of a row in all |
+| version | (n,)  | -     | when that was, see `versions.py`; one byte, so that a row takes nine bytes in all       |
 | top, most_sd, at | (n / 256,) | | of each group of rows: top is the largest mu + at sd, and most_sd the largest sd |
 
-No bound of a group is above top + most_sd max(width - at, 0), where width is the largest of all versions: groups that
-cannot matter are passed over as a whole. What is known of a group is made anew when its rows are looked at.
+No bound of a group is above top + most_sd max(width - at, 0), where width is the largest of all versions, so most
+groups are skipped as a whole. The three numbers of a group are computed anew when its rows are searched.
 
-A search sends a part the model and a few numbers, and gets back its few best rows; rows themselves do not travel.
+A search sends the model and a few numbers to a part and receives the few best rows; the other rows are not sent.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ __all__ = ["BLOCK_ENTRIES", "Bounds", "LocalPart", "Part", "block_rows"]
 #: Entries of a block of k(pool, dictionary): half a megabyte of float64, so that it and its temporaries stay in a
 #: core's cache; larger blocks took twice the time of a scan.
 BLOCK_ENTRIES = 1 << 16
-#: The same on another device, half a gigabyte: enough for all of its units, and little of its memory.
+#: The same on another device, half a gigabyte: it occupies all units of the device, and little of its memory.
 DEVICE_ENTRIES = 1 << 26
 
 Floats = NDArray[np.float64]
@@ -51,8 +51,8 @@ class Bounds:
     Attributes:
         rows: their numbers in the part, (k,).
         bounds: of their scores, (k,).
-        n_above: how many rows of the part have a bound above what was asked for.
-        rest: what the bounds of those that are not here are at most.
+        n_above: how many rows of the part have a bound above the given number.
+        rest: an upper bound of the bounds of all other rows.
     """
 
     rows: Ints
@@ -69,23 +69,23 @@ class Part(Protocol):
         ...
 
     def scan(self, model: Model, done: Callable[[int], object], version: int = 0) -> None:
-        """Compute mean and standard deviation of all rows, as those of a version; `done` gets numbers of rows."""
+        """Compute mean and standard deviation of all rows, as rows of a version; `done` receives numbers of rows."""
         ...
 
     def bounds(self, width: Floats, above: float, most: int, closed: Mask, current: int) -> Bounds:
-        """The rows with the largest bounds mu + width[version] sd, at most so many, if they are above a number.
+        """The rows with the largest bounds mu + width[version] sd, at most `most`, whose bounds exceed `above`.
 
         Args:
             width: of each version, (versions,).
-            above: a number.
-            most: how many rows.
-            closed: (n,), which may not be chosen; of no length where all may.
+            above: the number to exceed.
+            most: largest number of rows.
+            closed: (n,), which may not be chosen; of length 0 if all may.
             current: a version whose rows are left out, since they have been computed.
         """
         ...
 
     def refine(self, rows: Ints, model: Model, version: int) -> tuple[Floats, Floats]:
-        """Mean and variance of the `rows (k,)`, exactly, from now on those of a `version`; (k,) both."""
+        """Mean and variance of the `rows (k,)`, exactly, which become rows of a `version`; (k,) both."""
         ...
 
     def fold(self, growth: Floats, drift: Floats) -> None:
@@ -93,7 +93,7 @@ class Part(Protocol):
         ...
 
     def scores(self, score: Callable[[Tensor], Tensor], size: int) -> Tensor:
-        """The values, (n, ...), of a function of encoded rows `(b, d)` at all rows; it has `size` features."""
+        """The values, (n, ...), at all rows of a function of encoded rows `(b, d)` with `size` features."""
         ...
 
 
@@ -153,7 +153,7 @@ class LocalPart:
         self._forget_groups()
 
     def _forget_groups(self) -> None:
-        """Nothing is known of the groups: all rows are looked at."""
+        """Discard the bounds of the groups: the next call searches all rows."""
         from bkbopt.search._loops_parts import GROUP
 
         n = -(-len(self) // GROUP)
@@ -165,5 +165,5 @@ class LocalPart:
 
 
 def _up(values: Tensor) -> NDArray[np.float32]:
-    """In float32, rounded up."""
+    """The values in float32, rounded up."""
     return np.nextafter(values.numpy().astype(np.float32), np.float32(np.inf))

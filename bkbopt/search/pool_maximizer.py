@@ -19,9 +19,9 @@ the argmax, not an approximation. After `MAX_VERSIONS` models the bounds are wri
 mu_v + g_v sd_v drift_v takes the place of mu_v, and g_v sd_v that of sd_v. A new dictionary starts a new epoch with one
 scan of the pool, in blocks that fit the cache: nothing of size A times m is ever stored.
 
-For pools in memory and kernels of ours a step is one call of compiled loops (`_loops_pool.py`). Where many bounds beat
-the best score, one pass tightens those first: it computes arms with the collapsed model, a third of the time an arm, as
-long as their bounds beat the best score that it has met.
+For pools in memory and kernels of the package a step is one call of compiled loops (`_loops_pool.py`). Where many
+bounds exceed the best score, one pass tightens those first: it computes arms with the collapsed model, at a third of
+the time an arm, as long as their bounds exceed the best score found so far.
 """
 
 import math
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 
-#: Arms up to which a joint sample is made from the factorised covariance: about the time of a path's Fourier features.
+#: Largest number of arms whose joint sample is drawn by a factorised covariance; it takes about as long as a path.
 JOINT = 1000
-#: Part of the pool from which on a scan costs less than computing so many arms again: it takes one product less an arm.
+#: Fraction of the pool from which on a scan costs less than computing the arms alone: it takes one product less an arm.
 SCAN_SHARE = 0.25
-#: Part of the pool from which on compiled loops tighten bounds in one pass with the collapsed model.
+#: Fraction of the pool from which on compiled loops tighten bounds in one pass with the collapsed model.
 REFRESH_SHARE = 0.1
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
@@ -89,11 +89,11 @@ def check_some_open(excluded: Tensor | None) -> None:
 def joint_sample(
     X: RowSource, scores: Callable[[Callable[[Tensor], Tensor], int], Tensor], model: Model, rng: np.random.Generator
 ) -> Tensor:
-    """A joint posterior sample of a pool `(A,)`: exact up to `JOINT` arms, of more a path (see `paths`).
+    """A joint posterior sample of a pool `(A,)`: exact for up to `JOINT` arms, else a path (see `paths`).
 
     Args:
         X: the arms.
-        scores: the scores of all arms, from a function of encoded points and the number of features that it has.
+        scores: computes the scores of all arms, given a function of encoded points and its number of features.
         model: the posterior.
         rng: of the sample.
     """
@@ -102,7 +102,7 @@ def joint_sample(
         with threads_for(len(X) ** 3 / 3.0):
             eps = torch.as_tensor(rng.standard_normal(len(X)), device=X.device)
             return model(every)[0] + model.covariance_root(every) @ eps
-    path = draw_paths(model, cast(Tensor, X), rng)  # it reads some of the rows
+    path = draw_paths(model, cast(Tensor, X), rng)  # reads only some of the rows
     with threads_for(2.0 * len(X) * (path.prior.size + model.features.size)):
         return scores(lambda X: path(X)[:, 0], path.prior.size)
 
@@ -183,7 +183,7 @@ class PoolMaximizer:
         return mean.to(self.X.device), variance.to(self.X.device)
 
     def _scanned(self, model: Model) -> tuple[Tensor, Tensor]:
-        """Mean and variance where the rows are read: beside the model, if they are a tensor."""
+        """Mean and variance, computed on the model's device if the rows are a tensor, else where they are read."""
         predict, X = model.collapse(), self._rows_near(model)
         m = model.features.size
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
@@ -194,7 +194,7 @@ class PoolMaximizer:
         return mean, variance
 
     def _rows_near(self, model: Model) -> RowSource:
-        """The rows on the device of the model, to which they are copied once."""
+        """The rows on the model's device; they are copied there once."""
         if self._near.device != model.w.device and isinstance(self.X, Tensor):
             self._near = self.X.to(model.w.device)
         return self._near
@@ -224,7 +224,7 @@ class PoolMaximizer:
     def _refine_compiled(
         self, cache: _Cache, model: Model, plain: "PlainModel", beta: float, excluded: Tensor | None
     ) -> Argmax:
-        """`_refine` in compiled loops, where bounds that beat the best score are tightened first if there are many."""
+        """`_refine` in compiled loops; if many bounds exceed the best score, these are tightened first."""
         from bkbopt.search._loops_pool import Bounded, refine, refresh
 
         X = cast(Tensor, self.X).numpy()
@@ -247,7 +247,7 @@ class PoolMaximizer:
     def _refine(self, cache: _Cache, model: Model, beta: float, excluded: Tensor | None) -> Argmax | None:
         """Compute exactly, best bound first, until no remaining bound beats the best exact score.
 
-        None where so many bounds do that a scan costs less.
+        None if so many bounds do that a scan costs less.
         """
         plain = model.plain
         if plain is not None and isinstance(self.X, Tensor) and in_memory(self.X) and self.X.is_contiguous():
@@ -261,7 +261,7 @@ class PoolMaximizer:
 
     def _refine_by_torch(self, cache: _Cache, model: Model, beta: float, bound: Tensor) -> Argmax | None:
         best, slack, chunk = -math.inf, 0.0, 256
-        # The last winner is seldom far from the best, and a good score at once leaves few bounds above it.
+        # The last winner is often nearly the best, and a good first score leaves few bounds above it.
         rows = bound.argmax()[None]
         if math.isfinite(float(bound[self._winner])):
             rows = rows.new_tensor([*{int(rows), self._winner}])
@@ -277,7 +277,7 @@ class PoolMaximizer:
             best = max(best, float(scores.max()))
             seen.append((rows, scores, mean, variance))
             self.n_refreshed += len(rows)
-            # `best` only grows, so what falls below it once is never looked at again.
+            # `best` only grows, so a row below it now stays below it.
             above = (bound if candidates is None else bound[candidates]) > best - slack
             left = torch.nonzero(above)[:, 0]
             if candidates is None and len(left) > SCAN_SHARE * len(self.X) and len(cache.versions) > 1:

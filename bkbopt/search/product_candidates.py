@@ -5,8 +5,8 @@
 | X      | (n, d) | encoded | points                                      |
 | chosen | (n_p,) | -       | of each part the entries that may be chosen |
 
-Values that are held leave some entries of each part, so the rows that have them are a product again, and where that is
-small it is searched as a list.
+Fixed values leave some entries of each part. The rows that have them are a product again, and a small one is searched
+as a list.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
 
 __all__ = ["ProductCandidates", "candidates_of_pool"]
 
-#: Sets for values that are held, which are kept with what is known of them.
+#: Number of candidate sets for fixed values that are kept, with what they have computed.
 KEPT = 8
-#: Random rows that stand for all of them where a report asks for points of the whole pool.
+#: Random rows that represent the pool in reports.
 SPREAD = 20_000
 
 
@@ -96,7 +96,7 @@ class _Nearby:
     """The rows among which suggestions of a large batch start; see `product_maximizer.py`.
 
     Attributes:
-        key: what they follow from.
+        key: seed and data that determine the rows.
         rows: their numbers, ascending, (k,).
         search: the lazy argmax over them, with its bounds.
     """
@@ -128,7 +128,7 @@ class ProductCandidates:
     is_discrete = True
     is_listed = False
     has_choices = True
-    #: As of listed pools.
+    #: As for listed pools.
     is_perturbed = False
 
     def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:
@@ -166,7 +166,7 @@ class ProductCandidates:
         return self._known[row]
 
     def _rows(self, taken: Tensor) -> frozenset[int]:
-        """Rows that are closed; those of the points asked about last are known."""
+        """Rows that are closed; the result of the last call is extended if its points are the first of `taken`."""
         last, rows = self._taken or (taken[:0], frozenset())
         n = len(last)
         if not torch.equal(last, taken[:n]):
@@ -192,14 +192,14 @@ class ProductCandidates:
         return None if found is None else self._sub.choice(found.row)
 
     def _starts(self, criterion: Criterion, good: Tensor, rng: np.random.Generator) -> Tensor:
-        """Rows to climb from: the best of the known points `good (g, d)`, and the best of random ones."""
+        """Rows to climb from: the best of the known points `good (g, d)`, and the best of random rows."""
         known, rows = torch.from_numpy(self._sub.rows_of(good)), self._search.sample(rng, N_RANDOM)
         if len(known):
             known = known[self._search.scores(criterion, known).argmax()][None]
         return torch.cat([known, rows[self._search.scores(criterion, rows).topk(N_CLIMBS).indices]])
 
     def _near(self, shared: Shared, good: Tensor) -> _Nearby:
-        """The rows near the best one of an earlier suggestion, and random ones."""
+        """The cross of the best row for an earlier suggestion, and random rows."""
         key = (shared.numbers, shared.data)
         if self._nearby is None or self._nearby.key != key:
             (criterion, taken), rng = shared.earlier(), np.random.default_rng(shared.numbers)
@@ -227,13 +227,13 @@ class ProductCandidates:
     def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
         """See `CandidateSet`."""
         criterion = UpperBound.over(model, beta)
-        rng = np.random.default_rng(0)  # a report has random numbers of its own
+        rng = np.random.default_rng(0)  # a report does not share random numbers with suggestions
         found = self._search.best(criterion, self._starts(criterion, good, rng), lambda _: True)
         assert found is not None
         return found.score
 
     def spread(self, good: Tensor, rng: np.random.Generator) -> Tensor:
-        """Points that stand for all of them, `(n, d)`: random ones, and those that differ from `good` in one part."""
+        """Points that represent the pool, `(n, d)`: random rows, and those that differ from `good` in one part."""
         rows = [self._search.sample(rng, SPREAD)]
         for row in self._sub.rows_of(good).tolist():
             rows += [self._search.line(row, p) for p in range(len(self._sub.X.sizes))]
@@ -243,7 +243,7 @@ class ProductCandidates:
 def candidates_of_pool(
     pool: Arms, feasible: Feasible | None, before: PoolCandidates | ProductCandidates | None = None
 ) -> PoolCandidates | ProductCandidates:
-    """The arms of a pool, all of them where they are listed; see `PoolCandidates` for those of a pool `before` it."""
+    """The arms of a pool, listed if possible; for `before` see `PoolCandidates`."""
     if isinstance(pool, ProductPool) and not pool.is_listed:
         return ProductCandidates(pool, feasible)
     return PoolCandidates(pool, feasible, before=before if isinstance(before, PoolCandidates) else None)

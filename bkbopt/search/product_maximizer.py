@@ -6,16 +6,17 @@
 | n_p    | -      | -     | entries of part p                                                                 |
 | e      | (P,)   | -     | entries of a row, one a part                                                      |
 | line   | (n_p,) | -     | the rows that differ from e in part p alone; all of them are scored               |
-| cross  | (c,)   | -     | the combinations of the best entries of each line through e, c <= `CROSS` of them |
+| cross  | (c,)   | -     | the combinations of the best entries of each line through e, about `CROSS` of them |
 
-From each of several rows the search goes along lines, each time to the best row of one, until e is the best row of
-every line through it. Of the best of these rows the cross is scored, where several parts change at once, and from a
-better row of it the search goes on. A sweep over all lines takes n_1 + ... + n_P scores, of n_1 ... n_P rows.
+The search starts from several rows and follows lines, each time to the best row of one, until e is the best row of
+every line through it. Of the best of these rows the cross is scored, where several parts change at once; from a better
+row in it the search continues. A sweep over all lines takes n_1 + ... + n_P scores; the product has n_1 ... n_P rows.
 
-Pending points lower scores and raise none, so the good rows of one suggestion are where those of the next ones are.
-Suggestions of a large batch share a cross and random rows, choose among these, lazily, and climb from there once.
+Pending points lower scores and raise none, so good rows of one suggestion are good starts for the next one.
+Suggestions of a large batch share a cross and random rows, choose among these by the lazy argmax, and climb from the
+chosen row once.
 
-Bounds over sub-products were tried in place of it; see `docs/guides/product-pools.md` for why they prune too little.
+Bounds over sub-products were tried instead; `docs/guides/product-pools.md` says why they exclude too little.
 """
 
 from collections.abc import Callable
@@ -31,9 +32,10 @@ __all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer", "Usable"]
 
 #: Random rows that are scored; the best of them are starts.
 N_RANDOM = 2048
-#: Starts that are climbed from, beside the best known row.
+#: Number of random starts, beside the best known row.
 N_CLIMBS = 2
-#: Rows of a cross: the same number of entries of each part, as many as that leaves.
+#: Largest number of rows of a cross, which has the same number of entries of each part, but at least two: of more than
+#: 13 parts it has 2^P rows.
 CROSS = 8192
 #: Rows scored at once: kernel matrices of them stay in the cache.
 BLOCK = 512
@@ -76,9 +78,9 @@ class ProductMaximizer:
 
     @torch.no_grad()
     def best(self, score: Score, starts: Tensor, usable: Usable) -> Climb | None:
-        """The best row that is reached from the rows `starts (s,)`; None where no usable one is met."""
+        """The best row reached from the rows `starts (s,)`; None if no usable row is found."""
         reached = [self.climbed(score, int(row), usable) for row in starts]
-        # Of equal ones the lowest row, as in a list.
+        # Of rows with equal scores the lowest, as in a list.
         best = max((c for c in reached if c is not None), key=lambda c: (c.score, -c.row), default=None)
         while best is not None:
             found = self._better(score, self.cross(best), best.score, usable)[0]
@@ -89,11 +91,11 @@ class ProductMaximizer:
 
     @torch.no_grad()
     def climbed(self, score: Score, at: int, usable: Usable, value: float = -torch.inf) -> Climb | None:
-        """Where lines lead from a row with this value, or with one to be computed: -inf; it need not be usable."""
+        """The row reached along lines from row `at`, usable or not, with score `value` (-inf: it is computed)."""
         if value == -torch.inf and usable(at):
             value = float(self.scores(score, torch.tensor([at]))[0])
         tops = [torch.zeros(0, dtype=torch.int64) for _ in self.X.sizes]
-        stale = dict.fromkeys(range(len(tops)))  # parts whose line has not been seen from here, in their order
+        stale = dict.fromkeys(range(len(tops)))  # parts whose line through `at` has not been searched, in order
         while stale:
             p = next(iter(stale))
             found, tops[p] = self._better(score, self.line(at, p), value, usable)
@@ -104,7 +106,7 @@ class ProductMaximizer:
         return Climb(at, value, tuple(tops)) if value > -torch.inf else None
 
     def line(self, row: int, p: int) -> Tensor:
-        """The rows that differ from a row in part p alone, that one among them, in the order of the part."""
+        """The rows that differ from a row in part p alone, with that row, in the order of the part."""
         stride, n = self.X.strides[p], self.X.sizes[p]
         return row - row // stride % n * stride + stride * torch.arange(n)
 
@@ -120,7 +122,7 @@ class ProductMaximizer:
     def _better(
         self, score: Score, rows: Tensor, value: float, usable: Usable
     ) -> tuple[tuple[int, float] | None, Tensor]:
-        """The best usable row with its score, where that exceeds `value`; and the best rows, usable or not."""
+        """The best usable row with its score if that exceeds `value`, else None; and the best rows, usable or not."""
         scores = self.scores(score, rows)
         order = torch.argsort(scores, descending=True, stable=True)
         top = rows[order[:CROSS]]

@@ -6,7 +6,7 @@
 | g_v    | -          | -     | growth: sd_c <= g_v sd_v for the current model c                                     |
 | width  | (versions,) | -    | ucb_c <= mu_v + width_v sd_v, width_v = g_v (beta_c + ||w_c - w_v||_{V_c} / sqrt(lam)) |
 
-`pool_maximizer.py` says why.
+`pool_maximizer.py` derives the bounds.
 """
 
 import torch
@@ -19,7 +19,7 @@ __all__ = ["MAX_VERSIONS", "Versions"]
 
 #: Versions kept before all bounds are written in terms of the last one: each costs O(r^2) a step.
 MAX_VERSIONS = 64
-#: Features that may be appended before the weights of all versions are copied.
+#: Room for appended features; the weights of all versions are copied when it is used up.
 SPARE = 16
 
 
@@ -67,7 +67,7 @@ class Versions:
     def drifts(self) -> Tensor:
         """||w_c - w_v|| in the metric of V_c / lam for every version v, (versions,)."""
         V, w = self.last.V, self.last.w
-        if V is None:  # no later model is of the same epoch
+        if V is None:  # no later model belongs to this epoch
             return self._growth.new_zeros(self._n)
         D = w - self._w[: self._n, : len(w)]
         return ((D @ V) * D).sum(1).clamp_min_(0.0).div_(self.last.lam).sqrt_()
@@ -84,6 +84,6 @@ class Versions:
         return self.growths() * (beta + self.drifts())
 
     def fold(self) -> None:
-        """Forget all versions but the current one, in whose terms all bounds have been written."""
+        """Forget all versions but the current one, in terms of which all bounds have been written."""
         self._n = 0
         self.begin(self.last)

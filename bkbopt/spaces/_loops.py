@@ -1,4 +1,4 @@
-"""A compiled pass over the hashes of rows: which of them are among a few that are looked for."""
+"""A compiled pass over the hashes of rows, which finds those with one of a few given hashes."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,15 +7,15 @@ from bkbopt._support.compiled import compiled
 
 __all__ = ["rows_with"]
 
-#: Bits of a hash that are looked up in a table, which fits a core's cache.
+#: Leading bits of a hash that index a table; the table fits a core's cache.
 BITS = 19
-#: Hashes that are compared one by one, which costs less than looking up each row, and rows that are compared at once.
+#: Up to this many hashes are compared one by one, which costs less than a lookup for each row; rows of a block.
 FEW, BLOCK = 4, 1 << 18
 
 
 @compiled
 def _collect(hashes: npt.NDArray[np.uint32], wanted: npt.NDArray[np.uint32], out: npt.NDArray[np.int64]) -> int:
-    """Put the rows whose hash is one of the sorted `wanted` ones into `out` as far as it goes; how many there are."""
+    """Write the rows whose hash is among the sorted `wanted` to `out` until it is full; return how many there are."""
     table = np.zeros(1 << BITS, dtype=np.bool_)
     for w in wanted:
         table[w >> (32 - BITS)] = True

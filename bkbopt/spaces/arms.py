@@ -1,4 +1,4 @@
-"""What pools have in common, whether their rows are in memory or not: points and parameters of arms, and their rows.
+"""The common base of pools, whether their rows are in memory or not: points, parameters and rows of arms.
 
 A point is a dict from names of columns to internal values: raw numbers, and the codes of choices.
 """
@@ -32,11 +32,11 @@ class Arms(ABC):
     """A pool as encoded points; it never changes.
 
     Attributes:
-        pool: what it was made of.
+        pool: the arms as they were given.
         scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
-        X: the encoded arms (A, d): a tensor, or what answers as one does, row by row or block by block.
-        columns: how raw values become encoded ones; None for objects.
-        objects: all that were ever in the pool, in order of appearance; None for arrays and tables.
+        X: the encoded arms (A, d): a tensor, or an object that is read by row or by block.
+        columns: how raw values are encoded; None for objects.
+        objects: all objects of this pool and the earlier ones, in order of appearance; None for arrays and tables.
     """
 
     pool: "Pool"
@@ -79,11 +79,11 @@ class Arms(ABC):
 
     @abstractmethod
     def label(self, row: int) -> Hashable:
-        """What names a row: its value in `id_column`, its label in the data frame, or its number."""
+        """The label of a row: its value in `id_column`, its label in the data frame, or its number."""
 
     @abstractmethod
     def rows_named(self, labels: Sequence[Any]) -> list[int]:
-        """The row that each label names; a row number will do where labels are not whole numbers themselves.
+        """The row with each label; a row number works as well where labels are not whole numbers.
 
         Raises:
             ArgumentError: no such row, or several.
@@ -114,17 +114,17 @@ class Arms(ABC):
 
     @property
     def feasible(self) -> Callable[[Params], bool] | None:
-        """The constraint on parameters that came with the pool, as with a product."""
+        """The constraint on parameters that was given with the pool, as for a product."""
         return None
 
     @property
     def is_listed(self) -> bool:
-        """Whether a search sees every arm, so that its choice is exact: all pools but large products."""
+        """Whether a search compares all arms, so that its choice is exact: true but for large products."""
         return True
 
     @cached_property
     def fingerprint(self) -> str:
-        """What two pools have in common exactly if their raw values are the same."""
+        """A text that two pools share exactly if their raw values are the same."""
         digest = hashlib.blake2b(digest_size=16)
         for block in self.raw_blocks():
             digest.update(np.ascontiguousarray(block, dtype="<f8").data)
@@ -183,11 +183,11 @@ class Arms(ABC):
         return table if self.columns is None else self.columns.scaled(table)
 
     def params_of(self, point: Point) -> dict[str, Any]:
-        """The parameters of a point, whether it is in the pool or not; of part of a point, those that it has."""
+        """The parameters of a point, which need not be in the pool, or of part of a point."""
         return self.values_of(point)
 
     def values_of(self, point: Point) -> dict[str, Any]:
-        """The columns' values at a point, or at part of one, from which `internal` makes it in any pool with them."""
+        """The columns' values at a point or part of one; `internal` reads them back in any pool with these columns."""
         if self.columns is None:
             assert self.objects is not None
             return {"arm": self.objects[int(point["arm"])]} if point else {}
@@ -209,7 +209,7 @@ class Arms(ABC):
         return list(itertools.islice((row for row in rows if self.point(row) == point), 2))
 
     def row_named(self, params: Params) -> int | None:
-        """The row that parameters name by its number; None where they describe it."""
+        """The row whose number `params` gives; None if `params` describes the arm."""
         return int(params["index"]) if set(params) == {"index"} else None
 
     def some_rows(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:

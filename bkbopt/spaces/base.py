@@ -1,8 +1,8 @@
-"""What all parameters share: the condition under which they are active, and values in internal form.
+"""The base of all parameters: the condition under which they are active, and values in internal form.
 
 The *internal form* of a value is a float: the number itself, or the index of the choice. Logs, encodings and searches
-hold values in this form under *column keys*: the parameter's name with what cannot change without making it another
-column, which is its kind, the scale, and the choices. Ranges and steps may change within a column.
+hold values in this form under *column keys*: the parameter's name with its kind, its scale and its choices. A parameter
+with another kind, scale or list of choices has another column; ranges and steps may change within a column.
 """
 
 from abc import ABC, abstractmethod
@@ -29,12 +29,12 @@ class Column:
 
 
 class ParameterBase(ABC):
-    """What spaces and encodings need of a parameter; the subclasses are frozen dataclasses.
+    """The interface of a parameter for spaces and encodings; the subclasses are frozen dataclasses.
 
     Attributes:
         when: the values of other parameters under which this one is active; None if it always is.
         kind: of the parameter's column.
-        absent: what the encoded column holds where the parameter is not active.
+        absent: value of the encoded column if the parameter is not active.
     """
 
     when: Mapping[str, Any] | None
@@ -49,7 +49,7 @@ class ParameterBase(ABC):
     @property
     @abstractmethod
     def expected(self) -> str:
-        """What a value has to be, in words."""
+        """The allowed values, as a text for messages."""
 
     @property
     @abstractmethod

@@ -15,7 +15,7 @@ __all__ = ["Categorical", "Ordinal"]
 
 
 class _Listed(ParameterBase):
-    """What `Categorical` and `Ordinal` share: positions and internal values are indices of the choices."""
+    """The common base of `Categorical` and `Ordinal`: positions and internal values are indices of the choices."""
 
     _places: dict[object, int]
 

@@ -56,7 +56,7 @@ class Conditions:
 
     @cached_property
     def switches(self) -> tuple[str, ...]:
-        """The parameters that decide over others, parents before their children."""
+        """The parameters that others are conditional on, parents before their children."""
         parents = {parent for when in self.allowed.values() for parent in when}
         return tuple(name for name in self.order if name in parents)
 

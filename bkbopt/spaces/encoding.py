@@ -28,10 +28,10 @@ __all__ = ["Embedding", "Encoding", "Point", "column_key", "merged", "real_numbe
 
 Point = Mapping[str, float]
 
-#: Whole numbers are searched on a grid of this many bits at most, and floats up to this size and ratio: what doubles
-#: can follow. Ranges of Optuna's may be larger, and so may the union of two of ours.
+#: Limits of what doubles resolve: whole numbers are searched on a grid of at most this many bits, and floats up to
+#: this size and ratio. Ranges of Optuna may be larger, and so may the union of two ranges.
 MAX_BITS, WIDEST = 49, 1e300
-#: Smallest width of a range inside a wider one: a narrower one vanishes in the rounding of its place.
+#: Smallest width of a range inside a wider one: a narrower one is lost to rounding.
 NARROWEST = 1e-300
 
 
@@ -48,7 +48,7 @@ def column_key(name: str, parameter: Parameter) -> str:
 
 
 def whole_numbers(low: int, high: int, *, log: bool = False, step: int = 1) -> Int | Float:
-    """The whole numbers, or as many of them as doubles can tell apart."""
+    """A range of whole numbers; where doubles cannot tell all apart a coarser grid, with `log` a continuum."""
     try:
         return Int(low, high, log=log, step=step)
     except ArgumentError:
@@ -59,7 +59,7 @@ def whole_numbers(low: int, high: int, *, log: bool = False, step: int = 1) -> I
 
 
 def real_numbers(low: float, high: float, *, log: bool = False, step: float | None = None) -> Float:
-    """The numbers; without a step that doubles cannot follow, and of a range too wide for them a part."""
+    """A range of real numbers; a step too fine for doubles is dropped, and a range too wide for them is cut."""
     try:
         return Float(low, high, log=log, step=step)
     except ArgumentError:
@@ -69,7 +69,7 @@ def real_numbers(low: float, high: float, *, log: bool = False, step: float | No
 
 
 def merged(old: Parameter, new: Parameter) -> Parameter:
-    """The smallest parameter that holds the values of both, which belong to one column, under no condition."""
+    """The smallest parameter with the values of both, which belong to one column; it has no condition."""
     old, new = (p if p.when is None else replace(p, when=None) for p in (old, new))
     if old == new or isinstance(old, Categorical | Ordinal) or isinstance(new, Categorical | Ordinal):
         return old
@@ -77,7 +77,7 @@ def merged(old: Parameter, new: Parameter) -> Parameter:
     if isinstance(old, Int) and isinstance(new, Int):
         same = old.step == new.step and (old.low - new.low) % old.step == 0
         return whole_numbers(int(low), int(high), log=old.log, step=old.step if same else 1)
-    # Two float grids seldom have their values in common; a continuum holds them all.
+    # Two grids of floats seldom share values; a continuum has them all.
     return real_numbers(low, high, log=old.log)
 
 
@@ -115,8 +115,8 @@ class Encoding:
     def encode(self, points: Sequence[Point]) -> Tensor:
         """Encoded points `X (n, d)`.
 
-        Keys without a column are ignored. A value outside of the column's range, or between its steps, goes to the
-        nearest one there is: a running trial may use a range that no finished one had.
+        Keys without a column are ignored. A value outside of its column's range or between its steps is encoded as the
+        nearest value of the column: a running trial may use a range that no finished trial has used.
         """
         if not self.columns or not points:
             return self.absent.repeat(len(points), 1)
@@ -129,14 +129,14 @@ class Encoding:
         return torch.from_numpy(X)
 
     def embedding(self, proposed: Mapping[str, Parameter], fixed: Point) -> "Embedding":
-        """The points that a trial can have: `proposed` vary over the ranges they have now, `fixed` are known.
+        """The points that a trial can have: `proposed` vary over their present ranges, `fixed` are known.
 
         Args:
             proposed: parameters by column key, all of which belong to this encoding; their conditions are ignored.
             fixed: values of other columns; those not named are absent.
         """
         inner = {key: _in_internal_form(parameter) for key, parameter in proposed.items()}
-        # What has a single value now may have a column, from times when it had others.
+        # A parameter with a single value now may have a column, from trials in which it had several.
         known = {**fixed, **{key: p.internal(p.first) for key, p in inner.items() if p.n_values == 1}}
         free = {key: p for key, p in inner.items() if p.n_values != 1}
         ranges = {key: p for key, p in free.items() if isinstance(p, Float | Int)}
@@ -175,7 +175,7 @@ class Embedding:
     that varies the only point is the base.
 
     Attributes:
-        space: what is proposed, in internal terms: names are column keys, choices their indices; None if nothing is.
+        space: the parameters that vary, with column keys as names and indices as choices; None if none varies.
         fixed: the values that do not vary, in internal form.
         base: (d,) encoded point of the fixed values.
         columns: (k,) columns of what varies.
@@ -206,11 +206,11 @@ class Embedding:
         return X.index_copy(1, self.columns, self.low + self.width * U[:, : len(self.columns)])
 
     def pullback(self, slopes: Tensor) -> Tensor:
-        """Slopes by U `(n, k)` of what has `slopes (n, d)` by X."""
+        """Gradients with respect to U `(n, k)`, given those with respect to X, `slopes (n, d)`."""
         return slopes if self.is_whole else slopes[:, self.columns] * self.width
 
     def project(self, X: Tensor) -> Tensor:
-        """The space's points `U (n, k)` nearest to encoded ones `X (n, d)`: where they are inside, their own."""
+        """The space's points `U (n, k)` nearest to encoded points `X (n, d)`; exact for points inside the space."""
         if self.is_whole:
             return X
         if self.space is None or not len(self.columns):
@@ -218,7 +218,7 @@ class Embedding:
         return self.space.snap((X[:, self.columns] - self.low) / self.width.clamp_min(NARROWEST))
 
     def holds(self, X: Tensor) -> Tensor:
-        """Which of the encoded points `X (n, d)` agree with what does not vary, (n,) of bool."""
+        """Which of the encoded points `X (n, d)` have the fixed values, (n,) of bool."""
         return ((self.base == X) | self._varies).all(1)
 
     @cached_property

@@ -25,7 +25,7 @@ _GRID_TOLERANCE = 1e-8  # in steps; what Optuna allows
 
 
 class _Number(ParameterBase):
-    """What `Float` and `Int` share."""
+    """The common base of `Float` and `Int`."""
 
     low: float
     high: float

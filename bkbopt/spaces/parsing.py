@@ -1,4 +1,4 @@
-"""Search spaces as people write them, and as they are saved."""
+"""Search spaces in the forms that users write, and in the form that is saved."""
 
 import math
 import warnings
@@ -100,7 +100,7 @@ _has_warned = False
 
 
 def _warn_of_whole_bounds(name: str, bounds: tuple[Any, ...]) -> None:
-    """Say that two ints bound real numbers, once in a process."""
+    """Warn that two ints bound real numbers, once in a process."""
     global _has_warned  # noqa: PLW0603
     if _has_warned:
         return
@@ -147,7 +147,7 @@ def _describe_choice(choice: object) -> object:
             f"expected choices that can be saved (None, bool, int, float, str), got {_with_type(choice)}:"
             " use strings as choices and look the objects up by them"
         )
-    # Strict JSON has no words for these three.
+    # Strict JSON cannot represent NaN and the infinities.
     return {"float": repr(choice)} if isinstance(choice, float) and not math.isfinite(choice) else choice
 
 

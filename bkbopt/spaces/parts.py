@@ -30,7 +30,7 @@ ROWS_LIMIT = 2**63 - 1
 
 
 def label_key(label: Hashable) -> tuple[bool, Hashable]:
-    """What equal labels share; True and 1 are two labels."""
+    """A key that two labels share only if they are the same; True and 1 are two labels."""
     return isinstance(label, bool), label
 
 
@@ -40,8 +40,8 @@ class Part:
 
     Attributes:
         name: of the part.
-        columns: of its table, without scales.
-        table: see the module's table.
+        columns: of its table, unscaled.
+        table: raw values, see the table of symbols.
         labels: of its entries; None for a list, whose values are the labels.
     """
 
@@ -96,7 +96,7 @@ class Part:
         return entries
 
     def labelled(self, label: Any, where: str) -> int:
-        """The entry that a label names; `where` is for the message.
+        """The entry with this label; messages begin with `where`.
 
         Raises:
             ArgumentError: no entry, or several.
@@ -110,11 +110,11 @@ class Part:
         return entries[0]
 
     def valued(self, values: Sequence[float]) -> list[int]:
-        """The entries with these raw values of all columns."""
+        """The entries whose columns have these raw values."""
         return self._entries_of_values.get(tuple(values), [])
 
     def matching(self, point: Mapping[str, float]) -> Tensor:
-        """The entries that have the values of some columns, in internal form; other parts' columns are passed over."""
+        """The entries with the given values of some columns, in internal form; columns of other parts are ignored."""
         open_entries = torch.ones(len(self), dtype=torch.bool)
         for j, name in enumerate(self.names):
             if name in point:
@@ -122,7 +122,7 @@ class Part:
         return torch.nonzero(open_entries)[:, 0]
 
     def recoded(self, choices: Mapping[int, Sequence[Any]]) -> "Part":
-        """The same part with `choices` of an earlier one in front of its own."""
+        """The same part, with the `choices` of an earlier one numbered before its own."""
         table, every = self.table.clone(), dict(self.columns.choices)
         for j, own in self.columns.choices.items():
             every[j] = tuple(dict.fromkeys([*choices[j], *own]))
@@ -166,7 +166,7 @@ class Product:
             if not isinstance(name, str):
                 raise ArgumentTypeError(f"parts: expected names of parts, got {shown(name)}.")
             if name == "index":
-                raise ArgumentError('parts: expected another name than "index", which stands for the row number.')
+                raise ArgumentError('parts: expected another name than "index", which is reserved for row numbers.')
         from bkbopt.spaces.pool import Pool
 
         read = [
@@ -177,7 +177,7 @@ class Product:
 
 
 def _as_list(given: Any) -> list[Any] | None:
-    """The values of a plain list; None for tables and for what is no list."""
+    """The values of a plain list; None for tables and other objects."""
     if hasattr(given, "iloc"):
         return None if hasattr(given, "columns") else list(map(as_python, given.tolist()))
     if isinstance(given, np.ndarray | Tensor):
@@ -188,7 +188,7 @@ def _as_list(given: Any) -> list[Any] | None:
 
 
 def _read_list(name: str, values: list[Any]) -> tuple[Columns, Tensor]:
-    """The single column of a list: numbers where all values are, else choices."""
+    """The single column of a list: numbers if all values are numbers, else choices."""
     if not values:
         raise ArgumentError("expected at least one value, got an empty list.")
     for value in values:

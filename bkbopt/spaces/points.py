@@ -1,4 +1,4 @@
-"""Points checked: dicts of values by name, as people write them, and encoded rows."""
+"""Checks of points: dicts of values by name, as users write them, and encoded rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -26,7 +26,7 @@ Params = Mapping[str, object]
 
 
 def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
-    """The points, each with the names of its active parameters, fixed ones filled in; values are not looked at.
+    """The points, each with the names of its active parameters, fixed ones filled in; values are not checked.
 
     Raises:
         ArgumentTypeError: not a sequence of mappings.
@@ -125,7 +125,7 @@ def _internal(conditions: Conditions, row: Params, i: int) -> dict[str, float]:
 
 
 def _reason(conditions: Conditions, row: Params, name: str) -> str:
-    """What a parameter's condition says, and what the point has there."""
+    """The condition of a parameter and the point's values for it, as a text for messages."""
     when = conditions.parameters[name].when
     if when is None:
         return ""

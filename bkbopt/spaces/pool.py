@@ -1,4 +1,4 @@
-"""A finite pool: rows of an array or a data frame, or any objects with a kernel of the user's.
+"""A finite pool: rows of an array or a data frame, or objects of any type with a user's kernel.
 
 | symbol | shape  | units   | meaning                                                                |
 | ------ | ------ | ------- | ---------------------------------------------------------------------- |
@@ -34,24 +34,25 @@ __all__ = ["EncodedPool", "Pool"]
 
 @dataclass(frozen=True)
 class Pool:
-    """Says that something is a pool, where it could be taken for a search space: `bo.Pool([(0, 1), (2, 3)])`.
+    """Marks a pool where the argument could also be a search space: `bo.Pool([(0, 1), (2, 3)])`.
 
-    Arrays, data frames and lists are copied into memory. The rows of a NumPy memmap stay where they are. A path names a
-    `.npy` file, which is mapped so, a Parquet file, or a folder of such files; these, Arrow tables and Dask collections
-    are unpacked into a file in the folder for temporary files, and nothing but 13 bytes a row is kept in memory. A list
-    of memmaps, paths (as `pathlib.Path`), tables and collections is the pool of all their rows, in this order. What is
-    asked is the same in all cases. Files must not change while they are in use. The guide "Large pools" has more.
+    Arrays, data frames and lists are copied into memory. The rows of a NumPy memmap stay in its file. A path names a
+    `.npy` file, which is mapped into memory, a Parquet file, or a folder of such files. Parquet files, Arrow tables and
+    Dask collections are unpacked into a temporary file. Of all these only 13 bytes a row are kept in memory. A list of
+    memmaps, paths (as `pathlib.Path`), tables and collections is one pool with the rows of all of them, in this order.
+    Suggestions do not depend on where the rows are stored. Files must not change while they are in use. See the guide
+    "Large pools".
 
     Args:
         arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a
             memmap (A, d), a path, an Arrow table, a Dask array or data frame, or a list of these.
-        id_column: a column of a table that names the rows, and is no feature of theirs. In a data frame its values are
-            checked to be distinct, of rows that are not in memory when one is named.
+        id_column: a column of a table that names the rows and is not a feature. Its values must be distinct: of a data
+            frame all are checked at once, of rows that are not in memory only those that are looked up.
         columns: names of the columns that are features, in their order; None for all.
-        folder: where rows are unpacked; None for the system's folder for temporary files.
+        folder: folder for unpacked rows; None for the system's folder for temporary files.
         show_progress_bar: whether passes over the rows that take more than two seconds show a bar on standard error.
-        client: a `distributed.Client`: files and Dask collections are then read on the workers of its cluster, and
-            searched there.
+        client: a `distributed.Client`: files and Dask collections are then read and searched on the workers of its
+            cluster.
 
     Raises:
         ArgumentTypeError: `columns` is no list of names.
@@ -89,18 +90,18 @@ class Pool:
 
     @classmethod
     def product(cls, parts: Mapping[str, Any], *, feasible: Callable[[Params], bool] | None = None) -> "Pool":
-        """A combinatorial library: all combinations of one entry of each part, which are never listed.
+        """A combinatorial library: all combinations of one entry of each part. The combinations are not listed.
 
-        The parameters of a row are the labels of its entries under the parts' names, and their descriptors as
-        "part.column"; those of a list are its values. Rows are numbered with the last part changing fastest. Products
-        of up to 1,000,000 rows are searched exactly, as the same rows in a list; of larger ones a suggestion is the
-        best row that a search over the parts finds.
+        The parameters of a row are, for each part, the label of its entry under the part's name and the descriptors
+        under "part.column"; the label of a list's entry is its value. Rows are numbered with the last part changing
+        fastest. Products of up to 1,000,000 rows are searched exactly, like a list of the same rows. For larger
+        products a suggestion is the best row that a search over the parts finds.
 
         Args:
             parts: by name, each a data frame of descriptors, `Pool(frame, id_column=...)` where a column names its
                 entries, an array (n, d), or a list of numbers or of choices.
-            feasible: a constraint on the parameters of a row; rows are checked before they are proposed. It belongs to
-                the optimizer from then on, and a log does not hold it: pass it again at opening.
+            feasible: a constraint on the parameters of a row; rows are checked before they are proposed. It holds for
+                all later calls of the optimizer. A log does not store it: pass it again when the log is opened.
 
         Raises:
             ArgumentError: no parts, names that clash, 2^63 rows or more, or a part that is no pool.
@@ -126,13 +127,13 @@ class EncodedPool(Arms):
         pool: the arms; copied.
         scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
         has_kernel: whether the user gave a kernel; lists of objects need one.
-        like: an earlier pool whose encoding and numbers of objects are kept.
+        like: an earlier pool; its encoding and its numbers of objects are kept.
 
     Attributes:
         X: (A, d) the arms, encoded.
         table: (A, d) their raw values: of columns that are not numeric the codes, of objects the numbers.
-        columns: how the one becomes the other; None for objects.
-        objects: all that were ever in the pool, in order of appearance; None for arrays and data frames.
+        columns: how `table` is encoded as `X`; None for objects.
+        objects: all objects of this pool and the earlier ones, in order of appearance; None for arrays and data frames.
 
     Raises:
         ArgumentError: an empty pool, the wrong shape, NaN or infinite rows, or other columns than those of `like`.
@@ -178,7 +179,7 @@ class EncodedPool(Arms):
         set_fields(self, _labels=labels)
 
     def _number_objects(self, arms: Sequence[Any], like: "EncodedPool | None") -> None:
-        """Number the objects; new ones come behind those of the earlier pool."""
+        """Number the objects; new ones follow those of the earlier pool."""
         labels_of(arms, self.pool.id_column)
         objects = [] if like is None else list(like.objects or ())
         numbers = {} if like is None else dict(like._numbers)
@@ -271,7 +272,7 @@ class EncodedPool(Arms):
 
     @cached_property
     def _rows_of_labels(self) -> dict[tuple[bool, Hashable], list[int]]:
-        """The rows of each label; True and 1 are equal, but two labels."""
+        """The rows of each label; True and 1 are different labels."""
         rows: dict[tuple[bool, Hashable], list[int]] = {}
         for row, label in enumerate(self._labels or ()):
             rows.setdefault((isinstance(label, bool), label), []).append(row)
@@ -290,7 +291,7 @@ class EncodedPool(Arms):
 
 
 def _selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
-    """Some columns of a data frame, and that of the rows' names."""
+    """The given columns of a data frame, and its `id_column`."""
     names = [str(column) for column in arms.columns] if hasattr(arms, "iloc") else None
     if names is None:
         raise ArgumentError(f"columns: expected a table whose columns have names, got {type(arms).__name__}.")
@@ -302,5 +303,5 @@ def _selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
 
 
 def _key(arm: object) -> object:
-    """What objects that are the same arm have in common; those that are not hashable are recognised by identity."""
+    """A key that is equal for objects that are the same arm; objects that are not hashable are compared by identity."""
     return arm if is_hashable(arm) else ("identity", id(arm))

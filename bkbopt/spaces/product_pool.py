@@ -1,7 +1,7 @@
-"""A product pool, encoded: rows are combinations of entries of several lists, and are made as they are needed.
+"""A product pool, encoded: rows are combinations of entries of several lists, computed when they are read.
 
-A point has the columns of all parts, as in a pool that lists the rows. So what was learnt stays when parts change, and
-points that are no row can be told. Lookups go by parts: a row is found by finding each part of it.
+A point has the columns of all parts, as in a pool that lists the rows. So observations stay valid when parts change,
+and points that are not rows can be told. A row is looked up by the entry of each part.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -30,12 +30,12 @@ class ProductPool(Arms):
     """A product pool as encoded points; see `Arms`.
 
     Args:
-        pool: with the parts.
+        pool: the product.
         scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
-        like: an earlier pool whose encoding is kept.
+        like: an earlier pool; its encoding is kept.
 
     Attributes:
-        X: (A, d) the encoded rows, which `X[rows]` makes.
+        X: (A, d) the encoded rows; `X[rows]` computes them.
         table: (A, d) their raw values.
 
     Example:
@@ -146,7 +146,7 @@ class ProductPool(Arms):
         return point
 
     def _named(self, params: Params, argument: str) -> tuple[Part, ...]:
-        """The parts, after a look for names that are none of theirs."""
+        """The parts; names that belong to no part are refused."""
         known = {*self.names, *(part.name for part in self.parts)}
         unknown = [name for name in params if name not in known]
         if unknown:
@@ -161,7 +161,7 @@ class ProductPool(Arms):
         return self._with_labels(self.values_of(self.point(row)), self.table.entries_of(row))
 
     def params_of(self, point: Point) -> dict[str, Any]:
-        """See `Arms`; labels are those of the first entries with these values, where there are such."""
+        """See `Arms`; the labels are those of the first entries with these values, if there are any."""
         entries = [
             next(iter(part.valued([point[name] for name in part.names])), None)
             if all(name in point for name in part.names)
@@ -171,7 +171,7 @@ class ProductPool(Arms):
         return self._with_labels(self.values_of(point), entries)
 
     def _with_labels(self, values: Mapping[str, Any], entries: Sequence[int | None]) -> dict[str, Any]:
-        """Values of columns, each part's behind its label, where there is one."""
+        """Values of columns; the label of a part's entry, if there is one, precedes them."""
         params: dict[str, Any] = {}
         for part, entry in zip(self.parts, entries, strict=True):
             if part.labels is not None and entry is not None:
@@ -215,7 +215,7 @@ class ProductPool(Arms):
         return super().some_rows(n, rng) if self.is_listed else np.unique(rng.integers(len(self), size=n))
 
     def entries_like(self, point: Point) -> tuple[Tensor, ...]:
-        """Of each part the entries that have the given values of some columns, in internal form."""
+        """For each part the entries with the given values of some columns, in internal form."""
         return tuple(part.matching(point) for part in self.parts)
 
     def rows_like(self, point: Point) -> list[int]:
@@ -229,7 +229,7 @@ class ProductPool(Arms):
         return out
 
     def row_named(self, params: Params) -> int | None:
-        """The row that parameters name, by its number or by the labels of all parts; None where they do not."""
+        """The row with the number, or with the labels of all parts, that `params` gives; None if it gives neither."""
         if all(part.name in params for part in self.parts):
             return self._row_labelled([params[part.name] for part in self.parts])
         return super().row_named(params)
@@ -239,12 +239,12 @@ class ProductPool(Arms):
         return self.columns.internal(self.names.index(name), value, where)
 
     def label(self, row: int) -> Hashable:
-        """What names a row: the labels of its entries, one a part."""
+        """The labels of a row's entries, one for each part."""
         params = self.decode(row)
         return tuple(params[part.name] for part in self.parts)
 
     def rows_named(self, labels: Sequence[Any]) -> list[int]:
-        """The row that the labels of its entries name, a tuple in the order of the parts; a row number will do.
+        """Rows by number, or by the labels of their entries: tuples in the order of the parts.
 
         Raises:
             ArgumentError: no such row, or several.
@@ -263,7 +263,7 @@ class ProductPool(Arms):
         return row
 
     def _row_labelled(self, labels: Sequence[Any]) -> int | None:
-        """The row with these labels, one a part; None where a list has no such value."""
+        """The row with these labels, one for each part; None if a list lacks the value."""
         entries = []
         for part, label in zip(self.parts, labels, strict=True):
             if part.labels is not None:
@@ -309,7 +309,7 @@ def _choices(parts: Sequence[Part]) -> dict[int, tuple[Any, ...]]:
 
 
 def _after(parts: Sequence[Part], like: Arms) -> tuple[tuple[Part, ...], Columns]:
-    """Parts in the encoding of an earlier pool, with new choices behind the old ones."""
+    """The parts in the encoding of an earlier pool; new choices follow the old ones."""
     known = like.columns
     assert known is not None
     own = _joined(parts, scale=False)
@@ -323,6 +323,6 @@ def _after(parts: Sequence[Part], like: Arms) -> tuple[tuple[Part, ...], Columns
 
 
 def _bytes_of(X: Tensor, firsts: Sequence[int]) -> list[tuple[bytes, ...]]:
-    """For each row of `X (n, d)` the bytes of each part's columns; 0.0 and -0.0 are alike."""
+    """For each row of `X (n, d)` the bytes of each part's columns; 0.0 and -0.0 have the same bytes."""
     parts = np.split(np.ascontiguousarray((X + 0.0).numpy()), list(firsts[1:]), axis=1)
     return list(zip(*([row.tobytes() for row in part] for part in parts), strict=True))

@@ -1,8 +1,8 @@
-"""Parts of a pool on the workers of a Dask cluster: rows are read where they are used, and stay there.
+"""Parts of a pool on the workers of a Dask cluster: rows are read and searched on the workers.
 
-Each part is an actor, an object that lives on one worker, together with what a search keeps beside the rows. A worker
-that dies takes its parts with it. The next call makes them anew on another worker, from their source, and goes on; what
-was kept beside the rows is gone then, which `LostPartError` tells whoever kept it.
+Each part is a Dask actor, an object on one worker. It also holds the data that a search stores for the rows. If the
+worker dies, the next call reads the part again on another worker. The data of the search are lost then, which
+`LostPartError` reports to the search.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -20,20 +20,20 @@ __all__ = ["Beside", "LostPartError", "RemoteLabels", "RemotePart"]
 
 T = TypeVar("T")
 
-#: Seconds after which a call that has not returned looks whether its worker is still there.
+#: Seconds to wait for the result of a call before checking whether the worker is still there.
 PATIENCE = 2.0
 
 
 class LostPartError(RuntimeError):
-    """What was kept beside the rows of a part is no longer there."""
+    """The data that a search stored with the rows of a part are lost."""
 
 
 class Beside:
-    """Rows on a worker, and what is kept beside them.
+    """Rows on a worker, with the data that a search stores for them.
 
     Args:
-        read: makes the part.
-        args: what it is made from.
+        read: reads the part.
+        args: its arguments.
     """
 
     def __init__(self, read: Callable[..., StoredPart | None], *args: Any) -> None:
@@ -41,12 +41,12 @@ class Beside:
         self.kept: dict[str, Any] = {}
 
     def apply(self, function: Callable[..., Any], *args: Any) -> Any:
-        """The result of a function of this object."""
+        """The result of `function(self, *args)`."""
         return function(self, *args)
 
     @property
     def rows(self) -> StoredPart:
-        """The part, which must have rows."""
+        """The part; one without rows is refused."""
         if self.part is None:
             raise ArgumentError("pool: expected rows in each part, got an empty one.")
         return self.part
@@ -57,13 +57,13 @@ class Beside:
 
 
 class RemotePart:
-    """What a `StoredPart` is, on a worker.
+    """A `StoredPart` on a worker.
 
     Args:
         client: of the cluster.
-        source: what the part was read from: the same source need not be read again.
-        read: makes the part on a worker.
-        args: what it is made from; Dask's delayed values are computed there.
+        source: identifies the data; a part with the same source is not read again.
+        read: reads the part, on a worker.
+        args: its arguments; Dask's delayed values are computed on the worker.
     """
 
     def __init__(self, client: Any, source: Hashable, read: Callable[..., StoredPart | None], *args: Any) -> None:
@@ -80,7 +80,7 @@ class RemotePart:
         return self.n_rows
 
     def apply(self, function: Callable[..., T], *args: Any) -> T:
-        """The result of a function of the `Beside` on the worker; if the worker has died, of a new one on another."""
+        """The result of `function(beside, *args)` on the worker; a part whose worker has died is read again first."""
         while True:
             if self._actor is None:
                 self._actor = self._made()
@@ -94,12 +94,12 @@ class RemotePart:
         return self._client.submit(Beside, self._read, *args, actor=True, pure=False).result()
 
     def _asked(self, function: Callable[..., T], *args: Any) -> tuple[T] | None:
-        """The answer of a call; None where its worker has died."""
+        """The result of a call, in a tuple; None if its worker has died."""
         from distributed import TimeoutError as NotYet
 
         try:
             call = self._actor.apply
-        except RuntimeError:  # what an actor says that knows of it
+        except RuntimeError:  # raised if the client knows already that the worker is gone
             return None
         future = call(function, *args)
         while True:
@@ -131,7 +131,7 @@ class RemotePart:
 
 
 class RemoteLabels:
-    """What names the rows of a part on a worker; see `Labels`."""
+    """The labels of the rows of a part on a worker; see `Labels`."""
 
     def __init__(self, part: RemotePart) -> None:
         self._part = part
@@ -144,7 +144,7 @@ class RemoteLabels:
         return self._part.apply(_rows_named, list(names))
 
 
-# -- what is done on workers -------------------------------------------------------------------------------------------
+# -- functions that run on workers -------------------------------------------------------------------------------------
 
 
 def _facts(here: Beside) -> tuple[Any, ...]:

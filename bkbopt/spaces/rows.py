@@ -1,4 +1,4 @@
-"""Matrices of rows that need not lie in memory, and the rows of a product of tables.
+"""Matrices whose rows need not be in memory, and the rows of a product of tables.
 
 | symbol  | shape    | units | meaning                                                                 |
 | ------- | -------- | ----- | ----------------------------------------------------------------------- |
@@ -27,13 +27,13 @@ from bkbopt.errors import ArgumentError
 
 __all__ = ["LISTED_LIMIT", "ProductRows", "RowSource"]
 
-#: Products of up to this many rows are searched exactly: their bounds take 24 bytes a row, a pass over a million rows
-#: some seconds. A longer slice of rows is refused.
+#: Products of up to this many rows are searched exactly: the bounds take 24 bytes a row, and a pass over a million
+#: rows takes some seconds. Longer slices of rows are refused.
 LISTED_LIMIT = 1_000_000
 
 
 class RowSource(Protocol):
-    """A matrix whose rows are read as they are needed; a tensor is one."""
+    """A matrix whose rows are read on demand; a tensor is one."""
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -50,17 +50,17 @@ class RowSource(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where rows come to lie."""
+        """The device of rows that are read."""
         ...
 
     def new_empty(self, size: int, /) -> Tensor:
-        """A vector on that device."""
+        """A new vector on that device."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ProductRows:
-    """The rows of a product of `tables`, T_p; see the module's table. They are made when they are read.
+    """The rows of a product of `tables` T_p, computed on demand; see the module's table.
 
     Example:
         >>> import torch
@@ -141,7 +141,7 @@ class ProductRows:
         return torch.cat([table[e] for table, e in zip(self.tables, entries.unbind(1), strict=True)], 1)
 
     def combined(self, choices: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """The rows whose entry of each part is one of the given ones, in the order of these."""
+        """The rows whose entry of part p is in `choices[p]`, for all p, in the order of the choices."""
         rows = np.zeros(1, dtype=np.int64)
         for stride, entries in zip(self.strides, choices, strict=True):
             rows = (rows[:, None] + np.asarray(entries, dtype=np.int64) * stride).ravel()

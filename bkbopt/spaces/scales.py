@@ -1,11 +1,10 @@
 """The scales on which the columns of a search space are encoded.
 
-A scale knows geometry only: how *positions* become encoded numbers and back, a whole column at once. A position is
+A scale has the geometry only: how *positions* become encoded numbers and back, a whole column at once. A position is
 the value itself on a continuum, and the number of the grid point or of the choice, from 0, everywhere else.
 
-The encoding of a grid point has to be the same to the last bit wherever it is computed. Logarithms are the danger: an
-array library may round them differently with the layout of the array. Hence one library throughout, numpy, and fresh
-contiguous arrays in front of each logarithm.
+The encoding of a grid point must be the same to the last bit wherever it is computed. An array library may round
+logarithms differently with the layout of the array. So all of them are computed by numpy, on fresh contiguous arrays.
 """
 
 import math
@@ -21,7 +20,7 @@ __all__ = ["Array", "Codes", "Continuum", "Grid", "LogGrid", "Positions", "Scale
 Array = NDArray[np.float64]
 Positions = NDArray[Any]  # float64 on a continuum, int64 on a grid
 
-_SMALL_GRID = 12  # up to here every other grid value is a neighbour
+_SMALL_GRID = 12  # up to this size all other grid values are neighbours
 _LEAP = 0.1  # of the encoded range; the longest move to a neighbour on a larger grid
 
 
@@ -139,7 +138,7 @@ class LogGrid:
 
     def spread(self, unit: Array) -> Positions:
         """See `Scale`."""
-        start = self.low - 0.5  # every number owns the half step on both sides, as in Optuna
+        start = self.low - 0.5  # each number has the half steps on both sides, as in Optuna
         value = start * np.exp(unit * math.log((self.low + self.n - 0.5) / start))
         return np.clip(np.floor(value + 0.5).astype(np.int64) - self.low, 0, self.n - 1)
 

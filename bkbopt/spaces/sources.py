@@ -1,4 +1,4 @@
-"""What may be a pool without being read into memory: arrays in files, Parquet, Arrow tables, Dask collections."""
+"""Pools that are not read into memory: arrays in files, Parquet files, Arrow tables, Dask collections."""
 
 import functools
 import os
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["Parts", "is_stored", "parts_of"]
 
 
-#: Of the files of a folder that are read.
+#: Suffixes of the files that are read from a folder.
 SUFFIXES = (".parquet", ".npy")
 
 
 class Parts(tuple[StoredPart | RemotePart, ...]):
-    """The parts of a pool, read already."""
+    """The parts of a pool, already read."""
 
     __slots__ = ()
 
 
 def is_stored(arms: Any) -> bool:
-    """Whether the rows of a pool stay where they are; of a list, whether those of each of its parts do."""
+    """Whether the rows of a pool stay where they are stored; for a list, whether this holds for all of its items."""
     if isinstance(arms, list | tuple) and not isinstance(arms, Parts):
-        # A list of texts is one of objects.
+        # A list of strings is a list of objects, not of paths.
         return len(arms) > 0 and all(is_stored(part) and not isinstance(part, str) for part in arms)
     if isinstance(arms, str):
         return Path(arms).suffix in SUFFIXES or Path(arms).exists()
@@ -41,7 +41,7 @@ def is_stored(arms: Any) -> bool:
 
 
 def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = ()) -> Parts:
-    """The parts of a pool that `is_stored`; those that are among the `known` ones are not read again.
+    """The parts of a pool for which `is_stored` holds; those among the `known` ones are not read again.
 
     Raises:
         MissingPackageError: pyarrow is needed, and not installed.
@@ -93,7 +93,7 @@ class _Same:
 
 
 def _identity(source: Any) -> tuple[Any, ...]:
-    """What is the same while the rows of a source are."""
+    """A key that stays equal as long as the rows of a source do not change."""
     if isinstance(source, Path):
         now = source.stat()
         return str(source.resolve()), now.st_mtime_ns, now.st_size
@@ -115,7 +115,7 @@ def _read(source: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | Non
 
 
 def _pieces(source: Any) -> list[Any]:
-    """What each worker reads of a source: files are read whole, and collections by their partitions or blocks."""
+    """What one call on a worker reads: a whole file, a partition or a block of rows."""
     if isinstance(source, Path):
         return [source]
     if not _is_dask(source):
@@ -136,14 +136,14 @@ def _remote(client: Any, piece: Any, source: tuple[Any, ...], wanted: Wanted) ->
 
 
 def _of_frame(frame: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | None:
-    """A data frame that was computed on this worker."""
+    """A part from a data frame that was computed on this worker."""
     with extra("parquet"):
         import pyarrow as pa
     return of_table(pa.Table.from_pandas(frame, preserve_index=False), key, wanted)
 
 
 def _of_array(array: np.ndarray[Any, Any], key: tuple[Any, ...], wanted: Wanted) -> StoredPart:
-    """An array as it is."""
+    """A part from an array, without a copy."""
     if array.ndim != 2 or not array.shape[1]:
         raise ArgumentError(f"pool: expected shape (n, d), got {array.shape}; one row a point.")
     if array.dtype.kind not in "iuf":
@@ -157,7 +157,7 @@ def _of_array(array: np.ndarray[Any, Any], key: tuple[Any, ...], wanted: Wanted)
 
 
 def _of_dask_array(array: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | None:
-    """A Dask array, computed block by block."""
+    """A part from a Dask array, computed block by block."""
     rows = _checked(array).rechunk({1: -1})
     dtype = np.float32 if rows.dtype.itemsize <= (4 if rows.dtype.kind == "f" else 2) else np.float64
     blocks = (np.asarray(rows.blocks[i].compute()) for i in range(rows.numblocks[0]))

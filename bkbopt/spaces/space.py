@@ -60,7 +60,7 @@ class Space:
     items: tuple[tuple[str, Parameter], ...]
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be a space."""
+        """Refuse names and conditions that are not valid."""
         if not self.items:
             raise ArgumentError("space: expected at least one parameter, got none")
         for name, _ in self.items:
@@ -72,7 +72,7 @@ class Space:
 
     @classmethod
     def parse(cls, spec: object) -> "Space":
-        """Read a search space in any of the forms that people write.
+        """Read a search space in any of the forms below.
 
         Args:
             spec: a `Space`; or a dict from names to
@@ -257,10 +257,10 @@ class Space:
         return like(X, self._snapped(self._checked("X", X)))
 
     def from_unit(self, U: Tensor) -> Tensor:
-        """Map points of the unit cube `U (n, d)` into the space, such that even points become even points.
+        """Map points of the unit cube `U (n, d)` into the space; an even distribution stays even.
 
-        A continuum is taken as it is (clipped to [0, 1]); a grid's values and the choices share [0, 1] in equal
-        cells; whole numbers on a log scale own the logarithmic width of [v - 1/2, v + 1/2]. The errors are `decode`'s.
+        A continuum is taken as it is (clipped to [0, 1]). Values of a grid and choices have equal cells of [0, 1]; a
+        whole number v on a log scale has the logarithmic width of [v - 1/2, v + 1/2]. The errors are `decode`'s.
         """
         out = np.clip(self._checked("U", U), 0.0, 1.0)
         for j, scale in self._gridded:

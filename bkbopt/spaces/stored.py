@@ -1,13 +1,13 @@
-"""A pool whose rows stay where they are: in files, or unpacked into one. It answers what a pool in memory answers.
+"""A pool whose rows stay where they are stored, in files or unpacked into one; its methods are those of any pool.
 
 | symbol | shape  | units   | meaning                                                                |
 | ------ | ------ | ------- | ---------------------------------------------------------------------- |
 | X      | (A, d) | encoded | the pool: columns scaled to [0, 1] (or as given), categories as codes  |
 | A      | -      | -       | number of arms                                                         |
-| hash   | (A,)   | -       | 32 bits of an encoded row: the only thing that is kept of each, 4 bytes |
+| hash   | (A,)   | -       | 32 bits of an encoded row: all that is kept of each row, 4 bytes       |
 
-Which rows are a given point is asked once for each point that is told or proposed. An index by value would take 16
-bytes a row; a pass over the hashes finds the rows of any number of points, and what was found is remembered.
+Each point that is told or proposed is looked up once among the rows. An index by value would take 16 bytes a row.
+Instead, one pass over the hashes finds the rows of any number of points, and the results are stored.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -39,16 +39,16 @@ Ints = NDArray[np.int64]
 
 
 def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None = None) -> Arms:
-    """A pool as encoded points, in memory or where it is.
+    """Encode a pool: in memory, or with rows that stay where they are stored.
 
     Args:
         pool: the arms.
         scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
         has_kernel: whether the user gave a kernel; lists of objects need one.
-        like: an earlier pool whose encoding is kept.
+        like: an earlier pool; its encoding is kept.
 
     Raises:
-        ArgumentError, ArgumentTypeError: what is no pool, or one of other columns than those of `like`.
+        ArgumentError, ArgumentTypeError: no pool, or one whose columns differ from those of `like`.
         MissingPackageError: pyarrow is needed, and not installed.
         FileNotFoundError: there is no such file.
     """
@@ -91,7 +91,7 @@ class StoredPool(Arms):
 
     @classmethod
     def of(cls, parts: Parts, given: Pool, scale: bool, known: Columns | None) -> "StoredPool":
-        """The pool of some parts, by the columns of an earlier pool where there was one.
+        """The pool of some parts, in the encoding of an earlier pool if there is one.
 
         Raises:
             ArgumentError: parts of different columns, or others than the `known` ones; NaN or infinite values.
@@ -201,7 +201,7 @@ class StoredPool(Arms):
         names = list(map(as_python, labels))
         parts = zip(self.rows.parts, self.rows.starts.tolist(), strict=False)
         labelled = [(part.labels, start) for part, start in parts if part.labels is not None]
-        rows: dict[tuple[bool, Hashable], list[int]] = {}  # True is equal to 1, and another name
+        rows: dict[tuple[bool, Hashable], list[int]] = {}  # True == 1, but they are different labels
         for own, start in labelled:
             for name, row in own.rows_of([name for name in names if is_hashable(name)]):
                 rows.setdefault((isinstance(name, bool), name), []).append(start + row)
@@ -222,7 +222,7 @@ class StoredPool(Arms):
 
 
 def _choices(parts: Parts, known: Columns | None) -> dict[int, tuple[Any, ...]]:
-    """The choices of all parts, behind those that are known; each part has the columns of the first."""
+    """The choices of all parts, after the known ones; parts whose columns differ from the first's are refused."""
     first = parts[0]
     for part in parts:
         if part.names != first.names or set(part.choices) != set(first.choices):
@@ -235,7 +235,7 @@ def _choices(parts: Parts, known: Columns | None) -> dict[int, tuple[Any, ...]]:
 
 
 def _codes(part: StoredPart | RemotePart, choices: dict[int, tuple[Any, ...]]) -> dict[int, NDArray[np.float64]]:
-    """For each column of choices whose codes are others in this part: the pool's codes in the order of its own."""
+    """For each column of choices that this part numbers differently: the pool's codes in the order of the part's."""
     out = {}
     for j, values in choices.items():
         if part.choices[j] != values[: len(part.choices[j])]:

@@ -1,4 +1,4 @@
-"""Rows of numbers that stay where they are, in files or in the memory of their owner, and are read in blocks.
+"""Rows of numbers that stay in files, or in the caller's memory, and are read in blocks.
 
 | symbol | shape  | units   | meaning                                                   |
 | ------ | ------ | ------- | --------------------------------------------------------- |
@@ -6,8 +6,8 @@
 | X      | (A, d) | encoded | numeric columns scaled to [0, 1] (or as given), and codes |
 | A      | -      | -       | number of rows of all parts                               |
 
-A block is float64 whatever the arrays hold, and encoded by the formula of pools in memory (`tables.Columns`): encoded
-rows are those of such a pool to the last bit.
+Blocks are float64 whatever the type of the arrays. They are encoded by the formula of pools in memory
+(`tables.Columns`), so the encoded rows equal those of such a pool to the last bit.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -67,20 +67,20 @@ class TableRows(Protocol):
 
 
 class Labels(Protocol):
-    """What names the rows of a part."""
+    """The labels of the rows of a part."""
 
     def __getitem__(self, row: int) -> Hashable:
-        """The name of a row."""
+        """The label of a row."""
         ...
 
     def rows_of(self, names: Sequence[Hashable]) -> list[tuple[Hashable, int]]:
-        """Each row that has one of the names, with that name, in order of the rows."""
+        """Label and row, for each row that has one of the labels `names`, in order of the rows."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class StoredPart:
-    """An array of rows that is only read, and what a pass over it has found.
+    """A read-only array of rows, and the results of a pass over it.
 
     Args:
         array: real numbers (n, at least d), of columns that are not numeric the codes.
@@ -88,8 +88,8 @@ class StoredPart:
         kinds: numpy's letter for the type of each, see `tables.Columns`.
         selected: which columns of the array these are; None for all.
         choices: the values of each column that is not numeric, in the order of their codes here.
-        labels: what names the rows; None for their numbers.
-        source: what it was read from: the same source need not be read again.
+        labels: of the rows; None if rows have numbers only.
+        source: identifies the data; a part with the same source is not read again.
     """
 
     array: NDArray[Any]
@@ -111,7 +111,7 @@ class StoredPart:
         return values.astype(np.float64)
 
     def hashes(self, columns: Columns, codes: Mapping[int, Floats]) -> NDArray[np.uint32]:
-        """A number for each encoded row that is the same for equal rows, (n,); see `short_hashes_of`."""
+        """A hash of each encoded row, (n,), equal for equal rows; see `short_hashes_of`."""
         out, start = np.empty(len(self), dtype=np.uint32), 0
         with bar(len(self), "rows indexed") as done:
             for X in EncodedRows(StoredRows((self,), (codes,)), columns).split(BLOCK_ROWS):
@@ -122,7 +122,7 @@ class StoredPart:
 
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
-        """The least and the largest value of each column, (d,) both, by one pass.
+        """The smallest and the largest value of each column, (d,) both, from one pass.
 
         Raises:
             ArgumentError: NaN or an infinite value.
@@ -132,7 +132,7 @@ class StoredPart:
             for start in range(0, len(self), BLOCK_ROWS):
                 values = self.read(slice(start, start + BLOCK_ROWS))
                 least, largest = values.min(0), values.max(0)
-                if not (np.isfinite(least).all() and np.isfinite(largest).all()):  # both are NaN where a value is
+                if not (np.isfinite(least).all() and np.isfinite(largest).all()):  # both are NaN if one value is
                     row = int((~np.isfinite(values)).any(1).argmax())
                     raise ArgumentError(
                         f"pool: expected finite values, got {values[row].tolist()} in row {start + row}; drop or "
@@ -149,7 +149,7 @@ class StoredRows:
 
     Args:
         parts: at least one, all with the same columns.
-        codes: for each part the codes that stand for its own, (n_choices,) each, by column.
+        codes: for each part, by column, the pool's codes in the order of the part's own, (n_choices,).
     """
 
     parts: "tuple[StoredPart | RemotePart, ...]"
@@ -202,7 +202,7 @@ class StoredRows:
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Encoded rows that are read when they are asked for: what a tensor `X (A, d)` answers of a pool in memory.
+    """Encoded rows that are read on demand; indexed like the tensor `X (A, d)` of a pool in memory.
 
     Args:
         rows: the raw ones.
@@ -226,7 +226,7 @@ class EncodedRows:
         return torch.empty(size, dtype=torch.float64)
 
     def __getitem__(self, rows: Any, /) -> Tensor:
-        """The row of a number, (d,), or those of a slice, an array or a tensor of numbers, (n, d)."""
+        """One row by its number, (d,), or the rows of a slice, an array or a tensor of numbers, (n, d)."""
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             return self.columns.scaled(torch.from_numpy(self.rows.block(start, max(start, stop))))[::step]
@@ -242,7 +242,7 @@ class EncodedRows:
 
 
 def hashes_of(X: Tensor) -> NDArray[np.uint64]:
-    """A number for each row of `X (n, d)` that is the same for equal rows, 0.0 and -0.0 alike."""
+    """A hash of each row of `X (n, d)`, equal for equal rows; 0.0 and -0.0 are equal."""
     words = np.ascontiguousarray((X + 0.0).numpy()).view(np.uint64)
     out = np.zeros(len(words), dtype=np.uint64)
     for column in words.T:
@@ -252,5 +252,5 @@ def hashes_of(X: Tensor) -> NDArray[np.uint64]:
 
 
 def short_hashes_of(X: Tensor) -> NDArray[np.uint32]:
-    """Half of `hashes_of`, the better mixed one."""
+    """The upper halves of `hashes_of`, whose bits are mixed better."""
     return (hashes_of(X) >> np.uint64(32)).astype(np.uint32)

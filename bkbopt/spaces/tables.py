@@ -33,7 +33,7 @@ __all__ = [
     "read_table",
 ]
 
-#: The largest encoded number: sums of squares of such ones are finite.
+#: The largest encoded number: sums of squares of numbers up to this one are finite.
 FARTHEST = 1e100
 
 
@@ -44,8 +44,8 @@ class Columns:
     Attributes:
         names: of the columns.
         kinds: numpy's letter for the type of each: "i" and "u" for whole numbers, "b", "f", or "O" for choices.
-        low: (d,) what is taken from a column.
-        width: (d,) what it is divided by then.
+        low: (d,) subtracted from each column.
+        width: (d,) by which the difference is divided.
         choices: the values of each column that is not numeric, in the order of their codes.
     """
 
@@ -64,7 +64,7 @@ class Columns:
         return (table - self.low) / self.width
 
     def check_reach(self, X: Tensor) -> None:
-        """Refuse encoded rows `(n, d)` that are farther than squares of numbers reach.
+        """Refuse encoded rows `(n, d)` whose squares might overflow.
 
         Raises:
             ArgumentError: a number beyond `FARTHEST`.
@@ -76,10 +76,10 @@ class Columns:
             )
 
     def extended(self, names: tuple[str, ...], choices: Mapping[int, tuple[Any, ...]]) -> "Columns":
-        """The same columns for a later pool, whose `choices` are ours and then its own.
+        """The same columns for a later pool; its `choices` are the earlier ones, followed by its own new ones.
 
         Raises:
-            ArgumentError: its columns are other ones.
+            ArgumentError: its columns are different.
         """
         if names != self.names or set(choices) != set(self.choices):
             kinds = [f"{name} (categorical)" if j in choices else name for j, name in enumerate(names)]
@@ -111,7 +111,7 @@ class Columns:
         return float(self.choices[j].index(value))
 
     def external(self, j: int, number: float) -> Any:
-        """The value of column j that a raw number stands for."""
+        """The value of column j that has this raw number."""
         if j in self.choices:
             return self.choices[j][int(number)]
         if self.kinds[j] in "iub" and number == int(number):
@@ -120,7 +120,7 @@ class Columns:
 
 
 def is_numeric_table(arms: Sequence[Any]) -> bool:
-    """Whether a list is rows of numbers rather than a list of objects."""
+    """Whether a list holds rows of numbers, rather than objects."""
     return (
         all(isinstance(a, Sequence | np.ndarray | Tensor) and not isinstance(a, str | bytes) for a in arms)
         and all(isinstance(v, int | float | np.number) for a in arms[:1] for v in a)
@@ -129,7 +129,7 @@ def is_numeric_table(arms: Sequence[Any]) -> bool:
 
 
 def empty_pool() -> ArgumentError:
-    """The error where a pool has no arms."""
+    """The error for a pool without arms."""
     return ArgumentError("pool: expected at least one arm, got an empty pool.")
 
 
@@ -138,13 +138,13 @@ def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale
 
     Args:
         arms: the rows.
-        known: columns of an earlier table: the encoding stays the same, with new choices behind the old ones.
-        id_column: a column that names the rows, and is left out.
+        known: columns of an earlier table; the encoding is kept, and new choices follow the old ones.
+        id_column: a column that names the rows; it is left out.
         scale: whether numeric columns are scaled to [0, 1].
 
     Raises:
-        ArgumentError: an empty table, NaN or infinite values, columns of one name or other ones than before, or a
-            column of text that names the rows.
+        ArgumentError: an empty table, NaN or infinite values, two columns of one name, other columns than the known
+            ones, or a column of text that names the rows.
         ArgumentTypeError: neither numbers nor a data frame.
     """
     table, names, kinds, choices = _as_table(arms, known, id_column)
@@ -181,7 +181,7 @@ def columns_of(
 
 
 def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
-    """What names the rows: the values of a column, or the index of a data frame; None for other tables.
+    """The labels of rows: the values of a column, or the index of a data frame; None for other tables.
 
     Raises:
         ArgumentError: no such column, or values that are missing or not distinct.
@@ -239,7 +239,7 @@ def _as_table(
             raise ArgumentTypeError(f"pool: expected numbers or text in column {name!r}, got {shown(bad)}.")
         if known is None and len(names) > 1:
             _refuse_names_of_rows(name, series)
-        # Values in order of first appearance; a later pool may add some.
+        # Values in order of first appearance; a later pool may append some.
         values = known.choices.get(j, ()) if known is not None else ()
         choices[j] = values = tuple(dict.fromkeys([*values, *given]))
         place = {v: float(i) for i, v in enumerate(values)}
@@ -249,21 +249,21 @@ def _as_table(
 
 
 def _refuse_names_of_rows(name: str, series: Any) -> None:
-    """Refuse text that differs in every row; of two rows, or where categories are declared, it may."""
+    """Refuse more than two rows of text that all differ, unless their categories are declared."""
     if len(series) > 2 and series.is_unique and not hasattr(series.dtype, "categories"):
         raise all_different(name)
 
 
 def all_different(name: str) -> ArgumentError:
-    """The error where the values of a column of text are all different."""
+    """The error for a column of text whose values are all different."""
     return ArgumentError(
-        f"pool: expected columns whose values rows share, but those of {name!r} are all different; pass "
+        f"pool: expected columns of text with repeated values, but those of {name!r} are all different; pass "
         f"bo.Pool(frame, id_column={name!r}) if they name the rows, or drop that column."
     )
 
 
 def as_objects(arms: Any) -> Sequence[Any]:
-    """A pool of objects: a sequence, not empty."""
+    """A pool of objects: a nonempty sequence."""
     if not isinstance(arms, Sequence):
         raise ArgumentTypeError(f"pool: expected a list of objects as before, got {type(arms).__name__}.")
     if not arms:

@@ -1,9 +1,9 @@
-"""Tables of columns, compressed or computed, as arrays of rows that can be read at any place.
+"""Tables of columns, compressed or computed, unpacked into arrays of rows with random access.
 
-A search reads some rows anywhere at every step, which of a Parquet file takes nearly all of it each time. So such
-tables are unpacked once, a batch at a time, into a file without a name in a folder for temporary files: float32 where
-that holds all columns as they are, else float64. The system frees it when the pool is gone, however the process ends.
-Names of rows are unpacked beside them.
+Each step of a search reads some rows at random places; reading them from a Parquet file would mean reading nearly all
+of it. So such tables are unpacked once, a batch at a time, into an unnamed file in a folder for temporary files: as
+float32 if that represents all columns exactly, else as float64. The system deletes the file when the pool is freed,
+however the process ends. Labels of rows are unpacked into a second file.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ from bkbopt.spaces.tables import all_different
 
 __all__ = ["ArrowLabels", "Wanted", "of_dask_frame", "of_parquet", "of_table", "unpacked_array"]
 
-#: Different values of a column of choices: more are names of rows, most likely.
+#: Largest number of different values in a column of choices; with more, the column most likely names the rows.
 MOST_CHOICES = 1 << 16
-#: Arrow's types of numbers that float32 holds as they are.
+#: Arrow's types of numbers that float32 represents exactly.
 NARROW = ("bool", "int8", "int16", "uint8", "uint16", "halffloat", "float")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read of a table.
+    """Which columns of a table are read, and where they are unpacked.
 
     Attributes:
         columns: the features; None for all but `id_column`.
@@ -45,7 +45,7 @@ class Wanted:
     folder: str | None = None
 
     def among(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The features among the names of all columns, and what is read: these and the names of the rows.
+        """The features among the names of all columns, and all columns to read: the features and `id_column`.
 
         Raises:
             ArgumentError: columns that are not there, or are there twice.
@@ -115,7 +115,7 @@ def unpacked_array(blocks: Iterator[NDArray[Any]], dtype: Any, dim: int, folder:
 def _unpacked(
     tables: Iterator[Any], n_rows: int | None, features: list[str], wanted: Wanted, source: Hashable
 ) -> StoredPart | None:
-    """Tables in turn, of `n_rows` rows where that is known, as a part."""
+    """A part from the tables, one after the other; `n_rows` is their number of rows, if known."""
     filled = (table for table in tables if len(table))
     first = next(filled, None)
     if first is None:
@@ -157,7 +157,7 @@ def _unpacked(
 
 
 def _refuse_missing(column: Any, name: str, start: int) -> None:
-    """Refuse a column with missing values; its first row is number `start` of the table."""
+    """Refuse a column with missing values; `start` is the number of its first row in the table."""
     if column.null_count:
         row = start + int(np.flatnonzero(column.is_null().to_numpy())[0])
         raise ArgumentError(
@@ -167,7 +167,7 @@ def _refuse_missing(column: Any, name: str, start: int) -> None:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Turns pieces of a column of numbers into float64."""
+    """Converts pieces of a column of numbers to float64."""
 
     name: str
     type: Any
@@ -185,7 +185,7 @@ class _Numbers:
 
 @dataclass(frozen=True)
 class _Choices:
-    """Turns pieces of a column of choices into codes, numbered in order of appearance."""
+    """Converts pieces of a column of choices to codes, numbered in order of appearance."""
 
     name: str
     is_declared: bool
@@ -230,14 +230,14 @@ def _coder(name: str, kind: Any) -> "_Numbers | _Choices":
 
 
 class _LabelsWriter:
-    """Writes the names of rows into a file without a name."""
+    """Writes the labels of rows into an unnamed file."""
 
     def __init__(self, of: Any, folder: str | None) -> None:
         import pyarrow as pa
 
         self._name = of.name
         self._schema = pa.schema([(of.name, of.type.value_type if pa.types.is_dictionary(of.type) else of.type)])
-        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by whom it is written for
+        self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed by `_unpacked`
         self._writer = pa.ipc.new_file(self.file, self._schema)
 
     def write(self, table: Any, start: int) -> None:
@@ -248,7 +248,7 @@ class _LabelsWriter:
         self._writer.write_table(table.select([self._name]).cast(self._schema))
 
     def finished(self) -> "ArrowLabels":
-        """The names, which are read from the file."""
+        """The labels, which are read from the file."""
         import pyarrow as pa
 
         self._writer.close()
@@ -259,7 +259,7 @@ class _LabelsWriter:
 
 @dataclass(frozen=True, eq=False)
 class ArrowLabels:
-    """The names of rows in a column of Arrow; see `Labels`."""
+    """The labels of rows in a column of Arrow; see `Labels`."""
 
     column: Any
 
@@ -275,7 +275,7 @@ class ArrowLabels:
         kind, known = self.column.type, []
         for name in names:
             if isinstance(name, bool) != pa.types.is_boolean(kind):
-                continue  # True is equal to 1, and another name
+                continue  # True == 1, but they are different labels
             with contextlib.suppress(pa.ArrowInvalid, pa.ArrowTypeError):
                 known.append(pa.scalar(name, type=kind).as_py())
         mask = pc.is_in(self.column, value_set=pa.array(known, type=kind))

@@ -1,4 +1,4 @@
-"""Values as people write them: shown in messages, compared as choices, and checked as bounds."""
+"""Values as users write them: shown in messages, compared as choices, and checked as bounds."""
 
 import math
 import numbers
@@ -66,13 +66,13 @@ def as_python(value: Any) -> Any:
 
 
 def identity(choice: object) -> tuple[type, object]:
-    """Return what two choices have in common exactly if they are the same."""
+    """Return a key that two choices share exactly if they are the same."""
     is_nan = isinstance(choice, float) and math.isnan(choice)
     return type(choice), "nan" if is_nan else choice
 
 
 def places_of(argument: str, choices: Sequence[object]) -> dict[object, int]:
-    """Number the hashable choices, after a look for duplicates among all of them."""
+    """Number the hashable choices; duplicates among all choices are refused."""
     places: dict[object, int] = {}
     for place, choice in enumerate(choices):
         key = identity(choice)
@@ -93,7 +93,7 @@ def same(left: object, right: object) -> bool:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value stands for none in a table: None, NaN, or what pandas has (told by its name)."""
+    """Whether a value of a table is missing: None, NaN, or one of pandas' markers (recognised by name)."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 

@@ -61,7 +61,7 @@ def test_values_far_from_the_best_stand_on_the_edge_of_the_axes() -> None:
     ax = progress.draw_progress(opt, value_name="loss")
     dots = next(line for line in ax.get_lines() if str(line.get_label()).startswith("values"))
     shown = np.asarray(dots.get_ydata())
-    assert dots.get_label() == "values, far ones on the edge"
+    assert dots.get_label() == "values, outliers at the edge"
     assert shown[0] == 1.0 + progress.REACH * (np.quantile(y, 0.75) - 1.0)
     np.testing.assert_array_equal(shown[1:], y[1:])
     assert ax.get_ylim()[1] > shown[0]

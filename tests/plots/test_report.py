@@ -97,7 +97,7 @@ def test_a_report_before_there_is_a_model_says_when_it_comes(tmp_path: Path) -> 
     opt = bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, seed=0)
     page = reported(opt, tmp_path)
     assert headings(page) == ["Result", "Progress", "Trials", "Set-up"]
-    assert "There is no model yet: it takes over after 10 values, and there are 3." in page.full_text
+    assert "There is no model yet: it is used after 10 values, and there are 3." in page.full_text
     assert "Recommended" not in page.full_text
     assert len(page.all("img")) == 2
 
@@ -118,7 +118,7 @@ def test_text_of_the_log_stays_text(tmp_path: Path) -> None:
     assert {row[names[1]] for row in rows(page, "6 trials")} <= set(choices)
     assert [row["name"] for row in rows(page, "Constraints")] == ["<b>hot</b>"]
     assert len([row for row in rows(page, "The search space") if row["parameter"] in names]) == 4
-    assert "No picture here" not in page.full_text
+    assert "Not drawn (" not in page.full_text
     assert HOSTILE not in (tmp_path / "run.html").read_text(encoding="utf-8")
 
 
@@ -137,7 +137,7 @@ def test_parameters_that_are_not_active_are_named_and_not_drawn(tmp_path: Path) 
     )
     page = reported(opt, tmp_path)
     assert opt.recommend().params["model"] == "svm"
-    assert "Not active at the recommended point, and not drawn: depth." in page.full_text
+    assert "Not drawn, since inactive at the recommended point: depth." in page.full_text
     assert not any(caption.startswith("Along depth") for caption in captions(page))
     assert any(caption.startswith("Along c") for caption in captions(page))
     (row,) = [row for row in rows(page, "The search space") if row["parameter"] == "depth"]
@@ -153,7 +153,7 @@ def test_of_many_parameters_the_most_important_are_drawn_and_the_rest_is_named(t
     slices = [caption.split()[1].rstrip(";") for caption in captions(page) if caption.startswith("Along")]
     assert len(slices) == 6
     assert any(caption.endswith("over the whole space: the largest 20 of 24.") for caption in captions(page))
-    (rest,) = [p.text.partition(": ")[2].rstrip(".") for p in page.all("p") if p.text.startswith("Not drawn, as they")]
+    (rest,) = [p.text.partition(": ")[2].rstrip(".") for p in page.all("p") if "less important" in p.text]
     assert sorted([*slices, *rest.split(", ")]) == sorted(f"a{i}" for i in range(24))
 
 
@@ -211,7 +211,7 @@ def test_values_that_are_all_the_same_at_one_point_make_a_report(tmp_path: Path)
     opt = bo.Optimizer({"x": (0.0, 1.0)}, n_startup_trials=1, seed=0)
     opt.tell([{"x": 0.5}] * 3, [1.0] * 3)
     page = reported(opt, tmp_path)
-    assert "No picture here (Calibration: values left out in turn" in page.full_text
+    assert "Not drawn (Calibration: values left out in turn" in page.full_text
     assert "at least two points" in page.full_text
 
 

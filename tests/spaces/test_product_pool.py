@@ -200,7 +200,7 @@ def test_a_large_product_is_never_listed() -> None:
         ({"a": 3}, "part 'a': expected a list, an array or a data frame, got int"),
         ({"a": np.array([[1.0, math.nan]])}, "part 'a': expected finite values"),
         ({"a": np.zeros((0, 2))}, "part 'a': expected at least one arm"),
-        ({"a": SOLVENTS}, "part 'a': expected columns whose values rows share.*id_column='name'"),
+        ({"a": SOLVENTS}, "part 'a': expected columns of text with repeated values.*id_column='name'"),
         ({"a": bo.Pool([1, 2], id_column="x")}, "part 'a': id_column: expected a data frame"),
         ({"a": bo.Pool(SOLVENTS, id_column="x")}, "part 'a': id_column: expected one of the columns"),
         ({"a": pd.DataFrame({"b.c": [1.0]}), "a.b": pd.DataFrame({"c": [1.0]})}, "distinct names, got 'a.b.c' twice"),

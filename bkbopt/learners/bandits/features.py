@@ -26,9 +26,9 @@ from bkbopt.posterior.gaussian_state import GaussianState
 
 __all__ = ["CBRAP", "FeatureBandit", "RidgeBandit"]
 
-#: Rounds between two computations from scratch, which keep rounding from adding up.
+#: Number of rounds after which all is computed from scratch, so that rounding errors do not accumulate.
 REFACTOR_EVERY = 512
-#: Their matrix takes 0.8 GB.
+#: Largest number of features; their matrix takes 0.8 GB.
 MOST_FEATURES = 10_000
 
 
@@ -38,7 +38,7 @@ class RidgeBandit(LinearBandit):
 
     Args:
         lam: noise variance = ridge, y squared.
-        width: "ucb" adds so many posterior standard deviations, "thompson" draws with so many.
+        width: "ucb" adds this many posterior standard deviations; "thompson" samples with this many.
         policy, seed: see `LinearBandit`.
     """
 
@@ -57,7 +57,7 @@ class RidgeBandit(LinearBandit):
 
     @abstractmethod
     def _size(self, d: int) -> int:
-        """The number of features r of arms of `d` features; `ArgumentError` where they have none."""
+        """The number of features r of arms of `d` features; `ArgumentError` if the map fails for them."""
 
     def _start(self, d: int) -> None:
         r = self._size(d)
@@ -93,7 +93,7 @@ class RidgeBandit(LinearBandit):
 
 
 def _check_features(r: int) -> int:
-    """Refuse more features than a matrix of all pairs can be had for."""
+    """Refuse more features than `MOST_FEATURES`, whose matrix of all pairs is stored."""
     if r > MOST_FEATURES:
         raise ArgumentError(
             f"features, projection: expected at most {MOST_FEATURES} features, got {r}; their matrix would have "
@@ -109,8 +109,8 @@ class FeatureBandit(RidgeBandit):
     With random or quadrature Fourier features this is GP-UCB, or Thompson sampling, on a kernel of finite rank.
 
     Args:
-        features: a map of arms `(n, d)` to features `(n, r)`, float64 tensors: `QuadratureFourier.from_kernel(...)`,
-            say.
+        features: a map of arms `(n, d)` to features `(n, r)`, float64 tensors, such as
+            `QuadratureFourier.from_kernel(...)`.
         lam, width, policy, seed: see `RidgeBandit`.
 
     Example:
@@ -143,7 +143,7 @@ class FeatureBandit(RidgeBandit):
             _check_features(known)
         try:
             return _check_features(self._features(torch.zeros(1, d, dtype=torch.float64)).shape[1])
-        except RuntimeError as error:  # torch's, for shapes that do not fit
+        except RuntimeError as error:  # raised by torch for shapes that do not fit
             raise ArgumentError(
                 f"features: expected a map of arms with {d} features, got one that fails: {error}"
             ) from error
@@ -162,16 +162,16 @@ class FeatureBandit(RidgeBandit):
 class CBRAP(RidgeBandit):
     """Linear bandits on random projections (Yu, Lyu and King 2017): z = P x, P (m, d) with entries N(0, 1/m).
 
-    O(m d + m^2) an arm. z.z' is x.x' in the mean, and its error of order 1 / sqrt(m) costs regret in every round.
+    O(m d + m^2) an arm. The expectation of z.z' is x.x'; its error of order 1 / sqrt(m) causes regret in every round.
 
     Args:
         projection: m.
         lam: ridge, positive.
-        width: the exploration parameter, in units where theta's variance is I.
+        width: the exploration parameter, in units in which theta has variance I.
         policy, seed: see `LinearBandit`; the seed is also that of P.
 
     Attributes:
-        P_: the projection, once arms were seen.
+        P_: the projection, once arms have been seen.
 
     Example:
         >>> from bkbopt.learners import CBRAP

@@ -1,4 +1,4 @@
-"""What the linear bandits share, which BKB's paper compares with: arms checked, the choice, state files.
+"""The base of the linear bandits, with which BKB's paper compares: arms checked, the choice, state files.
 
 | symbol | shape  | units     | meaning                                                                |
 | ------ | ------ | --------- | ---------------------------------------------------------------------- |
@@ -6,8 +6,8 @@
 | y      | -      | y         | value of an arm                                                        |
 | theta  | (d,)   | y / X     | weights of the arms' features                                          |
 
-All choose an arm by `select`, and learn its value by `learn_one`. "ucb" takes the largest upper bound, "thompson" the
-largest value of one draw of theta.
+Bandits choose an arm by `select`, and learn its value by `learn_one`. "ucb" chooses the arm with the largest upper
+bound, "thompson" the one with the largest value under one sample of theta.
 """
 
 import dataclasses
@@ -38,11 +38,11 @@ SAVED = Form({"class": Kept(), "params": Kept(), "rng": Kept(), "learnt": Maybe(
 class LinearBandit(ABC):
     """Base class; a subclass is a dataclass whose fields are its parameters, checked when it is made.
 
-    The number of features is that of the first arms seen, whether they are selected from, looked at or learnt.
+    The number of features is that of the first arms passed to any method.
 
     Args:
         policy: "ucb" or "thompson".
-        seed: of the draws of "thompson".
+        seed: of the samples of "thompson".
 
     Attributes:
         n_rounds_: number of values learnt.
@@ -114,11 +114,11 @@ class LinearBandit(ABC):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, features: object = None) -> Self:
-        """The bandit that `save` wrote, which goes on bit for bit; `LinearBandit.load` reads any of them.
+        """The bandit that `save` wrote, which continues bit for bit; `LinearBandit.load` reads any of them.
 
         Args:
             path: the file.
-            features: the feature map, where the bandit had one that `bkbopt.learners.features.saving` does not know.
+            features: the feature map, if the bandit had one that `bkbopt.learners.features.saving` does not know.
 
         Raises:
             StateFileError: the file is damaged, or holds something else.
@@ -140,7 +140,7 @@ class LinearBandit(ABC):
         return bandit
 
     def _resume(self, learnt: dict[str, Any]) -> None:
-        """Become what learnt the `learnt` of a state."""
+        """Restore the `learnt` part of a state."""
         d = learnt["d"]
         check_dimension(d, learnt["state"])
         state = checked(learnt["state"], self._form(d), {"d": d}, "what was learnt")
@@ -161,7 +161,7 @@ class LinearBandit(ABC):
             self._d = d
 
     def _foreign(self) -> bool:
-        """Whether code of others is run."""
+        """Whether user code is run."""
         return False
 
     def _need_arms(self) -> None:
@@ -182,15 +182,15 @@ class LinearBandit(ABC):
 
     @abstractmethod
     def _draw(self, X: Array) -> Array:
-        """Values `(n,)` of the arms under one draw of theta."""
+        """Values `(n,)` of the arms under one sample of theta."""
 
     @abstractmethod
     def _state(self) -> dict[str, object]:
-        """All that `_start` does not make anew, in copies. The generator is not part of it."""
+        """All that `_start` does not compute, except the generator, in copies."""
 
     @abstractmethod
     def _form(self, d: int) -> Form:
-        """What `_state` has to be for arms of `d` features, before `_start`."""
+        """The form of `_state` for arms of `d` features, before `_start`."""
 
     @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 | symbol | shape  | units     | meaning                                                                |
 | ------ | ------ | --------- | ---------------------------------------------------------------------- |
 | S      | (k, d) | as X      | sketch: 0 <= X^T X - S^T S <= rho I over all arms pulled               |
-| rho    | -      | X squared | sum of what the sketch has shrunk                                      |
+| rho    | -      | X squared | sum of all that the sketch has subtracted                              |
 | lam    | -      | X squared | ridge                                                                  |
 | b      | (d,)   | X y       | sum of y x                                                             |
 | V      | (d, d) | X squared | S^T S + lam I                                                          |
@@ -26,14 +26,14 @@ from bkbopt.learners.losses import Array
 
 __all__ = ["SOFUL", "FrequentDirections"]
 
-#: Of what is added to a sketch, since squares of singular values are compared.
+#: Largest absolute entry of a row that is added, since squares of singular values are compared.
 LONGEST = 1e140
 
 
 class FrequentDirections:
     """A sketch of `size` rows of a growing matrix (Liberty 2013; Ghashami et al. 2016); see the module's table.
 
-    O(m d) a row on average: 2 m rows are kept before they are cut to m.
+    O(m d) a row on average: up to 2 m - 1 rows are kept, and 2 m are reduced to m.
     """
 
     def __init__(self, size: int, d: int) -> None:
@@ -46,17 +46,17 @@ class FrequentDirections:
         return self._rows.rows
 
     def add(self, x: Array) -> None:
-        """One more row `x (d,)` of the matrix.
+        """Add the row `x (d,)` of the matrix.
 
         Raises:
-            ArgumentError: it is so long that squares overflow; nothing is added then.
+            ArgumentError: its squares would overflow; nothing is added then.
         """
         if not (np.abs(x) <= LONGEST).all():
             raise ArgumentError(f"x: expected an arm of numbers up to {LONGEST:g}, got {x.tolist()}; scale the arms.")
         self._rows.append(x[None])
         if self._rows.n == 2 * self.size:
             _, sigma, Vt = np.linalg.svd(finite(self.S), full_matrices=False)
-            # With no more directions than rows wanted nothing is lost.
+            # With at most `size` directions nothing is lost.
             shrunk = float(sigma[self.size] ** 2) if len(sigma) > self.size else 0.0
             kept = np.sqrt(np.maximum(sigma[: self.size] ** 2 - shrunk, 0.0))
             self.S[:] = 0.0
@@ -69,7 +69,7 @@ class FrequentDirections:
         return {"rows": self.S.copy(), "rho": self.rho}
 
     def form(self) -> Form:
-        """What `state_dict` has to be, for rows of "d" features."""
+        """The form of `state_dict`, for rows of "d" features."""
         return Form({"rows": Floats(("n", "d"), -LONGEST, LONGEST), "rho": Number(0.0)}, {"n": 2 * self.size - 1})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -82,12 +82,12 @@ class FrequentDirections:
 class SOFUL(LinearBandit):
     """Sketched OFUL (Kuzborskij, Cella and Cesa-Bianchi 2019): confidence ellipsoids from a frequent-directions sketch.
 
-    O(m d) an arm, and O(m^2 d) a round. What the sketch does not hold is left to lam I in every direction, so that
-    variances do not starve; the radius grows with rho / lam, and with it the regret, where m is too small: watch
+    O(m d) an arm, and O(m^2 d) a round. Directions outside the sketch have the variance of lam I, so that variances do
+    not starve. The radius grows with rho / lam, and with it the regret, if m is too small: watch
     `rho_`.
 
     Args:
-        sketch: m, rows of the sketch; with d of them nothing is lost, and it is OFUL.
+        sketch: m, rows of the sketch; with m = d nothing is lost, and this is OFUL.
         lam: ridge, positive.
         norm: bound S of |theta|.
         noise_sd: sub-Gaussian constant R of the noise, units of y.
@@ -95,7 +95,7 @@ class SOFUL(LinearBandit):
         policy, seed: see `LinearBandit`.
 
     Attributes:
-        rho_: sum of what was shrunk.
+        rho_: sum of all that the sketch has subtracted.
         theta_: the estimate `(d,)`.
         radius_: of the ellipsoid, in units of the norm of V; with probability 1 - delta it holds in all rounds.
 

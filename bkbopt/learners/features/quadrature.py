@@ -1,4 +1,4 @@
-"""Quadrature Fourier features of the Gaussian kernel (Mutny and Krause 2018): for few dimensions, and very accurate.
+"""Quadrature Fourier features of the Gaussian kernel (Mutny and Krause 2018): few dimensions, very accurate.
 
 | symbol | shape    | units     | meaning                                                                   |
 | ------ | -------- | --------- | ------------------------------------------------------------------------- |
@@ -8,11 +8,11 @@
 | q      | (D,)     | -         | products of a / sqrt(pi), doubled for the pairs; they add up to one       |
 | z(x)   | (r,)     | y         | sqrt(outputscale q) [cos(omega.x), sin(omega.x)]                          |
 
-There are m^d features, without the sine of the frequency zero that odd orders have. On a box of the widths b the error
-is at most outputscale m! / (2m)! sum_j (b_j / l_j)^(2m): in one dimension it is that of the Gauss-Hermite rule, and the
-products of d factors below one add their errors. It falls faster than exponentially once m > e b^2 / (4 l^2).
+There are m^d features, since the sine of the zero frequency of odd orders is left out. On a box of the widths b the
+error is at most outputscale m! / (2m)! sum_j (b_j / l_j)^(2m), the sum of the errors of the Gauss-Hermite rules in one
+dimension. It falls faster than exponentially once m > e b^2 / (4 l^2).
 
-z(x).z(x) = k(x, x) exactly, so the residual is zero as with random frequencies, and the error has both signs.
+z(x).z(x) = k(x, x) exactly, so the residual is zero, as with random frequencies; errors have both signs.
 """
 
 import math
@@ -58,10 +58,10 @@ class QuadratureFourier(ZeroResidual):
         Args:
             kernel: a Gaussian `ARDKernel` without categorical columns.
             order: m, the nodes in each dimension.
-            max_size: the largest number of features that is wanted.
+            max_size: the largest number of features allowed.
 
         Raises:
-            ArgumentError: another kernel, an order below one, or more features than `max_size` (nothing was allocated).
+            ArgumentError: another kernel, an order below one, or more features than `max_size` (none are computed).
         """
         if not isinstance(kernel, ARDKernel) or kernel.form != "rbf" or kernel.categorical:
             raise ArgumentError("kernel: expected a Gaussian ARDKernel (bkbopt.kernels.rbf) with numeric columns only.")
@@ -77,7 +77,7 @@ class QuadratureFourier(ZeroResidual):
         t[np.abs(t) < 1e-12] = 0.0  # the middle node of odd orders
         nodes = np.stack(np.meshgrid(*[t] * d, indexing="ij"), -1).reshape(-1, d)
         q = np.prod(np.stack(np.meshgrid(*[a / math.sqrt(math.pi)] * d, indexing="ij"), -1).reshape(-1, d), 1)
-        # The grid is symmetric: its second half is the first one, negated and turned round.
+        # The grid is symmetric: its second half is the first one, negated and reversed.
         half = len(q) // 2
         omega = math.sqrt(2.0) * torch.as_tensor(nodes) / kernel.lengthscale.cpu()
         weight = torch.as_tensor(2.0 * q)
@@ -95,7 +95,7 @@ class QuadratureFourier(ZeroResidual):
         return len(self.q_cosines) + len(self.q_sines)
 
     def error_bound(self, widths: float | Sequence[float] = 1.0) -> float:
-        """What |k(x, x') - z(x).z(x')| cannot exceed, y squared, where |x_j - x'_j| <= widths_j.
+        """An upper bound of |k(x, x') - z(x).z(x')|, y squared, for |x_j - x'_j| <= widths_j.
 
         Raises:
             ArgumentError: a width is negative or not a number.

@@ -1,4 +1,4 @@
-"""Feature maps in state files: those that consist of numbers and tensors are saved whole, others are asked for."""
+"""Feature maps in state files: maps of numbers and tensors are saved, others must be passed again."""
 
 import dataclasses
 from typing import Any
@@ -36,7 +36,7 @@ _FORMS = {
 
 
 def map_to_state(features: object) -> dict[str, object]:
-    """A map for a state file; of maps that are not in `KINDS` nothing but that there was one."""
+    """A map for a state file; of a map that is not in `KINDS` only its presence is saved."""
     form = type(features).__name__
     if form not in KINDS or not isinstance(features, KINDS[form]):
         return {"form": None}
@@ -44,11 +44,11 @@ def map_to_state(features: object) -> dict[str, object]:
 
 
 def map_from_state(state: object, given: object) -> Any:
-    """The inverse of `map_to_state`; `given` is the map of the caller, needed where it was not saved.
+    """The inverse of `map_to_state`; `given` is the caller's map, needed if the map was not saved.
 
     Raises:
         ArgumentError: a map is needed and none is given.
-        StateFileError: `state` is none of a map.
+        StateFileError: `state` is not that of a map.
     """
     if state != {"form": None}:
         whole = checked(state, Form({"form": Kept(), "parts": Kept()}), where="the feature map")

@@ -14,8 +14,8 @@ A point x with psi = k(x, earlier points), rows s of S_p and zero of S_m, v = S_
 
     Phi_pm += s psi[sampled]^T          Phi_pp += s v^T + v s^T + k(x, x) s s^T
 
-which has rank two and is symmetric but indefinite. Where K has rank k or less and the sampled points span it, the
-features are exact; otherwise z(x).z(x) may exceed k(x, x), since no projection is behind them.
+which has rank two and is symmetric but indefinite. If K has rank k or less and the sampled points span it, the
+features are exact; otherwise z(x).z(x) may exceed k(x, x), since they are not a projection.
 """
 
 from dataclasses import dataclass, replace
@@ -36,9 +36,9 @@ __all__ = ["Eigenpairs", "SketchedFeatures", "Sketches", "new_directions", "sket
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-#: Relative size below which a direction counts as one that is already there.
+#: Relative size below which a direction lies in the span of the others.
 NEGLIGIBLE = 1e-10
-#: Beyond that a matrix cannot be factored without overflow.
+#: Largest entry of a matrix that can be factored without overflow.
 _HUGE = 1e100
 
 
@@ -47,9 +47,9 @@ class Sketches:
     """Both sketches of the kernel matrix of t points; see the module's table.
 
     Args:
-        columns: where the entries of S_p's rows are, `(t, D)`.
+        columns: positions of the entries of S_p's rows, `(t, D)`.
         signs: those entries, `(t, D)`.
-        sampled: which points S_m samples, `(s_m,)`.
+        sampled: the points that S_m samples, `(s_m,)`.
         Phi_pp, Phi_pm: the sketches.
     """
 
@@ -78,9 +78,9 @@ class Sketches:
 
     @staticmethod
     def form(s_p: int, blocks: int) -> Form:
-        """What a saved sketch of "q" points of which "n" are sampled has to be."""
+        """The form of a saved sketch of "q" points, "n" of them sampled."""
         rows = {"columns": IntArray(("q", blocks), s_p), "signs": FloatArray(("q", blocks), -1.0, 1.0)}
-        # In the order of fancy indexing.
+        # The memory order that fancy indexing gives.
         Phi_pm = FloatArray((s_p, "n"), -_HUGE, _HUGE, any_order=True)
         Phi_pp = FloatArray((s_p, s_p), -_HUGE, _HUGE)
         return Form({**rows, "sampled": IntArray(("n",), "q"), "Phi_pp": Phi_pp, "Phi_pm": Phi_pm})
@@ -126,28 +126,28 @@ def _times(columns: Ints, signs: Array, s_p: int, K: Array) -> Array:
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """Leading eigenvectors `E (s_p, k)` and eigenvalues `e (k,)` of Phi_pp, negative ones taken as zero."""
+    """Leading eigenvectors `E (s_p, k)` and eigenvalues `e (k,)` of Phi_pp, negative ones set to zero."""
 
     E: Array
     e: Array
 
     @staticmethod
     def form(s: int, k: int) -> Form:
-        """What saved pairs have to be."""
+        """The form of saved pairs."""
         return Form({"E": FloatArray((s, k), -2.0, 2.0), "e": FloatArray((k,), 0.0, _HUGE)})
 
     @classmethod
     def of(cls, Phi_pp: Array, k: int) -> "Eigenpairs":
         """From scratch, O(s_p^3)."""
         e, E = np.linalg.eigh(finite(0.5 * (Phi_pp + Phi_pp.T)))
-        # Contiguous, as a state file gives it back: products of other layouts round differently.
+        # Contiguous, as after loading from a state file: products round differently in other layouts.
         return cls(np.ascontiguousarray(E[:, : -k - 1 : -1]), np.maximum(e[: -k - 1 : -1], 0.0))
 
     def update(self, s: Array, v: Array, kappa: float) -> "Eigenpairs":
-        """Those of E diag(e) E^T + s v^T + v s^T + kappa s s^T, cut to as many; O(s_p k^2 + k^3).
+        """The pairs of E diag(e) E^T + s v^T + v s^T + kappa s s^T, cut to the same number; O(s_p k^2 + k^3).
 
-        Exact while the rank does not exceed k. The cut is for good: what is dropped again and again in small pieces
-        never adds up, so `of` the stored sketch is better where updates are rare.
+        Exact as long as the rank is at most k. Small parts that are cut off in successive updates do not accumulate, so
+        `of` the stored sketch is more accurate if updates are rare.
         """
         k = len(self.e)
         G = np.stack([s, v], 1)
@@ -165,14 +165,14 @@ class Eigenpairs:
 
 
 def new_directions(U: Array, D: Array) -> Array:
-    """An orthonormal basis of what the columns of `D` add to the span of the orthonormal `U`.
+    """An orthonormal basis of the directions that the columns of `D` add to the span of the orthonormal `U`.
 
-    The factors of an update often have more columns than directions: a plain QR would make up the rest.
+    The factors of an update often have more columns than directions; a plain QR would fill up with arbitrary ones.
     """
     rest = D - U @ (U.T @ D)
     P, size, _ = np.linalg.svd(finite(rest), full_matrices=False)
     P = P[:, size > NEGLIGIBLE * max(float(np.linalg.norm(D)), np.finfo(float).tiny)]
-    # Once more: the first subtraction leaves rounding of the size of D, which is much where `rest` is small.
+    # Repeated: the first subtraction leaves rounding of the size of D, which is large if `rest` is small.
     Q: Array = np.linalg.qr(P - U @ (U.T @ P))[0]
     return Q
 
@@ -212,9 +212,9 @@ class SketchedFeatures:
         return self.kernel(X, self.sampled) @ self.M
 
     def residual(self, X: Tensor, Z: Tensor) -> Tensor:
-        """See `FeatureMap`. Zero where |z(x)|^2 exceeds k(x, x), which sketches do not rule out."""
+        """See `FeatureMap`. Zero where |z(x)|^2 exceeds k(x, x), which sketches allow."""
         return (self.kernel.diag(X) - (Z * Z).sum(-1)).clamp_min(0.0)
 
     def residual_covariance(self, X: Tensor, Z: Tensor) -> Tensor:
-        """The residuals on a diagonal `(n, n)`: K - Z Z^T itself need not be positive semi-definite."""
+        """The residuals on a diagonal `(n, n)`, since K - Z Z^T need not be positive semi-definite."""
         return torch.diag(self.residual(X, Z))

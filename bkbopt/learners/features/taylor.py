@@ -10,7 +10,7 @@
 
 The z_k of all degrees are an orthonormal basis of the kernel's feature space, so that the residual is exact:
 k(x, x) - |z(x)|^2 is the tail of the exponential series of |x|^2 / l^2, times exp(-|x|^2 / l^2), and at most
-(R / l)^(2 (M + 1)) / (M + 1)! where |x| <= R. Inputs should be scaled to a few lengthscales about zero.
+(R / l)^(2 (M + 1)) / (M + 1)! for |x| <= R. Inputs should be scaled to a few lengthscales about zero.
 Jezequel et al. 2019, section 3.1; Cotter, Keshet and Srebro 2011.
 """
 
@@ -27,7 +27,7 @@ from bkbopt.kernels import ARDKernel, gram, rbf
 
 __all__ = ["Taylor"]
 
-#: Of dimensions and degree, in estimates of the size and in messages.
+#: Largest dimension and degree in estimates of the size and in messages.
 MOST = 10**9
 
 
@@ -48,10 +48,10 @@ class Taylor:
         dim: d, number of columns.
         degree: M >= 0.
         lengthscale: l, positive.
-        max_size: the largest number of features that is wanted.
+        max_size: the largest number of features allowed.
 
     Raises:
-        ArgumentError: an argument out of range, or more features than `max_size` (nothing was allocated).
+        ArgumentError: an argument out of range, or more features than `max_size` (none are computed).
 
     Example:
         >>> import torch
@@ -68,11 +68,11 @@ class Taylor:
     max_size: int = 10_000
 
     def __post_init__(self) -> None:
-        """Check all arguments, and the size before anything of it is made."""
+        """Check all arguments, and the size before memory is allocated."""
         object.__setattr__(self, "dim", check_count("dim", self.dim))
         object.__setattr__(self, "degree", check_count("degree", self.degree, 0))
         check_number("lengthscale", self.lengthscale, 0.0, "a positive finite length", strict=True)
-        # Numbers of thousands of digits can be neither printed nor made floats.
+        # Numbers of thousands of digits can be neither printed nor converted to floats.
         digits = _log_size(min(self.dim, MOST), min(self.degree, MOST)) / math.log(10.0)
         if digits > 15.0:
             size, memory = f"10^{digits:.0f} or more", f"10^{2.0 * digits - 8.0:.0f}"
@@ -102,8 +102,8 @@ class Taylor:
             raise ArgumentError(f"X: expected {self.dim} columns, as many as the features have, got {X.shape[1]}.")
         U = X / self.lengthscale
         columns = [torch.exp(-0.5 * (U * U).sum(1, keepdim=True))]
-        # A monomial of the next degree is a coordinate times one of this degree whose first coordinate comes no
-        # earlier: these are a run at the end of the last degree's columns.
+        # A monomial of the next degree is a coordinate times one of this degree whose first coordinate is not earlier;
+        # these are the last columns of this degree.
         starts = [0] * self.dim
         for _ in range(self.degree):
             last = columns[-1]

@@ -64,7 +64,7 @@ def forgetron(
 
 @compiled
 def shrinkage(size: float, margin: float, Q: float, mistakes: float) -> float:
-    """The largest factor phi <= 1 for which the damage stays within its budget of 15/32 a mistake.
+    """The largest factor phi <= 1 for which the damage is at most 15/32 a mistake.
 
     a phi^2 + b phi + c <= 0 with a = d^2 - 2 d mu, b = 2 d, c = Q - (15/32) M.
     """
@@ -81,8 +81,8 @@ def shrinkage(size: float, margin: float, Q: float, mistakes: float) -> float:
 class Forgetron(Budgeted):
     """The self-tuned Forgetron (Dekel, Shalev-Shwartz and Singer 2008).
 
-    A perceptron that, when there are B + 1 terms, shrinks all weights by the largest factor that keeps the damage of
-    forgetting within 15/32 of the mistakes so far, and deletes the oldest term.
+    A perceptron that, when there are B + 1 terms, shrinks all weights and deletes the oldest term. The factor is the
+    largest that keeps the damage of the deletions within 15/32 of the number of mistakes so far.
 
     Args:
         budget: B.

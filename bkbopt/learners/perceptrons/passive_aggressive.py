@@ -15,10 +15,10 @@ __all__ = ["BPAS"]
 
 @compiled
 def bpas(block: Block, support: Support, first: int, start: int, budget: int, room: int, C: float, p: Array) -> int:
-    """Budgeted passive-aggressive, the simple variant (Wang and Vucetic 2010): one term is replaced, and no other.
+    """Budgeted passive-aggressive, the simple variant (Wang and Vucetic 2010): only one term is replaced.
 
-    With the weight b_r below, f(x_t) is the same afterwards whichever term r goes, and so is the loss; the change of f
-    is smallest for the term of which the projection on k(x_t, .) leaves the least.
+    With the weight b_r below, f(x_t) is the same afterwards whichever term r is removed, and so is the loss. The change
+    of f is smallest for the term whose part orthogonal to k(x_t, .) is smallest.
     """
     k = np.empty(support.weights.shape[0])
     for t in range(start, block.X.shape[0]):

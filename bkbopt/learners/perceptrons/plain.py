@@ -1,4 +1,4 @@
-"""The kernel perceptron, without a budget and with one that a random removal keeps."""
+"""The kernel perceptron, without a budget and with a budget kept by random removal."""
 
 from dataclasses import dataclass
 
@@ -60,7 +60,7 @@ class KernelPerceptron(ExpansionLearner):
 class RBP(Budgeted):
     """The randomised budget perceptron (Cavallanti, Cesa-Bianchi and Gentile 2007).
 
-    A perceptron that deletes a random term before it adds one to B others.
+    A perceptron with a budget: at B terms it deletes a random one before it adds another.
 
     Args:
         budget: B.

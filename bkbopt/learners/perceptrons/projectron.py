@@ -47,7 +47,7 @@ def projectron(
             continue
         inside = coordinates(root, k, n, v, d)
         outside = max(kt - inside, 0.0)
-        # Below a relative 1e-10 the squared distance is rounding, and its inverse would spoil the root.
+        # Below a relative 1e-10 the squared distance is rounding; its inverse would make the root inaccurate.
         near = outside <= max(threshold * threshold, 1e-10 * kt)
         if score > 0.0:
             step = margin_step(1.0 - score, math.sqrt(outside), inside, threshold)
@@ -69,7 +69,7 @@ def margin_step(loss: float, distance: float, inside: float, threshold: float) -
     if inside <= 0.0:
         return 0.0
     if threshold <= 0.0:
-        # The limit: points in the span take the whole step, the others none.
+        # The limit for threshold 0: points in the span get the whole step, others none.
         return min(loss / inside, 1.0) if distance == 0.0 else 0.0
     gain = loss - distance / threshold
     return max(0.0, min(loss / inside, 2.0 * gain / inside, 1.0))
@@ -100,8 +100,8 @@ class Projectron(ExpansionLearner):
     projection of x_t on that span; other mistakes add x_t itself. A mistake costs O(B^2).
 
     Args:
-        eta: distance in the kernel's own space, in units of y; not its square, which some programs take. 0 projects
-            what lies in the span up to rounding.
+        eta: distance in the kernel's own space, in units of y (some programs have its square). With 0, points
+            within the span up to rounding are projected.
         budget: the largest number of terms; None for none. With eta > 0 a bounded kernel needs no budget.
         kernel, lengthscale, scale: see `OnlineLearner`; for attributes `ExpansionLearner`.
 

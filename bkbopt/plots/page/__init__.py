@@ -1,7 +1,7 @@
-"""One HTML page in one file: text that is safe in it, pictures, tables, and a script that sorts them.
+"""One HTML page in one file: escaped text, pictures, tables, and a script that sorts them.
 
-Whatever is no `Html` is escaped where it enters an element, so that text of a log can nowhere become markup. The page
-loads nothing: pictures are in it, and its security policy allows no address and no style or script but its own two.
+Content that is not `Html` is escaped when it enters an element, so text of a log cannot become markup. The page loads
+nothing: pictures are embedded, and its security policy allows no address, and only its own style and script.
 """
 
 import base64
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Html", "Section", "element", "page", "picture", "pill", "table"]
 
-#: Pixels of a picture for an inch of it: 2 for each of the screen's on a page that is 1000 of them wide.
+#: Pixels of a picture per inch: two for each pixel of a screen on which the page is 1000 pixels wide.
 DPI = 200
-#: Colours of a picture: with a palette it takes a third of the bytes, and the difference cannot be seen.
+#: Colours of a picture: a palette takes a third of the bytes, without a visible difference.
 COLOURS = 128
-#: What may not stand in HTML, not even as a reference: control characters, and halves of characters.
+#: Characters that HTML forbids even as references: control characters and surrogates.
 FORBIDDEN = dict.fromkeys(
     [*range(0x00, 0x09), 0x0B, *range(0x0E, 0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF], "\ufffd"
 )
 
 
 class Html(str):
-    """Text that is markup already."""
+    """Text that is already markup."""
 
     __slots__ = ()
 
@@ -40,8 +40,8 @@ class Section:
     """A part of a page.
 
     Attributes:
-        name: its heading, and with small letters and hyphens its address within the page.
-        content: what stands in it, markup or text.
+        name: its heading; in lower case with hyphens its address within the page.
+        content: markup or text.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Section:
 
 
 def element(name: str, *content: object, **attributes: object) -> Html:
-    """An element; content that is no `Html` is escaped. `class_` stands for `class`, and None for no attribute."""
+    """An element; content that is not `Html` is escaped. `class_` stands for `class`; None leaves an attribute out."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
         for key, value in attributes.items()
@@ -64,12 +64,12 @@ def _escaped(value: object) -> str:
 
 
 def pill(word: str) -> Html:
-    """A word that is to be seen at once."""
+    """A highlighted word."""
     return element("span", word, class_="pill")
 
 
 def table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]], *, id_: str | None = None) -> Html:
-    """A table; one with an id can be sorted, searched and paged through, where scripts run."""
+    """A table; one with an id can be sorted, searched and paged if scripts run."""
     columns = element("tr", *(element("th", name, scope="col") for name in head))
     body = [element("tr", *(element("td", cell) for cell in row)) for row in rows]
     return element(
@@ -90,7 +90,7 @@ def table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]]
 
 
 def picture(figure: "Figure", alt: str, caption: object = "") -> Html:
-    """A figure as a picture in the page, with the text that stands for it where it is not seen."""
+    """A figure embedded in the page, with its alternative text."""
     width, height = (round(float(side) * DPI) for side in figure.get_size_inches())
     address = "data:image/png;base64," + base64.b64encode(_png(figure)).decode()
     image = f'<img src="{address}" alt="{_escaped(alt)}" width="{width}" height="{height}">'
@@ -106,7 +106,7 @@ def _png(figure: "Figure") -> bytes:
     figure.set_dpi(DPI)
     canvas = FigureCanvasAgg(figure)
     with warnings.catch_warnings():
-        # Names in letters that the font lacks: they are boxes in the picture, and right in the text of the page.
+        # The font may lack letters of names: they are boxes in the picture, and correct in the text of the page.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         canvas.draw()  # type: ignore[no-untyped-call]
     pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
@@ -150,7 +150,7 @@ def _address(section: Section) -> str:
 
 
 def _own(name: str) -> str:
-    """A file beside this one."""
+    """The text of a file beside this one."""
     return "\n" + resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
