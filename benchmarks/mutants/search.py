@@ -161,14 +161,14 @@ SEARCH = (
     Fault(
         "lines through a better row are taken for those seen before",
         "search/product_maximizer.py",
-        "stale = dict.fromkeys(q for q in range(len(tops)) if q != p)",
+        "stale = dict.fromkeys(q for q in range(len(lines)) if q != p)",
         "stale.pop(p, None)",
         PRODUCT,
     ),
     Fault(
         "a search over parts ends before its cross",
         "search/product_maximizer.py",
-        "            if found is None:\n                break\n",
+        "            if found.row is None:\n                break\n",
         "            break\n",
         PRODUCT,
     ),
@@ -189,7 +189,7 @@ SEARCH = (
     Fault(
         "shared starts are those of before the last fit",
         "search/box_candidates.py",
-        "if self._shared is None or self._shared.numbers != numbers:",
+        "if self._shared is None or self._shared.key != key:",
         "if self._shared is None:",
         ("search/test_box_candidates.py",),
     ),

@@ -6,7 +6,7 @@
 | n_p    | -      | -     | entries of part p                                                                 |
 | e      | (P,)   | -     | entries of a row, one a part                                                      |
 | line   | (n_p,) | -     | the rows that differ from e in part p alone; all of them are scored               |
-| cross  | (c,)   | -     | the combinations of the best entries of each line through e, about `CROSS` of them |
+| cross  | (c,)   | -     | the combinations of the best entries of the lines through e, at most `CROSS`      |
 
 The search starts from several rows and follows lines, each time to the best row of one, until e is the best row of
 every line through it. Of the best of these rows the cross is scored, where several parts change at once; from a better
@@ -19,6 +19,7 @@ chosen row once.
 Bounds over sub-products were tried instead; `docs/guides/product-pools.md` says why they exclude too little.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -34,9 +35,10 @@ __all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer", "Usable"]
 N_RANDOM = 2048
 #: Number of random starts, beside the best known row.
 N_CLIMBS = 2
-#: Largest number of rows of a cross, which has the same number of entries of each part, but at least two: of more than
-#: 13 parts it has 2^P rows.
+#: Largest number of rows of a cross, which has the same number of entries of each part, at least two.
 CROSS = 8192
+#: Most parts that a cross can have: those whose second best entries have the largest scores.
+MOST_CROSSED = int(math.log2(CROSS))
 #: Rows scored at once: kernel matrices of them stay in the cache.
 BLOCK = 512
 
@@ -54,11 +56,23 @@ class Climb:
         row: its number.
         score: its score.
         tops: of each line the rows with the best scores, best first, usable or not.
+        seconds: of each line the second largest score; -inf for a part with one entry.
     """
 
     row: int
     score: float
     tops: tuple[Tensor, ...]
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The best usable one of some rows, or None, and its score; the best rows and the second largest score of all."""
+
+    row: int | None
+    score: float
+    top: Tensor
+    second: float
 
 
 @dataclass(frozen=True)
@@ -83,10 +97,10 @@ class ProductMaximizer:
         # Of rows with equal scores the lowest, as in a list.
         best = max((c for c in reached if c is not None), key=lambda c: (c.score, -c.row), default=None)
         while best is not None:
-            found = self._better(score, self.cross(best), best.score, usable)[0]
-            if found is None:
+            found = self._better(score, self.cross(best), best.score, usable)
+            if found.row is None:
                 break
-            best = self.climbed(score, found[0], usable, found[1])
+            best = self.climbed(score, found.row, usable, found.score)
         return best
 
     @torch.no_grad()
@@ -94,16 +108,19 @@ class ProductMaximizer:
         """The row reached along lines from row `at`, usable or not, with score `value` (-inf: it is computed)."""
         if value == -torch.inf and usable(at):
             value = float(self.scores(score, torch.tensor([at]))[0])
-        tops = [torch.zeros(0, dtype=torch.int64) for _ in self.X.sizes]
-        stale = dict.fromkeys(range(len(tops)))  # parts whose line through `at` has not been searched, in order
+        lines: list[_Found | None] = [None] * len(self.X.sizes)
+        stale = dict.fromkeys(range(len(lines)))  # parts whose line through `at` has not been searched, in order
         while stale:
             p = next(iter(stale))
-            found, tops[p] = self._better(score, self.line(at, p), value, usable)
+            lines[p] = found = self._better(score, self.line(at, p), value, usable)
             del stale[p]
-            if found is not None:
-                at, value = found
-                stale = dict.fromkeys(q for q in range(len(tops)) if q != p)
-        return Climb(at, value, tuple(tops)) if value > -torch.inf else None
+            if found.row is not None:
+                at, value = found.row, found.score
+                stale = dict.fromkeys(q for q in range(len(lines)) if q != p)
+        if value == -torch.inf:
+            return None
+        searched = [line for line in lines if line is not None]
+        return Climb(at, value, tuple(line.top for line in searched), tuple(line.second for line in searched))
 
     def line(self, row: int, p: int) -> Tensor:
         """The rows that differ from a row in part p alone, with that row, in the order of the part."""
@@ -111,22 +128,22 @@ class ProductMaximizer:
         return row - row // stride % n * stride + stride * torch.arange(n)
 
     def cross(self, climb: Climb) -> Tensor:
-        """The rows made of the best entries of each line through a row."""
-        k = max(2, int(CROSS ** (1.0 / len(climb.tops))))
+        """The rows made of the best entries of each line through a row, or of `MOST_CROSSED` lines."""
+        crossed = sorted(range(len(climb.tops)), key=lambda p: -climb.seconds[p])[:MOST_CROSSED]
+        k = max(2, int(CROSS ** (1.0 / len(crossed))))
         rows = torch.tensor([climb.row])
-        for top, stride, n in zip(climb.tops, self.X.strides, self.X.sizes, strict=True):
-            steps = (top[:k] // stride % n - climb.row // stride % n) * stride
+        for p in sorted(crossed):
+            stride, n = self.X.strides[p], self.X.sizes[p]
+            steps = (climb.tops[p][:k] // stride % n - climb.row // stride % n) * stride
             rows = (rows[:, None] + steps).reshape(-1)
         return rows
 
-    def _better(
-        self, score: Score, rows: Tensor, value: float, usable: Usable
-    ) -> tuple[tuple[int, float] | None, Tensor]:
-        """The best usable row with its score if that exceeds `value`, else None; and the best rows, usable or not."""
+    def _better(self, score: Score, rows: Tensor, value: float, usable: Usable) -> "_Found":
+        """The best usable one of some rows if its score exceeds `value`."""
         scores = self.scores(score, rows)
         order = torch.argsort(scores, descending=True, stable=True)
-        top = rows[order[:CROSS]]
+        top, second = rows[order[:CROSS]], float(scores[order[1]]) if len(rows) > 1 else -torch.inf
         for i in order[: int((scores > value).sum())].tolist():
             if usable(int(rows[i])):
-                return (int(rows[i]), float(scores[i])), top
-        return None, top
+                return _Found(int(rows[i]), float(scores[i]), top, second)
+        return _Found(None, value, top, second)

@@ -20,7 +20,7 @@ from bkbopt.search.evaluations import Evaluation, Problem
 from bkbopt.search.listed_candidates import PoolCandidates
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.product_candidates import ProductCandidates, candidates_of_pool
-from bkbopt.search.product_maximizer import ProductMaximizer
+from bkbopt.search.product_maximizer import CROSS, ProductMaximizer
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces import product_pool
 from bkbopt.spaces.product_pool import ProductPool
@@ -115,6 +115,18 @@ def test_a_cross_finds_maxima_that_no_line_contains() -> None:
     found = ProductMaximizer(rows).best(score, torch.tensor([0]), lambda row: True)
     assert found is not None
     assert found.row == 30 * 29 + 29
+
+
+def test_a_cross_of_many_parts_has_the_parts_whose_second_entries_are_best() -> None:
+    weights = 2.0 ** -torch.randperm(20, generator=torch.Generator().manual_seed(0)).double()
+    rows = ProductRows(tuple(torch.arange(2.0)[:, None] for _ in weights))
+    search = ProductMaximizer(rows)
+    climb = search.climbed(lambda X: X.double() @ weights, 0, lambda row: True)
+    assert climb is not None
+    cross = search.cross(climb)
+    assert len(cross) == CROSS
+    varies = rows.entries(cross).amin(0) == 0
+    assert set(torch.nonzero(varies)[:, 0].tolist()) == set(weights.argsort()[:13].tolist())
 
 
 def test_a_climb_goes_along_lines_until_no_line_has_a_better_row() -> None:
