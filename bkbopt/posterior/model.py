@@ -134,7 +134,7 @@ class Collapsed:
     @cached_property
     def has_slopes(self) -> bool:
         """Whether the kernel has derivatives in closed form."""
-        return has_closed_form(self.kernel, self.S)
+        return self.fixed is not None or has_closed_form(self.kernel, self.S)
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
