@@ -40,7 +40,7 @@ def log(path: Path, n: int = 3, **options: Any) -> bo.Optimizer:
 
 
 #: Enough for every injection with the seed below; `make faults` and the slow test take thousands.
-SLICE = 90
+SLICE = 45
 
 
 def test_a_slice_of_the_crafted_logs_is_refused_or_works(tmp_path: Path) -> None:

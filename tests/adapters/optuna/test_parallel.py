@@ -96,8 +96,10 @@ def test_ten_asks_in_a_row_give_ten_points(space: Space, n_startup_trials: int, 
     assert n_distinct([study.ask(space) for _ in range(10)]) == 10
 
 
-@SPACES
-@pytest.mark.parametrize("options", [{"acquisition": "logei"}, {"acquisition": "thompson"}, {"beta": 0.0}])
+@pytest.mark.parametrize(
+    ("space", "options"),
+    sweep([CONTINUOUS, GRID, CELLS], [{"acquisition": "logei"}, {"acquisition": "thompson"}, {"beta": 0.0}]),
+)
 def test_ten_asks_in_a_row_give_ten_points_for_every_acquisition(space: Space, options: dict[str, Any]) -> None:
     study = new_study(**options)
     finish(study, space, 8)
