@@ -7,7 +7,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.adapters import shell as cli
-from tests.adapters.shell.calls import IN_PYTHON, SPACE, call, process, refused, value
+from tests.adapters.shell.calls import IN_PYTHON, SPACE, Copy, call, process, refused, value
 
 
 def test_tells_are_those_of_the_api_with_the_same_seed(state: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,22 +26,24 @@ def test_tells_are_those_of_the_api_with_the_same_seed(state: str, capsys: pytes
     assert best["observed"]["id"] == opt.best_trial.id
 
 
-def test_concurrent_asks_get_different_trials_and_none_is_lost(state: str) -> None:
-    workers = [process("ask", state, "-n", "2") for _ in range(2)]
-    printed = [worker.communicate(timeout=240) for worker in workers]
-    assert [(worker.returncode, err) for worker, (_, err) in zip(workers, printed, strict=True)] == [(0, "")] * 2
-    asked = [json.loads(line) for out, _ in printed for line in out.splitlines()]
-    assert sorted(trial["id"] for trial in asked) == [0, 1, 2, 3]
-    assert len({json.dumps(trial["params"]) for trial in asked}) == 4
-    assert len(bo.Optimizer.load(state).trials) == 4
-
-
-def test_a_refusal_is_the_status_and_one_line_of_a_process(state: str) -> None:
-    bo.Optimizer.open(state).ask(2)
+def test_it_runs_as_a_process_of_its_own(state: str) -> None:
+    asked = process("ask", state, "-n", "2")
+    out, err = asked.communicate(timeout=120)
+    assert (asked.returncode, err) == (0, "")
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [0, 1]
     lost = process("tell", state, "7", "0.5")
     out, err = lost.communicate(timeout=120)
     assert (lost.returncode, out) == (1, "")
     assert err == "bkbopt: error: trial: expected the id of a trial (0 to 1), got 7.\n"
+
+
+def test_concurrent_asks_get_different_trials_and_none_is_lost(state: str) -> None:
+    results = [worker.ended() for worker in [Copy("ask", state) for _ in range(4)]]
+    assert [(status, err) for status, _, err in results] == [(0, "")] * 4
+    asked = [json.loads(out) for _, out, _ in results]
+    assert sorted(trial["id"] for trial in asked) == [0, 1, 2, 3]
+    assert len({json.dumps(trial["params"]) for trial in asked}) == 4
+    assert len(bo.Optimizer.load(state).trials) == 4
 
 
 def test_past_data_failures_and_negative_numbers_in_any_notation(
