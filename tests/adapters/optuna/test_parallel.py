@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.adapters.optuna.columns import internal_point, key_of
 from bkbopt.adapters.optuna.independent import independent_value
+from tests.adapters.optuna.worker import optimize
 from tests.sweeps import slow_but, sweep
 
 Space = dict[str, BaseDistribution]
@@ -326,8 +327,10 @@ def test_processes_share_a_study(
     # As people do: the same program, and so the same seed, on every machine.
     options = {"seed": 0, "n_startup_trials": 3}
     job = {"space": floats, "n_trials": 4, "seconds": 0.3}
-    workers = [start_worker("optimize", study._storage, options, **job) for _ in range(2)]
-    run_together(workers)
+    other = start_worker("optimize", study._storage, options, **job).ready()
+    other.go()
+    optimize(study, **job)
+    other.output()
     assert len(study.trials) == 8
     assert_no_two_in_flight_were_the_same(study)
 
