@@ -127,7 +127,7 @@ PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
 SEEDS = st.integers(0, 10**6)
 
 
-@settings(max_examples=8, phases=PHASES)
+@settings(max_examples=12, phases=PHASES)
 @given(case=cases(), seed=SEEDS, n=st.integers(4, 24), late=st.booleans())
 def test_the_law_holds_on_random_problems_and_histories(case: Case, seed: int, n: int, late: bool) -> None:
     follow(case, n, seed, late)
