@@ -75,22 +75,22 @@ def test_the_end_of_a_block_that_was_skipped_is_made_up_for(tmp_path: Path, monk
     end = contextlib._GeneratorContextManager.__exit__
 
     def interrupted(self: Any, *args: Any) -> Any:
-        if left and opt._core.is_in_use:  # a lock is held, or a transaction is open
-            left.pop()
+        if under_way and opt._core.is_in_use:  # a lock is held, or a transaction is open
             raise KeyboardInterrupt
         return end(self, *args)
 
-    left: list[Any] = []
+    under_way: list[Any] = []
     kept: list[BaseException] = []
     threads = torch.get_num_threads()
     for call in (opt.ask, lambda: opt.tell({"x": 0.5}, 1.0)):
-        left.append(call)
+        under_way.append(call)
         with monkeypatch.context() as patch:
             patch.setattr(contextlib._GeneratorContextManager, "__exit__", interrupted)
             try:
                 call()
             except KeyboardInterrupt as error:
                 kept.append(error)
+        under_way.clear()
         assert torch.get_num_threads() == threads
         core = opt._core
         assert core.file is not None
