@@ -1,11 +1,18 @@
 """Settings that all tests share."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 import torch
 from hypothesis import settings
+
+from tests.memory import memory_folder
+
+# Each change of a log waits for the disk several times, which would take longer than most tests of logs.
+if (memory := memory_folder()) is not None:
+    tempfile.tempdir = os.environ["TMPDIR"] = memory
 
 # The first call of a torch operation pays for its lazy start, which a deadline would blame on one unlucky example.
 # In CI the examples are the same at every run: a change is judged by what it changes.

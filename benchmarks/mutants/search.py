@@ -114,7 +114,7 @@ SEARCH = (
         "search/criteria.py",
         "np.random.default_rng(self.seed)), excluded)",
         "np.random.default_rng()), excluded)",
-        LAW,
+        ("optimizer/test_stored_pools.py",),
     ),
     Fault(
         "a certificate has the word of the posterior for it",

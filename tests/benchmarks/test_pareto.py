@@ -16,7 +16,8 @@ from benchmarks.outcomes import CONSTRAINED, FRONTS, ConstrainedProblem, FrontPr
 
 ZDT = {"zdt1": ZDT1(dim=6), "zdt2": ZDT2(dim=6)}
 PAIRS = [
-    (peer, problem)
+    # Its runs take as long as those of all others together.
+    pytest.param(peer, problem, marks=[pytest.mark.slow] if peer == "qlognehvi" else [])
     for peer in pareto.PEERS
     for problem in ("zdt2", "gardner2-noisy")
     if peer != "bkbopt" and pareto.suits(peer, problem)

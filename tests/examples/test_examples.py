@@ -199,8 +199,8 @@ def test_a_library_is_screened_on_workers_that_have_its_parts(tmp_path: Path) ->
     ("way", "package", "n_runs"),
     [
         ("executor", "concurrent", 1),
-        ("dask", "distributed", 1),
-        ("optuna", "optuna", 1),
+        pytest.param("dask", "distributed", 1, marks=pytest.mark.slow),
+        pytest.param("optuna", "optuna", 1, marks=pytest.mark.slow),
         ("libensemble", "libensemble", 1),
         ("ray", "ray", 2),
     ],

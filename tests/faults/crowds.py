@@ -25,9 +25,9 @@ import numpy as np
 
 import bkbopt as bo
 from bkbopt.errors import BkbError
-from tests.faults.power_loss import memory_folder
 from tests.faults.processes import HANG, Acknowledgements, acknowledged, ended, forked, warm
 from tests.faults.rows import FAILED, Row
+from tests.memory import memory_folder
 
 __all__ = ["forks", "forks_beside_a_thread", "makers", "processes", "readers", "rows", "soak", "threads"]
 

@@ -26,8 +26,9 @@ from bkbopt.errors import BkbError
 from bkbopt.optimizer import log_file
 from tests.faults import disk_calls
 from tests.faults.disk_calls import Kind, arm, calls
-from tests.faults.power_loss import SPACE, digest, memory_folder
+from tests.faults.power_loss import SPACE, digest
 from tests.faults.rows import FAILED, Row
+from tests.memory import memory_folder
 
 __all__ = ["rows"]
 

@@ -39,9 +39,9 @@ from tests.faults.disk_cases import (
     refused,
     unprivileged,
 )
-from tests.faults.power_loss import memory_folder
 from tests.faults.processes import in_child, warm
 from tests.faults.rows import FAILED, Row
+from tests.memory import memory_folder
 
 __all__ = ["AS_IT_SHOULD", "CASES", "LEFT_OUT", "THEN_FINE", "files_gone", "outcome", "rows"]
 

@@ -209,12 +209,11 @@ def sweep(scene: Scene, seed: int, limit: int | None = None) -> Iterator[Found]:
         template, folder = Path(made_in) / "template.db", Path(made_in) / "work"
         folder.mkdir()
         scene.make().save(template)
-        lines_of(scene, template, folder)  # what is imported at the first time runs other lines
-        lines = lines_of(scene, template, folder)
         with opened(scene, template, folder) as opt:
             before = plain(opt)
             scene.call(opt)
             ends = (before, plain(opt))
+        lines = lines_of(scene, template, folder)  # the second time: the first imports, which runs other lines
         points = points_of(lines, rng)
         if limit is not None and limit < len(points):
             points = sorted(rng.sample(points, limit))

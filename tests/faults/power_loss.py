@@ -34,8 +34,9 @@ from tests.faults import disk_calls
 from tests.faults.disk_calls import Call, Kind
 from tests.faults.processes import warm
 from tests.faults.rows import FAILED, Row
+from tests.memory import memory_folder
 
-__all__ = ["Disk", "cuts", "memory_folder", "record", "rows"]
+__all__ = ["Disk", "cuts", "record", "rows"]
 
 LOG, COPY, MARK = "log.db", "copy.db", "mark"
 SPACE = {"x": (0.0, 1.0), "c": bo.Categorical(["red", "green"])}
@@ -294,11 +295,6 @@ def run(folder: Path, most: int, rows_at_once: int) -> Row:
         outcomes,
         unit="disks",
     )
-
-
-def memory_folder() -> str | None:
-    """A folder in memory where available, since no real disk is needed."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def rows(quick: bool) -> Iterator[Row]:

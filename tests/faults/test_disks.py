@@ -12,7 +12,7 @@ from tests.faults.rows import FAILED
 pytestmark = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="processes are copied by fork")
 
 #: They take a second or two each.
-LONG = ("tell of many", "save over", "stopped process (SIGSTOP) that asks", "unusual names")
+LONG = ("tell of many", "save over", "stopped process (SIGSTOP)", "unusual names")
 LISTED = [
     pytest.param(name, id=name, marks=[pytest.mark.slow] if any(word in name for word in LONG) else [])
     for name in disks.CASES

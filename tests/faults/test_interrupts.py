@@ -13,25 +13,25 @@ from tests.faults.interrupted_scenes import SCENES
 from tests.faults.interrupts import sweep
 
 #: Scenes of the fast slice, and at how many lines of each.
-FAST = {
-    "model, ask": 4,
-    "model, set_space": 4,
-    "model in memory, set_space": 4,
-    "model in memory, recover": 4,
-    "model, tell, refused": 4,
-    "queue, ask(3)": 4,
-    "constraints at a mark, ask": 4,
-    "pool, set_pool": 4,
-    "written by others, ask": 4,
-}
+FAST = (
+    "model, set_space",
+    "model in memory, set_space",
+    "model in memory, recover",
+    "model, tell, refused",
+    "queue, ask(3)",
+    "constraints at a mark, ask",
+    "pool, set_pool",
+    "written by others, ask",
+)
+LINES = 3
 BOX = {"x": (0.0, 1.0)}
 
 
 @pytest.mark.parametrize("name", FAST)
 def test_a_call_that_is_interrupted_leaves_all_or_nothing(name: str) -> None:
-    found = list(sweep(SCENES[name], 0, FAST[name]))
+    found = list(sweep(SCENES[name], 0, LINES))
     assert [one for one in found if one.wrong is not None] == []
-    assert len(found) >= FAST[name] // 2
+    assert len(found) >= LINES - 1
 
 
 @pytest.mark.slow
@@ -72,19 +72,25 @@ def test_a_pool_of_the_users_that_was_being_set_is_remembered(tmp_path: Path, mo
 def test_the_end_of_a_block_that_was_skipped_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt within contextlib leaves our blocks open as long as somebody keeps the traceback."""
     opt = bo.Optimizer(BOX, storage=tmp_path / "runs.db", seed=0)
+    end = contextlib._GeneratorContextManager.__exit__
 
-    def interrupted(self: Any, *args: Any) -> None:
-        raise KeyboardInterrupt
+    def interrupted(self: Any, *args: Any) -> Any:
+        if under_way and opt._core.is_in_use:  # a lock is held, or a transaction is open
+            raise KeyboardInterrupt
+        return end(self, *args)
 
+    under_way: list[Any] = []
     kept: list[BaseException] = []
     threads = torch.get_num_threads()
     for call in (opt.ask, lambda: opt.tell({"x": 0.5}, 1.0)):
+        under_way.append(call)
         with monkeypatch.context() as patch:
             patch.setattr(contextlib._GeneratorContextManager, "__exit__", interrupted)
             try:
                 call()
             except KeyboardInterrupt as error:
                 kept.append(error)
+        under_way.clear()
         assert torch.get_num_threads() == threads
         core = opt._core
         assert core.file is not None
@@ -104,8 +110,8 @@ def test_a_block_that_ends_late_ends_no_other_one(tmp_path: Path) -> None:
     skipped.__enter__()
     file.release()
     with file.transaction() as writer:
-        del skipped  # its traceback was dropped
         writer.set_option("perturbations", False)
+        del skipped  # its traceback was dropped
     assert bo.Optimizer.open(tmp_path / "runs.db")._core.file.options["perturbations"] is False  # type: ignore[union-attr]
 
 

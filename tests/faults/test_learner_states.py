@@ -10,7 +10,7 @@ from tests.faults.learner_states import Case, case, outcome, run
 from tests.faults.learner_subjects import good_file
 
 #: In this process and without limits, which the whole sweep has.
-FEW = 150
+FEW = 90
 
 
 def test_few_damaged_files_are_refused_or_work(tmp_path: Path) -> None:

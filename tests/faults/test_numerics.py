@@ -53,7 +53,7 @@ PLAIN = optimized(KINDS["plain"], 0)
 # -- an affine change of the objective ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("factor", FACTORS)
+@pytest.mark.parametrize("factor", slow_but(FACTORS[1:], FACTORS))  # a study below takes the other one
 def test_a_power_of_two_as_unit_changes_nothing_to_the_last_bit(factor: float) -> None:
     opt = optimized(scaled(0.0, factor), 0)
     assert asked(opt) == asked(PLAIN)
@@ -149,17 +149,14 @@ def test_known_noise_beyond_the_doubles_is_as_little_or_as_much_as_there_can_be(
 
 FAST = [
     "offset 1e300, scale 1e288",
-    "subnormal",
     "cauchy noise",
     "exp(200 f)",
-    "one late outlier -1e300",
     "both ends of the doubles",
     "constant largest",
     "two values",
     "one point, noisy values, offset 1e12",
     "std 1e-300 and 1e300",
     "constraint, always far above",
-    "two objectives, one of 1e300",
     "two objectives, offset -1e308, scale of the largest double",
 ]
 

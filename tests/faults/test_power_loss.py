@@ -10,13 +10,14 @@ import pytest
 
 from tests.faults import disk_calls, power_loss
 from tests.faults.disk_calls import Call, Kind
+from tests.memory import memory_folder
 
 pytestmark = pytest.mark.skipif(disk_calls.missing() is not None, reason=str(disk_calls.missing()))
 
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    with TemporaryDirectory(dir=power_loss.memory_folder()) as name:
+    with TemporaryDirectory(dir=memory_folder()) as name:
         yield Path(name)
 
 

@@ -1,5 +1,6 @@
 """A log in a file shared by several optimizers: writes, their visibility, and refusals."""
 
+import contextlib
 import gc
 import os
 import sqlite3
@@ -77,15 +78,19 @@ def test_everything_that_can_be_read_comes_back(path: Path) -> None:
     assert again.constraints == ("g",)
 
 
+def table(path: Path) -> pd.DataFrame:
+    """The log as others read it."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return pd.read_sql("SELECT * FROM trials", db)
+
+
 def test_a_read_of_the_table_by_others_is_the_data_frame(path: Path) -> None:
     opt = optimizer(path, {**BOX, "odd \"name'": (0.0, 1.0), "größe": ["ü", '"']}, constraints=["g"], seed=0)
     for i in range(6):
         trial = opt.ask()
         opt.tell(trial, value(trial.params), constraints={"g": float(i)}) if i % 3 else opt.fail(trial)
     opt.ask()
-    db = sqlite3.connect(path)
-    read, own = pd.read_sql("SELECT * FROM trials", db), opt.trials_dataframe()
-    db.close()
+    read, own = table(path), opt.trials_dataframe()
     assert list(read.columns) == [*(c for c in own.columns if c != "state"), "index", "state"]
     for column in ("state", "params_größe"):
         assert read[column].tolist() == own[column].tolist()
@@ -221,7 +226,7 @@ def test_a_space_that_one_moves_is_moved_for_all(path: Path) -> None:
     assert set(again.ask().params) == {"x", "new"}
     again.set_space({"x": (0.5, 2.0), "new": ["u", "v"]})  # as it is: nothing happens
     assert advance(again, 3) == advance_copy(b, 3)
-    names = [c for c in pd.read_sql("SELECT * FROM trials", sqlite3.connect(path)).columns if c.startswith("params")]
+    names = [column for column in table(path).columns if column.startswith("params")]
     assert names == ["params_x", "params_kind", "params_n", "params_new"]
 
 
@@ -365,8 +370,9 @@ def test_objects_are_given_again_and_text_can_be_read_in_the_file(objects: list[
     again = bo.Optimizer.open(path, pool=objects, surrogate=surrogate())
     assert again.trials == opt.trials
     assert again.ask().params == bo.Optimizer.load(path, pool=objects, surrogate=surrogate()).trials[-1].params
-    cells = pd.read_sql("SELECT params_arm FROM trials", sqlite3.connect(path))["params_arm"]
-    assert set(cells) <= (set(WORDS) if objects is WORDS else {f'{{"object":{i}}}' for i in range(8)} | {None})
+    assert set(table(path)["params_arm"]) <= (
+        set(WORDS) if objects is WORDS else {f'{{"object":{i}}}' for i in range(8)} | {None}
+    )
 
 
 def test_options_that_a_log_cannot_store_are_refused_before_a_file_is_made(path: Path) -> None:
@@ -398,11 +404,11 @@ def test_an_empty_file_becomes_a_log_and_cannot_be_opened_as_one(path: Path) -> 
 
 def test_a_log_in_write_ahead_form_is_turned_back(path: Path) -> None:
     advance(optimizer(path, seed=0), 3)
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.close()
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
     advance(bo.Optimizer.open(path), 1)
-    assert sqlite3.connect(path).execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_file_that_is_removed_or_replaced_is_noticed_before_anything_is_written(path: Path, tmp_path: Path) -> None:

@@ -244,10 +244,10 @@ def test_a_constraint_that_raises_has_said_nothing_of_the_point() -> None:
         ("changing", History, "_widen"),
         ("arms", Quantity, "follow"),
         ("arms", PoolMaximizer, "_refine"),
-        ("arms", Surrogate, "observe"),
+        ("changing", Surrogate, "observe"),
         pytest.param("arms", History, "_take", marks=pytest.mark.slow),
         pytest.param("changing", Quantity, "follow", marks=pytest.mark.slow),
-        pytest.param("changing", Surrogate, "observe", marks=pytest.mark.slow),
+        pytest.param("arms", Surrogate, "observe", marks=pytest.mark.slow),
     ],
 )
 def test_interrupted_calls_start_again(name: str, owner: type, method: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,13 +96,6 @@ def test_fixed_distributions_give_what_suggest_gives() -> None:
     assert [trial.params for trial in asked.trials] == [trial.params for trial in optimized.trials]
 
 
-def test_threads_of_optimize_work_on_one_study() -> None:
-    study = new_study()
-    study.optimize(objective, n_trials=20, n_jobs=4)
-    assert [trial.state for trial in study.trials] == [TrialState.COMPLETE] * 20
-    assert study.best_value < 0.5
-
-
 def test_callbacks_and_stop_work() -> None:
     study = new_study()
     study.optimize(objective, n_trials=30, callbacks=[lambda study, trial: study.stop() if trial.number == 7 else None])

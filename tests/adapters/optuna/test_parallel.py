@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.adapters.optuna.columns import internal_point, key_of
 from bkbopt.adapters.optuna.independent import independent_value
+from tests.adapters.optuna.worker import optimize
 from tests.sweeps import slow_but, sweep
 
 Space = dict[str, BaseDistribution]
@@ -96,8 +97,10 @@ def test_ten_asks_in_a_row_give_ten_points(space: Space, n_startup_trials: int, 
     assert n_distinct([study.ask(space) for _ in range(10)]) == 10
 
 
-@SPACES
-@pytest.mark.parametrize("options", [{"acquisition": "logei"}, {"acquisition": "thompson"}, {"beta": 0.0}])
+@pytest.mark.parametrize(
+    ("space", "options"),
+    sweep([CONTINUOUS, GRID, CELLS], [{"acquisition": "logei"}, {"acquisition": "thompson"}, {"beta": 0.0}]),
+)
 def test_ten_asks_in_a_row_give_ten_points_for_every_acquisition(space: Space, options: dict[str, Any]) -> None:
     study = new_study(**options)
     finish(study, space, 8)
@@ -324,8 +327,10 @@ def test_processes_share_a_study(
     # As people do: the same program, and so the same seed, on every machine.
     options = {"seed": 0, "n_startup_trials": 3}
     job = {"space": floats, "n_trials": 4, "seconds": 0.3}
-    workers = [start_worker("optimize", study._storage, options, **job) for _ in range(2)]
-    run_together(workers)
+    other = start_worker("optimize", study._storage, options, **job).ready()
+    other.go()
+    optimize(study, **job)
+    other.output()
     assert len(study.trials) == 8
     assert_no_two_in_flight_were_the_same(study)
 

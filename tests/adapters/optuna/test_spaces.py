@@ -205,6 +205,7 @@ def test_the_parameters_of_every_branch_come_from_the_model() -> None:
     assert set(drawn) == set(range(15))
 
 
+@pytest.mark.slow  # the branches of the search are in tests/search/test_regions.py
 def test_the_better_branch_is_chosen_more_often() -> None:
     study = new_study(n_startup_trials=10)
     study.optimize(conditional, n_trials=50)
@@ -254,7 +255,7 @@ def test_a_branch_that_always_fails_is_given_up() -> None:
 @pytest.mark.parametrize(
     "options",
     slow_but(
-        [{}, {"deterministic_objective": True}],
+        [{}],
         [{}, {"n_startup_trials": 0}, {"deterministic_objective": True}, {"acquisition": "logei"}],
     ),
     ids=str,

@@ -128,12 +128,12 @@ def below_a_line(trial: optuna.Trial) -> float:
     return -x - y
 
 
+@pytest.mark.slow  # the optimizer's search for an edge is in tests/search/test_criteria.py
 @pytest.mark.parametrize(
     ("crashes", "best", "seed"),
     [
-        (on_a_line, -0.6, 0),
-        *(pytest.param(on_a_line, -0.6, seed, marks=pytest.mark.slow) for seed in (1, 2)),
-        *(pytest.param(beyond_an_edge, 0.09, seed, marks=pytest.mark.slow) for seed in range(3)),
+        *((on_a_line, -0.6, seed) for seed in range(3)),
+        *((beyond_an_edge, 0.09, seed) for seed in range(3)),
     ],
 )
 def test_a_search_for_an_edge_beyond_which_runs_crash_spends_half_of_its_trials_there_at_most(
@@ -182,25 +182,24 @@ def test_a_study_in_which_everything_fails_goes_on_searching(n_startup_trials: i
     assert n_distinct(study) == 15
 
 
-@pytest.mark.parametrize(
-    "report",
-    [
-        lambda trial: None,
-        lambda trial: trial.report(5.0, step=1),
-        lambda trial: trial.report(math.nan, step=1),
-        lambda trial: trial.report(math.inf, step=1),
-        # An early step that looks good: the pruner knew better.
-        lambda trial: trial.report(-3.0, step=0),
-    ],
-    ids=["no value", "a poor value", "NaN", "infinite", "a good value"],
-)
-def test_pruned_trials_keep_the_search_away(report: Callable[[optuna.Trial], None]) -> None:
+#: What a pruned trial reports; where the early step looks good, the pruner knew better.
+REPORTS: dict[str, Callable[[optuna.Trial], None]] = {
+    "no value": lambda trial: None,
+    "a poor value": lambda trial: trial.report(5.0, step=1),
+    "NaN": lambda trial: trial.report(math.nan, step=1),
+    "infinite": lambda trial: trial.report(math.inf, step=1),
+    "a good value": lambda trial: trial.report(-3.0, step=0),
+}
+
+
+@pytest.mark.parametrize("name", slow_but(["no value", "NaN", "a good value"], REPORTS))
+def test_pruned_trials_keep_the_search_away(name: str) -> None:
     study = new_study()
 
     def objective(trial: optuna.Trial) -> float:
         value = bowl(trial)
         if trial.params["x"] > 0.6:
-            report(trial)
+            REPORTS[name](trial)
             raise optuna.TrialPruned
         return value
 
@@ -276,6 +275,7 @@ def test_a_small_feasible_region_is_found_by_its_constraint() -> None:
     assert -0.28 <= min(trial.value for trial in study.trials if trial.constraints["near"] <= 0.0) < -0.26
 
 
+@pytest.mark.slow  # each of them is a quantity like the one above
 def test_several_constraints_hold_together() -> None:
     study = new_study("maximize")
 
@@ -347,6 +347,7 @@ def two_bowls(trial: optuna.Trial) -> tuple[float, float]:
     return float(((point - 0.2) ** 2).sum()), float(((point - 0.8) ** 2).sum())
 
 
+@pytest.mark.slow  # the optimizer's front is in tests/optimizer/test_several_objectives.py
 def test_the_hypervolume_of_two_objectives_is_larger_than_at_random() -> None:
     def mean_of(sampler: Callable[[int], BaseSampler]) -> float:
         found = []

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.adapters import shell as cli
+from tests.faults.processes import forked
 
 ROOT = Path(__file__).resolve().parents[3]
 SPACE = """
@@ -85,6 +88,41 @@ def process(*arguments: object, code: str | None = None) -> subprocess.Popen[str
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+class Copy:
+    """A command in a copy of this process, which has imported everything: it starts at once, and may be killed."""
+
+    def __init__(self, *arguments: object) -> None:
+        self._out, self._err = (tempfile.TemporaryFile("w+") for _ in range(2))  # noqa: SIM115  # read at the end
+        self.pid = forked(lambda: self._work(list(map(str, arguments))))
+        self._status: int | None = None
+
+    def _work(self, arguments: list[str]) -> None:
+        os.dup2(self._out.fileno(), 1)
+        os.dup2(self._err.fileno(), 2)
+        with open(1, "w", closefd=False) as sys.stdout, open(2, "w", closefd=False) as sys.stderr:
+            status = cli.main(arguments)
+        os._exit(status)
+
+    def send(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def has_ended(self) -> bool:
+        if self._status is None:
+            found, status = os.waitpid(self.pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if found else None
+        return self._status is not None
+
+    def ended(self) -> tuple[int | None, str, str]:
+        """The exit status at the end, standard output and error."""
+        wait_until(self.has_ended, 240.0)
+        printed = []
+        for file in (self._out, self._err):
+            file.seek(0)
+            printed.append(file.read())
+            file.close()
+        return self._status, printed[0], printed[1]
 
 
 def wait_until(condition: Callable[[], object], limit: float = 120.0) -> None:

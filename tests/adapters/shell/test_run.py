@@ -2,8 +2,8 @@
 
 import json
 import signal
-import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 import bkbopt as bo
 from bkbopt.adapters import shell as cli
 from bkbopt.adapters.shell import run as running
-from tests.adapters.shell.calls import call, has_ended, process, refused, wait_until
+from tests.adapters.shell.calls import Copy, call, has_ended, refused, wait_until
 from tests.sweeps import slow_but
 
 SPACE = """
@@ -36,17 +36,15 @@ if x > 0.9 and not y:
 print("value:")
 print((x - 0.3) ** 2 + (float(y) if y else 0.1))
 """
-#: The command line with heartbeats that a test can wait for.
-QUICK = """
-import sys
-from bkbopt.adapters.shell import main, run
-run.BEAT, run.SILENCE, run.POLL = 0.2, 4.0, 0.1
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 #: What a run says that a signal ends.
 ENDING = "bkbopt: ending the commands, within 5 s; a second Ctrl-C ends them at once\nbkbopt: error: interrupted\n"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats that a test can wait for."""
+    for name, seconds in (("BEAT", 0.2), ("SILENCE", 4.0), ("POLL", 0.1)):
+        monkeypatch.setattr(running, name, seconds)
 
 
 @pytest.fixture
@@ -73,11 +71,6 @@ def trials(folder: Path) -> list[bo.Trial]:
 
 def states(folder: Path) -> list[str]:
     return [trial.state for trial in trials(folder)]
-
-
-def ended(run: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = run.communicate(timeout=240)
-    return run.returncode, out, err
 
 
 fcntl = pytest.importorskip("fcntl", reason="the locks and signals of these tests are those of POSIX")
@@ -188,27 +181,28 @@ def pids(folder: Path) -> list[int]:
     return [int(row[1]) for row in calls(folder)]
 
 
-def held(folder: Path, *options: object, count: int) -> subprocess.Popen[str]:
+def held(folder: Path, *options: object, count: int) -> Copy:
     """A run whose first `count` commands have begun and do not end."""
     (folder / "wait").touch()
-    run = process(*arguments(folder, *options), code=QUICK)
-    wait_until(lambda: len(calls(folder)) == count or run.poll() is not None)
-    assert run.poll() is None
+    run = Copy(*arguments(folder, *options))
+    wait_until(lambda: len(calls(folder)) == count or run.has_ended())
+    assert not run.has_ended()
     return run
 
 
 @pytest.mark.parametrize("number", slow_but([signal.SIGTERM], [signal.SIGINT, signal.SIGTERM]))
-def test_a_signal_ends_the_commands_and_queues_their_points(number: signal.Signals, folder: Path) -> None:
+def test_a_signal_ends_the_commands_and_queues_their_points(
+    number: signal.Signals, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = held(folder, "--trials", 3, "--jobs", 2, count=2)
-    run.send_signal(number)
-    assert ended(run) == (130, "", ENDING)
+    run.send(number)
+    assert run.ended() == (130, "", ENDING)
     assert all(map(has_ended, pids(folder)))
     lost = trials(folder)
     assert [trial.state for trial in lost] == ["FAIL", "FAIL", "WAITING", "WAITING"]
     (folder / "go").touch()
-    status, out, err = ended(process(*arguments(folder, "--trials", 3, "--jobs", 2), code=QUICK))
-    assert (status, err) == (0, "")
-    assert json.loads(out)["observed"] is not None
+    (best,) = call(capsys, *arguments(folder, "--trials", 3, "--jobs", 2))
+    assert best["observed"] is not None
     done = trials(folder)
     assert [trial.state for trial in done] == ["FAIL", "FAIL", *["COMPLETE"] * 3]
     assert [trial.params for trial in done[2:4]] == [trial.params for trial in lost[:2]]
@@ -217,11 +211,11 @@ def test_a_signal_ends_the_commands_and_queues_their_points(number: signal.Signa
 def test_a_second_signal_does_without_the_grace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "box.py").write_text("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + BOX)
     run = held(folder, "--trials", 2, "--jobs", 2, count=2)
-    run.send_signal(signal.SIGINT)
-    with pytest.raises(subprocess.TimeoutExpired):
-        run.wait(timeout=1.0)
-    run.send_signal(signal.SIGINT)
-    assert ended(run) == (130, "", ENDING)
+    run.send(signal.SIGINT)
+    time.sleep(1.0)
+    assert not run.has_ended()
+    run.send(signal.SIGINT)
+    assert run.ended() == (130, "", ENDING)
     assert all(map(has_ended, pids(folder)))
     assert states(folder) == ["FAIL", "FAIL", "WAITING", "WAITING"]
 
@@ -231,12 +225,12 @@ def test_after_kill_9_the_same_command_makes_what_is_missing(folder: Path) -> No
         cli.read_space(folder / "space.toml")[0], seed=0, n_startup_trials=4, storage=folder / "space.db"
     ).tell({"x": 0.5, "kind": "line"}, 0.14)
     run = held(folder, "--trials", 5, "--jobs", 2, count=2)
-    run.kill()
-    assert ended(run)[0] == -signal.SIGKILL
+    run.send(signal.SIGKILL)
+    assert run.ended()[0] == -signal.SIGKILL
     assert states(folder) == ["COMPLETE", "RUNNING", "RUNNING"]
     (folder / "go").touch()  # the commands of the killed run end, and nobody reads what they print
     wait_until(lambda: all(map(has_ended, pids(folder))))
-    status, _, err = ended(process(*arguments(folder, "--trials", 5, "--jobs", 2), code=QUICK))
+    status, _, err = Copy(*arguments(folder, "--trials", 5, "--jobs", 2)).ended()
     assert status == 0
     again = "lost, since its run has died; its point is queued again"
     lost = [line for line in err.splitlines() if " waiting, " not in line]
@@ -264,12 +258,12 @@ def test_a_run_that_only_waits_for_a_silent_one_says_so_once(
 
 def test_trials_of_a_living_run_are_left_alone_and_counted(folder: Path) -> None:
     first = held(folder, "--trials", 4, "--jobs", 2, count=2)
-    second = process(*arguments(folder, "--trials", 4, "--jobs", 3), code=QUICK)
+    second = Copy(*arguments(folder, "--trials", 4, "--jobs", 3))
     wait_until(lambda: len(calls(folder)) == 4)
-    with pytest.raises(subprocess.TimeoutExpired):
-        second.wait(timeout=6.0)  # more than the silence after which a trial is lost
+    time.sleep(running.SILENCE + 1.0)  # after which a trial is lost
+    assert not second.has_ended()
     (folder / "go").touch()
-    results = [ended(run) for run in (first, second)]
+    results = [run.ended() for run in (first, second)]
     assert [(status, err) for status, _, err in results] == [(0, "")] * 2
     assert states(folder) == ["COMPLETE"] * 4
     assert len(calls(folder)) == 4
@@ -278,18 +272,18 @@ def test_trials_of_a_living_run_are_left_alone_and_counted(folder: Path) -> None
 def test_a_run_counts_again_when_it_is_its_turn_to_ask(folder: Path) -> None:
     with open(folder / "space.db.run.lock", "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # both runs have seen that two trials are wanted, and wait
-        runs = [process(*arguments(folder, "--trials", 2, "--jobs", 2), code=QUICK) for _ in range(2)]
-        with pytest.raises(subprocess.TimeoutExpired):
-            runs[0].wait(timeout=6.0)
-    assert [ended(run)[0] for run in runs] == [0, 0]
+        runs = [Copy(*arguments(folder, "--trials", 2, "--jobs", 2)) for _ in range(2)]
+        time.sleep(1.0)
+        assert not any(run.has_ended() for run in runs)
+        fcntl.flock(file, fcntl.LOCK_UN)  # the copies have the file open, too
+    assert [run.ended()[0] for run in runs] == [0, 0]
     assert states(folder) == ["COMPLETE"] * 2
 
 
 def test_trials_without_a_heartbeat_are_not_recovered(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     space, options = cli.read_space(folder / "space.toml")
     bo.Optimizer(space, **options, storage=folder / "space.db").ask()
-    status, _, err = ended(process(*arguments(folder, "--trials", 2), code=QUICK))
-    assert (status, err) == (0, "")
+    call(capsys, *arguments(folder, "--trials", 2))
     assert states(folder) == ["RUNNING", "COMPLETE", "COMPLETE"]
 
 
@@ -298,7 +292,7 @@ def test_a_trial_that_somebody_fails_meanwhile_is_ended(folder: Path) -> None:
     bo.Optimizer.open(folder / "space.db").fail(0)
     wait_until(lambda: has_ended(pids(folder)[0]))
     (folder / "go").touch()
-    status, _, err = ended(run)
+    status, _, err = run.ended()
     assert status == 0
     message = "its result is not written: run: expected a running trial, but trial 0 was failed already."
     assert err == f"bkbopt: trial 0: {message}\n"
@@ -308,7 +302,7 @@ def test_a_trial_that_somebody_fails_meanwhile_is_ended(folder: Path) -> None:
 def test_a_log_that_goes_away_ends_the_run_and_its_commands(folder: Path) -> None:
     run = held(folder, "--trials", 2, "--jobs", 1, count=1)
     (folder / "space.db").unlink()
-    status, out, err = ended(run)
+    status, out, err = run.ended()
     assert (status, out) == (1, "")
     assert "was removed or replaced" in err
     assert err.count("\n") == 1
