@@ -47,8 +47,8 @@ __all__ = [
 #: Penalty of a score where a trial is expected to fail, larger than all differences of log improvements.
 CRASH_PENALTY = 1e6
 #: Relative difference of correlations that are considered equal; the border of a failing region is then approached to a
-#: ten-thousandth of a lengthscale.
-ALIKE = 1e-8
+#: thousandth of a lengthscale.
+ALIKE = 1e-6
 #: Number of successes that are compared with each failure.
 N_NEAREST = 32
 #: Weight of the objective while no feasible point is known.
