@@ -26,6 +26,7 @@ from bkbopt._support.exponential import exp_of_negative
 __all__ = [
     "FixedKernel",
     "add_columns",
+    "add_columns_gram",
     "by_columns",
     "by_points",
     "fixed_by_points",
@@ -264,6 +265,24 @@ def add_columns(A: Floats, B: Floats, a: Floats, K: Floats) -> None:
             for k in range(B.shape[1]):
                 D = abs(A[i, j] - B[j, k])
                 K[i, k] += a[j] * ((1.0 + D + D * D / 3.0) * _decay(D))
+
+
+@fused
+def add_columns_gram(A: Floats, B: Floats, a: Floats, K: Floats) -> None:
+    """`add_columns` where B is A transposed: each pair of points is computed once."""
+    n = A.shape[0]
+    terms = np.empty(n)
+    for i in range(n):
+        terms[:i] = 0.0
+        for j in range(A.shape[1]):
+            for k in range(i):
+                D = abs(A[i, j] - B[j, k])
+                terms[k] += a[j] * ((1.0 + D + D * D / 3.0) * _decay(D))
+        for k in range(i):
+            K[i, k] += terms[k]
+            K[k, i] += terms[k]
+        for j in range(A.shape[1]):
+            K[i, i] += a[j]
 
 
 @fused
