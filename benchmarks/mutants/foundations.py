@@ -217,6 +217,13 @@ KERNELS = (
         ("kernels/test_kernels.py",),
     ),
     Fault(
+        "a fixed kernel forgets its rotation",
+        "kernels/fixed.py",
+        "rotated = X2 @ R if len(R) else X2",
+        "rotated = X2",
+        ("posterior/test_loops.py",),
+    ),
+    Fault(
         "the slope of a sum over columns has the wrong sign",
         "kernels/_loops.py",
         "-a[j] / 3.0 * terms.sum()",
@@ -376,6 +383,13 @@ POSTERIOR = (
         "(1.0 - self.lam * e).clamp_min(0.0)",
         "(1.0 - 0.0 * e).clamp_min(0.0)",
         ("posterior/test_model.py",),
+    ),
+    Fault(
+        "compiled slopes of the variance go the wrong way",
+        "posterior/_loops.py",
+        "factor = -2.0 if variance[i] > 0.0 else 0.0",
+        "factor = 2.0 if variance[i] > 0.0 else 0.0",
+        ("posterior/test_loops.py",),
     ),
     Fault(
         "samples take the factor's columns for rows",

@@ -194,6 +194,20 @@ SEARCH = (
         ("search/test_box_candidates.py",),
     ),
     Fault(
+        "suggestions of a large batch start at the worst of the shared points",
+        "search/box_candidates.py",
+        "argsort(scores, descending=True, stable=True)[:FRONT]",
+        "argsort(scores, stable=True)[:FRONT]",
+        ("search/test_box_candidates.py",),
+    ),
+    Fault(
+        "a cross of many parts has those whose second entries are worst",
+        "search/product_maximizer.py",
+        "key=lambda p: -climb.seconds[p]",
+        "key=lambda p: climb.seconds[p]",
+        PRODUCT,
+    ),
+    Fault(
         "perturbations go one way only",
         "search/box_maximizer.py",
         "((X - x).abs() > near)",

@@ -28,7 +28,7 @@ def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
     radial = base.base if isinstance(base, RotatedKernel) else base
     if len(parts) > 2 or not isinstance(radial, ARDKernel) or not isinstance(columns, ColumnsKernel | None):
         return None
-    if columns is not None and columns.categorical != radial.categorical:
+    if columns is not None and (columns.dim, columns.categorical) != (radial.dim, radial.categorical):
         return None
     return _fixed(radial, R, columns, X2)
 
