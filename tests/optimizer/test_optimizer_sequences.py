@@ -136,7 +136,9 @@ class AskAndTell(RuleBasedStateMachine):
             return [tuple(t.params.values()) for t in self.opt.trials if t.state == state and t.id not in self.given]
 
         if len(self.opt.trials) <= 9:  # half of the points of the smaller space
-            assert len(set(points("RUNNING"))) == len(points("RUNNING"))
+            # Where values are noisy a point with a value may be pending twice, one without only once.
+            new = [point for point in points("RUNNING") if point not in points("COMPLETE")]
+            assert len(set(new)) == len(new)
 
 
 AskAndTell.TestCase.settings = settings(
