@@ -38,13 +38,14 @@ def locked(method: F) -> F:
     def call(self: "Readings", *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             is_within = self._core.is_in_use  # a nested call: a user's function, called by ask, may read the trials
-            threads = torch.get_num_threads()
+            threads, gradients = torch.get_num_threads(), torch.is_grad_enabled()
             try:
                 self._core.refresh()
                 return method(self, *args, **kwargs)
             finally:  # an interrupt may have skipped the end of a block in the call
                 if torch.get_num_threads() != threads:
                     torch.set_num_threads(threads)
+                torch.set_grad_enabled(gradients)
                 if not is_within:
                     self._core.release()
 
