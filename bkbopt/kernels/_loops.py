@@ -159,25 +159,30 @@ class FixedKernel(NamedTuple):
 
 
 @fused
-def _place(X: Floats, kernel: FixedKernel, A: Floats) -> None:
-    """A `(n, c)`: numeric columns of `X (n, d)`, rotated and over the lengthscales."""
+def _place(X: Floats, kernel: FixedKernel, scale: Floats, rotates: bool, A: Floats) -> None:
+    """A `(n, c)`: numeric columns of `X (n, d)`, rotated or not, times a scale `(c,)`."""
     for i in range(X.shape[0]):
         for j in range(len(kernel.numeric)):
             column = kernel.numeric[j]
             x = X[i, column]
-            if len(kernel.R) > 0:
+            if rotates:
                 x = 0.0
                 for k in range(X.shape[1]):
                     x += X[i, k] * kernel.R[k, column]
-            A[i, j] = x * kernel.scale[j]
+            A[i, j] = x * scale[j]
 
 
 @fused
-def _place_columns(X: Floats, kernel: FixedKernel, A: Floats) -> None:
-    """A `(n, c)` of the one-column kernels."""
-    for i in range(X.shape[0]):
+def _add_slopes(by_A: Floats, kernel: FixedKernel, scale: Floats, rotates: bool, out: Floats) -> None:
+    """Add to `out (n, d)` the derivatives by X, given those by the A of `_place`."""
+    for i in range(out.shape[0]):
         for j in range(len(kernel.numeric)):
-            A[i, j] = X[i, kernel.numeric[j]] * kernel.column_scale[j]
+            column, slope = kernel.numeric[j], by_A[i, j] * scale[j]
+            if rotates:
+                for k in range(out.shape[1]):
+                    out[i, k] += slope * kernel.R[k, column]
+            else:
+                out[i, column] += slope
 
 
 @fused
@@ -194,7 +199,7 @@ def _by_category(X: Floats, kernel: FixedKernel, K: Floats) -> None:
 def _add_columns_part(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
     """Add the sum of one-column kernels to K `(n, m)`; `A (n, c)` is scratch memory."""
     if len(kernel.a) > 0:
-        _place_columns(X, kernel, A)
+        _place(X, kernel, kernel.column_scale, False, A)
         add_columns(A, kernel.columns, kernel.a, K)
     for q in range(len(kernel.match)):
         for i in range(X.shape[0]):
@@ -206,7 +211,7 @@ def _add_columns_part(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> N
 @fused
 def to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
     """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` is scratch memory."""
-    _place(X, kernel, A)
+    _place(X, kernel, kernel.scale, len(kernel.R) > 0, A)
     radial_gram(A, kernel.B, kernel.form, kernel.height, K)
     _by_category(X, kernel, K)
     _add_columns_part(X, kernel, A, K)
@@ -215,7 +220,7 @@ def to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
 @fused
 def sloped_to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats, G: Floats) -> None:
     """`to_fixed`; also G (n, m), dK / dA = -G (A_ij - B_jk) of the radial kernel."""
-    _place(X, kernel, A)
+    _place(X, kernel, kernel.scale, len(kernel.R) > 0, A)
     radial(A, kernel.B, kernel.form, kernel.height, K, G)
     _by_category(X, kernel, K)
     _by_category(X, kernel, G)
@@ -225,24 +230,15 @@ def sloped_to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats, G: Flo
 @fused
 def fixed_by_points(X: Floats, kernel: FixedKernel, G: Floats, M: Floats, A: Floats, by_A: Floats, out: Floats) -> None:
     """out_ij (n, d) = sum_k M_ik dK_ik / dX_ij; `A` and `by_A (n, c)` are scratch memory."""
-    c = len(kernel.numeric)
+    rotates = len(kernel.R) > 0
     out[:] = 0.0
-    _place(X, kernel, A)
+    _place(X, kernel, kernel.scale, rotates, A)
     radial_by_points(A, kernel.B, G, M, by_A)
-    for i in range(X.shape[0]):
-        for j in range(c):
-            slope = by_A[i, j] * kernel.scale[j]
-            if len(kernel.R) > 0:
-                for k in range(X.shape[1]):
-                    out[i, k] += slope * kernel.R[k, kernel.numeric[j]]
-            else:
-                out[i, kernel.numeric[j]] += slope
+    _add_slopes(by_A, kernel, kernel.scale, rotates, out)
     if len(kernel.a) > 0:
-        _place_columns(X, kernel, A)
+        _place(X, kernel, kernel.column_scale, False, A)
         by_points(A, kernel.columns, kernel.a, M, by_A)
-        for i in range(X.shape[0]):
-            for j in range(c):
-                out[i, kernel.numeric[j]] += by_A[i, j] * kernel.column_scale[j]
+        _add_slopes(by_A, kernel, kernel.column_scale, False, out)
 
 
 @fused
@@ -258,13 +254,19 @@ def radial_by_points(A: Floats, B: Floats, G: Floats, M: Floats, out: Floats) ->
 
 
 @fused
+def _add_columns_row(A: Floats, B: Floats, i: int, m: int, a: Floats, K: Floats) -> None:
+    """`add_columns` for row `i` of A and the first `m` points of B; `K (m,)`."""
+    for j in range(A.shape[1]):
+        for k in range(m):
+            D = abs(A[i, j] - B[j, k])
+            K[k] += a[j] * ((1.0 + D + D * D / 3.0) * _decay(D))
+
+
+@fused
 def add_columns(A: Floats, B: Floats, a: Floats, K: Floats) -> None:
     """K += sum_j a_j (1 + D + D^2 / 3) exp(-D)."""
     for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            for k in range(B.shape[1]):
-                D = abs(A[i, j] - B[j, k])
-                K[i, k] += a[j] * ((1.0 + D + D * D / 3.0) * _decay(D))
+        _add_columns_row(A, B, i, B.shape[1], a, K[i])
 
 
 @fused
@@ -274,10 +276,7 @@ def add_columns_gram(A: Floats, B: Floats, a: Floats, K: Floats) -> None:
     terms = np.empty(n)
     for i in range(n):
         terms[:i] = 0.0
-        for j in range(A.shape[1]):
-            for k in range(i):
-                D = abs(A[i, j] - B[j, k])
-                terms[k] += a[j] * ((1.0 + D + D * D / 3.0) * _decay(D))
+        _add_columns_row(A, B, i, i, a, terms)
         for k in range(i):
             K[i, k] += terms[k]
             K[k, i] += terms[k]

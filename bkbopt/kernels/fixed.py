@@ -1,6 +1,5 @@
 """Kernels as functions of one of their two points, for compiled loops; see `FixedKernel` in `_loops.py`."""
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from bkbopt.kernels.ard import FORMS, ARDKernel
 from bkbopt.kernels.base import Kernel, check_columns
-from bkbopt.kernels.structured import ColumnsKernel, RotatedKernel, SumKernel
+from bkbopt.kernels.structured import SQRT5, ColumnsKernel, RotatedKernel, SumKernel
 
 if TYPE_CHECKING:
     from bkbopt.kernels._loops import FixedKernel
@@ -40,7 +39,7 @@ def _fixed(radial: ARDKernel, R: Tensor, columns: ColumnsKernel | None, X2: Tens
     numeric = [j for j in range(radial.dim) if j not in radial.categorical]
     scale, none = torch.exp(-radial.log_lengthscale), X2.new_zeros(0)
     a = none if columns is None else columns.log_variance.exp()
-    column_scale = none if columns is None else math.sqrt(5.0) * torch.exp(-columns.log_lengthscale)
+    column_scale = none if columns is None else SQRT5 * torch.exp(-columns.log_lengthscale)
     rotated = X2 @ R if len(R) else X2
     return FixedKernel(
         prior=float(radial.outputscale + a.sum()),
