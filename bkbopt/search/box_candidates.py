@@ -30,6 +30,8 @@ __all__ = ["BoxCandidates", "candidates_of"]
 N_PERTURBATIONS = 8
 #: Shared points that are compared for a suggestion by criteria without a lazy argmax.
 FRONT = 64
+#: Share of the suggestions of a large batch that spread around the maximiser, and the points compared for each.
+SPREAD, N_SPREAD = 0.3, 64
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,20 @@ class BoxCandidates:
             start = self._best_of_shared(criterion, scope.shared)
         if start is not None:
             ranked = self.maximizer.ranked_from(start, score, good, scope.rng, self._usable)
+            if isinstance(criterion, UpperBound) and scope.rng.random() < SPREAD:
+                ranked = self._spread(criterion, ranked, scope.rng)
         else:
             ranked = self.maximizer.ranked(score, good, scope.rng, self._usable)
         return self._first_open(ranked, self._keys(scope.taken))
+
+    def _spread(self, criterion: UpperBound, ranked: Tensor, rng: np.random.Generator) -> Tensor:
+        """The points `(n, k)` after one around the first of them that is nearly as good and less known.
+
+        The maximiser moves little within a large batch. Where the model is wrong, all its values would be at one place.
+        """
+        U = torch.cat([ranked[:1], self.maximizer.ball(ranked[0], N_SPREAD, rng)])
+        row = criterion.least_known(self.embedding(U))
+        return torch.cat([U[row : row + 1], ranked])
 
     def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
         """The best usable one of the shared random points, (1, k); None if none is usable.

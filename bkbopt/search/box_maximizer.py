@@ -170,6 +170,13 @@ class BoxMaximizer:
         # A random shift of one quasi-random set is as uniform as a new set, and cheap.
         return self.space.from_unit(torch.remainder(self._base[:n] + torch.as_tensor(rng.random(d)), 1.0))
 
+    def ball(self, x: Tensor, n: int, rng: np.random.Generator) -> Tensor:
+        """Copies `(n, d)` of `x (d,)` with normal steps in all relaxed columns; the sizes are log-uniform up to one."""
+        size = torch.as_tensor(10.0 ** rng.uniform(-3.0, 0.0, (n, 1)))
+        X = x.repeat(n, 1)
+        X[:, self._relaxed] += size * torch.as_tensor(rng.standard_normal((n, len(self._relaxed))))
+        return self.space.snap(X)
+
     def _around(self, good: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
         """Copies of the good points with a few columns changed: by normal steps of three sizes, or redrawn."""
         k, d = good.shape

@@ -120,6 +120,16 @@ class UpperBound(_Scored):
         """See `Criterion`."""
         return search.argmax(self.model, self.acquisition.beta, excluded).index
 
+    def least_known(self, X: Tensor) -> int:
+        """The row of `X (n, d)` with the largest variance among those as good as the first one.
+
+        These have bounds that are at most one standard deviation of the noise below the bound of the first row.
+        """
+        mean, variance = self._predict(X)
+        bounds = self.acquisition(mean, variance)
+        poor = bounds < bounds[0] - self.model.lam**0.5
+        return int(variance.masked_fill(poor, -1.0).argmax())
+
 
 @dataclass(frozen=True)
 class _Sampled:

@@ -323,3 +323,21 @@ def test_a_shared_start_is_feasible() -> None:
     assert start is not None
     assert float(start[0, 0]) < 0.1
     assert none._best_of_shared(UpperBound.over(gp.model, 2.0), shared(0, 1)) is None
+
+
+def test_suggestions_of_a_large_batch_spread_about_the_maximiser_as_far_as_the_noise_allows() -> None:
+    gp = bo.BKB(bo.kernels.rbf(2, 0.5), noise=0.04)
+    X = np.random.default_rng(0).random((30, 2))
+    gp.observe(X, -8.0 * ((X - 0.5) ** 2).sum(axis=1))
+    criterion = UpperBound.over(gp.model, 1.0)
+    box = candidates({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    good = gp.observations.X[:5]
+    chosen = []
+    for seed in range(30):
+        choice = box.best(criterion, Scope(good, np.random.default_rng(seed), good[:0], shared(0, 1)))
+        assert choice is not None
+        chosen.append(choice.x)
+    bounds = criterion(torch.stack(chosen))
+    assert float(bounds.min()) >= float(bounds.max()) - 0.2  # the standard deviation of the noise
+    spread = bounds < bounds.max() - 1e-3
+    assert 3 <= int(spread.sum()) <= 15  # of 30, with a share of 0.3: both have a probability below 1 %

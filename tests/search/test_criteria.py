@@ -12,7 +12,7 @@ import bkbopt as bo
 from bkbopt.posterior.model import Model
 from bkbopt.search.acquisition import CONSTRAINT_FLOOR, UCB, LogEI, LogFeasibility
 from bkbopt.search.ascent import SlopedScore, differentiated
-from bkbopt.search.criteria import ACQUISITIONS, CRASH_PENALTY, Combined, Constraint, Crashes, rule_of
+from bkbopt.search.criteria import ACQUISITIONS, CRASH_PENALTY, Combined, Constraint, Crashes, UpperBound, rule_of
 
 KERNEL = bo.kernels.rbf(2, 0.3)
 
@@ -97,6 +97,19 @@ def test_a_user_s_acquisition_is_used_as_it_is() -> None:
     torch.testing.assert_close(
         criterion(X), mean - variance, rtol=0.0, atol=1e-9
     )  # rounding of the collapsed predictor
+
+
+def test_the_least_known_point_is_within_the_noise_of_the_first_one_and_has_the_largest_variance() -> None:
+    m, X = model()
+    criterion = UpperBound.over(m, 2.0)
+    bounds = criterion(X)
+    best = X[int(bounds.argmax())]
+    X = torch.cat([best[None], best + 0.1 * (X - best)])
+    row = criterion.least_known(X)
+    bounds, variance = criterion(X), m(X)[1]
+    near = bounds >= bounds[0] - m.lam**0.5
+    assert 1 < int(near.sum()) < len(X)
+    assert row == int(near.nonzero()[:, 0][variance[near].argmax()])
 
 
 def test_thompson_scores_are_joint_samples() -> None:

@@ -144,8 +144,8 @@ def test_a_search_for_an_edge_beyond_which_runs_crash_spends_about_half_of_its_t
         assert len({tuple(params.values()) for params in failed}) == len(failed)
         assert study.best_value < best + 0.005
         n_failed.append(len(failed))
-    # All improvements lie at the edge, on which half of the trials fail; over eight seeds it was 49 % on average.
-    assert sum(n_failed) < 0.6 * 60 * len(n_failed)
+    # All improvements lie at the edge, on which half of the trials fail: single seeds have 22 to 34 failures of 60.
+    assert sum(n_failed) <= 0.5 * 60 * len(n_failed)
 
 
 @pytest.mark.slow
