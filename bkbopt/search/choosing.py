@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.confidence import Practical
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria import Criterion
@@ -16,16 +17,31 @@ from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
 
-__all__ = ["BATCH_BUDGET", "CROWD", "Chooser"]
+__all__ = ["BATCH_BUDGET", "CROWD", "Chooser", "is_greedy"]
 
 #: Distinguishes the random numbers of shared points from others with the same seed and mark.
 SHARED = 2
-#: From this number of running trials on, suggestions share the random starts of their searches.
+#: Distinguishes the random numbers of `is_greedy`.
+GREEDY = 3
+#: From this number of running trials on, suggestions share the random starts of their searches, and most are greedy.
 CROWD = 10
 #: Useful sum of the leverages in flight: 1 + this is BBKB's constant C. A sum of 1 is as much as was known before.
 BATCH_BUDGET = 1.0
 #: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.
 REFRESH = 64
+
+
+def is_greedy(options: Options, request: Request) -> bool:
+    """Whether a suggestion of a large batch maximises the posterior mean in place of the upper confidence bound.
+
+    Beside p >= `CROWD` running trials one in p + 1 suggestions explores. A sequential search learns from the first value
+    in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after another.
+    Schedules of beta other than the default one are left as they are.
+    """
+    p = len(request.running)
+    if p < CROWD or not (options.models.fit and isinstance(options.confidence, Practical)):
+        return False
+    return request.rng(GREEDY).random() * (p + 1) >= 1.0
 
 
 @dataclass(frozen=True)

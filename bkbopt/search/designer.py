@@ -25,7 +25,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.box_candidates import candidates_of
 from bkbopt.search.candidates import CandidateSet, Choice, exhausted
-from bkbopt.search.choosing import BATCH_BUDGET, Chooser
+from bkbopt.search.choosing import BATCH_BUDGET, Chooser, is_greedy
 from bkbopt.search.criteria import Criterion
 from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.history import History
@@ -313,6 +313,8 @@ class Designer:
         options = self.options
         pending = self.history.encode(list(request.running))
         fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
+        if fantasy.is_plain and is_greedy(options, request):
+            fantasy = fantasy.greedy()
         criterion = fantasy.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, self.history, models, fantasy, criterion, request)
         for candidates, good in self._places(fantasy, criterion, request):

@@ -183,6 +183,10 @@ class Fantasy:
         """Whether there is a single objective and no constraint."""
         return len(self.models) == 1 and not self.constraints
 
+    def greedy(self) -> "Fantasy":
+        """The same with betas of zero."""
+        return replace(self, betas=tuple(0.0 for _ in self.betas))
+
     def criterion(self, rule: AcquisitionRule, rng: np.random.Generator) -> Criterion:
         """The criterion of a suggestion; `rng` generates its random numbers, if it has any."""
         if self.is_plain:
