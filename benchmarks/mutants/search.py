@@ -348,6 +348,27 @@ SEARCH = (
         ("search/test_choosing.py",),
     ),
     Fault(
+        "no suggestion of a large batch explores",
+        "search/choosing.py",
+        "return request.rng(GREEDY).random() * (p + 1) >= 1.0",
+        "return True",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "large batches are greedy under the user's own schedule of beta",
+        "search/choosing.py",
+        "if p < CROWD or not (options.models.fit and isinstance(options.confidence, Practical)):",
+        "if p < CROWD:",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "points of a large batch spread without a limit",
+        "search/criteria.py",
+        "poor = bounds < bounds[0] - self.model.lam**0.5",
+        "poor = bounds < bounds[0] - 10.0 * self.model.lam**0.5",
+        ("search/test_criteria.py",),
+    ),
+    Fault(
         "bounds of rows in files are rounded to the nearest",
         "search/parts.py",
         "np.nextafter(values.numpy().astype(np.float32), np.float32(np.inf))",

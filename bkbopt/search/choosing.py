@@ -34,8 +34,9 @@ REFRESH = 64
 def is_greedy(options: Options, request: Request) -> bool:
     """Whether a suggestion of a large batch maximises the posterior mean in place of the upper confidence bound.
 
-    Beside p >= `CROWD` running trials one in p + 1 suggestions explores. A sequential search learns from the first value
-    in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after another.
+    Beside p >= `CROWD` running trials one in p + 1 suggestions explores. A sequential search learns from the first
+    value in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after
+    another.
     Schedules of beta other than the default one are left as they are.
     """
     p = len(request.running)

@@ -34,7 +34,8 @@ def test_a_call_that_is_interrupted_leaves_all_or_nothing(name: str) -> None:
     assert len(found) >= LINES - 1
 
 
-# An interrupt between the opening of a file and its assignment leaves its closing to the garbage collector.
+# An interrupt in the line that ends a `with open(...)` skips its `__exit__`: the garbage collector closes the lock file
+# that is being made (`locks._opened`), with a warning.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)

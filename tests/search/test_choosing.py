@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
-from bkbopt.search.choosing import BATCH_BUDGET
+from bkbopt.confidence import Constant
+from bkbopt.search.choosing import BATCH_BUDGET, CROWD, is_greedy
+from bkbopt.search.evaluations import Point, Request
+from bkbopt.search.options import Options
+from bkbopt.search.quantity import ModelOptions
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
 BEST = 12
@@ -46,3 +50,50 @@ def test_when_every_row_has_spent_its_budget_rows_are_repeated_all_the_same() ->
     rows = [trial.index for trial in told(0.5, 1).ask(70)]
     assert len(rows) == 70
     assert len(set(rows)) == 30
+
+
+def requests(running: int) -> list[Request]:
+    """Requests for the trials 0 to 1,999, each beside as many running ones."""
+    point: Point = {}
+    return [Request(number, None, {}, (point,) * running, (0, 0)) for number in range(2_000)]
+
+
+@pytest.mark.parametrize("running", [CROWD, 99])
+def test_one_suggestion_in_the_number_of_workers_explores(running: int) -> None:
+    options = Options(ModelOptions(bo.BKB()))
+    exploring = sum(not is_greedy(options, request) for request in requests(running))
+    expected = 2_000 / (running + 1)
+    assert abs(exploring - expected) < 4.0 * math.sqrt(expected)  # four standard deviations of a binomial number
+
+
+def test_every_suggestion_of_a_small_batch_explores() -> None:
+    assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in requests(CROWD - 1))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [Options(ModelOptions(bo.BKB()), confidence=Constant(2.0)), Options(ModelOptions(bo.BKB(), fit=False))],
+    ids=["a schedule of the user's", "a kernel of the user's"],
+)
+def test_what_the_user_chose_is_followed_in_large_batches_too(options: Options) -> None:
+    assert not any(is_greedy(options, request) for request in requests(99))
+
+
+def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:
+    """Without noise no row is asked for twice."""
+    X = np.random.default_rng(0).random((200, 2))
+    options = {"n_startup_trials": 5, "perturbations": False, "deterministic": True}
+    opt = bo.Optimizer(X, direction="maximize", seed=0, **options)
+    for row in range(20):
+        opt.tell({"index": row}, float(-((X[row] - 0.5) ** 2).sum()))
+    taken = [*range(20), *(trial.index for trial in opt.ask(CROWD))]
+    core, means = opt._core.update(), opt.predict([{"index": row} for row in range(200)])[0]
+    greedy = 0
+    for trial in opt.ask(8):
+        request = Request(trial.id, None, {}, ({},) * (len(taken) - 20), (0, 0))
+        means[taken] = -np.inf
+        if is_greedy(core.options, request):
+            assert trial.index == int(np.argmax(means))
+            greedy += 1
+        taken.append(trial.index)
+    assert greedy > 4
