@@ -356,9 +356,9 @@ SEARCH = (
     ),
     Fault(
         "large batches are greedy under the user's own schedule of beta",
-        "search/choosing.py",
-        "if p < CROWD or not (options.models.fit and isinstance(options.confidence, Practical)):",
-        "if p < CROWD:",
+        "search/options.py",
+        'self.rule.name == "ucb" and self.models.fit and isinstance(self.confidence, Practical)',
+        'self.rule.name == "ucb" and self.models.fit',
         ("search/test_choosing.py",),
     ),
     Fault(

@@ -130,9 +130,9 @@ class BoxCandidates:
         start = None
         if scope.shared is not None and len(good):
             start = self._best_of_shared(criterion, scope.shared)
-        if start is not None:
+        if scope.shared is not None and start is not None:
             ranked = self.maximizer.ranked_from(start, score, good, scope.rng, self._usable)
-            if isinstance(criterion, UpperBound) and scope.rng.random() < SPREAD:
+            if scope.shared.spreads and isinstance(criterion, UpperBound) and scope.rng.random() < SPREAD:
                 ranked = self._spread(criterion, ranked, scope.rng)
         else:
             ranked = self.maximizer.ranked(score, good, scope.rng, self._usable)

@@ -51,11 +51,13 @@ class Shared:
         numbers: seed of random starts.
         data: the finished trials and the first running ones, in a form that can be compared.
         earlier: makes the criterion for these, and the points that were closed, (t, d).
+        spreads: whether some suggestions in a box are less known points near the maximiser of the upper bound.
     """
 
     numbers: tuple[int, ...]
     data: tuple[object, ...]
     earlier: Callable[[], tuple[Criterion, Tensor]]
+    spreads: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.confidence import Practical
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria import Criterion
@@ -37,10 +36,9 @@ def is_greedy(options: Options, request: Request) -> bool:
     Beside p >= `CROWD` running trials one in p + 1 suggestions explores. A sequential search learns from the first
     value in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after
     another.
-    Schedules of beta other than the default one are left as they are.
     """
     p = len(request.running)
-    if p < CROWD or not (options.models.fit and isinstance(options.confidence, Practical)):
+    if p < CROWD or not options.is_practical:
         return False
     return request.rng(GREEDY).random() * (p + 1) >= 1.0
 
@@ -156,7 +154,7 @@ class Chooser:
         numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
         n = len(self.fantasy.pending) // REFRESH * REFRESH
         data = self.models, self.history.version, len(self.history.finished), self.request.running[:n]
-        return Shared(numbers, data, lambda: self._earlier(candidates, n))
+        return Shared(numbers, data, lambda: self._earlier(candidates, n), self.options.is_practical)
 
     def _earlier(self, candidates: CandidateSet, n: int) -> tuple[Criterion, Tensor]:
         """The criterion and the closed points with the first `n` pending points."""

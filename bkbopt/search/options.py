@@ -31,3 +31,11 @@ class Options:
     avoid_duplicates: bool = False
     repeat_when_exhausted: bool = False
     perturbations: bool = True
+
+    @property
+    def is_practical(self) -> bool:
+        """Whether upper confidence bounds have no guarantee: models are fitted, and beta has the default schedule.
+
+        Suggestions of large batches then need not maximise the bound.
+        """
+        return self.rule.name == "ucb" and self.models.fit and isinstance(self.confidence, Practical)

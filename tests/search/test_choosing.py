@@ -8,7 +8,10 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.confidence import Constant
+from bkbopt.search.box_candidates import BoxCandidates
+from bkbopt.search.candidates import Choice, Scope
 from bkbopt.search.choosing import BATCH_BUDGET, CROWD, is_greedy
+from bkbopt.search.criteria import Criterion
 from bkbopt.search.evaluations import Point, Request
 from bkbopt.search.options import Options
 from bkbopt.search.quantity import ModelOptions
@@ -76,7 +79,28 @@ def test_every_suggestion_of_a_small_batch_explores() -> None:
     ids=["a schedule of the user's", "a kernel of the user's"],
 )
 def test_what_the_user_chose_is_followed_in_large_batches_too(options: Options) -> None:
+    assert not options.is_practical
     assert not any(is_greedy(options, request) for request in requests(99))
+
+
+@pytest.mark.parametrize(("beta", "spreads"), [(None, True), (2.0, False)])
+def test_large_batches_spread_under_the_default_schedule_only(
+    beta: float | None, spreads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    best = BoxCandidates.best
+
+    def seen(self: BoxCandidates, criterion: Criterion, scope: Scope) -> Choice | None:
+        if scope.shared is not None:
+            asked.append(scope.shared.spreads)
+        return best(self, criterion, scope)
+
+    monkeypatch.setattr(BoxCandidates, "best", seen)
+    opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0, n_startup_trials=5, beta=beta)
+    for trial in opt.ask(5):
+        opt.tell(trial, trial.params["x0"])
+    opt.ask(CROWD + 2)
+    assert asked == [spreads] * 2
 
 
 def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:
