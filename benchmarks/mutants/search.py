@@ -364,9 +364,23 @@ SEARCH = (
     Fault(
         "points of a large batch spread without a limit",
         "search/criteria.py",
-        "poor = bounds < bounds[0] - self.model.lam**0.5",
-        "poor = bounds < bounds[0] - 10.0 * self.model.lam**0.5",
+        "poor = scores < scores.max() - max(self.model.lam**0.5, INDIFFERENT)",
+        "poor = scores < scores.max() - 10.0 * max(self.model.lam**0.5, INDIFFERENT)",
         ("search/test_criteria.py",),
+    ),
+    Fault(
+        "greedy suggestions return to a place that running trials will make known",
+        "search/criteria.py",
+        "left < min(STILL_OPEN, float(left.max()))",
+        "left < 0.0",
+        ("search/test_criteria.py",),
+    ),
+    Fault(
+        "greedy suggestions are around the maximiser of before the last values",
+        "search/box_candidates.py",
+        "if self._maximised is None or self._maximised.key != key:",
+        "if self._maximised is None:",
+        ("search/test_box_candidates.py", "search/test_law.py"),
     ),
     Fault(
         "bounds of rows in files are rounded to the nearest",

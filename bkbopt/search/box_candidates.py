@@ -7,7 +7,7 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,8 +30,10 @@ __all__ = ["BoxCandidates", "candidates_of"]
 N_PERTURBATIONS = 8
 #: Shared points that are compared for a suggestion by criteria without a lazy argmax.
 FRONT = 64
-#: Share of the suggestions of a large batch that spread around the maximiser, and the points compared for each.
-SPREAD, N_SPREAD = 0.3, 64
+#: Points that are compared for a greedy suggestion: the first ones of the search, and as many around the maximiser.
+N_NEAR = 64
+#: Share of the greedy suggestions that spread around the maximiser.
+SPREAD = 0.3
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,21 @@ class _Shared:
     unusable: Tensor
 
 
+@dataclass(frozen=True)
+class _Maximised:
+    """The search for the maximiser of a criterion, which is shared by the greedy suggestions of a large batch.
+
+    Attributes:
+        key: what the search follows from.
+        criterion: the posterior mean of the finished trials.
+        U: the best points found, best first, (<= N_NEAR, k).
+    """
+
+    key: tuple[object, ...]
+    criterion: UpperBound
+    U: Tensor
+
+
 class BoxCandidates:
     """The points of a space, not listed; see `CandidateSet`."""
 
@@ -84,6 +101,7 @@ class BoxCandidates:
         self._feasible = feasible
         self._known: dict[bytes, bool] = {}
         self._shared: _Shared | None = None
+        self._maximised: _Maximised | None = None
 
     @property
     def is_discrete(self) -> bool:
@@ -126,26 +144,48 @@ class BoxCandidates:
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
-        score, good = _Within(criterion, self.embedding), self.embedding.project(scope.good)
-        start = None
-        if scope.shared is not None and len(good):
-            start = self._best_of_shared(criterion, scope.shared)
-        if scope.shared is not None and start is not None:
-            ranked = self.maximizer.ranked_from(start, score, good, scope.rng, self._usable)
-            if scope.shared.spreads and isinstance(criterion, UpperBound) and scope.rng.random() < SPREAD:
-                ranked = self._spread(criterion, ranked, scope.rng)
-        else:
-            ranked = self.maximizer.ranked(score, good, scope.rng, self._usable)
-        return self._first_open(ranked, self._keys(scope.taken))
+        shared, taken = scope.shared, self._keys(scope.taken)
+        if shared is None:
+            return self._first_open(self._ranked(criterion, scope), taken)
+        if shared.finished is not None and isinstance(criterion, UpperBound) and self.maximizer.is_relaxed:
+            near = self._near(criterion, self._maximiser(shared.finished, shared, scope), scope.rng)
+            if (choice := self._first_open(near, taken)) is not None:
+                return choice
+        return self._first_open(self._ranked_from_shared(criterion, shared, scope), taken)
 
-    def _spread(self, criterion: UpperBound, ranked: Tensor, rng: np.random.Generator) -> Tensor:
-        """The points `(n, k)` after one around the first of them that is nearly as good and less known.
+    def _ranked(self, criterion: Criterion, scope: Scope) -> Tensor:
+        """The points of a whole search, best first, (n, k)."""
+        good = self.embedding.project(scope.good)
+        return self.maximizer.ranked(_Within(criterion, self.embedding), good, scope.rng, self._usable)
 
-        The maximiser moves little within a large batch. Where the model is wrong, all its values would be at one place.
+    def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope) -> Tensor:
+        """The points of a search from the shared random points, best first, (n, k)."""
+        good = self.embedding.project(scope.good)
+        start = self._best_of_shared(criterion, shared) if len(good) else None
+        if start is None:
+            return self._ranked(criterion, scope)
+        return self.maximizer.ranked_from(start, _Within(criterion, self.embedding), good, scope.rng, self._usable)
+
+    def _maximiser(self, finished: Callable[[], UpperBound], shared: Shared, scope: Scope) -> _Maximised:
+        """The search for the maximiser without running trials, made once for the same finished trials."""
+        key = shared.numbers, shared.data
+        if self._maximised is None or self._maximised.key != key:
+            criterion, rng = finished(), np.random.default_rng(shared.numbers)
+            U = self._ranked_from_shared(criterion, shared, replace(scope, rng=rng))[:N_NEAR].clone()
+            self._maximised = _Maximised(key, criterion, U)
+        return self._maximised
+
+    def _near(self, criterion: UpperBound, maximised: _Maximised, rng: np.random.Generator) -> Tensor:
+        """The points of the search and some around the maximiser, in the order of `UpperBound.order_in_batch`, (n, k).
+
+        Pending trials, counted as evaluated at their means, hardly move the maximiser of the posterior mean. Without
+        a bound on the variance that is left all suggestions of a batch would be copies of it.
         """
-        U = torch.cat([ranked[:1], self.maximizer.ball(ranked[0], N_SPREAD, rng)])
-        row = criterion.least_known(self.embedding(U))
-        return torch.cat([U[row : row + 1], ranked])
+        first = maximised.U[:1]
+        near = [self.maximizer.ball(first[0], N_NEAR, rng), self.maximizer.around(first, rng, N_NEAR // 2)]
+        U = torch.cat([maximised.U, *near])
+        spreads = bool(rng.random() < SPREAD)
+        return U[criterion.order_in_batch(self.embedding(U), maximised.criterion, spreads)]
 
     def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
         """The best usable one of the shared random points, (1, k); None if none is usable.
@@ -154,7 +194,7 @@ class BoxCandidates:
         the best ones under the earlier criterion.
         """
         is_lazy = isinstance(criterion, UpperBound)
-        key: tuple[object, ...] = (shared.numbers,) if is_lazy else (shared.numbers, shared.data)
+        key: tuple[object, ...] = (shared.numbers,) if is_lazy else (shared.numbers, shared.data, shared.pending)
         if self._shared is None or self._shared.key != key:
             U = self.maximizer.everywhere(np.random.default_rng(shared.numbers), self.maximizer.settings.n_shared)
             if not is_lazy:

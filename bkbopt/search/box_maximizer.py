@@ -75,6 +75,11 @@ class BoxMaximizer:
         """Whether a column has few values."""
         return len(self._relaxed) < self.space.dim
 
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether a column is searched by gradients."""
+        return bool(self._relaxed)
+
     def ranked(
         self,
         score: Score,
@@ -106,7 +111,7 @@ class BoxMaximizer:
         It costs less than half of a whole search, and is used for suggestions of large batches.
         """
         with small_work(), torch.no_grad():
-            X = torch.cat([good, self._around(good, rng, self.settings.n_local_of_batch)])
+            X = torch.cat([good, self.around(good, rng, self.settings.n_local_of_batch)])
             X = _sorted(X, score)
             starts = torch.cat([start, _spread(X, usable, self.settings.n_starts_of_batch)])
             refined = self._refine(starts, score, self.settings.max_iterations_of_batch)
@@ -159,7 +164,7 @@ class BoxMaximizer:
         """The good points `(k, d)`, `n` quasi-random points of the space, and points around the good ones."""
         parts = [good, self.everywhere(rng, n)]
         if len(good):
-            parts.append(self._around(good, rng, self.settings.n_local))
+            parts.append(self.around(good, rng, self.settings.n_local))
         return torch.cat(parts)
 
     def everywhere(self, rng: np.random.Generator, n: int) -> Tensor:
@@ -177,8 +182,8 @@ class BoxMaximizer:
         X[:, self._relaxed] += size * torch.as_tensor(rng.standard_normal((n, len(self._relaxed))))
         return self.space.snap(X)
 
-    def _around(self, good: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
-        """Copies of the good points with a few columns changed: by normal steps of three sizes, or redrawn."""
+    def around(self, good: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
+        """Copies `(k * copies, d)` of the good points with a few columns changed: by normal steps, or redrawn."""
         k, d = good.shape
         n = k * copies
         X = good.repeat_interleave(copies, 0)

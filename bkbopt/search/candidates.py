@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria import Criterion
+from bkbopt.search.criteria import Criterion, UpperBound
 
 __all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "Shared", "exhausted"]
 
@@ -49,15 +49,17 @@ class Shared:
 
     Attributes:
         numbers: seed of random starts.
-        data: the finished trials and the first running ones, in a form that can be compared.
+        data: the finished trials, in a form that can be compared.
+        pending: the first running trials, in such a form.
         earlier: makes the criterion for these, and the points that were closed, (t, d).
-        spreads: whether some suggestions in a box are less known points near the maximiser of the upper bound.
+        finished: makes the criterion of a greedy suggestion without running trials; None for other suggestions.
     """
 
     numbers: tuple[int, ...]
     data: tuple[object, ...]
+    pending: tuple[object, ...]
     earlier: Callable[[], tuple[Criterion, Tensor]]
-    spreads: bool = False
+    finished: Callable[[], UpperBound] | None = None
 
 
 @dataclass(frozen=True)

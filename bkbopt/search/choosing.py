@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates import CandidateSet, Choice, Scope, Shared
-from bkbopt.search.criteria import Criterion
+from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.evaluations import Request
 from bkbopt.search.history import History
 from bkbopt.search.models import Fantasy, Models
@@ -153,8 +153,13 @@ class Chooser:
             return None  # the draw over the shared points would differ from the path that is maximised
         numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
         n = len(self.fantasy.pending) // REFRESH * REFRESH
-        data = self.models, self.history.version, len(self.history.finished), self.request.running[:n]
-        return Shared(numbers, data, lambda: self._earlier(candidates, n), self.options.is_practical)
+        data = self.models, self.history.version, len(self.history.finished)
+        finished = self._finished if self.fantasy.is_greedy else None
+        return Shared(numbers, data, self.request.running[:n], lambda: self._earlier(candidates, n), finished)
+
+    def _finished(self) -> UpperBound:
+        """The criterion of a greedy suggestion without pending points."""
+        return UpperBound.over(self.models.objectives[0].model(self.fantasy.pending[:0]), 0.0)
 
     def _earlier(self, candidates: CandidateSet, n: int) -> tuple[Criterion, Tensor]:
         """The criterion and the closed points with the first `n` pending points."""

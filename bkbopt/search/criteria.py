@@ -53,6 +53,10 @@ ALIKE = 1e-6
 N_NEAREST = 32
 #: Weight of the objective while no feasible point is known.
 FEASIBILITY_FIRST = 0.01
+#: A suggestion of a large batch leaves a place if pending trials have reduced the variance there below this fraction.
+STILL_OPEN = 0.5
+#: Standardised loss that a suggestion of a large batch accepts for a less known point, if the noise is smaller.
+INDIFFERENT = 0.01
 
 
 #: What finds the largest score of a list of points.
@@ -120,15 +124,21 @@ class UpperBound(_Scored):
         """See `Criterion`."""
         return search.argmax(self.model, self.acquisition.beta, excluded).index
 
-    def least_known(self, X: Tensor) -> int:
-        """The row of `X (n, d)` with the largest variance among those as good as the first one.
+    def order_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool) -> Tensor:
+        """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them, (n,).
 
-        These have bounds that are at most one standard deviation of the noise below the bound of the first row.
+        First are those whose variance is at least half of that under `finished`, the criterion without pending trials:
+        BBKB's constant of 2 for the sum of the leverages in flight, at each place. Among these the score decides, or,
+        if the suggestion `spreads`, the variance of those that are almost as good as the best one.
         """
         mean, variance = self._predict(X)
-        bounds = self.acquisition(mean, variance)
-        poor = bounds < bounds[0] - self.model.lam**0.5
-        return int(variance.masked_fill(poor, -1.0).argmax())
+        scores = self.acquisition(mean, variance)
+        left = (variance / finished._predict(X)[1]).nan_to_num(1.0)
+        scores = scores.masked_fill(left < min(STILL_OPEN, float(left.max())), -torch.inf)
+        if not spreads:
+            return scores.argsort(descending=True, stable=True)
+        poor = scores < scores.max() - max(self.model.lam**0.5, INDIFFERENT)
+        return variance.masked_fill(poor, -1.0).argsort(descending=True, stable=True)
 
 
 @dataclass(frozen=True)

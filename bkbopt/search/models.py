@@ -156,6 +156,7 @@ class Fantasy:
         means: see the table.
         lost: see the table.
         crashes: exclusion of points near failures; None without failures.
+        is_greedy: whether the suggestion is one of those of a large batch that maximise the posterior mean.
     """
 
     models: tuple[Model, ...]
@@ -167,6 +168,7 @@ class Fantasy:
     means: Tensor
     lost: Tensor
     crashes: Crashes | None
+    is_greedy: bool = False
 
     @cached_property
     def feasible(self) -> Tensor:
@@ -184,8 +186,8 @@ class Fantasy:
         return len(self.models) == 1 and not self.constraints
 
     def greedy(self) -> "Fantasy":
-        """The same with betas of zero."""
-        return replace(self, betas=tuple(0.0 for _ in self.betas))
+        """The same with betas of zero, for a greedy suggestion."""
+        return replace(self, betas=tuple(0.0 for _ in self.betas), is_greedy=True)
 
     def criterion(self, rule: AcquisitionRule, rng: np.random.Generator) -> Criterion:
         """The criterion of a suggestion; `rng` generates its random numbers, if it has any."""

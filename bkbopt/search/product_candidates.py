@@ -200,7 +200,7 @@ class ProductCandidates:
 
     def _near(self, shared: Shared, good: Tensor) -> _Nearby:
         """The cross of the best row for an earlier suggestion, and random rows."""
-        key = (shared.numbers, shared.data)
+        key = (shared.numbers, shared.data, shared.pending)
         if self._nearby is None or self._nearby.key != key:
             (criterion, taken), rng = shared.earlier(), np.random.default_rng(shared.numbers)
             closed = frozenset(self._sub.rows_of(taken).tolist())

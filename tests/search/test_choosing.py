@@ -83,16 +83,16 @@ def test_what_the_user_chose_is_followed_in_large_batches_too(options: Options) 
     assert not any(is_greedy(options, request) for request in requests(99))
 
 
-@pytest.mark.parametrize(("beta", "spreads"), [(None, True), (2.0, False)])
-def test_large_batches_spread_under_the_default_schedule_only(
-    beta: float | None, spreads: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("beta", "greedy"), [(None, True), (2.0, False)])
+def test_large_batches_leave_the_bound_under_the_default_schedule_only(
+    beta: float | None, greedy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
     best = BoxCandidates.best
 
     def seen(self: BoxCandidates, criterion: Criterion, scope: Scope) -> Choice | None:
         if scope.shared is not None:
-            asked.append(scope.shared.spreads)
+            asked.append(scope.shared.finished is not None)
         return best(self, criterion, scope)
 
     monkeypatch.setattr(BoxCandidates, "best", seen)
@@ -100,7 +100,7 @@ def test_large_batches_spread_under_the_default_schedule_only(
     for trial in opt.ask(5):
         opt.tell(trial, trial.params["x0"])
     opt.ask(CROWD + 2)
-    assert asked == [spreads] * 2
+    assert asked == [greedy] * 2
 
 
 def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:

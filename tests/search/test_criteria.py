@@ -99,17 +99,57 @@ def test_a_user_s_acquisition_is_used_as_it_is() -> None:
     )  # rounding of the collapsed predictor
 
 
-@pytest.mark.parametrize("size", [0.3, 0.4])  # half of the noise would give another row in the one, twice in the other
-def test_the_least_known_point_is_within_the_noise_of_the_first_one_and_has_the_largest_variance(size: float) -> None:
-    m, X = model()
-    criterion = UpperBound.over(m, 0.5)
-    bounds = criterion(X)
-    best = X[int(bounds.argmax())]
-    X = torch.cat([best[None], best + size * (X - best)])
-    row = criterion.least_known(X)
-    bounds, variance = criterion(X), m(X)[1]
-    near = bounds >= bounds[0] - m.lam**0.5
-    assert 1 < int(near.sum()) < len(X)
+def in_batch(pending: Tensor, noise: float = 1e-2) -> tuple[UpperBound, UpperBound, Tensor]:
+    """The posterior mean with and without pending points, and points around that with the largest mean."""
+    rng = np.random.default_rng(0)
+    gp = bo.ExactGP(KERNEL, noise=noise)
+    X = rng.random((12, 2))
+    gp.observe(X, np.sin(4.0 * X).sum(axis=1))
+    X = torch.as_tensor(rng.random((40, 2)))
+    finished = UpperBound.over(gp.model, 0.0)
+    best = X[finished(X).argmax()]
+    X = torch.cat([best[None], best + 0.3 * (X - best)])
+    return UpperBound.over(gp.fantasy(best + pending), 0.0), finished, X
+
+
+def test_without_pending_points_a_batch_takes_points_in_the_order_of_their_scores() -> None:
+    _, finished, X = in_batch(torch.zeros(1, 2))
+    order = finished.order_in_batch(X, finished, spreads=False)
+    assert torch.equal(order, finished(X).argsort(descending=True, stable=True))
+
+
+def test_a_batch_leaves_places_whose_variance_is_more_than_halved() -> None:
+    criterion, finished, X = in_batch(torch.zeros(1, 2))
+    left = criterion.model(X)[1] / finished.model(X)[1]
+    is_open = left >= 0.5
+    assert not bool(is_open[0])
+    assert 1 < int(is_open.sum()) < len(X) - 1
+    order = criterion.order_in_batch(X, finished, spreads=False)
+    opened = is_open.nonzero()[:, 0]
+    expected = opened[criterion(X)[opened].argsort(descending=True)]
+    assert torch.equal(order[: len(expected)], expected)
+
+
+def test_a_batch_that_is_known_everywhere_goes_where_most_variance_is_left() -> None:
+    grid = torch.cartesian_prod(torch.arange(-4.0, 5.0), torch.arange(-4.0, 5.0)).double()
+    criterion, finished, X = in_batch(0.05 * grid)
+    left = criterion.model(X)[1] / finished.model(X)[1]
+    assert bool((left < 0.5).all())
+    for spreads in (False, True):
+        assert int(criterion.order_in_batch(X, finished, spreads)[0]) == int(left.argmax())
+
+
+@pytest.mark.parametrize(("noise", "away", "size"), [(1e-2, 0.0, 1.0), (1e-8, 0.3, 0.1)])
+def test_a_point_that_spreads_is_almost_as_good_as_the_best_one_and_has_the_largest_variance(
+    noise: float, away: float, size: float
+) -> None:
+    criterion, finished, X = in_batch(torch.full((1, 2), away), noise)
+    X = X[0] + size * (X - X[0])
+    mean, variance = criterion(X), criterion.model(X)[1]
+    is_open = variance >= 0.5 * finished.model(X)[1]
+    near = is_open & (mean >= mean[is_open].max() - max(noise**0.5, 0.01))
+    assert 1 < int(near.sum()) < int(is_open.sum())
+    row = int(criterion.order_in_batch(X, finished, spreads=True)[0])
     assert row == int(near.nonzero()[:, 0][variance[near].argmax()])
 
 

@@ -298,7 +298,7 @@ def test_no_perturbations_are_made_of_a_product() -> None:
 
 def beside(pool: ProductPool, criterion: Criterion, taken: Tensor | None = None) -> Scope:
     nothing = pool.X[torch.zeros(0, dtype=torch.int64)]
-    return scope(pool, taken, good=pool.X[:1], shared=Shared((1, 2, 3), (), lambda: (criterion, nothing)))
+    return scope(pool, taken, good=pool.X[:1], shared=Shared((1, 2, 3), (), (), lambda: (criterion, nothing)))
 
 
 @pytest.mark.parametrize("excluded", [0, 40, 200])
