@@ -53,8 +53,9 @@ ALIKE = 1e-6
 N_NEAREST = 32
 #: Weight of the objective while no feasible point is known.
 FEASIBILITY_FIRST = 0.01
-#: A suggestion of a large batch leaves a place if pending trials have reduced the variance there below this fraction.
-STILL_OPEN = 0.5
+#: A suggestion of a large batch leaves a place if pending trials have reduced the variance there below this fraction:
+#: the standard deviation is then less than half of that before.
+STILL_OPEN = 0.25
 #: Standardised loss that a suggestion of a large batch accepts for a less known point, if the noise is smaller.
 INDIFFERENT = 0.01
 
@@ -127,9 +128,9 @@ class UpperBound(_Scored):
     def order_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool) -> Tensor:
         """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them, (n,).
 
-        First are those whose variance is at least half of that under `finished`, the criterion without pending trials:
-        BBKB's constant of 2 for the sum of the leverages in flight, at each place. Among these the score decides, or,
-        if the suggestion `spreads`, the variance of those that are almost as good as the best one.
+        First are those whose variance is at least `STILL_OPEN` times that under `finished`, the criterion without
+        pending trials. Among these the score decides, or, if the suggestion `spreads`, the variance of those that are
+        almost as good as the best one.
         """
         mean, variance = self._predict(X)
         scores = self.acquisition(mean, variance)

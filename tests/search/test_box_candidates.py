@@ -351,12 +351,12 @@ def batch(gp: bo.BKB, box: BoxCandidates, count: int, *, greedy: bool) -> torch.
     return X
 
 
-def test_greedy_suggestions_leave_a_place_when_its_variance_is_halved() -> None:
+def test_greedy_suggestions_leave_a_place_when_its_standard_deviation_is_halved() -> None:
     gp, box = in_two_columns()
     X = batch(gp, box, 30, greedy=True)
     for i, x in enumerate(X):
-        # The suggestion itself had more than half of its variance left: no place was already known from the batch.
-        assert float(gp.fantasy(X[:i])(x[None])[1]) >= 0.5 * float(gp.model(x[None])[1])
+        # A quarter of the variance of each suggestion was left when it was made.
+        assert float(gp.fantasy(X[:i])(x[None])[1]) >= 0.25 * float(gp.model(x[None])[1])
 
 
 def test_greedy_suggestions_are_nearly_as_good_as_the_best_place_of_a_grid_that_is_open() -> None:
@@ -367,7 +367,7 @@ def test_greedy_suggestions_are_nearly_as_good_as_the_best_place_of_a_grid_that_
     mean, before = gp.model(G)
     losses = []
     for i, x in enumerate(X):
-        is_open = gp.fantasy(X[:i])(G)[1] >= 0.5 * before
+        is_open = gp.fantasy(X[:i])(G)[1] >= 0.25 * before
         losses.append(float(mean[is_open].max() - gp.model(x[None])[0]))
     assert max(losses) < 0.2 + 0.15  # the noise of those that spread, and 160 points in place of 1,681
     assert float(np.median(losses)) < 0.1
