@@ -30,8 +30,11 @@ __all__ = ["BoxCandidates", "candidates_of"]
 N_PERTURBATIONS = 8
 #: Shared points that are compared for a suggestion by criteria without a lazy argmax.
 FRONT = 64
-#: Points that are compared for a greedy suggestion: the first ones of the search, and as many around the maximiser.
+#: Points that are compared for a greedy suggestion: the best ones of the search, as many in a ball around the first of
+#: them, and half as many with a few of its columns changed.
 N_NEAR = 64
+#: Points that are decoded together where the first one may not be proposed.
+BLOCK = 32
 #: Share of the greedy suggestions that spread around the maximiser.
 SPREAD = 0.3
 
@@ -80,7 +83,7 @@ class _Maximised:
     Attributes:
         key: what the search follows from.
         criterion: the posterior mean of the finished trials.
-        U: the best points found, best first, (<= N_NEAR, k).
+        U: the best usable points found, best first, (<= N_NEAR, k).
     """
 
     key: tuple[object, ...]
@@ -136,10 +139,10 @@ class BoxCandidates:
         return self.space.encode(self.space.decode(U))
 
     def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
-        for i in range(len(U)):  # iterating over the tensor would first split all of it into rows
-            u = self._canonical(U[i : i + 1])[0]
-            if row_keys(u[None])[0] not in taken and self._usable(u):
-                return Choice(self.embedding(u[None])[0], self.embedding.point(u))
+        for block in (U[:1], *U[1:].split(BLOCK)):
+            for u in self._canonical(block):
+                if row_keys(u[None])[0] not in taken and self._usable(u):
+                    return Choice(self.embedding(u[None])[0], self.embedding.point(u))
         return None
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
@@ -148,9 +151,11 @@ class BoxCandidates:
         if shared is None:
             return self._first_open(self._ranked(criterion, scope), taken)
         if shared.finished is not None and isinstance(criterion, UpperBound) and self.maximizer.is_relaxed:
-            near = self._near(criterion, self._maximiser(shared.finished, shared, scope), scope.rng)
-            if (choice := self._first_open(near, taken)) is not None:
-                return choice
+            maximised = self._maximiser(shared.finished, shared, scope)
+            if len(maximised.U):
+                choice = self._first_open(self._near(criterion, maximised, scope.rng), taken)
+                if choice is not None:
+                    return choice
         return self._first_open(self._ranked_from_shared(criterion, shared, scope), taken)
 
     def _ranked(self, criterion: Criterion, scope: Scope) -> Tensor:
@@ -168,11 +173,12 @@ class BoxCandidates:
 
     def _maximiser(self, finished: Callable[[], UpperBound], shared: Shared, scope: Scope) -> _Maximised:
         """The search for the maximiser without running trials, made once for the same finished trials."""
-        key = shared.numbers, shared.data
+        key = shared.numbers, shared.data, *row_keys(scope.good)
         if self._maximised is None or self._maximised.key != key:
             criterion, rng = finished(), np.random.default_rng(shared.numbers)
-            U = self._ranked_from_shared(criterion, shared, replace(scope, rng=rng))[:N_NEAR].clone()
-            self._maximised = _Maximised(key, criterion, U)
+            U = self._ranked_from_shared(criterion, shared, replace(scope, rng=rng))[:N_NEAR]
+            usable = torch.tensor([self._usable(u) for u in self._canonical(U)], dtype=torch.bool)
+            self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
 
     def _near(self, criterion: UpperBound, maximised: _Maximised, rng: np.random.Generator) -> Tensor:

@@ -9,7 +9,7 @@ Points that may not be chosen are given as rows of X. Methods return None if no 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -52,7 +52,7 @@ class Shared:
         data: the finished trials, in a form that can be compared.
         pending: the first running trials, in such a form.
         earlier: makes the criterion for these, and the points that were closed, (t, d).
-        finished: makes the criterion of a greedy suggestion without running trials; None for other suggestions.
+        finished: makes the criterion of a greedy suggestion that counts no running trial; None for other suggestions.
     """
 
     numbers: tuple[int, ...]
@@ -78,6 +78,10 @@ class Scope:
     rng: np.random.Generator
     taken: Tensor
     shared: Shared | None = None
+
+    def exploring(self) -> "Scope":
+        """The same for a suggestion that is not greedy."""
+        return self if self.shared is None else replace(self, shared=replace(self.shared, finished=None))
 
 
 class CandidateSet(Protocol):

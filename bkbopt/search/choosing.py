@@ -35,10 +35,10 @@ def is_greedy(options: Options, request: Request) -> bool:
 
     Beside p >= `CROWD` running trials one in p + 1 suggestions explores. A sequential search learns from the first
     value in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after
-    another.
+    another. Another attempt at the same trial explores, since it must give another point.
     """
     p = len(request.running)
-    if p < CROWD or not options.is_practical:
+    if p < CROWD or not options.is_practical or request.attempt:
         return False
     return request.rng(GREEDY).random() * (p + 1) >= 1.0
 
@@ -76,7 +76,7 @@ class Chooser:
         for taken in self._levels(candidates):
             scope = replace(first, taken=taken)
             if perturbs:
-                choice = perturbed(self.request.number, self.fantasy, candidates, scope)
+                choice = perturbed(self.request.number, self.fantasy, candidates, scope.exploring())
                 if choice is not None and not self._repeats_in_vain(candidates, choice):
                     return choice, True
             choice = self._best(candidates, scope)
@@ -140,7 +140,8 @@ class Chooser:
 
     def _repeats_in_vain(self, candidates: CandidateSet, choice: Choice) -> bool:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
-        if not (candidates.is_discrete and self.options.models.fit):
+        may_repeat = candidates.is_discrete or self.fantasy.is_greedy
+        if not (may_repeat and self.options.models.fit):
             return False
         return bool((self.fantasy.known == choice.x).all(1).any()) and not self._is_noisy()
 

@@ -129,17 +129,19 @@ class UpperBound(_Scored):
         """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them, (n,).
 
         First are those whose variance is at least `STILL_OPEN` times that under `finished`, the criterion without
-        pending trials. Among these the score decides, or, if the suggestion `spreads`, the variance of those that are
-        almost as good as the best one.
+        pending trials (a ratio of zeros counts as one), by decreasing score. If the suggestion `spreads`, those of
+        them that are almost as good as the best one come by decreasing variance. Last are the other rows, those with
+        the most variance left first.
         """
         mean, variance = self._predict(X)
         scores = self.acquisition(mean, variance)
         left = (variance / finished._predict(X)[1]).nan_to_num(1.0)
-        scores = scores.masked_fill(left < min(STILL_OPEN, float(left.max())), -torch.inf)
-        if not spreads:
-            return scores.argsort(descending=True, stable=True)
-        poor = scores < scores.max() - max(self.model.lam**0.5, INDIFFERENT)
-        return variance.masked_fill(poor, -1.0).argsort(descending=True, stable=True)
+        is_open = left >= min(STILL_OPEN, float(left.max()))
+        best = float(scores[is_open].max())
+        is_near = is_open & (scores >= best - max(self.model.lam**0.5, INDIFFERENT)) & spreads
+        group = 2.0 - is_open.double() - is_near.double()
+        value = torch.where(is_near, variance, torch.where(is_open, scores, left))
+        return torch.from_numpy(np.lexsort((-value.numpy(), group.numpy())))
 
 
 @dataclass(frozen=True)

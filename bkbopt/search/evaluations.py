@@ -92,6 +92,11 @@ class Request:
     running: tuple[Point, ...]
     entropy: tuple[int, int]
 
+    @property
+    def attempt(self) -> int:
+        """Number of the attempt at the same trial, from 0."""
+        return self.entropy[1]
+
     def rng(self, *use: int) -> np.random.Generator:
         """A new generator of the suggestion's random numbers; `use` distinguishes independent streams."""
         seed, attempt = self.entropy

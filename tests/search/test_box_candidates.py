@@ -353,10 +353,57 @@ def batch(gp: bo.BKB, box: BoxCandidates, count: int, *, greedy: bool) -> torch.
 
 def test_greedy_suggestions_leave_a_place_when_its_standard_deviation_is_halved() -> None:
     gp, box = in_two_columns()
-    X = batch(gp, box, 30, greedy=True)
+    X = batch(gp, box, 60, greedy=True)
     for i, x in enumerate(X):
         # A quarter of the variance of each suggestion was left when it was made.
         assert float(gp.fantasy(X[:i])(x[None])[1]) >= 0.25 * float(gp.model(x[None])[1])
+
+
+def test_three_in_ten_greedy_suggestions_spread_about_the_maximiser_as_far_as_the_noise_allows() -> None:
+    gp, box = in_two_columns()
+    finished = UpperBound.over(gp.model, 0.0)
+    good = gp.observations.X[:5]
+    X = []
+    for seed in range(30):
+        choice = box.best(finished, Scope(good, np.random.default_rng(seed), good[:0], shared(0, 1, finished=finished)))
+        assert choice is not None
+        X.append(choice.x)
+    means = finished(torch.stack(X))
+    assert float(means.min()) >= float(means.max()) - 0.2
+    assert 3 <= int((means < means.max() - 1e-3).sum()) <= 15  # with a share of 0.3 either has less than 1 %
+
+
+@pytest.mark.parametrize("spec", ["only choices", "nothing near"])
+def test_a_greedy_suggestion_has_a_search_of_its_own_where_there_is_none_to_share(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = {f"k{i}": list("abcdefghij") for i in range(6)}
+    box = candidates(letters if spec == "only choices" else {"x": (0.0, 1.0), "y": (0.0, 1.0)})
+    assert isinstance(box, BoxCandidates)
+    if spec == "nothing near":
+        monkeypatch.setattr(box, "_near", lambda criterion, maximised, rng: maximised.U[:0])
+    X = box.embedding(box.embedding.sample(12, np.random.default_rng(0)))
+    gp = bo.ExactGP(bo.kernels.matern52(X.shape[1], categorical=range(6) if "only" in spec else ()), noise=1e-2)
+    gp.observe(X, np.random.default_rng(1).standard_normal(12))
+    finished = UpperBound.over(gp.model, 0.0)
+    greedy, other = (
+        box.best(finished, Scope(X[:3], np.random.default_rng(2), X[:0], same))
+        for same in (shared(0, 1, finished=finished), shared(0, 1))
+    )
+    assert greedy is not None
+    assert other is not None
+    assert torch.equal(greedy.x, other.x)
+
+
+def test_the_shared_maximiser_is_feasible() -> None:
+    gp, _ = in_two_columns()
+    parameters = keyed(bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})).parameters
+    embedding = Encoding(tuple(parameters.items())).embedding(parameters, {})
+    box = BoxCandidates(embedding, lambda point: point["x (float)"] < 0.3)
+    good = gp.observations.X[gp.observations.X[:, 0] < 0.3]
+    scope = Scope(good, np.random.default_rng(0), good[:0])
+    found = box._maximiser(lambda: UpperBound.over(gp.model, 0.0), shared(0, 1), scope)
+    assert bool((found.U[:, 0] < 0.3).all())
 
 
 def test_greedy_suggestions_are_nearly_as_good_as_the_best_place_of_a_grid_that_is_open() -> None:
@@ -383,6 +430,18 @@ def test_the_maximiser_is_searched_again_when_trials_have_finished() -> None:
     second, fresh = (box._maximiser(lambda: after, later, scope) for box in (used, in_two_columns()[1]))
     assert torch.equal(second.U, fresh.U)
     assert not torch.equal(second.U[0], first.U[0])
+
+
+@pytest.mark.parametrize("what", ["numbers", "good points"])
+def test_the_search_for_the_maximiser_follows_from_its_seed_and_its_starts(what: str) -> None:
+    gp, used = in_two_columns()
+    good = gp.observations.X
+    criterion = UpperBound.over(gp.model, 0.0)
+    first, second = shared(0, 1), shared(0, 2) if what == "numbers" else shared(0, 1)
+    later = Scope(good[:5] if what == "numbers" else good[5:9], np.random.default_rng(0), good[:0])
+    used._maximiser(lambda: criterion, first, Scope(good[:5], np.random.default_rng(0), good[:0]))
+    again, fresh = (box._maximiser(lambda: criterion, second, later) for box in (used, in_two_columns()[1]))
+    assert torch.equal(again.U, fresh.U)
 
 
 def test_suggestions_of_a_large_batch_maximise_the_users_own_bound() -> None:

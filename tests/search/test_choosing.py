@@ -11,9 +11,10 @@ from bkbopt.confidence import Constant
 from bkbopt.search.box_candidates import BoxCandidates
 from bkbopt.search.candidates import Choice, Scope
 from bkbopt.search.choosing import BATCH_BUDGET, CROWD, is_greedy
-from bkbopt.search.criteria import Criterion
+from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.evaluations import Point, Request
 from bkbopt.search.options import Options
+from bkbopt.search.perturbations import WIDE_BETA
 from bkbopt.search.quantity import ModelOptions
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
@@ -69,6 +70,32 @@ def test_one_suggestion_in_the_number_of_workers_explores(running: int) -> None:
     assert abs(exploring - expected) < 4.0 * math.sqrt(expected)  # four standard deviations of a binomial number
 
 
+def test_another_attempt_at_a_trial_explores() -> None:
+    point: Point = {}
+    again = [Request(number, None, {}, (point,) * 99, (0, 1)) for number in range(100)]
+    assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in again)
+
+
+def test_wide_steps_of_a_large_batch_search_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[tuple[float, bool]]()
+    best = BoxCandidates.best
+
+    def watched(self: BoxCandidates, criterion: Criterion, scope: Scope) -> Choice | None:
+        assert isinstance(criterion, UpperBound)
+        assert scope.shared is not None
+        seen.append((criterion.acquisition.beta, scope.shared.finished is not None))
+        return best(self, criterion, scope)
+
+    opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0, n_startup_trials=5)
+    for trial in opt.ask(30):
+        opt.tell(trial, trial.params["x0"])
+    opt.ask(CROWD)
+    monkeypatch.setattr(BoxCandidates, "best", watched)
+    opt.ask(60)
+    assert any(beta >= WIDE_BETA for beta, _ in seen)
+    assert all(greedy == (beta == 0.0) for beta, greedy in seen)
+
+
 def test_every_suggestion_of_a_small_batch_explores() -> None:
     assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in requests(CROWD - 1))
 
@@ -96,7 +123,7 @@ def test_large_batches_leave_the_bound_under_the_default_schedule_only(
         return best(self, criterion, scope)
 
     monkeypatch.setattr(BoxCandidates, "best", seen)
-    opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0, n_startup_trials=5, beta=beta)
+    opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0, n_startup_trials=5, beta=beta, perturbations=False)
     for trial in opt.ask(5):
         opt.tell(trial, trial.params["x0"])
     opt.ask(CROWD + 2)

@@ -125,9 +125,9 @@ def test_a_batch_leaves_places_whose_standard_deviation_is_more_than_halved() ->
     assert not bool(is_open[0])
     assert 1 < int(is_open.sum()) < len(X) - 1
     order = criterion.order_in_batch(X, finished, spreads=False)
-    opened = is_open.nonzero()[:, 0]
-    expected = opened[criterion(X)[opened].argsort(descending=True)]
-    assert torch.equal(order[: len(expected)], expected)
+    opened, closed = is_open.nonzero()[:, 0], (~is_open).nonzero()[:, 0]
+    by_score, by_rest = criterion(X)[opened].argsort(descending=True), left[closed].argsort(descending=True)
+    assert torch.equal(order, torch.cat([opened[by_score], closed[by_rest]]))
 
 
 def test_a_batch_that_is_known_everywhere_goes_where_most_variance_is_left() -> None:
@@ -136,7 +136,15 @@ def test_a_batch_that_is_known_everywhere_goes_where_most_variance_is_left() -> 
     left = criterion.model(X)[1] / finished.model(X)[1]
     assert bool((left < 0.25).all())
     for spreads in (False, True):
-        assert int(criterion.order_in_batch(X, finished, spreads)[0]) == int(left.argmax())
+        assert torch.equal(criterion.order_in_batch(X, finished, spreads), left.argsort(descending=True))
+
+
+def test_points_that_are_known_exactly_count_as_open() -> None:
+    zero = torch.zeros(3, dtype=torch.float64)
+    scored = UpperBound.over(model()[0], 0.0)
+    scored.__dict__["_predict"] = lambda X: (X[:, 0], zero)
+    X = torch.tensor([[0.1, 0.0], [0.3, 0.0], [0.2, 0.0]], dtype=torch.float64)
+    assert scored.order_in_batch(X, scored, spreads=False).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize(("noise", "away", "size"), [(1e-2, 0.0, 1.0), (1e-8, 0.3, 0.1)])
@@ -149,8 +157,13 @@ def test_a_point_that_spreads_is_almost_as_good_as_the_best_one_and_has_the_larg
     is_open = variance >= 0.25 * finished.model(X)[1]
     near = is_open & (mean >= mean[is_open].max() - max(noise**0.5, 0.01))
     assert 1 < int(near.sum()) < int(is_open.sum())
-    row = int(criterion.order_in_batch(X, finished, spreads=True)[0])
-    assert row == int(near.nonzero()[:, 0][variance[near].argmax()])
+    order = criterion.order_in_batch(X, finished, spreads=True)
+    others = (is_open & ~near).nonzero()[:, 0]
+    expected = [
+        near.nonzero()[:, 0][variance[near].argsort(descending=True)],
+        others[mean[others].argsort(descending=True)],
+    ]
+    assert torch.equal(order[: int(is_open.sum())], torch.cat(expected))
 
 
 def test_thompson_scores_are_joint_samples() -> None:
