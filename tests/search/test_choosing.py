@@ -96,6 +96,19 @@ def test_wide_steps_of_a_large_batch_search_everywhere(monkeypatch: pytest.Monke
     assert all(greedy == (beta == 0.0) for beta, greedy in seen)
 
 
+def test_without_noise_no_greedy_suggestion_is_a_known_point() -> None:
+    """The search for the maximiser returns known points, too."""
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0, n_startup_trials=10, deterministic=True)
+    known = set[float]()
+    for count in (25, 40, 40):
+        trials = opt.ask(count)
+        asked = [trial.params["x0"] for trial in trials]
+        assert not known & set(asked[CROWD:])
+        known |= set(asked)
+        for trial, x in zip(trials, asked, strict=True):
+            opt.tell(trial, (x - 0.37) ** 2)
+
+
 def test_every_suggestion_of_a_small_batch_explores() -> None:
     assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in requests(CROWD - 1))
 
