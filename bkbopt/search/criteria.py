@@ -255,9 +255,18 @@ class Crashes:
 
     def __call__(self, X: Tensor) -> Tensor:
         """A mask (n,) of the points `X (n, d)` that are more similar to a failure than to any success."""
+        points, deviations = self._points
         with torch.no_grad():
-            near_failure = _correlation(self.kernel, X, self.failures).amax(1)
-            return near_failure > (1.0 - ALIKE) * _correlation(self.kernel, X, self.successes).amax(1)
+            # The prior standard deviation at x is left out: it is the same on both sides.
+            similarity = self.kernel(X, points) / deviations
+            near_failure, near_success = similarity.split([len(self.failures), len(self.successes)], dim=1)
+            return near_failure.amax(1) > (1.0 - ALIKE) * near_success.amax(1)
+
+    @cached_property
+    def _points(self) -> tuple[Tensor, Tensor]:
+        """Failures and successes, (f + s, d), and their prior standard deviations."""
+        points = torch.cat([self.failures, self.successes])
+        return points, self.kernel.diag(points).sqrt()
 
 
 def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:

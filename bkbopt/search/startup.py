@@ -37,7 +37,8 @@ def startup_point(
     at = keyed(space)
     encoding = Encoding(tuple(at.parameters.items()))
     embedding = encoding.embedding({key: p for key, p in at.parameters.items() if key not in fixed}, fixed)
-    rows = [point for point in taken if at.conditions or all(key in point for key in encoding.columns)]
+    columns = encoding.columns.keys()
+    rows = [point for point in taken if at.conditions or columns <= point.keys()]
     busy = set(row_keys(encoding.encode(rows)))
     free = embedding.space
     if free is None or not free.dim:
