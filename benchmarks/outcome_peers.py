@@ -115,7 +115,7 @@ def _point(params: Mapping[str, Any]) -> Array:
 
 
 def _bkbopt(problem: OutcomeProblem, seed: int) -> Loop:
-    """Our optimiser with its defaults; it names `best_trials`, or what it recommends where there are constraints."""
+    """Our optimiser with its defaults; it names what it recommends."""
     space = {f"x{i}": bo.Float(low, high) for i, (low, high) in enumerate(problem.bounds)}
     constraints = [f"c{i}" for i in range(problem.n_constraints)]
     options: dict[str, Any] = {"seed": seed, "n_startup_trials": N_STARTUP}
@@ -135,7 +135,7 @@ def _bkbopt(problem: OutcomeProblem, seed: int) -> Loop:
             opt.tell(asked[-1], outcomes.tolist())
 
     def named() -> Array:
-        records = [opt.recommend()] if constraints else opt.best_trials
+        records = [opt.recommend()] if constraints else opt.recommend_front()
         return np.array([_point(record.params) for record in records]).reshape(-1, problem.dim)
 
     return Loop(ask, tell, named)

@@ -10,9 +10,9 @@ Optuna's NSGA-II and GPSampler. All get the same noise at trial i of a seed.
   the front, and (11, 11), far from it;
 - constraints: regret as a share of the feasible values' range; an infeasible point counts as 1, the worst feasible one.
 
-*named* is the recommendation, a front or one point: ours by `best_trials` or `recommend()`; Optuna's by the values
-observed; BoTorch's by the posterior where there is noise, feasible with probability 0.9, by the values observed where
-there is none. *tried* are all trials of the run. Both are judged by their noise-free outcomes.
+*named* is the recommendation, a front or one point: ours by `recommend_front()` or `recommend()`; Optuna's by the
+values observed; BoTorch's by the posterior where there is noise, feasible with probability 0.9, by the values observed
+where there is none. *tried* are all trials of the run. Both are judged by their noise-free outcomes.
 
 Each run has one thread and a process of its own, and is kept as a file of `--out`: a comparison that was stopped is
 continued, and nothing is computed twice. Our own files carry a digest of the package's source. BoTorch compiles a

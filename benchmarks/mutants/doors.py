@@ -15,10 +15,17 @@ INTERRUPTS = ("faults/test_interrupts.py",)
 OPTIMIZER = (
     Fault(
         "a front keeps dominated points of equal sums",
-        "optimizer/results.py",
+        "optimizer/recommendations.py",
         "np.lexsort((np.arange(len(Y)), *-Y.T[::-1]))",
         "np.lexsort((np.arange(len(Y)), -(Y / 8.0).sum(1)))",
         ("faults/test_numerics.py",),
+    ),
+    Fault(
+        "a recommended point under noisy constraints is feasible with probability one half",
+        "optimizer/recommendations.py",
+        "SURE = 0.9",
+        "SURE = 0.5",
+        ("optimizer/test_recommendations.py",),
     ),
     Fault(
         "an interrupt loses what was told",

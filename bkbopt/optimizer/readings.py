@@ -14,11 +14,12 @@ from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import results
 from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.optimizer.trials import Trial
 from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.acquisition import Acquisition
 from bkbopt.search.evaluations import Point
-from bkbopt.search.reports import Diagnostics, Recommendation, RegretCertificate
+from bkbopt.search.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
@@ -160,7 +161,10 @@ class Readings:
     @property
     @locked
     def best_trials(self) -> list[Trial]:
-        """The feasible trials that no other one dominates: the Pareto front of the observed values."""
+        """The feasible trials that no other one dominates: the Pareto front of the observed values.
+
+        With noise these values are too good, see `recommend_front`.
+        """
         return results.front(self._core.log, self.directions)
 
     @locked
@@ -185,18 +189,42 @@ class Readings:
     def recommend(self) -> Recommendation:
         """The evaluated point with the best posterior mean among those expected to be feasible.
 
+        Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
+        are any.
         The point belongs to the current space or pool; if no evaluated point does, it is the best of all points,
         without an index. With noise use this instead of `best_trial`.
 
         Raises:
             NotReadyError: there is no value yet.
-            ArgumentError: there are several objectives; see `best_trials`.
+            ArgumentError: there are several objectives; see `recommend_front`.
         """
         if len(self.directions) > 1:
             raise ArgumentError(
-                "recommend: expected a single objective, got several; use best_trials for the Pareto front."
+                "recommend: expected a single objective, got several; use recommend_front for the Pareto front."
             )
-        return results.recommendation(self._core.followed(), self._core.vocabulary.params, self._belongs)
+        return recommendation(self._core.followed(), self._core.vocabulary.params, self._belongs)
+
+    @locked
+    def recommend_front(self) -> list[FrontPoint]:
+        """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
+
+        "Expected to be feasible" is as in `recommend`. The points belong to the current space or pool, and come in the
+        order of the first objective, the best first. If no evaluated point belongs to it, the front is that of all
+        points. If none is expected to be feasible, the front is the point with the smallest expected violation of the
+        constraints. With noise use this instead of `best_trials`, where lucky values hide better points.
+
+        Raises:
+            NotReadyError: there is no value yet.
+
+        Example:
+            >>> import bkbopt as bo
+            >>> opt = bo.Optimizer({"x": bo.Float(0, 1)}, directions=["minimize", "maximize"], seed=0)
+            >>> for x in (0.1, 0.5, 0.9):
+            ...     _ = opt.tell({"x": x}, [x**2, x])
+            >>> [point.params["x"] for point in opt.recommend_front()]
+            [0.1, 0.5, 0.9]
+        """
+        return recommended_front(self._core.followed(), self._core.vocabulary.params, self._belongs)
 
     def _belongs(self, point: Point) -> bool:
         """Whether a point is a complete point of the current space or pool."""

@@ -13,14 +13,12 @@ from torch import Tensor
 from bkbopt._support.arrays import as_values
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
-from bkbopt.optimizer.trials import COMPLETE, FAIL, Trial, TrialLog
-from bkbopt.posterior.observations import row_keys
+from bkbopt.optimizer.recommendations import ParamsOf, finished_only, non_dominated, recommended
+from bkbopt.optimizer.trials import COMPLETE, Trial, TrialLog
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Point
-from bkbopt.search.models import Fantasy
-from bkbopt.search.quantity import Quantity
-from bkbopt.search.reports import Recommendation, RegretCertificate
+from bkbopt.search.reports import RegretCertificate
 
 if TYPE_CHECKING:
     from bkbopt.optimizer.readings import Readings
@@ -32,7 +30,6 @@ __all__ = [
     "front",
     "hypervolume",
     "prediction",
-    "recommendation",
     "useful_workers",
     "width",
 ]
@@ -41,8 +38,6 @@ __all__ = [
 SHOWN = 5
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-#: Maps a point and its row in the pool to parameters.
-ParamsOf = Callable[[Point, int | None], dict[str, Any]]
 
 
 def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> Array:
@@ -74,13 +69,7 @@ def front(log: TrialLog, directions: Sequence[str]) -> list[Trial]:
     """See `Optimizer.best_trials`; in order of their ids."""
     feasible = _candidates(log, "best_trials")
     Y = _gains(feasible, directions)
-    kept: list[int] = []
-    # Sorted by the first objective, then the second and so on, so that no row is dominated by a later one.
-    for i in np.lexsort((np.arange(len(Y)), *-Y.T[::-1])):
-        others = Y[kept]
-        if not bool(((others >= Y[i]).all(1) & (others > Y[i]).any(1)).any()):
-            kept.append(int(i))
-    return [feasible[i] for i in sorted(kept)]
+    return [feasible[i] for i in sorted(non_dominated(Y))]
 
 
 def hypervolume(log: TrialLog, directions: Sequence[str], reference: Sequence[float]) -> float:
@@ -105,52 +94,6 @@ def _ldexp(x: float, exponent: int) -> float:
         return math.copysign(sys.float_info.max, x)
 
 
-def _read(designer: Designer) -> tuple[Fantasy, Quantity]:
-    """The fantasy without pending points, and the first objective."""
-    models, nothing = designer.trained(), designer.history.X[:0]
-    fantasy = models.fantasy(designer.history, nothing, designer.options.confidence, designer.n_arms())
-    return fantasy, models.objectives[0]
-
-
-@torch.no_grad()
-def recommendation(designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool]) -> Recommendation:
-    """See `Optimizer.recommend`; `belongs` says whether a point belongs to the current space."""
-    fantasy, objective = _read(designer)
-    x, point, index = _recommended(designer, fantasy, belongs)
-    mean, std = objective.predict(x[None])
-    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
-
-
-def _recommended(
-    designer: Designer, fantasy: Fantasy, belongs: Callable[[Point], bool]
-) -> tuple[Tensor, Point, int | None]:
-    """The recommended point: encoded `(d,)`, its parameters, and its row in the pool."""
-    history = designer.history
-    means = fantasy.means[:, 0]
-    feasible = fantasy.feasible
-    rank = means.masked_fill(~feasible, -torch.inf) if bool(feasible.any()) else -fantasy.lost
-    # Among equal means a point with a complete trial is preferred: the value of a pruned trial is imputed.
-    complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
-    pruned = torch.tensor([key not in complete for key in row_keys(fantasy.known)])
-    rank = torch.where(pruned, rank.nextafter(rank.new_tensor(-torch.inf)), rank)
-    order = torch.argsort(rank, descending=True, stable=True).tolist()
-    pool = designer.problem.pool
-
-    def point_at(x: Tensor) -> Point:
-        # Several trials may have this encoded point; the parameters are those of the first that did not fail.
-        rows = (x == history.X).all(1).nonzero()[:, 0].tolist()
-        return next(e.point for e in map(history.finished.__getitem__, rows) if e.state != FAIL)
-
-    def is_here(x: Tensor) -> bool:
-        return bool(pool.rows_at(x)) if pool is not None else belongs(point_at(x))
-
-    some_feasible = bool(feasible.any())
-    here = (i for i in order if (feasible[i] or not some_feasible) and is_here(fantasy.known[i]))
-    x = fantasy.known[next(here, order[0])]
-    rows = [] if pool is None else pool.rows_at(x)
-    return x, point_at(x), int(rows[0]) if len(rows) else None
-
-
 @torch.no_grad()
 def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[Array, Array]:
     """See `Optimizer.predict_encoded`."""
@@ -172,7 +115,7 @@ def certificate(
     designer: Designer, params_of: ParamsOf, belongs: Callable[[Point], bool], confidence: float
 ) -> RegretCertificate:
     """See `Optimizer.regret_certificate`."""
-    fantasy, objective = _read(designer)
+    fantasy, objective = finished_only(designer)
     x, lower = fantasy.lower_bound()
     upper = max(designer.upper_bound(fantasy), lower)
     naive, beta = objective.scaler.rise(lower, upper - lower), fantasy.betas[0]
@@ -182,7 +125,7 @@ def certificate(
         rows = [] if pool is None else pool.rows_at(x)
         index = int(rows[0]) if len(rows) else None
         return RegretCertificate(naive, params_of(history.finished[first].point, index), index, None, naive, beta)
-    x, point, index = _recommended(designer, fantasy, belongs)
+    x, point, index = recommended(designer, fantasy, belongs)
     gap = gap_quantile(gaps(designer, objective, fantasy, x, confidence), confidence)
     bound = max(gap, band_gap(designer, objective, fantasy, x, confidence))
     return RegretCertificate(bound, params_of(point, index), index, confidence, naive, beta)

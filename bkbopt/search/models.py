@@ -18,6 +18,7 @@ from torch import Tensor
 from bkbopt.confidence import Confidence, ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
+from bkbopt.search.acquisition import VARIANCE_FLOOR
 from bkbopt.search.criteria import AcquisitionRule, Combined, Constraint, Crashes, Criterion
 from bkbopt.search.history import History
 from bkbopt.search.pareto import Improvement
@@ -31,6 +32,9 @@ CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
 N_INCUMBENTS = 5
 #: Number of observed points at which lower confidence bounds are compared.
 N_LOWER = 64
+#: Fitted noise variance of a constraint, standardised units squared, up to which it counts as measured without noise.
+#: Without noise the fitted one is 1e-6, its lower limit, or little more.
+NOISELESS = 1e-5
 
 
 class Models:
@@ -120,6 +124,18 @@ class Models:
             lost,
             crashes,
         )
+
+    def log_feasibility(self, X: Tensor) -> Tensor:
+        """Log probability that the points `X (n, d)` satisfy the outcome constraints that are noisy, (n,); <= 0.
+
+        Without noise a point that was measured as feasible is feasible.
+        """
+        found = torch.zeros(len(X), dtype=torch.float64)
+        for quantity in self.constraints.values():
+            if quantity.ready and quantity.surrogate.noise > NOISELESS:
+                mean, variance = quantity.model(X[:0])(X)
+                found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
+        return found
 
     def _fails_at_random(self, history: History) -> bool:
         """Whether failures are independent of the point, so that their probability is the same everywhere.

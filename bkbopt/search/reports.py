@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Diagnostics", "Recommendation", "RegretCertificate"]
+__all__ = ["Diagnostics", "FrontPoint", "Recommendation", "RegretCertificate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,23 @@ class Recommendation:
     index: int | None
     mean: float
     std: float
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A point of the recommended Pareto front.
+
+    Attributes:
+        params: its parameters.
+        index: its row in the pool, or None.
+        means: posterior means of its noise-free values, one for each objective, user's units.
+        stds: posterior standard deviations of these values, user's units.
+    """
+
+    params: Mapping[str, Any]
+    index: int | None
+    means: tuple[float, ...]
+    stds: tuple[float, ...]
 
 
 @dataclass(frozen=True)

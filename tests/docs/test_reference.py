@@ -27,6 +27,7 @@ NO_EXAMPLE = {
         "Diagnostics",
         "Draw",
         "EncodedPool",
+        "FrontPoint",
         "KorsDraw",
         "Loss",
         "Recommendation",

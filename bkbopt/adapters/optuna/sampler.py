@@ -22,10 +22,10 @@ from bkbopt.confidence import as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
 from bkbopt.optimizer.arguments import as_rule, checked_seed
-from bkbopt.optimizer.results import recommendation
+from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.search.designer import Options
 from bkbopt.search.quantity import ModelOptions
-from bkbopt.search.reports import Diagnostics, Recommendation
+from bkbopt.search.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB
 
 __all__ = ["BKBSampler"]
@@ -211,6 +211,8 @@ class BKBSampler(BaseSampler):
     def recommend(self, study: Study) -> Recommendation:
         """The evaluated point with the best posterior mean, among those expected to be feasible.
 
+        Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
+        are any.
         With noise use it instead of `study.best_trial`, whose value is too good by selection.
 
         Returns:
@@ -223,21 +225,27 @@ class BKBSampler(BaseSampler):
         if len(study.directions) > 1:
             raise RuntimeError(
                 "recommend: expected a study with a single objective, got one with "
-                f"{len(study.directions)}; use study.best_trials for the Pareto front."
+                f"{len(study.directions)}; use recommend_front for the Pareto front."
             )
         with self._lock:
-            followed = self._follow(study)
-            designer = followed.designer
-            if not designer.history.n_complete:
-                raise ArgumentError(
-                    "study: expected at least one complete trial, got none; call optimize or tell first."
-                )
-            if not designer.trained().ready:
-                raise ArgumentError(
-                    "study: expected at least one complete trial with a finite value, got infinite ones only; "
-                    "call optimize or tell first."
-                )
-            return recommendation(designer, followed.params, lambda _: True)
+            followed = self._trained(study)
+            return recommendation(followed.designer, followed.params, lambda _: True)
+
+    def recommend_front(self, study: Study) -> list[FrontPoint]:
+        """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
+
+        With noise use it instead of `study.best_trials`, where lucky values hide better points.
+
+        Returns:
+            For each point its parameters, and the posterior means and standard deviations of the noise-free
+            objectives, in their units; in the order of the first objective, the best first.
+
+        Raises:
+            ArgumentError: no trial is complete, or none has finite values (a ValueError, as for `study.best_trial`).
+        """
+        with self._lock:
+            followed = self._trained(study)
+            return recommended_front(followed.designer, followed.params, lambda _: True)
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
@@ -247,6 +255,19 @@ class BKBSampler(BaseSampler):
         if followed is None or not followed.belongs_to(study):
             followed = self._followed = FollowedStudy(study, self._options, self._model_seed)
         followed.update(study.get_trials(deepcopy=False))
+        return followed
+
+    def _trained(self, study: Study) -> FollowedStudy:
+        """The study with its designer, which has models of all trials."""
+        followed = self._follow(study)
+        designer = followed.designer
+        if not designer.history.n_complete:
+            raise ArgumentError("study: expected at least one complete trial, got none; call optimize or tell first.")
+        if not designer.trained().ready:
+            raise ArgumentError(
+                "study: expected at least one complete trial with a finite value, got infinite ones only; "
+                "call optimize or tell first."
+            )
         return followed
 
     def _log_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:

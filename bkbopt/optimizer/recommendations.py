@@ -1,0 +1,148 @@
+"""Recommendations: evaluated points chosen by their posterior means, so that noise does not select lucky values."""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.optimizer.trials import FAIL
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.designer import Designer
+from bkbopt.search.evaluations import Point
+from bkbopt.search.models import Fantasy
+from bkbopt.search.quantity import Quantity
+from bkbopt.search.reports import FrontPoint, Recommendation
+
+__all__ = ["ParamsOf", "finished_only", "non_dominated", "recommendation", "recommended", "recommended_front"]
+
+#: Probability with which a recommended point is feasible, if there is such a point.
+SURE = 0.9
+#: Maps a point and its row in the pool to parameters.
+ParamsOf = Callable[[Point, int | None], dict[str, Any]]
+#: Says whether a point belongs to the current space.
+Belongs = Callable[[Point], bool]
+
+
+def finished_only(designer: Designer) -> tuple[Fantasy, Quantity]:
+    """The fantasy without pending points, and the first objective."""
+    models, nothing = designer.trained(), designer.history.X[:0]
+    fantasy = models.fantasy(designer.history, nothing, designer.options.confidence, designer.n_arms())
+    return fantasy, models.objectives[0]
+
+
+@torch.no_grad()
+def recommendation(designer: Designer, params_of: ParamsOf, belongs: Belongs) -> Recommendation:
+    """See `Optimizer.recommend`."""
+    fantasy, objective = finished_only(designer)
+    x, point, index = recommended(designer, fantasy, belongs)
+    mean, std = objective.predict(x[None])
+    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
+
+
+@torch.no_grad()
+def recommended_front(designer: Designer, params_of: ParamsOf, belongs: Belongs) -> list[FrontPoint]:
+    """See `Optimizer.recommend_front`."""
+    fantasy, _ = finished_only(designer)
+    points = _Evaluated(designer, fantasy, belongs)
+    usable = (points.feasible & points.complete).nonzero()[:, 0].tolist()
+    if not usable:
+        rows = [next(points.by_rank())]
+    else:
+        Y = fantasy.means[usable].numpy()
+        front = non_dominated(Y, lambda i: points.is_here(usable[i])) or non_dominated(Y)
+        rows = [usable[i] for i in front]
+    X = fantasy.known[rows]
+    parts = [objective.predict(X) for objective in designer.trained().objectives]
+    means, stds = (torch.stack([part[j] for part in parts], 1).tolist() for j in (0, 1))
+    found = []
+    for row, mean, std in zip(rows, means, stds, strict=True):
+        point, index = points.at(row)
+        found.append(FrontPoint(params_of(point, index), index, tuple(mean), tuple(std)))
+    return found
+
+
+def non_dominated(
+    Y: np.ndarray[Any, np.dtype[np.float64]], usable: Callable[[int], bool] = lambda _: True
+) -> list[int]:
+    """The rows of `Y (n, k)`, larger is better, that no other usable row dominates, the best in the first column first.
+
+    `usable` is asked about rows that no earlier row dominates. Equal rows are all kept.
+    """
+    kept: list[int] = []
+    # Sorted by the first column, then the second and so on, so that no row is dominated by a later one.
+    for i in np.lexsort((np.arange(len(Y)), *-Y.T[::-1])).tolist():
+        others = Y[kept]
+        if not bool(((others >= Y[i]).all(1) & (others > Y[i]).any(1)).any()) and usable(i):
+            kept.append(i)
+    return kept
+
+
+def recommended(designer: Designer, fantasy: Fantasy, belongs: Belongs) -> tuple[Tensor, Point, int | None]:
+    """The recommended point: encoded `(d,)`, its parameters, and its row in the pool."""
+    points = _Evaluated(designer, fantasy, belongs)
+    row = next(points.by_rank())
+    return fantasy.known[row], *points.at(row)
+
+
+class _Evaluated:
+    """The evaluated points, by their rows in `Fantasy.known`."""
+
+    def __init__(self, designer: Designer, fantasy: Fantasy, belongs: Belongs) -> None:
+        self._history, self._pool = designer.history, designer.problem.pool
+        self._models, self._fantasy, self._belongs = designer.trained(), fantasy, belongs
+
+    def by_rank(self) -> Iterator[int]:
+        """The rows in the current space or pool, best first; at the end the best row of all, wherever it is.
+
+        Rows rank by the posterior mean of the first objective if they are `feasible`. If none is, they rank by their
+        expected violation of the constraints.
+        """
+        feasible = self.feasible
+        some = bool(feasible.any())
+        order = torch.argsort(self._rank, descending=True, stable=True).tolist()
+        yield from (i for i in order if (feasible[i] or not some) and self.is_here(i))
+        yield order[0]
+
+    @cached_property
+    def _rank(self) -> Tensor:
+        means, some = self._fantasy.means[:, 0], bool(self.feasible.any())
+        rank = means.masked_fill(~self.feasible, -torch.inf) if some else -self._fantasy.lost
+        # Among equal means a point with a complete trial is preferred.
+        return torch.where(self.complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
+
+    @cached_property
+    def feasible(self) -> Tensor:
+        """A mask of the rows that are feasible with probability `SURE`; if none is, of those expected to be feasible.
+
+        Of many points near a border of the feasible region, those with the best objective are often just beyond it.
+        """
+        expected = self._fantasy.feasible
+        sure = expected & (self._models.log_feasibility(self._fantasy.known) >= math.log(SURE))
+        return sure if bool(sure.any()) else expected
+
+    @cached_property
+    def complete(self) -> Tensor:
+        """A mask of the rows with a complete trial; the value of a pruned trial is imputed."""
+        history = self._history
+        complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
+        return torch.tensor([key in complete for key in row_keys(self._fantasy.known)], dtype=torch.bool)
+
+    def is_here(self, row: int) -> bool:
+        """Whether the point belongs to the current space or pool."""
+        if self._pool is not None:
+            return bool(self._pool.rows_at(self._fantasy.known[row]))
+        return self._belongs(self._point(row))
+
+    def at(self, row: int) -> tuple[Point, int | None]:
+        """The parameters of the point, and its row in the pool."""
+        rows = [] if self._pool is None else self._pool.rows_at(self._fantasy.known[row])
+        return self._point(row), int(rows[0]) if len(rows) else None
+
+    def _point(self, row: int) -> Point:
+        # Several trials may have this encoded point; the parameters are those of the first that did not fail.
+        trials = (self._fantasy.known[row] == self._history.X).all(1).nonzero()[:, 0].tolist()
+        return next(e.point for e in map(self._history.finished.__getitem__, trials) if e.state != FAIL)
