@@ -48,13 +48,7 @@ def recommended_front(designer: Designer, params_of: ParamsOf, belongs: Belongs)
     """See `Optimizer.recommend_front`."""
     fantasy, _ = finished_only(designer)
     points = _Evaluated(designer, fantasy, belongs)
-    usable = (points.feasible & points.complete).nonzero()[:, 0].tolist()
-    if not usable:
-        rows = [next(points.by_rank())]
-    else:
-        Y = fantasy.means[usable].numpy()
-        front = non_dominated(Y, lambda i: points.is_here(usable[i])) or non_dominated(Y)
-        rows = [usable[i] for i in front]
+    rows = points.front() if bool(fantasy.feasible.any()) else [next(points.by_rank())]
     X = fantasy.known[rows]
     parts = [objective.predict(X) for objective in designer.trained().objectives]
     means, stds = (torch.stack([part[j] for part in parts], 1).tolist() for j in (0, 1))
@@ -96,36 +90,53 @@ class _Evaluated:
         self._models, self._fantasy, self._belongs = designer.trained(), fantasy, belongs
 
     def by_rank(self) -> Iterator[int]:
-        """The rows in the current space or pool, best first; at the end the best row of all, wherever it is.
+        """The rows in the current space or pool, best first; then those of all spaces.
 
-        Rows rank by the posterior mean of the first objective if they are `feasible`. If none is, they rank by their
-        expected violation of the constraints.
+        Rows rank by the posterior mean of the first objective if they are expected to be feasible, those that are
+        feasible with probability `SURE` before the others. If none is, they rank by their expected violation of the
+        constraints.
         """
-        feasible = self.feasible
-        some = bool(feasible.any())
         order = torch.argsort(self._rank, descending=True, stable=True).tolist()
-        yield from (i for i in order if (feasible[i] or not some) and self.is_here(i))
-        yield order[0]
+        for here in (True, False):
+            for level in self._levels:
+                yield from (i for i in order if level[i] and (not here or self.is_here(i)))
+
+    def front(self) -> list[int]:
+        """The rows of the Pareto front by posterior means, the best in the first objective first.
+
+        It is the front of the first level that has rows in the current space or pool, or else of all rows.
+        """
+        fronts = (self._front_of(level, here) for here in (True, False) for level in self._levels)
+        return next((front for front in fronts if front), None) or [next(self.by_rank())]
+
+    def _front_of(self, level: Tensor, here: bool) -> list[int]:
+        rows = (level & self._complete).nonzero()[:, 0].tolist()
+        Y = self._fantasy.means[rows].numpy()
+        return [rows[i] for i in non_dominated(Y, lambda i: not here or self.is_here(rows[i]))]
+
+    @cached_property
+    def _levels(self) -> list[Tensor]:
+        """Masks of the rows that may be recommended, the first one with rows in the current space decides.
+
+        They are the rows that are feasible with probability `SURE`, and those that are expected to be feasible: of many
+        points near a border of the feasible region, those with the best objective are often just beyond it. If no row
+        is expected to be feasible, all are allowed.
+        """
+        expected = self._fantasy.feasible
+        if not bool(expected.any()):
+            return [torch.ones_like(expected)]
+        sure = self._models.log_feasibility(self._fantasy.known) >= math.log(SURE)
+        return [expected & sure, expected]
 
     @cached_property
     def _rank(self) -> Tensor:
-        means, some = self._fantasy.means[:, 0], bool(self.feasible.any())
-        rank = means.masked_fill(~self.feasible, -torch.inf) if some else -self._fantasy.lost
+        means, expected = self._fantasy.means[:, 0], self._fantasy.feasible
+        rank = means.masked_fill(~expected, -torch.inf) if bool(expected.any()) else -self._fantasy.lost
         # Among equal means a point with a complete trial is preferred.
-        return torch.where(self.complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
+        return torch.where(self._complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
 
     @cached_property
-    def feasible(self) -> Tensor:
-        """A mask of the rows that are feasible with probability `SURE`; if none is, of those expected to be feasible.
-
-        Of many points near a border of the feasible region, those with the best objective are often just beyond it.
-        """
-        expected = self._fantasy.feasible
-        sure = expected & (self._models.log_feasibility(self._fantasy.known) >= math.log(SURE))
-        return sure if bool(sure.any()) else expected
-
-    @cached_property
-    def complete(self) -> Tensor:
+    def _complete(self) -> Tensor:
         """A mask of the rows with a complete trial; the value of a pruned trial is imputed."""
         history = self._history
         complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))

@@ -144,6 +144,22 @@ def test_probability_of_feasibility_is_that_of_the_noisy_constraints_alone(noise
     assert noise == 0.0 or np.sum((probability > 0.05) & (probability < 0.95)) >= 5
 
 
+def test_probably_infeasible_points_of_the_current_space_come_before_feasible_ones_outside_of_it() -> None:
+    rng = np.random.default_rng(0)
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", constraints=["g"], seed=0)
+    points = [{"x": float(x)} for x in rng.random(60)]
+    opt.tell(
+        points, [p["x"] for p in points], constraints={"g": [p["x"] - 0.5 for p in points] + 0.2 * rng.normal(size=60)}
+    )
+    inside = opt.recommend().params["x"]
+    opt.set_space({"x": (inside + 1e-9, 1.0)})
+    assert inside < opt.recommend().params["x"] < 0.7
+    assert [point.params for point in opt.recommend_front()] == [opt.recommend().params]
+    opt.set_space({"x": (2.0, 3.0)})  # without any evaluated point
+    assert opt.recommend().params["x"] == inside
+    assert [point.params["x"] for point in opt.recommend_front()] == [inside]
+
+
 def test_before_the_first_value_there_is_no_recommended_front() -> None:
     opt = bo.Optimizer(BOX, directions=DIRECTIONS, seed=0)
     with pytest.raises(NotReadyError, match="at least one value"):
