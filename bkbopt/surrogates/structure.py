@@ -21,16 +21,28 @@ margin that grows with its free parameters: a rotation of c columns has c (c - 1
 """
 
 import logging
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel, gram
+from bkbopt._support.threads import small_work
+from bkbopt.errors import KernelError
+from bkbopt.kernels import (
+    ARDKernel,
+    ColumnsKernel,
+    FittableKernel,
+    Kernel,
+    RotatedKernel,
+    SphericalKernel,
+    SumKernel,
+    gram,
+)
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from
+from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from, log_marginal_likelihood
 from bkbopt.surrogates.fit_data import FitData
 
 __all__ = ["COMPARED", "FEWEST", "fit_structure"]
@@ -49,6 +61,9 @@ MANY = 30
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
 #: Iterations of the last fit, which starts from the result of the comparison; 50 gained another 0.4 at twice the cost.
 AGAIN = 15
+#: With more unique points than this the best of TRIES fits to different subsets is taken, by the evidence of JUDGED
+#: points. A subset of 400 decides little among thousands, so that one fit may have a wrong structure.
+SEVERAL, TRIES, JUDGED = 2_000, 3, 800
 #: A further rotation is tried only if the last one gained this much.
 PROGRESS = 0.1
 
@@ -65,18 +80,40 @@ def fit_structure(
         fit_noise: whether the noise is fitted too.
         rng: generator for the choice of subsets.
     """
-    data = fit_data(observations, rng=rng)
-    if len(data.U) < FEWEST:
-        found = fit_from(data, kernel, noise, fit_noise=fit_noise, with_mean=True)
-        return found.kernel, found.noise
-    few = data.subset(COMPARED, rng)
-    search = _Search(few, kernel, fit_noise)
-    chosen = search.best(noise)
-    if few is not data:
-        short = FitSettings(max_iterations=AGAIN)
-        chosen = fit_from(data, chosen.kernel, chosen.noise, fit_noise=fit_noise, with_mean=True, settings=short)
-    log.debug("structure of %d points: %s", len(data.U), chosen.kernel)
+    is_large = len(observations) > SEVERAL
+    subsets = (fit_data(observations, rng=rng) for _ in range(TRIES if is_large else 1))
+    fits = [_fitted(data, kernel, noise, fit_noise, rng) for data in subsets]
+    chosen = fits[0]
+    if is_large:
+        judge = FitData.of(observations).subset(JUDGED, rng)
+        chosen = max(fits, key=lambda fit: _evidence(judge, fit))
+    log.debug("structure of %d points: %s", len(observations), chosen.kernel)
     return chosen.kernel, chosen.noise
+
+
+def _fitted(data: FitData, kernel: ARDKernel, noise: float, fit_noise: bool, rng: np.random.Generator) -> Fit:
+    """The best structure for a part of the points, fitted to all of them."""
+    if len(data.U) < FEWEST:
+        return fit_from(data, kernel, noise, fit_noise=fit_noise, with_mean=True)
+    few = data.subset(COMPARED, rng)
+    chosen = _Search(few, kernel, fit_noise).best(noise)
+    if few is data:
+        return chosen
+    short = FitSettings(max_iterations=AGAIN)
+    return fit_from(data, chosen.kernel, chosen.noise, fit_noise=fit_noise, with_mean=True, settings=short)
+
+
+def _evidence(data: FitData, fit: Fit) -> float:
+    """Log posterior density of fitted hyper-parameters on other data; -inf for an unusable kernel."""
+    kernel = fit.kernel
+    assert isinstance(kernel, FittableKernel)
+    lam = data.U.new_tensor(fit.noise)
+    try:
+        with torch.no_grad(), small_work():
+            value = log_marginal_likelihood(data, kernel, lam, FitSettings().mean_precision) + kernel.log_prior()
+    except KernelError:
+        return -math.inf
+    return float(value)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, ColumnsKernel, RotatedKernel, SphericalKernel, SumKernel, matern52
+from bkbopt.kernels import (
+    ARDKernel,
+    ColumnsKernel,
+    FittableKernel,
+    Kernel,
+    RotatedKernel,
+    SphericalKernel,
+    SumKernel,
+    matern52,
+)
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import structure
 from bkbopt.surrogates.fit import Fit
@@ -107,6 +116,41 @@ def test_few_points_have_no_structure() -> None:
 
 def test_line_has_no_structure() -> None:
     assert isinstance(chosen(observed(separable, 100, 1, 0.1)), ARDKernel)
+
+
+def same(first: tuple[Kernel, float], second: tuple[Kernel, float]) -> bool:
+    return first[1] == second[1] and str(first[0]) == str(second[0])
+
+
+def test_of_several_fits_to_many_points_the_one_with_the_largest_evidence_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    X = torch.as_tensor(rng.random((460, 3)))
+    observations = Observations(3)
+    observations.add(X, torch.sin(20.0 * X[:, 0]) + X[:, 1] ** 2 + 0.5 * torch.as_tensor(rng.standard_normal(460)))
+
+    def fitted(tries: int) -> tuple[Kernel, float]:
+        monkeypatch.setattr(structure, "TRIES", tries)
+        return fit_structure(observations, matern52(3), 0.1, fit_noise=True, rng=np.random.default_rng(2))
+
+    alone = fitted(3)  # 460 points are not many
+    monkeypatch.setattr(structure, "SEVERAL", 400)
+    monkeypatch.setattr(structure, "JUDGED", 460)
+    assert same(fitted(1), alone)
+
+    def evidence(kernel: Kernel, noise: float) -> float:
+        assert isinstance(kernel, FittableKernel)
+        K = kernel(X, X) + noise * torch.eye(460, dtype=torch.float64)
+        values, ones = observations.s / observations.n, torch.ones(460, dtype=torch.float64)
+        weights = torch.linalg.solve(K, ones)
+        mean = weights @ values / (weights @ ones + 1.0)  # the best one under its prior of precision one
+        density = torch.distributions.MultivariateNormal(mean * ones, K).log_prob(values) - mean**2 / 2.0
+        return float(density + kernel.log_prior())
+
+    found = [evidence(*fitted(tries)) for tries in (1, 2, 3)]
+    assert found == sorted(found)
+    assert found[-1] > found[0] + 5.0
 
 
 def test_same_data_give_the_same_kernel() -> None:
