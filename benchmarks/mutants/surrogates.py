@@ -138,6 +138,13 @@ SURROGATES = (
         ("surrogates/test_structure.py",),
     ),
     Fault(
+        "the worst of several fits is taken",
+        "surrogates/structure.py",
+        "chosen = max(fits, key=lambda fit: _evidence(judge, fit))",
+        "chosen = min(fits, key=lambda fit: _evidence(judge, fit))",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
         "a rotation may have any angles for nothing",
         "surrogates/structure.py",
         "ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0",
