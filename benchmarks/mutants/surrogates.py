@@ -140,8 +140,8 @@ SURROGATES = (
     Fault(
         "the worst of several fits is taken",
         "surrogates/structure.py",
-        "chosen = max(fits, key=lambda fit: _evidence(judge, fit))",
-        "chosen = min(fits, key=lambda fit: _evidence(judge, fit))",
+        "chosen = max(fits, key=lambda fit: log_evidence(judge, fit.kernel, fit.noise))",
+        "chosen = min(fits, key=lambda fit: log_evidence(judge, fit.kernel, fit.noise))",
         ("surrogates/test_structure.py",),
     ),
     Fault(

@@ -190,9 +190,8 @@ class Readings:
         """The evaluated point with the best posterior mean among those expected to be feasible.
 
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
-        are any.
-        The point belongs to the current space or pool; if no evaluated point does, it is the best of all points,
-        without an index. With noise use this instead of `best_trial`.
+        are any. The point belongs to the current space or pool; if no evaluated point does, it is the best of all
+        points, without an index. With noise use this instead of `best_trial`.
 
         Raises:
             NotReadyError: there is no value yet.

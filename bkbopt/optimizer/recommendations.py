@@ -48,7 +48,7 @@ def recommended_front(designer: Designer, params_of: ParamsOf, belongs: Belongs)
     """See `Optimizer.recommend_front`."""
     fantasy, _ = finished_only(designer)
     points = _Evaluated(designer, fantasy, belongs)
-    rows = points.front() if bool(fantasy.feasible.any()) else [next(points.by_rank())]
+    rows = points.front()
     X = fantasy.known[rows]
     parts = [objective.predict(X) for objective in designer.trained().objectives]
     means, stds = (torch.stack([part[j] for part in parts], 1).tolist() for j in (0, 1))
@@ -104,8 +104,11 @@ class _Evaluated:
     def front(self) -> list[int]:
         """The rows of the Pareto front by posterior means, the best in the first objective first.
 
-        It is the front of the first level that has rows in the current space or pool, or else of all rows.
+        It is the front of the first level that has rows in the current space or pool, or else of all rows. If no row is
+        expected to be feasible, it is the best row.
         """
+        if not bool(self._fantasy.feasible.any()):
+            return [next(self.by_rank())]
         fronts = (self._front_of(level, here) for here in (True, False) for level in self._levels)
         return next((front for front in fronts if front), None) or [next(self.by_rank())]
 

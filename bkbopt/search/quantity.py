@@ -38,7 +38,7 @@ from bkbopt.surrogates.fit import (
     constant_mean,
     fit_hyperparameters,
     gain_over_constant,
-    log_marginal_likelihood,
+    log_evidence,
 )
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
 from bkbopt.surrogates.structure import fit_structure
@@ -389,12 +389,6 @@ class Quantity:
             fitted.add(obs.X[:mark], (obs.s / obs.n)[:mark])  # without repeats rows and points are the same
             start = self._first_kernel(obs.dim, self._categorical)
             free, _ = self._fitted_to(fitted, start, DETERMINISTIC, False, np.random.default_rng(0))
-            self._noisy = _evidence(fitted, kernel, noise) > _evidence(fitted, free, DETERMINISTIC) + EVIDENCE
+            data = FitData.of(fitted)
+            self._noisy = log_evidence(data, kernel, noise) > log_evidence(data, free, DETERMINISTIC) + EVIDENCE
         return self._noisy
-
-
-def _evidence(obs: Observations, kernel: Kernel, noise: float) -> float:
-    """Log likelihood plus log prior of the kernel."""
-    with torch.no_grad():
-        value = log_marginal_likelihood(FitData.of(obs), kernel, obs.X.new_tensor(noise), 1.0)
-        return float(value + kernel.log_prior() if isinstance(kernel, FittableKernel) else value)

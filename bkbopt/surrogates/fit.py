@@ -47,6 +47,7 @@ __all__ = [
     "fit_from",
     "fit_hyperparameters",
     "gain_over_constant",
+    "log_evidence",
     "log_marginal_likelihood",
 ]
 
@@ -334,6 +335,20 @@ def log_marginal_likelihood(data: FitData, kernel: Kernel, lam: Tensor, mean_pre
         # min over c of (ybar - c)^T E^-1 (ybar - c) + precision c^2
         quadratic = quadratic - P[0, 1] ** 2 / (P[1, 1] + mean_precision)
     return _log_density(data, lam, quadratic, logdet)
+
+
+@torch.no_grad()
+def log_evidence(data: FitData, kernel: Kernel, noise: float) -> float:
+    """Log marginal likelihood with the best constant mean, plus the log prior density of the kernel's hyper-parameters.
+
+    It is -inf for an unusable kernel. `noise` is a variance, y squared; its prior is left out.
+    """
+    try:
+        with small_work():
+            value = log_marginal_likelihood(data, kernel, data.U.new_tensor(noise), FitSettings().mean_precision)
+    except KernelError:
+        return -math.inf
+    return float(value + kernel.log_prior() if isinstance(kernel, FittableKernel) else value)
 
 
 def _log_density(data: FitData, lam: Tensor, quadratic: Tensor, logdet: Tensor) -> Tensor:

@@ -21,28 +21,16 @@ margin that grows with its free parameters: a rotation of c columns has c (c - 1
 """
 
 import logging
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.threads import small_work
-from bkbopt.errors import KernelError
-from bkbopt.kernels import (
-    ARDKernel,
-    ColumnsKernel,
-    FittableKernel,
-    Kernel,
-    RotatedKernel,
-    SphericalKernel,
-    SumKernel,
-    gram,
-)
+from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel, gram
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 from bkbopt.posterior.observations import Observations
-from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from, log_marginal_likelihood
+from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from, log_evidence
 from bkbopt.surrogates.fit_data import FitData
 
 __all__ = ["COMPARED", "FEWEST", "fit_structure"]
@@ -86,7 +74,7 @@ def fit_structure(
     chosen = fits[0]
     if is_large:
         judge = FitData.of(observations).subset(JUDGED, rng)
-        chosen = max(fits, key=lambda fit: _evidence(judge, fit))
+        chosen = max(fits, key=lambda fit: log_evidence(judge, fit.kernel, fit.noise))
     log.debug("structure of %d points: %s", len(observations), chosen.kernel)
     return chosen.kernel, chosen.noise
 
@@ -101,19 +89,6 @@ def _fitted(data: FitData, kernel: ARDKernel, noise: float, fit_noise: bool, rng
         return chosen
     short = FitSettings(max_iterations=AGAIN)
     return fit_from(data, chosen.kernel, chosen.noise, fit_noise=fit_noise, with_mean=True, settings=short)
-
-
-def _evidence(data: FitData, fit: Fit) -> float:
-    """Log posterior density of fitted hyper-parameters on other data; -inf for an unusable kernel."""
-    kernel = fit.kernel
-    assert isinstance(kernel, FittableKernel)
-    lam = data.U.new_tensor(fit.noise)
-    try:
-        with torch.no_grad(), small_work():
-            value = log_marginal_likelihood(data, kernel, lam, FitSettings().mean_precision) + kernel.log_prior()
-    except KernelError:
-        return -math.inf
-    return float(value)
 
 
 @dataclass(frozen=True)

@@ -212,8 +212,7 @@ class BKBSampler(BaseSampler):
         """The evaluated point with the best posterior mean, among those expected to be feasible.
 
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
-        are any.
-        With noise use it instead of `study.best_trial`, whose value is too good by selection.
+        are any. With noise use it instead of `study.best_trial`, whose value is too good by selection.
 
         Returns:
             The parameters, and the posterior mean and standard deviation of the noise-free objective, in its units.
