@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bkbopt._support.compiled import fused
+from bkbopt._support.compiled import fast, fused
 from bkbopt._support.exponential import exp_of_negative
 
 __all__ = [
@@ -43,6 +43,15 @@ Ints = npt.NDArray[np.int64]
 
 
 SQRT3, SQRT5 = math.sqrt(3.0), math.sqrt(5.0)
+
+
+@fast
+def _total(terms: Floats, n: int) -> float:
+    """The sum of the first n terms; in vectorised order, which the sums of numba's arrays do not have."""
+    total = 0.0
+    for k in range(n):
+        total += terms[k]
+    return total
 
 
 @fused
@@ -113,10 +122,10 @@ def radial_by_scales(A: Floats, B: Floats, form: int, height: float, M: Floats, 
             for k in range(i):
                 e = A[i, j] - B[j, k]
                 terms[k] = M[i, k] * G[k] * (e * e)
-            out[j] += 2.0 * terms[:i].sum()
+            out[j] += 2.0 * _total(terms, i)
         for k in range(i):
             terms[k] = M[i, k] * K[k]
-        out[-1] += 2.0 * terms[:i].sum() + M[i, i] * height
+        out[-1] += 2.0 * _total(terms, i) + M[i, i] * height
 
 
 class FixedKernel(NamedTuple):
@@ -250,7 +259,7 @@ def radial_by_points(A: Floats, B: Floats, G: Floats, M: Floats, out: Floats) ->
         for j in range(A.shape[1]):
             for k in range(m):
                 terms[k] = M[i, k] * G[i, k] * (B[j, k] - A[i, j])
-            out[i, j] = terms.sum()
+            out[i, j] = _total(terms, m)
 
 
 @fused
@@ -295,7 +304,7 @@ def by_points(A: Floats, B: Floats, a: Floats, M: Floats, out: Floats) -> None:
                 e = A[i, j] - B[j, k]
                 D = abs(e)
                 terms[k] = M[i, k] * (e * ((1.0 + D) * _decay(D)))
-            out[i, j] = -a[j] / 3.0 * terms.sum()
+            out[i, j] = -a[j] / 3.0 * _total(terms, m)
 
 
 @fused
@@ -316,5 +325,5 @@ def by_columns(A: Floats, B: Floats, a: Floats, M: Floats, by_scale: Floats, by_
                 square = D * D / 3.0
                 scales[k] = e * (square * (1.0 + D))
                 variances[k] = e * (1.0 + D + square)
-            by_scale[j] += 2.0 * a[j] * scales[:i].sum()
-            by_variance[j] += a[j] * (2.0 * variances[:i].sum() + M[i, i])
+            by_scale[j] += 2.0 * a[j] * _total(scales, i)
+            by_variance[j] += a[j] * (2.0 * _total(variances, i) + M[i, i])

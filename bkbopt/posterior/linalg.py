@@ -14,9 +14,12 @@ costs two matrix-vector products and one outer product.
 import contextlib
 import math
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from bkbopt._support.compiled import compiled
 from bkbopt._support.threads import small_work
 from bkbopt.errors import KernelError
 
@@ -29,6 +32,7 @@ __all__ = [
     "downdate_inverse_root",
     "eigh",
     "in_memory",
+    "inverse_and_logdet",
     "inverse_of_lower",
     "inverse_root",
     "safe_cholesky",
@@ -90,6 +94,37 @@ def safe_cholesky(A: Tensor, size: float | None = None) -> Tensor:
         f"kernel: expected a positive semi-definite matrix, got a {A.shape[-1]} x {A.shape[-1]} one without Cholesky "
         f"factor, even with a jitter of {JITTERS[-1]:g} times its mean diagonal; use a valid kernel or more noise."
     )
+
+
+def inverse_and_logdet(A: Tensor) -> tuple[Tensor, float]:
+    """Inverse `(m, m)` and log determinant of the positive definite `A (m, m)`, contiguous and in CPU memory.
+
+    The inverse takes the memory of `A`: new matrices of a megabyte cost more in page faults than the arithmetic.
+
+    Raises:
+        KernelError: see `safe_cholesky`.
+    """
+    from scipy.linalg import lapack
+
+    diagonal = A.diagonal().clone()
+    # The lower triangle is the upper one of the transposed matrix, which LAPACK reads without a copy.
+    U, info = lapack.dpotrf(A.numpy().T, lower=0, clean=0, overwrite_a=1)
+    logdet = 2.0 * float(np.log(U.diagonal()).sum()) if info == 0 else math.nan
+    if not math.isfinite(logdet):
+        above = A.triu(1)  # is unchanged
+        L = safe_cholesky(above + above.T + torch.diag(diagonal))
+        U, logdet = np.asfortranarray(L.numpy().T), 2.0 * float(L.diagonal().log().sum())
+    inverse = lapack.dpotri(U, lower=0, overwrite_c=1)[0].T
+    _mirror(inverse)
+    return torch.from_numpy(inverse), logdet
+
+
+@compiled
+def _mirror(A: npt.NDArray[np.float64]) -> None:
+    """Copy the lower triangle to the upper one."""
+    for i in range(len(A)):
+        for k in range(i):
+            A[k, i] = A[i, k]
 
 
 def inverse_root(A: Tensor) -> Tensor:

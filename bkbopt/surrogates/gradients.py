@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import ClosedFormKernel
-from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.linalg import inverse_and_logdet
 from bkbopt.surrogates.fit_data import FitData
 
 __all__ = ["likelihood_and_gradient"]
@@ -36,7 +36,7 @@ def likelihood_and_gradient(
     U, n, ybar, within, repeats = data.U, data.n, data.ybar, data.within, float(data.repeats.sum())
     K, pullback = kernel.with_pullback(U)
     K.diagonal().add_(lam / n)
-    inverse = torch.cholesky_inverse(L := safe_cholesky(K))
+    inverse, logdet = inverse_and_logdet(K)
     v = inverse @ ybar
     quadratic = ybar @ v
     if mean_precision is not None:
@@ -44,8 +44,7 @@ def likelihood_and_gradient(
         c = by_one / (of_one.sum() + mean_precision)
         quadratic, v = quadratic - c * by_one, v - c * of_one
     rest = 0.5 * within / lam + 0.5 * repeats * math.log(2.0 * math.pi * lam) + 0.5 * float(n.log().sum())
-    logdet = 2.0 * L.diagonal().log().sum()
-    value = -0.5 * float(quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest
+    value = -0.5 * (float(quadratic) + logdet + len(n) * math.log(2.0 * math.pi)) - rest
 
     M = inverse.mul_(-0.5).addr_(v, v, alpha=0.5)  # in place: new memory costs as much as the arithmetic
     by_noise = lam * (M.diagonal() / n).sum() + 0.5 * within / lam - 0.5 * repeats

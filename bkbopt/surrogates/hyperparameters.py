@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.threads import small_work
+from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.kernels import Kernel, gram
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.features.table import FeatureTable
@@ -83,7 +83,7 @@ def draw_hyperparameters(
     data = fit_data(observations, settings, rng)
     target = LogPosterior(data, kernel, noise, fit_noise, settings.mean_precision, settings, PRIOR_POWER)
     x = target.variables()
-    with torch.no_grad(), small_work():
+    with torch.no_grad(), small_scipy_work():
         if len(x):
             proposals, log_q = _proposals(target, x, min(max(POINTS // len(data.U), LEAST), MOST), rng)
         else:

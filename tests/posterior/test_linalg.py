@@ -81,13 +81,38 @@ def test_safe_cholesky_refuses_an_indefinite_matrix() -> None:
         linalg.safe_cholesky(A)
 
 
-@pytest.mark.parametrize("function", [linalg.safe_cholesky, linalg.thin_root, linalg.inverse_root])
+@pytest.mark.parametrize(
+    "function", [linalg.safe_cholesky, linalg.thin_root, linalg.inverse_root, linalg.inverse_and_logdet]
+)
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_factors_refuse_values_that_are_not_finite(function: object, value: float) -> None:
+@pytest.mark.parametrize("j", [1, 2])
+def test_factors_refuse_values_that_are_not_finite(function: object, value: float, j: int) -> None:
     A = torch.eye(3, dtype=torch.float64)
-    A[1, 2] = A[2, 1] = value
+    A[1, j] = A[j, 1] = value
     with pytest.raises(KernelError, match="finite values"):
         function(A)  # type: ignore[operator]
+
+
+@given(st.integers(1, 12), seeds)
+def test_the_inverse_takes_the_memory_of_the_matrix(m: int, seed: int) -> None:
+    A = positive_definite(m, seed)
+    expected, memory = np.linalg.inv(A.numpy()), A.data_ptr()
+    inverse, logdet = linalg.inverse_and_logdet(A.clone())
+    close(inverse, expected)
+    assert logdet == pytest.approx(-np.linalg.slogdet(expected)[1], abs=1e-12)
+    assert linalg.inverse_and_logdet(A)[0].data_ptr() == memory
+
+
+def test_an_inverse_that_needs_jitter_is_that_of_its_cholesky_factor() -> None:
+    x = torch.linspace(0.0, 1.0, 60, dtype=torch.float64)
+    K = torch.exp(-0.5 * (x[:, None] - x).square())  # of rank 10, up to rounding
+    L = linalg.safe_cholesky(K)
+    inverse, logdet = linalg.inverse_and_logdet(K.clone())
+    size = float(inverse.abs().max())
+    close(inverse / size, (torch.cholesky_inverse(L) / size).numpy(), 1e-9)  # the condition number is 1e13
+    assert logdet == pytest.approx(2.0 * float(L.diagonal().log().sum()), rel=1e-12)
+    with pytest.raises(KernelError, match="expected a positive semi-definite matrix, got a 60 x 60 one"):
+        linalg.inverse_and_logdet(-K)
 
 
 @given(st.integers(1, 12), seeds)
