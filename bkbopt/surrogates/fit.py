@@ -31,7 +31,7 @@ from torch import Tensor
 from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
 from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel, gram
-from bkbopt.kernels.base import has_closed_form
+from bkbopt.kernels.base import NormalPrior, has_closed_form
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit_data import FitData
@@ -168,6 +168,11 @@ class LogPosterior:
     def _has_closed_form(self) -> bool:
         return has_closed_form(self.kernel, self.data.U)
 
+    @cached_property
+    def _prior(self) -> NormalPrior:
+        """The prior of a kernel with closed form, which does not depend on its hyper-parameters."""
+        return cast(ClosedFormKernel, self.kernel).prior
+
     @property
     def bounds(self) -> list[tuple[float, float]]:
         """The smallest and the largest value of each variable."""
@@ -186,13 +191,19 @@ class LogPosterior:
     def unpack(self, x: Tensor) -> tuple[Kernel, Tensor]:
         """Kernel and noise variance for the variables `x (p,)`."""
         lam = torch.exp(x[-1]) if self.fit_noise else x.new_tensor(self.noise)
-        theta = x[:-1] if self.fit_noise else x
-        return (self.kernel if self._fittable is None else self._fittable.with_theta(theta)), lam
+        return (self.kernel if self._fittable is None else self._fittable.with_theta(self._theta(x))), lam
+
+    def _theta(self, x: Tensor) -> Tensor:
+        return x[:-1] if self.fit_noise else x
 
     def log_prior(self, x: Tensor, kernel: Kernel) -> Tensor:
         """Log prior density of `x (p,)`, up to a constant; `kernel` is that of `unpack(x)`. Differentiable."""
-        fittable = None if self._fittable is None else cast(FittableKernel, kernel)
-        value = x.new_zeros(()) if fittable is None else self.prior_power * fittable.log_prior()
+        if self._fittable is None:
+            value = x.new_zeros(())
+        elif self._has_closed_form:
+            value = self.prior_power * self._prior.log_density(self._theta(x))
+        else:
+            value = self.prior_power * cast(FittableKernel, kernel).log_prior()
         if self.fit_noise:
             value = value - (x[-1] - self.settings.noise_loc) ** 2 / (2.0 * self.settings.noise_scale**2)
         return value
@@ -211,7 +222,7 @@ class LogPosterior:
         kernel, lam = self.unpack(x)
         at = cast(ClosedFormKernel, kernel)
         value, slope = likelihood_and_gradient(self.data, at, float(lam), self.mean_precision)
-        slope[: len(at.theta)] += self.prior_power * at.prior.slope(at.theta)
+        slope[:-1] += self.prior_power * self._prior.slope(self._theta(x))
         if self.fit_noise:
             slope[-1] -= (x[-1] - self.settings.noise_loc) / self.settings.noise_scale**2
         return value + float(self.log_prior(x, at)), slope[: len(x)]
