@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from bkbopt._support.arrays import check_number
+from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 
 __all__ = [
@@ -124,6 +124,8 @@ class Practical:
     def __post_init__(self) -> None:
         """Check the numbers."""
         _check_numbers(scale=self.scale, low=self.low, high=self.high)
+        if self.low > self.high:
+            raise ArgumentError(f"low: expected a number <= high = {self.high!r}, got {self.low!r}.")
 
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
@@ -283,7 +285,7 @@ class Batch:
 
     def __post_init__(self) -> None:
         """Check the budget."""
-        check_number("leverage_budget", self.leverage_budget, 0.0, "a number >= 0")
+        check_number("leverage_budget", self.leverage_budget, 1.0, "a number >= 1")
 
     def __call__(self, progress: ScheduleContext) -> float:
         """See `Confidence`."""
@@ -335,7 +337,7 @@ def as_confidence(beta: object) -> Confidence:
 
 def _check_numbers(**numbers: object) -> None:
     for name, value in numbers.items():
-        check_number(name, value, -math.inf, "a finite number")
+        check_number(name, value, 0.0, "a number >= 0")
 
 
 def _check_probability(name: str, value: float) -> None:

@@ -1,6 +1,7 @@
 """Confidence widths: each formula against its source, their units, and their coverage."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -224,6 +225,22 @@ def test_unknown_form_and_unfit_epsilon_are_refused() -> None:
 def test_chowdhurys_accuracy_outside_of_zero_to_one_is_refused(value: float) -> None:
     with pytest.raises(ArgumentError, match=r"^epsilon: expected a number from 0 to below 1, got"):
         Chowdhury(epsilon=value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Constant(-1.0), r"^beta: expected a number >= 0, got -1\.0"),
+        (lambda: Practical(scale=-1.0), r"^scale: expected a number >= 0"),
+        (lambda: Practical(low=3.0, high=2.0), r"^low: expected a number <= high = 2\.0, got 3\.0"),
+        (lambda: Theorem2(norm_bound=-5.0), r"^norm_bound: expected a number >= 0"),
+        (lambda: Chowdhury(noise_sd=-1.0), r"^noise_sd: expected a number >= 0"),
+        (lambda: Batch(Constant(1.0), 0.5), r"^leverage_budget: expected a number >= 1"),
+    ],
+)
+def test_numbers_that_would_turn_or_narrow_the_bound_are_refused(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        make()
 
 
 def test_as_confidence_takes_none_numbers_and_schedules() -> None:

@@ -7,17 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.checks import check_choice, check_count, check_number
+from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 
 __all__ = [
     "DEFAULT_NOISE",
     "as_points",
     "as_values",
-    "check_choice",
-    "check_count",
     "check_noise",
-    "check_number",
     "check_projection",
 ]
 

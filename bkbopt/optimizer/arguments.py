@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from torch import Tensor
 
-from bkbopt._support.arrays import check_choice, check_count
+from bkbopt._support.checks import check_choice, check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.kernels import ARDKernel, matern52
 from bkbopt.optimizer.vocabulary import Params

@@ -35,8 +35,9 @@ from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 
-from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Trial
+from bkbopt.optimizer.trials import Entry, Trial
 from bkbopt.search.reports import Diagnostics
+from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = [
     "APPLICATION_ID",

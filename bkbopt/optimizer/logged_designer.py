@@ -16,10 +16,12 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, Space
 from bkbopt.optimizer.description import describe, read_candidates
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.telling import Report
-from bkbopt.optimizer.trials import WAITING, Entry, Outcome, Trial, TrialLog, utc_now
+from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
 from bkbopt.optimizer.vocabulary import Params, Vocabulary, vocabulary_of
-from bkbopt.search.designer import Designer, Options
+from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Evaluation, Point, Problem
+from bkbopt.search.options import Options
+from bkbopt.search.states import WAITING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 
@@ -224,7 +226,7 @@ class LoggedDesigner:
             NotReadyError: no trial has a value.
         """
         if not self.log.n_complete:
-            raise NotReadyError("posterior: expected at least one value, got none; call tell first.")
+            raise NotReadyError("tell: expected at least one value of an objective before, got none; tell one.")
         return self.update()
 
     def _evaluation(self, entry: Entry) -> Evaluation:

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from bkbopt._support.arrays import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import RUNNING, Trial
+from bkbopt.optimizer.trials import Trial
+from bkbopt.search.states import RUNNING
 
 __all__ = ["maximize", "minimize"]
 

@@ -3,35 +3,21 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NoReturn, overload
 
-import numpy as np
-
 from bkbopt._support import forks
-from bkbopt._support.arrays import check_choice, check_count, check_number
-from bkbopt.confidence import Confidence, as_confidence
+from bkbopt._support.checks import check_count, check_number
+from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import saving
-from bkbopt.optimizer.arguments import (
-    as_directions,
-    as_feasible,
-    as_names,
-    as_problem,
-    as_rule,
-    as_surrogate,
-    check_kernel,
-    checked_seed,
-)
+from bkbopt.optimizer.arguments import as_directions, as_names
 from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.making import as_designer
 from bkbopt.optimizer.readings import Readings, locked
-from bkbopt.optimizer.telling import Report, reports_of, trial_id
+from bkbopt.optimizer.telling import Report, reports_of, trial_ids
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.acquisition import Acquisition
-from bkbopt.search.designer import Options
-from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
@@ -122,36 +108,24 @@ class Optimizer(Readings):
             beta, n_startup_trials = saving.kept(file, beta, n_startup_trials)
         self.directions = as_directions(direction, directions)
         self.constraints = as_names("constraints", constraints)
-        self.duplicates = check_choice("duplicates", duplicates, ("allow", "avoid"))
-        for name, flag in (("deterministic", deterministic), ("perturbations", perturbations), ("fit", fit)):
-            if not isinstance(flag, bool):
-                raise ArgumentTypeError(f"{name}: expected True or False, got {flag!r}.")
-        self.acquisition, rule = acquisition, as_rule(acquisition)
-        self.n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
-        self.confidence = as_confidence(beta)
-        entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
-        prototype = as_surrogate(surrogate, fit)
-        problem = as_problem(space_or_pool, fit, prototype.has_kernel)
-        if problem.pool is not None and problem.pool.objects is not None:
-            prototype.bind_objects(problem.pool.objects)
-        options = Options(
-            ModelOptions(prototype, fit, deterministic),
-            self.n_startup_trials,
-            rule,
-            self.confidence,
-            avoid_duplicates=duplicates == "avoid",
+        self.acquisition = acquisition
+        self._core = as_designer(
+            space_or_pool,
+            directions=self.directions,
+            seed=seed,
+            n_startup_trials=n_startup_trials,
+            surrogate=surrogate,
+            acquisition=acquisition,
+            beta=beta,
+            fit=fit,
+            duplicates=duplicates,
+            deterministic=deterministic,
+            feasible=feasible,
             perturbations=perturbations,
         )
-        signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in self.directions)
-        constraint = as_feasible(feasible, problem)
-        self._core = LoggedDesigner(replace(problem, signs=signs), options, entropy, constraint)
-        check_kernel(prototype, self._core.designer.history)
         self._lock = forks.lock()
         if storage is not None:
-            saving.join(self._core, storage, file, self._options(), seeded=seed is not None)
-
-    def _options(self) -> dict[str, Any]:
-        return saving.describe_options(self._core, self.directions, self.constraints, self.acquisition, self.duplicates)
+            saving.join(self._core, storage, file, self._describe(), seeded=seed is not None)
 
     def __getstate__(self) -> NoReturn:
         """Refuse copies and pickles: two copies would give the same trial numbers to different trials."""
@@ -332,9 +306,8 @@ class Optimizer(Readings):
         The probability of failure is modelled from failures and successes. On discrete spaces and pools the same point
         is not proposed again. The errors are those of `tell`.
         """
-        many = isinstance(trial, list | tuple) and not isinstance(trial, Trial)
-        reports = [Report(trial_id(one, "a trial or its id"), Outcome()) for one in (trial if many else [trial])]
-        failed = self._core.finish(reports, "fail")
+        ids, many = trial_ids(trial)
+        failed = self._core.finish([Report(one, Outcome()) for one in ids], "fail")
         return failed if many else failed[0]
 
     # -- heartbeats and lost trials ----------------------------------------------------------------------------------
@@ -342,8 +315,7 @@ class Optimizer(Readings):
     @locked
     def heartbeat(self, trial: Any) -> None:
         """Report that a trial, or each of a list, is still running; see `recover`. The errors are those of `tell`."""
-        several = trial if isinstance(trial, list | tuple) and not isinstance(trial, Trial) else [trial]
-        self._core.beat([trial_id(one, "a trial or its id") for one in several], "heartbeat")
+        self._core.beat(trial_ids(trial)[0], "heartbeat")
 
     @locked
     def recover(self, older_than: float = 0.0, *, enqueue: bool = False) -> list[Trial]:
@@ -364,22 +336,6 @@ class Optimizer(Readings):
         return self._core.recover(seconds, enqueue)
 
     # -- files -------------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the log (options, space and all trials) to a file, atomically.
-
-        The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
-        follow from the trials. Not in it either: `feasible`, kernels and acquisition functions that are not ours, data
-        frames, arrays of more than 64 MiB, and pools of objects; they are given again. The parts of a product are in
-        it, as long as they are below 64 MiB.
-
-        Raises:
-            ArgumentError: the file is that of the log itself, or an argument cannot be stored in a log.
-            OSError: the file cannot be written; an existing file is unchanged.
-        """
-        with self._lock:
-            self._core.mend()
-            saving.save(path, self._options(), self._core)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **given: Any) -> "Optimizer":

@@ -1,6 +1,7 @@
-"""The reading half of `Optimizer`: results, predictions, and descriptions. Reading changes no later suggestion."""
+"""The reading half of `Optimizer`: results, predictions and copies. Reading changes no later suggestion."""
 
 import functools
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -9,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.arrays import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer import results
+from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.optimizer.trials import Trial
@@ -59,18 +60,12 @@ class Readings:
     Attributes:
         directions: "minimize" or "maximize", for each objective.
         constraints: names of the outcome constraints.
-        duplicates: "allow" or "avoid".
         acquisition: name of the acquisition function, or the user's own.
-        n_startup_trials: number of values of the start-up design.
-        confidence: schedule of beta.
     """
 
     directions: tuple[str, ...]
     constraints: tuple[str, ...]
-    duplicates: str
     acquisition: str | Acquisition
-    n_startup_trials: int
-    confidence: Confidence
     _core: LoggedDesigner
     _lock: AbstractContextManager[Any]
 
@@ -86,6 +81,21 @@ class Readings:
     def direction(self) -> str:
         """The direction of the first objective."""
         return self.directions[0]
+
+    @property
+    def duplicates(self) -> str:
+        """Whether a point of a discrete space or pool may be proposed twice: "allow" or "avoid"."""
+        return "avoid" if self._core.designer.options.avoid_duplicates else "allow"
+
+    @property
+    def n_startup_trials(self) -> int:
+        """Number of values of the start-up design."""
+        return self._core.designer.options.n_startup_trials
+
+    @property
+    def confidence(self) -> Confidence:
+        """Schedule of beta."""
+        return self._core.designer.options.confidence
 
     @property
     def storage(self) -> str | None:
@@ -154,18 +164,20 @@ class Readings:
     def best_trial(self) -> Trial:
         """The feasible trial with the best observed value; with noise this value is too good, see `recommend`.
 
+        A trial that was told without the value of a constraint counts only if no other trial is feasible.
         `NotReadyError` if there is none, `ArgumentError` with several objectives (see `best_trials`).
         """
-        return results.best_trial(self._core.log, self.directions)
+        return results.best_trial(self._core.log, self.directions, self.constraints)
 
     @property
     @locked
     def best_trials(self) -> list[Trial]:
         """The feasible trials that no other one dominates: the Pareto front of the observed values.
 
-        With noise these values are too good, see `recommend_front`.
+        With noise these values are too good, see `recommend_front`. A trial that was told without the value of a
+        constraint counts only if no other trial is feasible.
         """
-        return results.front(self._core.log, self.directions)
+        return results.front(self._core.log, self.directions, self.constraints)
 
     @locked
     def hypervolume(self, reference: Sequence[float]) -> float:
@@ -174,7 +186,7 @@ class Readings:
         Raises:
             ArgumentError: `reference` does not have one number for each objective.
         """
-        return results.hypervolume(self._core.log, self.directions, reference)
+        return results.hypervolume(self._core.log, self.directions, self.constraints, reference)
 
     @property
     @locked
@@ -191,7 +203,8 @@ class Readings:
 
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
         are any. The point belongs to the current space or pool; if no evaluated point does, it is the best of all
-        points, without an index. With noise use this instead of `best_trial`.
+        points, without an index. If none is expected to be feasible, it is the point with the smallest expected
+        violation of the constraints. With noise use this instead of `best_trial`.
 
         Raises:
             NotReadyError: there is no value yet.
@@ -329,3 +342,25 @@ class Readings:
     def trials_dataframe(self) -> "pandas.DataFrame":
         """One row for each trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
         return self._core.log.dataframe(self.directions)
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the log (options, space and all trials) to a file, atomically.
+
+        The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
+        follow from the trials. Not in it either: `feasible`, kernels and acquisition functions that are not ours, data
+        frames, arrays of more than 64 MiB, and pools of objects; they are given again. The parts of a product are in
+        it, as long as they are below 64 MiB.
+
+        Raises:
+            ArgumentError: the file is that of the log itself, or an argument cannot be stored in a log.
+            OSError: the file cannot be written; an existing file is unchanged.
+        """
+        with self._lock:
+            self._core.mend()
+            saving.save(path, self._describe(), self._core)
+
+    def _describe(self) -> dict[str, Any]:
+        """The arguments as a log stores them."""
+        return saving.describe_options(self._core, self.directions, self.constraints, self.acquisition)

@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.optimizer.trials import FAIL
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Point
 from bkbopt.search.models import Fantasy
 from bkbopt.search.quantity import Quantity
 from bkbopt.search.reports import FrontPoint, Recommendation
+from bkbopt.search.states import FAIL
 
 __all__ = ["ParamsOf", "finished_only", "non_dominated", "recommendation", "recommended", "recommended_front"]
 
@@ -82,19 +82,30 @@ def recommended(designer: Designer, fantasy: Fantasy, belongs: Belongs) -> tuple
     return fantasy.known[row], *points.at(row)
 
 
+def evaluated_at(designer: Designer, x: Tensor) -> tuple[Point, int | None]:
+    """The parameters of the evaluated point `x (d,)`, and its row in the pool.
+
+    Of several trials with this encoded point the first that did not fail gives the parameters.
+    """
+    history, pool = designer.history, designer.problem.pool
+    trials = (x == history.X).all(1).nonzero()[:, 0].tolist()
+    point = next(e.point for e in map(history.finished.__getitem__, trials) if e.state != FAIL)
+    rows = [] if pool is None else pool.rows_at(x)
+    return point, int(rows[0]) if len(rows) else None
+
+
 class _Evaluated:
     """The evaluated points, by their rows in `Fantasy.known`."""
 
     def __init__(self, designer: Designer, fantasy: Fantasy, belongs: Belongs) -> None:
-        self._history, self._pool = designer.history, designer.problem.pool
+        self._designer, self._history, self._pool = designer, designer.history, designer.problem.pool
         self._models, self._fantasy, self._belongs = designer.trained(), fantasy, belongs
 
     def by_rank(self) -> Iterator[int]:
         """The rows in the current space or pool, best first; then those of all spaces.
 
-        Rows rank by the posterior mean of the first objective if they are expected to be feasible, those that are
-        feasible with probability `SURE` before the others. If none is, they rank by their expected violation of the
-        constraints.
+        Rows that are feasible with probability `SURE` come first, then those that are expected to be feasible, each by
+        the posterior mean of the first objective; then the others by their expected violation of the constraints.
         """
         order = torch.argsort(self._rank, descending=True, stable=True).tolist()
         for here in (True, False):
@@ -104,37 +115,41 @@ class _Evaluated:
     def front(self) -> list[int]:
         """The rows of the Pareto front by posterior means, the best in the first objective first.
 
-        It is the front of the first level that has rows in the current space or pool, or else of all rows. If no row is
-        expected to be feasible, it is the best row.
+        They are in the current space or pool if a row is, and feasible with probability `SURE` or else expected to be
+        feasible. If there is no such row, the front is the best row.
         """
-        if not bool(self._fantasy.feasible.any()):
-            return [next(self.by_rank())]
-        fronts = (self._front_of(level, here) for here in (True, False) for level in self._levels)
-        return next((front for front in fronts if front), None) or [next(self.by_rank())]
+        best = next(self.by_rank())
+        here = self.is_here(best)
+        fronts = (self._front_of(level, here) for level in self._levels[:2])
+        return next((front for front in fronts if front), [best])
 
     def _front_of(self, level: Tensor, here: bool) -> list[int]:
         rows = (level & self._complete).nonzero()[:, 0].tolist()
-        Y = self._fantasy.means[rows].numpy()
+        Y = self._comparable[rows].numpy()
         return [rows[i] for i in non_dominated(Y, lambda i: not here or self.is_here(rows[i]))]
+
+    @property
+    def _comparable(self) -> Tensor:
+        """Posterior means (u, k), but measured values where there is no noise: they are equal where values are."""
+        objectives = self._models.objectives
+        columns = [q.measured if q.is_noiseless else self._fantasy.means[:, k] for k, q in enumerate(objectives)]
+        return torch.stack(columns, 1)
 
     @cached_property
     def _levels(self) -> list[Tensor]:
         """Masks of the rows that may be recommended, the first one with rows in the current space decides.
 
-        They are the rows that are feasible with probability `SURE`, and those that are expected to be feasible: of many
-        points near a border of the feasible region, those with the best objective are often just beyond it. If no row
-        is expected to be feasible, all are allowed.
+        They are the rows that are feasible with probability `SURE`, those that are expected to be feasible, and all: of
+        many points near a border of the feasible region, those with the best objective are often just beyond it.
         """
         expected = self._fantasy.feasible
-        if not bool(expected.any()):
-            return [torch.ones_like(expected)]
         sure = self._models.log_feasibility(self._fantasy.known) >= math.log(SURE)
-        return [expected & sure, expected]
+        return [expected & sure, expected, torch.ones_like(expected)]
 
     @cached_property
     def _rank(self) -> Tensor:
         means, expected = self._fantasy.means[:, 0], self._fantasy.feasible
-        rank = means.masked_fill(~expected, -torch.inf) if bool(expected.any()) else -self._fantasy.lost
+        rank = torch.where(expected, means, means.min() - 1.0 - self._fantasy.lost)
         # Among equal means a point with a complete trial is preferred.
         return torch.where(self._complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
 
@@ -149,14 +164,8 @@ class _Evaluated:
         """Whether the point belongs to the current space or pool."""
         if self._pool is not None:
             return bool(self._pool.rows_at(self._fantasy.known[row]))
-        return self._belongs(self._point(row))
+        return self._belongs(self.at(row)[0])
 
     def at(self, row: int) -> tuple[Point, int | None]:
-        """The parameters of the point, and its row in the pool."""
-        rows = [] if self._pool is None else self._pool.rows_at(self._fantasy.known[row])
-        return self._point(row), int(rows[0]) if len(rows) else None
-
-    def _point(self, row: int) -> Point:
-        # Several trials may have this encoded point; the parameters are those of the first that did not fail.
-        trials = (self._fantasy.known[row] == self._history.X).all(1).nonzero()[:, 0].tolist()
-        return next(e.point for e in map(self._history.finished.__getitem__, trials) if e.state != FAIL)
+        """See `evaluated_at`."""
+        return evaluated_at(self._designer, self._fantasy.known[row])

@@ -13,12 +13,13 @@ from torch import Tensor
 from bkbopt._support.arrays import as_values
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError, extra
-from bkbopt.optimizer.recommendations import ParamsOf, finished_only, non_dominated, recommended
-from bkbopt.optimizer.trials import COMPLETE, Trial, TrialLog
+from bkbopt.optimizer.recommendations import ParamsOf, evaluated_at, finished_only, non_dominated, recommended
+from bkbopt.optimizer.trials import Trial, TrialLog
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Point
 from bkbopt.search.reports import RegretCertificate
+from bkbopt.search.states import COMPLETE
 
 if TYPE_CHECKING:
     from bkbopt.optimizer.readings import Readings
@@ -46,7 +47,8 @@ def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> Array:
     return signs * np.array([trial.values for trial in trials]).reshape(-1, len(directions))
 
 
-def _candidates(log: TrialLog, call: str) -> list[Trial]:
+def _candidates(log: TrialLog, call: str, constraints: Sequence[str]) -> list[Trial]:
+    """The feasible trials; those without a value of some constraint only if there are no others."""
     found = [trial for trial in log if trial.values and trial.state == COMPLETE]
     if not found:
         raise NotReadyError(f"{call}: expected at least one value, got none; call tell first.")
@@ -54,32 +56,34 @@ def _candidates(log: TrialLog, call: str) -> list[Trial]:
     if not feasible:
         hint = "recommend has the nearest point" if call == "best_trial" else "trials has the constraints' values"
         raise NotReadyError(f"{call}: expected at least one feasible trial, got none; {hint}.")
-    return feasible
+    return [trial for trial in feasible if set(constraints) <= set(trial.constraints)] or feasible
 
 
-def best_trial(log: TrialLog, directions: Sequence[str]) -> Trial:
+def best_trial(log: TrialLog, directions: Sequence[str], constraints: Sequence[str]) -> Trial:
     """See `Optimizer.best_trial`."""
     if len(directions) > 1:
         raise ArgumentError("best_trial: expected a single objective, got several; see best_trials.")
-    feasible = _candidates(log, "best_trial")
+    feasible = _candidates(log, "best_trial", constraints)
     return feasible[int(_gains(feasible, directions)[:, 0].argmax())]
 
 
-def front(log: TrialLog, directions: Sequence[str]) -> list[Trial]:
+def front(log: TrialLog, directions: Sequence[str], constraints: Sequence[str]) -> list[Trial]:
     """See `Optimizer.best_trials`; in order of their ids."""
-    feasible = _candidates(log, "best_trials")
+    feasible = _candidates(log, "best_trials", constraints)
     Y = _gains(feasible, directions)
     return [feasible[i] for i in sorted(non_dominated(Y))]
 
 
-def hypervolume(log: TrialLog, directions: Sequence[str], reference: Sequence[float]) -> float:
+def hypervolume(
+    log: TrialLog, directions: Sequence[str], constraints: Sequence[str], reference: Sequence[float]
+) -> float:
     """See `Optimizer.hypervolume`."""
     with extra("botorch"):
         from botorch.utils.multi_objective.hypervolume import Hypervolume
 
     point = as_values(reference, len(directions), name="reference").numpy()
     low = point * [1.0 if direction == "maximize" else -1.0 for direction in directions]
-    Y = _gains(front(log, directions), directions)
+    Y = _gains(front(log, directions, constraints), directions)
     # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
     exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
     corner, points = (torch.from_numpy(np.ldexp(part, -exponents)) for part in (low, Y))
@@ -120,11 +124,8 @@ def certificate(
     upper = max(designer.upper_bound(fantasy), lower)
     naive, beta = objective.scaler.rise(lower, upper - lower), fantasy.betas[0]
     if _is_a_theorem_s(designer.options.confidence) and not designer.options.models.fit:
-        history, pool = designer.history, designer.problem.pool
-        first = int((x == history.X).all(1).nonzero()[0, 0])
-        rows = [] if pool is None else pool.rows_at(x)
-        index = int(rows[0]) if len(rows) else None
-        return RegretCertificate(naive, params_of(history.finished[first].point, index), index, None, naive, beta)
+        point, index = evaluated_at(designer, x)
+        return RegretCertificate(naive, params_of(point, index), index, None, naive, beta)
     x, point, index = recommended(designer, fantasy, belongs)
     gap = gap_quantile(gaps(designer, objective, fantasy, x, confidence), confidence)
     bound = max(gap, band_gap(designer, objective, fantasy, x, confidence))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from bkbopt import __version__
-from bkbopt._support.arrays import check_count
+from bkbopt._support.checks import check_count
 from bkbopt._support.replacing import replace_atomically
 from bkbopt._support.sqlite import replacing
 from bkbopt.errors import ArgumentError
@@ -52,7 +52,7 @@ STARTUP = _Default(10)
 
 
 def describe_options(
-    core: LoggedDesigner, directions: Sequence[str], constraints: Sequence[str], acquisition: object, duplicates: str
+    core: LoggedDesigner, directions: Sequence[str], constraints: Sequence[str], acquisition: object
 ) -> dict[str, Any]:
     """The arguments of an optimizer as a log stores them.
 
@@ -68,7 +68,7 @@ def describe_options(
         "n_startup_trials": options.n_startup_trials,
         "acquisition": acquisition if isinstance(acquisition, str) else None,
         "fit": options.models.fit,
-        "duplicates": duplicates,
+        "duplicates": "avoid" if options.avoid_duplicates else "allow",
         "deterministic": options.models.deterministic,
         "perturbations": options.perturbations,
         "feasible": core.designer.problem.feasible is not None,

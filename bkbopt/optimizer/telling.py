@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from bkbopt._support.arrays import as_points, as_values, check_choice
+from bkbopt._support.arrays import as_points, as_values
+from bkbopt._support.checks import check_choice
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.trials import Outcome, Trial
@@ -45,6 +46,12 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
     raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}.")
 
 
+def trial_ids(given: Any) -> tuple[list[int], bool]:
+    """The ids of a trial, or of each of a list, and whether it was a list."""
+    many = isinstance(given, list | tuple)
+    return [trial_id(one, "a trial or its id") for one in (given if many else [given])], many
+
+
 def reports_of(
     trial: Any,
     value: Any,
@@ -73,7 +80,7 @@ def reports_of(
         if limit is None:
             raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
     is_table = hasattr(trial, "iloc") and hasattr(trial, "columns")
-    many = is_table or (isinstance(trial, list | tuple) and not isinstance(trial, Trial))
+    many = is_table or isinstance(trial, list | tuple)
     if columns is not None and not is_table:
         raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
     if is_table:
@@ -92,11 +99,13 @@ def reports_of(
 def _one(name: str, given: Any, k: int) -> Any:
     """The value of one trial, or its `k` values; checks their number."""
     try:
-        fits = k == 1 or (len(given) == k and not isinstance(given, str | bytes))
+        n = None if isinstance(given, str | bytes) else len(given)
     except TypeError:  # it has no length
-        fits = False
-    if not fits:
+        n = None
+    if k > 1 and n != k:
         raise ArgumentError(f"{name}: expected {k} numbers, one for each objective, got {given!r}.")
+    if k == 1 and n is not None and n > 1:
+        raise ArgumentError(f"{name}: expected a number, since there is one objective, got {given!r}; see directions.")
     return given
 
 
@@ -143,14 +152,14 @@ def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> l
             "name all constraints when the optimizer is made, with constraints=[...]."
         )
     values, valid = _matrix("value", told.value, n, k, fail_invalid)
-    stds, _ = _matrix("std", told.std, n, k, False)
-    if stds is not None and bool((stds < 0.0).any()):
-        raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
     limits = {}
     for name, given in told.constraints.items():
         column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, fail_invalid)
         assert column is not None
         limits[name], valid = column[:, 0], valid & fine
+    stds, _ = _matrix("std", _zero_where_failed(told.std, valid), n, k, False)
+    if stds is not None and bool((stds < 0.0).any()):
+        raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
     out = []
     for i, target in enumerate(told.targets):
         report = Report(
@@ -184,6 +193,16 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
             f"{name}: expected shape ({n}, {k}), one column for each objective, got {tuple(table.shape)}."
         )
     return table, fine
+
+
+def _zero_where_failed(std: Any, valid: Any) -> Any:
+    """The standard deviations `std`, with zeros in rows that are not `valid (n,)`, where none is used."""
+    if std is None or valid.all():
+        return std
+    numbers = _with_nan("std", _without_gradients(std))
+    if numbers.ndim and len(numbers) == len(valid):
+        numbers[~valid] = 0.0
+    return numbers
 
 
 def _without_gradients(given: Any) -> Any:

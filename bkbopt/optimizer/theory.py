@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bkbopt._support.arrays import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Theorem2, theorem1_qbar
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer

@@ -66,7 +66,7 @@ class Coordinates(Protocol):
         """
         ...
 
-    def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
         """Two independent samples `(n, k)` of points whose columns are drawn independently."""
         ...
 
@@ -147,10 +147,10 @@ class _OfSpace:
             U[:, switches] = self.center(None)[switches]
         return U
 
-    def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
         """See `Coordinates`."""
         # One sequence in 2 k dimensions, since two sequences with different scrambles would be correlated.
-        A, B = self._even(2 * self.space.dim, n, seed)
+        A, B = self._even(2 * self.space.dim, n, seed=0)
         return A, B
 
     def _even(self, dim: int, n: int, seed: int) -> list[Tensor]:
@@ -205,9 +205,9 @@ class _OfPool:
         """See `Coordinates`."""
         return self.pool.X[torch.from_numpy(np.sort(self.pool.some_rows(n, np.random.default_rng(seed))))]
 
-    def shuffled(self, n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
         """See `Coordinates`."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(0)
 
         def column(j: int) -> Tensor:
             return self.pool.X[torch.from_numpy(rng.integers(len(self.pool), size=n))][:, j]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bkbopt._support.arrays import as_values, check_count
+from bkbopt._support.arrays import as_values
+from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import learnt, told

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.arrays import check_count
+from bkbopt._support.checks import check_count
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension

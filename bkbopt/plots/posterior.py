@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.arrays import check_number
+from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of

@@ -231,8 +231,8 @@ def _remarks(run: _Run) -> Iterator[str]:
     elif not run.front:
         yield "No trial was feasible so far."
     elif not run.is_single:
-        yield f"{_front_in_words(run)} With noise their values are biased by selection."
-    if run.has_model:
+        yield f"{_front_in_words(run)} With noise their values are biased by selection; use the recommended points."
+    if run.has_model and run.is_single:
         yield "With noise the best observed value is biased by selection; use the recommended point."
     elif run.is_single:
         yield f"There is no model yet: it is used after {n} values, and there are {len(run.valued)}."
@@ -281,6 +281,9 @@ def _front(run: _Run) -> list[Html]:
     out += _grid(*(_front_of(run, pair) for pair in pairs))
     some = run.front[:FRONT]
     name = "trials of the front" if len(some) == len(run.front) else f"trials of the front, of {len(run.front)}"
+    if run.has_model:
+        words = "Recommended, by posterior means, best first in the first objective; with noise use these points."
+        out += [element("p", words), tables.front_table(run.opt, run.names, FRONT)]
     return [*out, tables.trials_table(run.opt, some, run.names, {}, name)]
 
 

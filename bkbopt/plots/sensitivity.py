@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bkbopt._support.arrays import check_count
+from bkbopt._support.checks import check_count
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of
 from bkbopt.plots.readings import predicted, told

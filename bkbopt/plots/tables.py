@@ -7,12 +7,23 @@ from importlib import metadata
 from typing import Any
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Trial
+from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.page import Html, element, pill, table
+from bkbopt.search.reports import FrontPoint
+from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
 
-__all__ = ["STATES", "candidates_table", "cell", "constraints_table", "options_table", "trials_table", "versions_table"]
+__all__ = [
+    "STATES",
+    "candidates_table",
+    "cell",
+    "constraints_table",
+    "front_table",
+    "options_table",
+    "trials_table",
+    "versions_table",
+]
 
 #: Characters of a value in a cell.
 LONGEST = 80
@@ -58,6 +69,23 @@ def trials_table(
     address = f"table-{name.partition(',')[0].replace(' ', '-')}"
     rows = (list(row(trial)) for trial in trials)
     return table(f"{len(trials)} {name}; numbers have six digits", head, rows, id_=address)
+
+
+def front_table(opt: Optimizer, value_names: Sequence[str], most: int) -> Html:
+    """The first `most` points of the recommended front, with posterior means and standard deviations."""
+    front = opt.recommend_front()
+    names = list(dict.fromkeys(name for point in front for name in point.params))
+    has_index = any(point.index is not None for point in front)
+    head = [*(f"{name} (mean and sd)" for name in value_names), *(["row of the pool"] * has_index), *names]
+
+    def row(point: FrontPoint) -> Iterator[object]:
+        yield from (f"{mean:.6g} \u00b1 {sd:.2g}" for mean, sd in zip(point.means, point.stds, strict=True))
+        if has_index:
+            yield cell(point.index)
+        yield from (cell(point.params.get(name)) for name in names)
+
+    name = "recommended points" + (f", of {len(front)}" if len(front) > most else "")
+    return table(name, head, [list(row(point)) for point in front[:most]])
 
 
 def _time(at: datetime | None) -> str:

@@ -22,7 +22,7 @@ from bkbopt.spaces.space import Space
 __all__ = ["Branch", "Branching", "declared_branches", "switches_of"]
 
 #: A parameter with more distinct values in the trials than this is not a switch.
-MAX_SWITCH_VALUES = 24
+MAX_INFERRED_VALUES = 24
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _patterns(
 
 
 def _decides(patterns: Mapping[float | None, set[frozenset[str]]], key: str) -> bool:
-    if len(patterns) > MAX_SWITCH_VALUES:
+    if len(patterns) > MAX_INFERRED_VALUES:
         return False
     # Where the switch is absent the key must be absent too: a parameter is not active without its switch.
     absent = any(key in pattern for pattern in patterns.get(None, ()))

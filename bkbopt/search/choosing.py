@@ -112,8 +112,7 @@ class Chooser:
         if not candidates.is_discrete:
             return X[:0]
         if self.options.avoid_duplicates:
-            running = self.history.encode([e.point for e in self.history.running.values()])
-            return torch.cat([X, running, self.fantasy.pending])
+            return torch.cat([X, self.fantasy.pending])
         return self.history.failures()
 
     def _spent(self, candidates: CandidateSet) -> Tensor:
@@ -150,7 +149,7 @@ class Chooser:
 
     def _shared(self, candidates: CandidateSet) -> Shared | None:
         """What many suggestions share; None for a whole search."""
-        if len(self.fantasy.pending) < CROWD or self.options.rule.name == "thompson":
+        if len(self.fantasy.pending) < CROWD or self.options.rule.is_random:
             return None  # the draw over the shared points would differ from the path that is maximised
         numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
         n = len(self.fantasy.pending) // REFRESH * REFRESH

@@ -173,10 +173,14 @@ class AcquisitionRule:
         name: "ucb", "logei", "thompson" or "custom".
         build: function of model, beta, incumbent (best posterior mean of an observed point, y) and random generator
             that returns the criterion.
+        is_upper_bound: whether scores are upper confidence bounds of the objective.
+        is_random: whether criteria differ by their random numbers.
     """
 
     name: str
     build: Callable[[Model, float, float, np.random.Generator], Criterion]
+    is_upper_bound: bool = False
+    is_random: bool = False
 
 
 def _build_ucb(model: Model, beta: float, _: float, _rng: np.random.Generator) -> Criterion:
@@ -203,9 +207,9 @@ class _BuildCustom:
 
 #: The named acquisition functions.
 ACQUISITIONS = {
-    "ucb": AcquisitionRule("ucb", _build_ucb),
+    "ucb": AcquisitionRule("ucb", _build_ucb, is_upper_bound=True),
     "logei": AcquisitionRule("logei", _build_logei),
-    "thompson": AcquisitionRule("thompson", _build_thompson),
+    "thompson": AcquisitionRule("thompson", _build_thompson, is_random=True),
 }
 
 

@@ -37,6 +37,7 @@ from bkbopt.search.product_candidates import ProductCandidates, candidates_of_po
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.startup import startup_point
+from bkbopt.search.states import FAIL
 from bkbopt.spaces.space import Space
 
 __all__ = ["Designer", "Options"]
@@ -304,8 +305,8 @@ class Designer:
         finished = self.history.finished
         if self.options.avoid_duplicates:
             return [e.point for e in finished] + running, []
-        failed = [e.point for e in finished if e.state == "FAIL"]
-        return failed, [e.point for e in finished if e.state != "FAIL"]
+        failed = [e.point for e in finished if e.state == FAIL]
+        return failed, [e.point for e in finished if e.state != FAIL]
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
@@ -334,7 +335,7 @@ class Designer:
         )
         open_to_all = not (options.avoid_duplicates and candidates.is_discrete)
         whole = open_to_all and not (perturbed or len(pending) or request.fixed)
-        if options.rule.name == "ucb" and fantasy.is_plain and whole:
+        if options.rule.is_upper_bound and fantasy.is_plain and whole:
             mean, variance = fantasy.models[0](choice.x[None])
             lower = fantasy.lower_bound()[1]
             gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - lower

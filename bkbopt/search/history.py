@@ -22,8 +22,9 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.evaluations import FAIL, RUNNING, Evaluation, Problem
+from bkbopt.search.evaluations import Evaluation, Problem
 from bkbopt.search.quantity import Rows, last_mark
+from bkbopt.search.states import FAIL, RUNNING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Encoding, column_key, merged
 from bkbopt.spaces.space import Parameter, Space

@@ -32,9 +32,8 @@ CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
 N_INCUMBENTS = 5
 #: Number of observed points at which lower confidence bounds are compared.
 N_LOWER = 64
-#: Fitted noise variance of a constraint, standardised units squared, up to which it counts as measured without noise.
-#: Without noise the fitted one is 1e-6, its lower limit, or little more.
-NOISELESS = 1e-5
+#: A violation up to this is rounding, standardised units: that of values far from zero.
+ROUNDING = 1e-11
 
 
 class Models:
@@ -132,7 +131,7 @@ class Models:
         """
         found = torch.zeros(len(X), dtype=torch.float64)
         for quantity in self.constraints.values():
-            if quantity.ready and quantity.surrogate.noise > NOISELESS:
+            if quantity.ready and not quantity.is_noiseless:
                 mean, variance = quantity.model(X[:0])(X)
                 found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
         return found
@@ -148,14 +147,17 @@ class Models:
 def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
     """The expected violation of a constraint at the points `known (u, d)`, (u,).
 
-    It is the larger one of the violations by posterior mean and by measured mean plus one standard error. So a point
-    that was measured as infeasible without noise stays infeasible, even if a smooth model has a feasible mean.
+    Without noise the measured value decides. With noise it is the larger one of the violations by posterior mean and by
+    measured mean plus one standard error.
     """
     surrogate, obs = quantity.surrogate, quantity.surrogate.observations.to(known.device)
     if not torch.equal(obs.X, known):
         return (bound - surrogate.posterior(known).mean.cpu()).clamp_min(0.0)
-    measured = obs.s / obs.n + (surrogate.noise / obs.n).sqrt()
-    return (bound - torch.minimum(quantity.fitted, measured)).clamp_min(0.0)
+    measured = quantity.measured
+    if not quantity.is_noiseless:
+        measured = torch.minimum(quantity.fitted, measured + (surrogate.noise / obs.n).sqrt())
+    missing = bound - measured
+    return torch.where(missing > ROUNDING, missing, 0.0)
 
 
 @dataclass(frozen=True)

@@ -38,4 +38,4 @@ class Options:
 
         Suggestions of large batches then need not maximise the bound.
         """
-        return self.rule.name == "ucb" and self.models.fit and isinstance(self.confidence, Practical)
+        return self.rule.is_upper_bound and self.models.fit and isinstance(self.confidence, Practical)

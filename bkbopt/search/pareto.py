@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import extra
 
 __all__ = ["Improvement"]
 
@@ -41,15 +41,11 @@ class Improvement:
         """The improvement over the non-dominated rows of `F (p, k)`.
 
         Raises:
-            ArgumentError: BoTorch, which decomposes the space, is not installed.
+            MissingPackageError: BoTorch, which decomposes the space, is not installed.
         """
-        try:
+        with extra("botorch"):
             from botorch.utils.multi_objective.box_decompositions.non_dominated import FastNondominatedPartitioning
             from botorch.utils.multi_objective.pareto import is_non_dominated
-        except ImportError as error:
-            raise ArgumentError(
-                "directions: a study with several objectives needs BoTorch; install it with the extra bkbopt[botorch]."
-            ) from error
         front = F[is_non_dominated(F)]
         # From the worst of all points, not of the front, since a front may cover only a part of the trade-off.
         reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)

@@ -50,6 +50,11 @@ CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever th
 GROWTH = 1.15
 #: Noise variance of a deterministic objective, relative to the variance of its values.
 DETERMINISTIC = 1e-6
+#: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
+#: the fitted one is 1e-6, its lower limit, or little more.
+NOISELESS = 1e-5
+#: With this number of values of a constraint that are zero, its limit is moved; see `Quantity.zero`.
+ZEROS = 3
 #: Required gain in log posterior density of a model with noise over one without.
 EVIDENCE = 0.5
 #: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
@@ -142,6 +147,7 @@ class Quantity:
     _n: int = field(init=False, default=0)
     _highest_prior: HighestPrior = field(init=False)
     _categorical: tuple[int, ...] = field(init=False, default=())
+    _above_zero: float = field(init=False, default=0.0)
     _noisy: bool | None = field(init=False, default=None)
     _known_noise: bool | None = field(init=False, default=None)
     _noise_is_fitted: bool = field(init=False, default=False)
@@ -162,6 +168,9 @@ class Quantity:
         built = (rows.version, mark)
         new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
         values = usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
+        if self.is_limit:
+            above, n_zeros = rows.y[rows.y > 0.0], int((rows.y == 0.0).sum())
+            self._above_zero = float(above.min()) if len(above) and n_zeros >= ZEROS else 0.0
         if self._built != built:
             self._surrogate = None  # so that an interrupted fit does not look finished
             learnt = slice(0, mark)
@@ -324,8 +333,24 @@ class Quantity:
 
     @property
     def zero(self) -> float:
-        """The limit of a constraint, zero, on the standardised scale."""
-        return self.scaler.place(0.0)
+        """The limit of a constraint on the standardised scale.
+
+        It is zero. If several values are zero, as of flags, counts and max(0, violation), it is half of the smallest
+        value above: posterior means of zeros are on either side of zero.
+        """
+        return self.scaler.place(0.5 * self._above_zero)
+
+    @property
+    def is_noiseless(self) -> bool:
+        """Whether the fitted noise is at, or near, its lower limit."""
+        return self.options.fit and self.surrogate.noise <= NOISELESS
+
+    @property
+    def measured(self) -> Tensor:
+        """Mean of the values at each unique observed point, standardised, (u,)."""
+        obs = self.surrogate.observations.to(CPU)
+        # Sums of equal values differ by rounding if there are different numbers of them.
+        return torch.round(obs.s / obs.n, decimals=12)
 
     @property
     def noise_sd(self) -> float:

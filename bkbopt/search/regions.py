@@ -13,12 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.branches import MAX_SWITCH_VALUES, Branch, Branching, declared_branches
+from bkbopt.search.branches import MAX_INFERRED_VALUES, Branch, Branching, declared_branches
 from bkbopt.search.criteria import Criterion
-from bkbopt.search.evaluations import FAIL, Point, Request
+from bkbopt.search.evaluations import Point, Request
 from bkbopt.search.history import History
 from bkbopt.search.keyed import keyed
 from bkbopt.search.models import Fantasy
+from bkbopt.search.states import FAIL
 from bkbopt.spaces.encoding import Embedding, Encoding
 from bkbopt.spaces.space import Parameter, Space
 
@@ -150,4 +151,4 @@ def _visits(branch: Branch, others: Sequence[Point]) -> int:
 def _switch_values(parameter: Parameter) -> list[float]:
     """The values of a parameter that may be a switch; empty if there are too many."""
     n = parameter.n_values
-    return [] if n is None or n > MAX_SWITCH_VALUES else list(parameter.internal_values)
+    return [] if n is None or n > MAX_INFERRED_VALUES else list(parameter.internal_values)

@@ -20,7 +20,7 @@ from bkbopt.spaces.parameters import Parameter, shown
 __all__ = ["Conditions"]
 
 #: A parameter with more values than this is no switch.
-MAX_SWITCH_VALUES = 1000
+MAX_DECLARED_VALUES = 1000
 
 Positions = Mapping[str, int | None]
 
@@ -200,9 +200,9 @@ def _positions(name: str, parent: str, values: Iterable[object], parameters: Map
         known = ", ".join(repr(other) for other in parameters if other != name) or "none"
         raise ArgumentError(f"{where}: expected names of other parameters ({known}), got {parent!r}.")
     switch = parameters[parent]
-    if switch.n_values is None or switch.n_values > MAX_SWITCH_VALUES:
+    if switch.n_values is None or switch.n_values > MAX_DECLARED_VALUES:
         raise ArgumentError(
-            f"{where}: expected parameters with at most {MAX_SWITCH_VALUES} values, got {parent!r}, "
+            f"{where}: expected parameters with at most {MAX_DECLARED_VALUES} values, got {parent!r}, "
             f"{switch.expected}; make {parent!r} an Int, Ordinal or Categorical, or give it a larger step."
         )
     found = set()

@@ -48,14 +48,14 @@ def column_key(name: str, parameter: Parameter) -> str:
 
 
 def whole_numbers(low: int, high: int, *, log: bool = False, step: int = 1) -> Int | Float:
-    """A range of whole numbers; where doubles cannot tell all apart a coarser grid, with `log` a continuum."""
+    """A range of whole numbers; where doubles cannot tell all apart a coarser grid, or a continuum."""
     try:
         return Int(low, high, log=log, step=step)
     except ArgumentError:
-        if log:
-            return real_numbers(float(low), float(high), log=True)
         doublings = ((high - low) // step).bit_length() - MAX_BITS
-        return Int(low, high, step=step << max(doublings, 0))
+        if log or doublings <= 0:
+            return real_numbers(float(low), float(high), log=log)
+        return whole_numbers(low, high, step=step << doublings)
 
 
 def real_numbers(low: float, high: float, *, log: bool = False, step: float | None = None) -> Float:

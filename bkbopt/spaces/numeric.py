@@ -21,6 +21,7 @@ __all__ = ["Float", "Int"]
 # of expm1(log1p(k / low)) is about 3 high (1 + log(high / low)) 2^-52, which the second limit keeps below 1/4.
 _MAX_GRID = 2**50
 _MAX_LOG_INT = 2**48
+_MAX_WHOLE = 2**53  # doubles represent all whole numbers up to here
 _GRID_TOLERANCE = 1e-8  # in steps; what Optuna allows
 
 
@@ -164,8 +165,8 @@ class Float(_Number):
 class Int(_Number):
     """A whole number in [low, high], in steps of `step` from low; `high` is lowered to the last step.
 
-    With `log` the range is searched evenly in log(value). `low == high` fixes the value. Values are exact Python
-    integers of any size; only the number of steps is limited.
+    With `log` the range is searched evenly in log(value). `low == high` fixes the value. Doubles must represent all
+    values, as they do up to 2^53, and beyond if all are multiples of a power of two.
 
     Args:
         low: the lowest value.
@@ -204,10 +205,17 @@ class Int(_Number):
         if self.log and step != 1:
             raise ArgumentError(f"expected step 1 with log=True, got {step!r}: leave one out")
         too_fine = self.log and high * (1 + math.log(high) - math.log(low)) > _MAX_LOG_INT
-        if (too_fine and low < high) or (high - low) // step >= _MAX_GRID:
+        if (too_fine and low < high) or (high - low) // step >= _MAX_GRID or not self._is_exact:
             raise ArgumentError(
-                f"expected whole numbers that doubles can tell apart, got {self!r}: use a larger step or a Float"
+                f"expected whole numbers that doubles can tell apart, got {self!r}: use a larger step, a Float, or the "
+                "difference from low"
             )
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether doubles represent all values: multiples of a power of two up to 2^53 times that power."""
+        common = self.low if self.low == self.high else math.gcd(self.low, self.step)
+        return max(abs(self.low), abs(self.high)) <= _MAX_WHOLE * (common & -common or 1)
 
     @property
     def n_values(self) -> int | None:

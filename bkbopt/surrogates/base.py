@@ -22,9 +22,12 @@ from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.surrogates.epochs import Epochs, new_epoch
 from bkbopt.surrogates.pending import Counted, count_all
 
-__all__ = ["Surrogate", "SurrogateBase"]
+__all__ = ["BULK", "Surrogate", "SurrogateBase"]
 
 T = TypeVar("T")
+
+#: More points than this in one call are learnt together, not one by one.
+BULK = 64
 
 
 class Surrogate(Protocol):
@@ -190,34 +193,34 @@ class SurrogateBase(ABC, Generic[T]):
 
         After an error, also one raised by the user's kernel, the surrogate is unchanged.
         """
-        T = as_points(X, self.observations.dim or None, self.device)
-        v = as_values(y, len(T), self.device)
-        a = torch.ones_like(v) if weight is None else as_values(weight, len(T), self.device, "weight")
-        if not len(T):
+        points = as_points(X, self.observations.dim or None, self.device)
+        values = as_values(y, len(points), self.device)
+        weights = torch.ones_like(values) if weight is None else as_values(weight, len(points), self.device, "weight")
+        if not len(points):
             return
-        if weight is not None and float(a.min()) <= 0.0:
-            at = int(a.argmin())
+        if weight is not None and float(weights.min()) <= 0.0:
+            at = int(weights.argmin())
             raise ArgumentError(
-                f"weight: expected positive numbers, got {float(a[at])} at position {at}; give noise / (variance of "
-                "the value's noise)."
+                f"weight: expected positive numbers, got {float(weights[at])} at position {at}; give noise / (variance "
+                "of the value's noise)."
             )
         restore, learnt = self._checkpoint(), False
         try:
             if self._kernel is None:
-                self._kernel = placed(matern52(T.shape[1]), T.device)
+                self._kernel = placed(matern52(points.shape[1]), points.device)
             if not self.observations.dim:
-                self.observations = Observations(T.shape[1], self.device)
-            together = len(T) > 64 and not in_turn
+                self.observations = Observations(points.shape[1], self.device)
+            together = len(points) > BULK and not in_turn
             with torch.no_grad(), contextlib.nullcontext() if together else small_work():
-                for i in range(0, len(T), 1 if in_turn else len(T)):
+                for i in range(0, len(points), 1 if in_turn else len(points)):
                     rows = slice(i, i + 1) if in_turn else slice(None)
-                    self._learn(T[rows], v[rows], a[rows])
+                    self._learn(points[rows], values[rows], weights[rows])
             learnt = True
         finally:  # a user's kernel may raise any error
             if not learnt:
                 restore()
         self._kept = ()
-        self._epochs.observed(T, a)
+        self._epochs.observed(points, weights)
 
     def _checkpoint(self) -> Callable[[], None]:
         """A function that restores the present state, for kernels that fail in the middle of `observe`."""

@@ -29,7 +29,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from bkbopt._support.arrays import check_choice, check_count, check_number, check_projection
+from bkbopt._support.arrays import check_projection
+from bkbopt._support.checks import check_choice, check_count, check_number
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import gram
@@ -37,7 +38,7 @@ from bkbopt.posterior.features import Extension, Nystrom, WithoutResidual
 from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
-from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.base import BULK, SurrogateBase, not_ready
 from bkbopt.surrogates.leverages import Leverages, bounded_sum
 from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.sampling import draw_rls, draw_uniform
@@ -46,9 +47,7 @@ __all__ = ["BKB", "DRAW_FRACTION"]
 
 #: Number of rank-one steps between two factorisations of V, which remove accumulated rounding errors.
 REFACTOR_EVERY = 512
-#: More rows than this in one call are learnt together, not one by one.
-BULK = 64
-#: Number of random inducing points from which the leverages of the first draw are computed in such a call.
+#: Number of random inducing points for the leverages of the first draw of a call with more than `BULK` points.
 SEED_SIZE = 256
 #: Fraction of `max_inducing` that a draw may fill; the rest is for points appended before the next draw.
 DRAW_FRACTION = 0.8

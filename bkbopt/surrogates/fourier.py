@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt._support.arrays import check_count
+from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.features import RandomFourier

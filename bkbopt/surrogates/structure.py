@@ -47,12 +47,14 @@ ROTATIONS = 3
 MANY = 30
 #: Required gain of the evidence: for each angle of a rotation, for a sum with a second kernel.
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
+#: Noise variance, standardised, from which a second fit starts.
+NOISY = 0.5
 #: Iterations of the last fit, which starts from the result of the comparison; 50 gained another 0.4 at twice the cost.
 AGAIN = 15
 #: With more unique points than this the best of TRIES fits to different subsets is taken, by the evidence of JUDGED
 #: points. A subset of 400 decides little among thousands, so that one fit may have a wrong structure.
 SEVERAL, TRIES, JUDGED = 2_000, 3, 800
-#: A further rotation is tried only if the last one gained this much.
+#: Least gain of a further rotation, and of the second fit.
 PROGRESS = 0.1
 
 
@@ -82,7 +84,7 @@ def fit_structure(
 def _fitted(data: FitData, kernel: ARDKernel, noise: float, fit_noise: bool, rng: np.random.Generator) -> Fit:
     """The best structure for a part of the points, fitted to all of them."""
     if len(data.U) < FEWEST:
-        return fit_from(data, kernel, noise, fit_noise=fit_noise, with_mean=True)
+        return _Search(data, kernel, fit_noise).plain(noise)
     few = data.subset(COMPARED, rng)
     chosen = _Search(few, kernel, fit_noise).best(noise)
     if few is data:
@@ -102,8 +104,17 @@ class _Search:
     def fit(self, kernel: Kernel, noise: float) -> Fit:
         return fit_from(self.data, kernel, noise, fit_noise=self.fit_noise, with_mean=True)
 
+    def plain(self, noise: float) -> Fit:
+        """The stationary kernel, the better one of two fits that start with little and with much noise.
+
+        From little noise a fit to noisy values may end at short lengthscales, which explain the noise.
+        """
+        quiet = self.fit(self.start, noise)
+        noisy = self.fit(self.start, NOISY) if self.fit_noise else quiet
+        return noisy if noisy.value > quiet.value + PROGRESS else quiet
+
     def best(self, noise: float) -> Fit:
-        plain = self.fit(self.start, noise)
+        plain = self.plain(noise)
         columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
         if len(columns) > MANY:
             return self.with_trend(plain, noise)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from bkbopt._support.arrays import DEFAULT_NOISE, as_points, as_values, check_count, check_noise, check_number
+from bkbopt._support.arrays import DEFAULT_NOISE, as_points, as_values, check_noise
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 
 

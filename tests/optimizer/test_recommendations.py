@@ -74,6 +74,38 @@ def test_without_noise_it_is_the_front_of_the_observed_values() -> None:
     assert {t.params["x"] for t in opt.best_trials} == {point.params["x"] for point in opt.recommend_front()}
 
 
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_equal_values_of_an_objective_without_noise_are_equal_in_the_front(deterministic: bool) -> None:
+    rng = np.random.default_rng(1)
+    space = {"x": (0.0, 1.0), "size": bo.Ordinal([1, 2, 3, 4])}
+    opt = bo.Optimizer(space, directions=["minimize"] * 2, seed=0, deterministic=deterministic)
+    points = [
+        {"x": float(x), "size": int(size)} for x, size in zip(rng.random(40), rng.integers(1, 5, 40), strict=True)
+    ]
+    opt.tell(points, [[(p["x"] - 0.3) ** 2 + 0.3 / p["size"], float(p["size"])] for p in points])
+    front = {(point.params["x"], point.params["size"]) for point in opt.recommend_front()}
+    assert front == {(t.params["x"], t.params["size"]) for t in opt.best_trials}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("amount", [1.0, 1e-9])
+def test_a_value_of_zero_satisfies_a_constraint_without_noise(seed: int, amount: float) -> None:
+    rng = np.random.default_rng(seed)
+    violations = amount * rng.integers(0, 2, 8)  # flags, in any unit
+    opt = bo.Optimizer({"x": bo.Int(0, 7)}, direction="maximize", constraints=["g"], seed=0, deterministic=True)
+    opt.tell([{"x": x} for x in range(8)], [float(x) for x in range(8)], constraints={"g": violations})
+    assert opt.recommend().params == opt.best_trial.params
+
+
+def test_the_recommended_point_is_in_the_space_even_if_only_others_are_feasible() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", constraints=["g"], seed=0)
+    x = [i / 10 for i in range(11)]
+    opt.tell([{"x": each} for each in x], x, constraints={"g": [each - 0.3 for each in x]})
+    opt.set_space({"x": (0.5, 1.0)})
+    assert opt.recommend().params == {"x": 0.5}  # the smallest violation
+    assert [point.params for point in opt.recommend_front()] == [{"x": 0.5}]
+
+
 def test_of_a_single_objective_it_is_the_recommended_point() -> None:
     opt = bo.Optimizer(BOX, seed=0)
     opt.tell([{"x": i / 8, "y": 0.3} for i in range(8)], [(i / 8 - 0.4) ** 2 for i in range(8)])
@@ -182,3 +214,11 @@ def test_sampler_recommends_the_same_front() -> None:
     for t in opt.trials:
         study.add_trial(optuna.trial.create_trial(params=dict(t.params), distributions=space, values=list(t.values)))
     assert [p.params for p in sampler.recommend_front(study)] == [dict(p.params) for p in opt.recommend_front()]
+
+
+def test_a_trial_without_its_constraint_is_the_best_only_where_no_other_is_feasible() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["g"], seed=0)
+    unknown = opt.tell({"x": 0.1}, 1.0)
+    assert opt.best_trial == unknown
+    known = opt.tell({"x": 0.2}, 2.0, constraints={"g": -1.0})
+    assert opt.best_trial == known

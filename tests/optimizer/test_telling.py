@@ -108,12 +108,35 @@ def test_rows_without_a_value_fail_where_that_is_asked_for() -> None:
             opt.tell(ROWS[:2], [bad, 1.0], invalid="fail")
 
 
+def test_the_std_of_a_row_without_a_value_is_not_read() -> None:
+    opt = optimizer()
+    values, gap = [1.0, math.nan], math.nan
+    for stds in ([0.1, gap], [0.1, None], np.array([0.1, -1.0])):
+        done = opt.tell(ROWS[:2], values, std=stds, invalid="fail")
+        assert [(t.state, t.stds) for t in done] == [("COMPLETE", (0.1,)), ("FAIL", None)]
+    n = len(opt.trials)
+    with pytest.raises(ArgumentError, match=r"^std: .*position 0"):
+        opt.tell(ROWS[:2], values, std=[gap, 0.1], invalid="fail")
+    with pytest.raises(ArgumentError, match=r"^std: expected shape \(2,\)"):
+        opt.tell(ROWS[:2], values, std=[0.1], invalid="fail")
+    assert len(opt.trials) == n
+
+
 def test_a_row_that_lacks_one_of_its_constraints_fails_where_that_is_asked_for() -> None:
     opt = optimizer(constraints=["heat", "weight"])
     limits = {"heat": [-1.0, math.nan, -1.0, 0.5], "weight": [-1.0, -1.0, None, 0.5]}
     done = opt.tell([ROWS[0]] * 4, [1.0, 2.0, 3.0, 4.0], constraints=limits, invalid="fail")
     assert [(t.state, t.value) for t in done] == [("COMPLETE", 1.0), ("FAIL", None), ("FAIL", None), ("COMPLETE", 4.0)]
     assert [dict(t.constraints) for t in done[1:3]] == [{}, {}]
+
+
+def test_several_values_for_a_single_objective_are_refused_with_a_hint() -> None:
+    opt = optimizer()
+    with pytest.raises(
+        ArgumentError, match=r"^value: expected a number, .* got \[1, 2\]; see directions"
+    ):
+        opt.tell(ROWS[0], [1, 2])
+    assert opt.trials == []
 
 
 def test_several_value_columns_and_constraint_columns() -> None:

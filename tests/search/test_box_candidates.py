@@ -18,10 +18,11 @@ from bkbopt.search.acquisition import UCB
 from bkbopt.search.box_candidates import BoxCandidates, candidates_of
 from bkbopt.search.candidates import Scope, Shared
 from bkbopt.search.criteria import Criterion, UpperBound, rule_of
-from bkbopt.search.designer import Designer, Options
+from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Problem
 from bkbopt.search.keyed import keyed
 from bkbopt.search.listed_candidates import GridCandidates
+from bkbopt.search.options import Options
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.spaces.encoding import Encoding
 

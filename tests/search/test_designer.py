@@ -16,8 +16,9 @@ from bkbopt.confidence import Constant
 from bkbopt.errors import ArgumentTypeError, SpaceExhaustedError
 from bkbopt.search.box_maximizer import FAR
 from bkbopt.search.criteria import ACQUISITIONS
-from bkbopt.search.designer import Designer, Options
-from bkbopt.search.evaluations import COMPLETE, FAIL, RUNNING, Evaluation, Point, Problem
+from bkbopt.search.designer import Designer
+from bkbopt.search.evaluations import Evaluation, Point, Problem
+from bkbopt.search.options import Options
 from bkbopt.search.perturbations import (
     FIRST_PERTURBATION,
     FIRST_PERTURBATION_OF_CHOICES,
@@ -26,6 +27,7 @@ from bkbopt.search.perturbations import (
     Perturbations,
 )
 from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.states import COMPLETE, FAIL, RUNNING
 from bkbopt.spaces.pool import EncodedPool, Pool
 
 FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}

@@ -14,11 +14,13 @@ from bkbopt.search import choosing
 from bkbopt.search.acquisition import UCB
 from bkbopt.search.choosing import CROWD
 from bkbopt.search.criteria import rule_of
-from bkbopt.search.designer import Designer, Options
-from bkbopt.search.evaluations import RUNNING, Evaluation, Problem
+from bkbopt.search.designer import Designer
+from bkbopt.search.evaluations import Evaluation, Problem
 from bkbopt.search.history import History
+from bkbopt.search.options import Options
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.quantity import ModelOptions, Quantity
+from bkbopt.search.states import RUNNING
 from bkbopt.spaces.pool import Pool
 from bkbopt.surrogates.base import SurrogateBase as Surrogate
 from tests.search.logs import ARMS, PROBLEMS, Case, arrivals, points, pool_of, random_log, read

@@ -16,10 +16,12 @@ from bkbopt.posterior.model import Model
 from bkbopt.search import pool_maximizer, versions
 from bkbopt.search.acquisition import LogEI
 from bkbopt.search.criteria import ACQUISITIONS, rule_of
-from bkbopt.search.designer import Designer, Options
-from bkbopt.search.evaluations import COMPLETE, RUNNING, Evaluation, Problem
+from bkbopt.search.designer import Designer
+from bkbopt.search.evaluations import Evaluation, Problem
+from bkbopt.search.options import Options
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.states import COMPLETE, RUNNING
 from bkbopt.search.versions import MAX_VERSIONS
 from bkbopt.spaces.pool import EncodedPool, Pool
 from tests.sweeps import sweep

@@ -15,9 +15,10 @@ from bkbopt.kernels import matern52
 from bkbopt.search import product_candidates, product_maximizer
 from bkbopt.search.candidates import Scope, Shared
 from bkbopt.search.criteria import Criterion, UpperBound, rule_of
-from bkbopt.search.designer import Designer, Options
+from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Evaluation, Problem
 from bkbopt.search.listed_candidates import PoolCandidates
+from bkbopt.search.options import Options
 from bkbopt.search.pool_maximizer import PoolMaximizer
 from bkbopt.search.product_candidates import ProductCandidates, candidates_of_pool
 from bkbopt.search.product_maximizer import CROSS, ProductMaximizer

@@ -1,4 +1,3 @@
-import contextlib
 import math
 from fractions import Fraction
 
@@ -6,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError
 from bkbopt.spaces import parsing
 from bkbopt.spaces.space import Categorical, Column, Float, Int, Ordinal, Space
 
@@ -129,10 +128,9 @@ def test_two_ints_bound_real_numbers_with_a_warning_that_comes_once(spec, unwarn
     assert [space.items[-1][1] for space in spaces] == [Float(1.0, 10.0)] * 2
 
 
-@pytest.mark.parametrize("spec", [{"n": (1, 10.0)}, {"n": (True, False)}, np.array([[1, 10]]), [[1, 10]]])
+@pytest.mark.parametrize("spec", [{"n": (1, 10.0)}, np.array([[1, 10]]), [[1, 10]]])
 def test_other_bounds_come_without_a_warning(spec, unwarned):
-    with contextlib.suppress(ArgumentTypeError):
-        Space.parse(spec)
+    assert Space.parse(spec).items[0][1] == Float(1.0, 10.0)
 
 
 # ---------------------------------------------------------------- ordinals
@@ -260,9 +258,9 @@ def test_float_accepts_any_real_number():
 
 
 def test_huge_integer_ranges_are_exact():
-    space = Space.parse({"a": Int(0, 10**12), "b": Int(1, 10**12, log=True), "c": Int(10**30, 10**30 + 7)})
-    assert space.cardinality == (10**12 + 1) * 10**12 * 8
-    params = [{"a": 10**12 - 1, "b": 10**12 - 1, "c": 10**30 + 3}, {"a": 123456789012, "b": 2, "c": 10**30}]
+    space = Space.parse({"a": Int(0, 10**12), "b": Int(1, 10**12, log=True), "c": Int(2**60, 2**60 + 2**11, step=2**8)})
+    assert space.cardinality == (10**12 + 1) * 10**12 * 9
+    params = [{"a": 10**12 - 1, "b": 10**12 - 1, "c": 2**60 + 2**9}, {"a": 123456789012, "b": 2, "c": 2**60}]
     assert space.decode(space.encode(params)) == params
 
 

@@ -208,3 +208,16 @@ def test_all_four_kernels_are_compared_each_with_its_margin(
     values = {"plain": 0.0, "rotated": rotated, "sum of rotated": sum_of_rotated, "sum of plain": sum_of_plain}
     monkeypatch.setattr(structure, "fit_from", lambda _, kernel, noise, **__: Fit(kernel, noise, values[kind(kernel)]))
     assert kind(chosen(observed(bowl, 30, 5, 0.1))) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_as_large_as_the_signal_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = torch.as_tensor(rng.random((100, 6)))
+    f = X[:, 0] + X[:, 1]
+    y = (f - f.mean()) / f.std() + torch.as_tensor(rng.standard_normal(100))
+    observations = Observations(6)
+    observations.add(X, y / y.std())
+    _, noise = fit_structure(observations, matern52(6), 0.01, fit_noise=True, rng=np.random.default_rng(0))
+    # A half is right. Of fits that start with little noise only, all three end below 0.01.
+    assert 0.3 < noise < 0.7

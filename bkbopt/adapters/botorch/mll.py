@@ -27,7 +27,7 @@ from linear_operator.utils.errors import NotPSDError
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
-from bkbopt._support.arrays import check_count
+from bkbopt._support.checks import check_count
 from bkbopt.errors import KernelError
 from bkbopt.posterior.linalg import safe_cholesky
 

@@ -26,7 +26,7 @@ from gpytorch.module import Module
 from gpytorch.settings import prior_mode
 from torch import Tensor
 
-from bkbopt._support.arrays import check_count, check_number
+from bkbopt._support.checks import check_count, check_number
 from bkbopt.adapters.botorch.checks import (
     check_finite,
     check_likelihood,

@@ -10,7 +10,7 @@ from gest_api.generator import Generator
 from gest_api.vocs import VOCS
 
 from bkbopt._support import forks
-from bkbopt._support.arrays import check_count
+from bkbopt._support.checks import check_count
 from bkbopt.adapters.gest.problem import ID, problem_of
 from bkbopt.adapters.gest.reports import evaluated_point
 from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError

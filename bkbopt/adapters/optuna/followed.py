@@ -9,8 +9,9 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.columns import evaluation_of, key_of
-from bkbopt.search.designer import Designer, Options
+from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Evaluation, Point, Problem
+from bkbopt.search.options import Options
 
 __all__ = ["FollowedStudy"]
 

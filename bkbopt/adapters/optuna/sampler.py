@@ -13,7 +13,7 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt._support.arrays import check_count
+from bkbopt._support.checks import check_count, check_flag
 from bkbopt.adapters.optuna.columns import key_of, space_of
 from bkbopt.adapters.optuna.followed import FollowedStudy
 from bkbopt.adapters.optuna.independent import independent_value
@@ -23,7 +23,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
 from bkbopt.optimizer.arguments import as_rule, checked_seed
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
-from bkbopt.search.designer import Options
+from bkbopt.search.options import Options
 from bkbopt.search.quantity import ModelOptions
 from bkbopt.search.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB
@@ -104,12 +104,8 @@ class BKBSampler(BaseSampler):
             raise ArgumentTypeError(
                 f"independent_sampler: expected a sampler of Optuna or None, got {type(independent_sampler).__name__}."
             )
-        for name, flag in (
-            ("deterministic_objective", deterministic_objective),
-            ("warn_independent_sampling", warn_independent_sampling),
-        ):
-            if not isinstance(flag, bool):
-                raise ArgumentTypeError(f"{name}: expected True or False, got {flag!r}.")
+        deterministic_objective = check_flag("deterministic_objective", deterministic_objective)
+        warn_independent_sampling = check_flag("warn_independent_sampling", warn_independent_sampling)
         n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
         surrogate = BKB(None if kernel is None else as_kernel(kernel), qbar=qbar, max_inducing=max_inducing)
         self._entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])

@@ -150,7 +150,7 @@ class _Commands:
         """Add a command with its positional arguments `first`; `more` is appended to the text in its own help."""
         sub = self._commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}{more}.")
         sub.set_defaults(run=run, parser=sub)
-        for metavar, meaning in first or (("STATE", "the log: an SQLite file"),):
+        for metavar, meaning in first:
             sub.add_argument(metavar.lower().partition(".")[0], metavar=metavar, help=meaning)
         return sub
 
@@ -232,7 +232,12 @@ def _add_telling(commands: _Commands) -> None:
 
 
 def _add_reading(commands: _Commands) -> None:
-    commands.add("best", model_commands.best, "print the point to use, and the best value told", _STATE)
+    commands.add(
+        "best",
+        model_commands.best,
+        "print the point to use and the best value told, or the front",
+        _STATE,
+    )
     show = commands.add("show", log_commands.show, "print what the log holds", _STATE)
     show.add_argument("--trials", action="store_true", help="print all trials instead, one a line")
     text = "follow the progress of a log: one line on a terminal, else a line for each change"

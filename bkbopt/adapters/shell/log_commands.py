@@ -15,7 +15,8 @@ from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_schema import COLUMNS, checked, from_json
-from bkbopt.optimizer.trials import COMPLETE, FAIL, RUNNING, WAITING, Entry, Outcome, Trial, table_of, utc_now
+from bkbopt.optimizer.trials import Entry, Outcome, Trial, table_of, utc_now
+from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["export", "fail", "recover", "show", "tell"]
 

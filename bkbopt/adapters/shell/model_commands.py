@@ -93,12 +93,12 @@ def best(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def best_rows(opt: "Optimizer") -> Iterator[Row]:
-    """The recommended point and the best observed value; for several objectives the Pareto front."""
-    aims = aims_of(opt)
+    """The recommended point and the best observed value; for several objectives the recommended Pareto front."""
     if len(opt.directions) > 1:
-        yield from (finished(aims, trial) for trial in opt.best_trials)
+        for each in opt.recommend_front():
+            yield {**point(each.params, each.index), "means": list(each.means), "stds": list(each.stds)}
         return
-    choice = opt.recommend()
+    aims, choice = aims_of(opt), opt.recommend()
     # If no trial is feasible, the recommendation is the point that is closest to feasibility.
     feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
     yield {

@@ -218,7 +218,9 @@ def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
         (told,) = call(capsys, "tell", state, "--params", json.dumps({"x": x}), *values)
         assert told["values"] == [float(v) for v in values]
     call(capsys, "ask", state)
-    assert [trial["id"] for trial in call(capsys, "best", state)] == [0, 1]
+    front = call(capsys, "best", state)
+    assert [point["params"] for point in front] == [{"x": 1}, {"x": 2}]
+    assert [len(point["means"]) for point in front] == [len(point["stds"]) for point in front] == [2, 2]
     assert [trial["values"] for trial in call(capsys, "show", state, "--trials")][2:] == [[1.0, 1.0], None]
     assert "expected 2 values, one for each objective" in refused(capsys, "tell", state, 3, 1.0)
     assert call(capsys, "tell", state, 3, "-1e-3", "0.5")[0]["values"] == [-1e-3, 0.5]

@@ -141,7 +141,7 @@ def test_several_objectives_and_constraints_come_on_one_line(
     words = [sys.executable, "-S", "-c", "print({x}, 2 * {x}, 'heat=-1')"]
     front = call(capsys, "run", tmp_path / "space.toml", "--trials", 3, "--", *words)
     assert len(front) == 3
-    for trial in front:
+    for trial in call(capsys, "show", tmp_path / "space.db", "--trials"):
         assert trial["values"] == [trial["params"]["x"], 2 * trial["params"]["x"]]
         assert (trial["constraints"], trial["feasible"]) == ({"heat": -1.0}, True)
 

@@ -1,0 +1,56 @@
+"""Making the designer and the log of an optimizer from its arguments."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bkbopt._support.checks import check_choice, check_count, check_flag
+from bkbopt.confidence import as_confidence
+from bkbopt.optimizer.arguments import as_feasible, as_problem, as_rule, as_surrogate, check_kernel, checked_seed
+from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.vocabulary import Params
+from bkbopt.search.acquisition import Acquisition
+from bkbopt.search.options import Options
+from bkbopt.search.quantity import ModelOptions
+from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.registry import MakesSurrogate
+
+__all__ = ["as_designer"]
+
+
+def as_designer(
+    space_or_pool: Any,
+    *,
+    directions: Sequence[str],
+    seed: Any,
+    n_startup_trials: Any,
+    surrogate: str | Surrogate | MakesSurrogate | None,
+    acquisition: str | Acquisition,
+    beta: Any,
+    fit: bool,
+    duplicates: str,
+    deterministic: bool,
+    feasible: Callable[[Params], bool] | None,
+    perturbations: bool,
+) -> LoggedDesigner:
+    """The designer of an optimizer with these arguments, and its log without trials; see `Optimizer`."""
+    check_choice("duplicates", duplicates, ("allow", "avoid"))
+    entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
+    prototype = as_surrogate(surrogate, check_flag("fit", fit))
+    options = Options(
+        ModelOptions(prototype, bool(fit), check_flag("deterministic", deterministic)),
+        check_count("n_startup_trials", n_startup_trials, 0),
+        as_rule(acquisition),
+        as_confidence(beta),
+        avoid_duplicates=duplicates == "avoid",
+        perturbations=check_flag("perturbations", perturbations),
+    )
+    problem = as_problem(space_or_pool, options.models.fit, prototype.has_kernel)
+    if problem.pool is not None and problem.pool.objects is not None:
+        prototype.bind_objects(problem.pool.objects)
+    signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in directions)
+    core = LoggedDesigner(replace(problem, signs=signs), options, entropy, as_feasible(feasible, problem))
+    check_kernel(prototype, core.designer.history)
+    return core
