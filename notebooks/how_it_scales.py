@@ -128,7 +128,7 @@ print(f"regret of the recommendation: {values.max() - values[opt.recommend().ind
 # ## Time and memory of a step
 #
 # One step learns a value and computes the mean and variance at some hundred candidates. All three surrogates receive
-# random points, which is the worst case; the one with a rough kernel reaches its limit, `max_inducing`. Memory is that
+# random points, which is the worst case; that with a rough kernel fills four fifths of `max_inducing`. Memory is that
 # of the surrogate's arrays.
 
 # %%
@@ -273,7 +273,7 @@ _ = ax.legend(frameon=False)
 #   to be done. (If it stays at the limit, the effective dimension in the plot is an upper bound.)
 # - **If it stays at the limit**, raise `max_inducing` as far as time allows, or drop columns that do not matter
 #   (`plots.importance`). Also check whether the noise is really as small as its fitted value.
-# - **With a few hundred evaluations in all** and little noise, `surrogate="exact"` costs no more.
+# - **With a few hundred evaluations in all** and little noise, `surrogate="exact"` costs only a few milliseconds more.
 #
 # ## Checks
 

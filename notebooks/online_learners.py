@@ -53,7 +53,7 @@ ax.set(xlabel="first feature", ylabel="second feature", aspect="equal")
 _ = fig.legend(loc="outside lower center", ncols=2, frameon=False)
 
 # %% [markdown]
-# ## Three ways to the same predictions
+# ## Row by row, or a whole stream
 #
 # A learner takes rows one by one, in batches, or as a whole stream. `progressive` predicts each row and then learns it.
 # The predictions do not depend on the way.
@@ -178,7 +178,7 @@ _ = fig.legend(loc="outside lower center", ncols=6, frameon=False)
 
 # %% [markdown]
 # After the change least squares is at a disadvantage, because it weighs all rows alike: `PKAWV` predicts a compromise
-# between the old and the new labels. The perceptron, `RBP` and `Projectron` lose little accuracy. `ProsNKONS` and
+# between the old and the new labels. The perceptron, `RBP` and `Projectron` adapt. `ProsNKONS` and
 # `KOGD`, whose losses are zero for large margins, are in between: their mistakes rise at the change, and soon are the
 # fewest again.
 #
@@ -212,7 +212,7 @@ _ = fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncol
 
 # %% [markdown]
 # With all points in its dictionary and without its forward term, `PKAWV` equals the exact process. `KOGD` has made one
-# pass of small steps: its mean is flatter, and its band is the same. The next cell runs searches with fitted kernel and
+# pass of small steps: its mean is flatter, its band not narrower. The next cell runs searches with fitted kernel and
 # noise on a noisy function of two parameters, and compares them with BKB. Learners are chosen by name.
 
 

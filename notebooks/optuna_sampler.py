@@ -2,7 +2,7 @@
 # # A faster sampler for an Optuna study
 #
 # An Optuna study with noisy evaluations needs many trials, and a Gaussian process could choose them. But `GPSampler`
-# slows down with every trial, and its model fits the noise. `BKBSampler` replaces the sampler; nothing else changes.
+# slows down with every trial. `BKBSampler` replaces the sampler; nothing else changes.
 # This notebook replaces it in an existing study, compares time and regret with `GPSampler` and TPE, and runs several
 # processes on one storage.
 
@@ -200,9 +200,8 @@ plots.regret(costs, 0.0, ax, kind="average", value_name="true cost")
 _ = ax.set_xlabel("trials")
 
 # %% [markdown]
-# TPE is the cheapest, and the right choice where an evaluation takes milliseconds. `GPSampler` fits every value closely
-# unless the noise is obvious, and keeps exploring. A few seeds of one problem prove little: `RESULTS.md` in
-# `benchmarks` has more problems, among them those on which other samplers win.
+# TPE is the cheapest, and the right choice where an evaluation takes milliseconds. A few seeds of one problem prove
+# little: `RESULTS.md` in `benchmarks` has more problems, among them those on which other samplers win.
 #
 # ## Several processes, one storage
 #
