@@ -150,6 +150,10 @@ def report(library: Library, opt: bo.Optimizer, record: Record) -> None:
         f"  recommended row       {choice.index}: posterior {choice.mean:,.{places}f} +- {2 * choice.std:,.{places}f} "
         f"(2 sd), truth {library.truth[choice.index]:,.{places}f}"
     )
+    # Rows with nearly equal descriptors differ in truth, and without repeats the model takes that for noise.
+    mean, sd = opt.predict_encoded(opt.pool.X[record.rows])
+    beyond = np.mean(np.abs(mean - library.truth[record.rows]) > 2 * sd)
+    print(f"  rows beyond 2 sd      {100 * beyond:.0f} % of those measured; fitted noise {opt.noise_std:,.{places}f}")
     for name, part in (("first", record.seconds[:tenth]), ("last", record.seconds[-tenth:])):
         median, mean = 1e3 * np.median(part), 1e3 * np.mean(part)
         label = f"{name} {tenth} asks + tells"

@@ -21,6 +21,13 @@ OPTIMIZER = (
         ("faults/test_numerics.py",),
     ),
     Fault(
+        "equal values without noise differ in a front",
+        "optimizer/recommendations.py",
+        "q.measured if q.is_noiseless else self._fantasy.means[:, k]",
+        "self._fantasy.means[:, k]",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
         "a recommended point under noisy constraints is feasible with probability one half",
         "optimizer/recommendations.py",
         "SURE = 0.9",

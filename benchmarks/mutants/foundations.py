@@ -226,8 +226,8 @@ KERNELS = (
     Fault(
         "the slope of a sum over columns has the wrong sign",
         "kernels/_loops.py",
-        "-a[j] / 3.0 * terms.sum()",
-        "a[j] / 3.0 * terms.sum()",
+        "-a[j] / 3.0 * _total(terms, m)",
+        "a[j] / 3.0 * _total(terms, m)",
         ("kernels/test_structured.py",),
     ),
     Fault(

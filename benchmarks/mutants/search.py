@@ -21,8 +21,15 @@ SEARCH = (
     Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
-        "quantity.surrogate.noise > NOISELESS",
-        "quantity.surrogate.noise > 0.0",
+        "quantity.ready and not quantity.is_noiseless",
+        "quantity.ready",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
+        "without noise zeros of a constraint are compared by posterior mean",
+        "search/models.py",
+        "if not quantity.is_noiseless:",
+        "if True:",
         ("optimizer/test_recommendations.py",),
     ),
     Fault(
@@ -287,7 +294,7 @@ SEARCH = (
     Fault(
         "the limit's zero is clamped with the values",
         "search/quantity.py",
-        "return self.scaler.place(0.0)",
+        "return self.scaler.place(0.5 * self._above_zero)",
         "return float(self.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])",
         ("search/test_scaling.py", "search/test_quantity.py"),
     ),
@@ -364,8 +371,8 @@ SEARCH = (
     Fault(
         "large batches are greedy under the user's own schedule of beta",
         "search/options.py",
-        'self.rule.name == "ucb" and self.models.fit and isinstance(self.confidence, Practical)',
-        'self.rule.name == "ucb" and self.models.fit',
+        "self.rule.is_upper_bound and self.models.fit and isinstance(self.confidence, Practical)",
+        "self.rule.is_upper_bound and self.models.fit",
         ("search/test_choosing.py",),
     ),
     Fault(

@@ -131,6 +131,13 @@ SURROGATES = (
         ("surrogates/test_structure.py",),
     ),
     Fault(
+        "fits start with little noise only",
+        "surrogates/structure.py",
+        "noisy = self.fit(self.start, NOISY) if self.fit_noise else quiet",
+        "noisy = quiet",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
         "many columns always have a trend",
         "surrogates/structure.py",
         "return beside if beside.value > best.value + SUM_MARGIN else best",
@@ -140,8 +147,8 @@ SURROGATES = (
     Fault(
         "the worst of several fits is taken",
         "surrogates/structure.py",
-        "chosen = max(fits, key=lambda fit: log_evidence(judge, fit.kernel, fit.noise))",
-        "chosen = min(fits, key=lambda fit: log_evidence(judge, fit.kernel, fit.noise))",
+        "chosen = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
+        "chosen = min(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
         ("surrogates/test_structure.py",),
     ),
     Fault(

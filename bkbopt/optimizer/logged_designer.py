@@ -90,7 +90,7 @@ class LoggedDesigner:
 
     def _use(self, candidates: Space | Arms) -> None:
         self._n_used = 0
-        if isinstance(candidates, Arms):  # it knows the choices of all before it, whose rows nobody needs
+        if isinstance(candidates, Arms):  # it has the choices of all earlier pools; their rows are not needed
             self.spaces = [candidates] * len(self.spaces)
         problem = self.designer.problem
         if isinstance(candidates, Space):

@@ -38,7 +38,7 @@ class SearchSettings:
         n_starts: candidates refined by gradients and moves.
         max_iterations: most steps of a gradient ascent.
         n_scan: values that are tried along each relaxed column, from the best refined point.
-        n_scans: most such looks at all columns.
+        n_scans: largest number of scans over all columns.
         n_local_of_batch: as `n_local`, for one of many suggestions.
         n_starts_of_batch: as `n_starts`, for one of many suggestions, beside the one that they share.
         max_iterations_of_batch: as `max_iterations`, for one of many suggestions; see `docs/design/batches.md`.

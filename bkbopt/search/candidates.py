@@ -94,7 +94,7 @@ class CandidateSet(Protocol):
 
     @property
     def is_listed(self) -> bool:
-        """Whether a search sees every point, so that its choice is exact, and knows when none is left."""
+        """Whether a search compares all points, so that its choice is exact and exhaustion is detected."""
         ...
 
     @property

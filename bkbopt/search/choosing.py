@@ -16,15 +16,15 @@ from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
 
-__all__ = ["BATCH_BUDGET", "CROWD", "Chooser", "is_greedy"]
+__all__ = ["BATCH_BUDGET", "LARGE_BATCH", "Chooser", "is_greedy"]
 
 #: Distinguishes the random numbers of shared points from others with the same seed and mark.
 SHARED = 2
 #: Distinguishes the random numbers of `is_greedy`.
 GREEDY = 3
 #: From this number of running trials on, suggestions share the random starts of their searches, and most are greedy.
-CROWD = 10
-#: Useful sum of the leverages in flight: 1 + this is BBKB's constant C. A sum of 1 is as much as was known before.
+LARGE_BATCH = 10
+#: Useful sum of the leverages of pending trials; 1 + this is BBKB's constant C. A sum of 1 halves the variance.
 BATCH_BUDGET = 1.0
 #: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.
 REFRESH = 64
@@ -33,12 +33,12 @@ REFRESH = 64
 def is_greedy(options: Options, request: Request) -> bool:
     """Whether a suggestion of a large batch maximises the posterior mean in place of the upper confidence bound.
 
-    Beside p >= `CROWD` running trials one in p + 1 suggestions explores. A sequential search learns from the first
-    value in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after
+    Beside p >= `LARGE_BATCH` running trials one in p + 1 suggestions explores. A sequential search learns from the
+    first value in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after
     another. Another attempt at the same trial explores, since it must give another point.
     """
     p = len(request.running)
-    if p < CROWD or not options.is_practical or request.attempt:
+    if p < LARGE_BATCH or not options.is_practical or request.attempt:
         return False
     return request.rng(GREEDY).random() * (p + 1) >= 1.0
 
@@ -77,7 +77,7 @@ class Chooser:
             scope = replace(first, taken=taken)
             if perturbs:
                 choice = perturbed(self.request.number, self.fantasy, candidates, scope.exploring())
-                if choice is not None and not self._repeats_in_vain(candidates, choice):
+                if choice is not None and not self._is_useless_repeat(candidates, choice):
                     return choice, True
             choice = self._best(candidates, scope)
             if choice is not None:
@@ -86,7 +86,7 @@ class Chooser:
 
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
         choice = candidates.best(self.criterion, scope)
-        if choice is not None and self._repeats_in_vain(candidates, choice):
+        if choice is not None and self._is_useless_repeat(candidates, choice):
             untried = replace(scope, taken=torch.cat([scope.taken, self.fantasy.known]))
             other = candidates.best(self.criterion, untried) or candidates.random(untried.rng, untried.taken)
             choice = other or choice
@@ -116,10 +116,10 @@ class Chooser:
         return self.history.failures()
 
     def _spent(self, candidates: CandidateSet) -> Tensor:
-        """Pending points that are not proposed again beside their copies in flight, (s, d).
+        """Pending points that are not proposed again beside their pending copies, (s, d).
 
-        Where values are noisy a second one is useful. BBKB's rule for a batch, a budget for the sum of the leverages in
-        flight, is applied to the copies of each point: the batch may halve its variance, and then goes elsewhere.
+        Where values are noisy a second one is useful. BBKB's rule for a batch is applied to the copies of each point:
+        it is proposed until the leverages of its pending copies sum to `BATCH_BUDGET`, which halves its variance.
         """
         pending = self.fantasy.pending
         if not (candidates.is_discrete and len(pending)):
@@ -128,7 +128,7 @@ class Chooser:
             return pending[:0]
         if not self._is_noisy():
             return pending
-        leverages = torch.stack([quantity.in_flight(pending) for quantity in self.models.objectives]).amin(0)
+        leverages = torch.stack([quantity.pending_leverages(pending) for quantity in self.models.objectives]).amin(0)
         spent, rows, sums = list[int](), dict[bytes, int](), [0.0] * len(pending)
         for i, (key, leverage) in enumerate(zip(row_keys(pending), leverages.tolist(), strict=True)):
             first = rows.setdefault(key, i)
@@ -137,7 +137,7 @@ class Chooser:
             sums[first] += leverage
         return pending[spent]
 
-    def _repeats_in_vain(self, candidates: CandidateSet, choice: Choice) -> bool:
+    def _is_useless_repeat(self, candidates: CandidateSet, choice: Choice) -> bool:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
         may_repeat = candidates.is_discrete or self.fantasy.is_greedy
         if not (may_repeat and self.options.models.fit):
@@ -149,7 +149,7 @@ class Chooser:
 
     def _shared(self, candidates: CandidateSet) -> Shared | None:
         """What many suggestions share; None for a whole search."""
-        if len(self.fantasy.pending) < CROWD or self.options.rule.is_random:
+        if len(self.fantasy.pending) < LARGE_BATCH or self.options.rule.is_random:
             return None  # the draw over the shared points would differ from the path that is maximised
         numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
         n = len(self.fantasy.pending) // REFRESH * REFRESH

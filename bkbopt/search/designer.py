@@ -162,19 +162,19 @@ class Designer:
 
     def _useful(self, request: Request) -> Iterator[Suggestion]:
         first = max(self.options.n_startup_trials, 1)
-        in_flight = list(request.running)
+        pending = list(request.running)
         suggestions = self._suggestions(request, False)
         while True:
             if self.has_models:
-                leverages = self.models.objectives[0].in_flight(self.history.encode(in_flight))
+                leverages = self.models.objectives[0].pending_leverages(self.history.encode(pending))
                 pays = float(leverages.sum()) <= BATCH_BUDGET
             else:
-                pays = self.history.n_complete + len(in_flight) < first
-            if in_flight and not pays:
+                pays = self.history.n_complete + len(pending) < first
+            if pending and not pays:
                 return
             suggestion = next(suggestions)
             yield suggestion
-            in_flight.append(suggestion.point)
+            pending.append(suggestion.point)
 
     @property
     def next_number(self) -> int:

@@ -234,7 +234,7 @@ class PartedMaximizer:
         while True:
             above = computed.best - computed.slack
             found = self._bounds(width, above, most, closed, current)
-            if may_give_up and math.isfinite(above) and self._is_dear(found.n_above):
+            if may_give_up and math.isfinite(above) and self._scan_is_cheaper(found.n_above):
                 return None
             start, chunk = 0, CHUNK
             while start < len(found.rows) and found.bounds[start] > computed.best - computed.slack:
@@ -244,7 +244,7 @@ class PartedMaximizer:
                 return computed
             may_give_up, most = may_give_up and math.isinf(above), min(4 * most, MOST_AT_ONCE)
 
-    def _is_dear(self, n: int) -> bool:
+    def _scan_is_cheaper(self, n: int) -> bool:
         """Whether a scan costs less than computing `n` rows: now, or with those computed since the last one.
 
         A scan makes all bounds tight. It is due once the rows computed one by one have cost as much: later steps are

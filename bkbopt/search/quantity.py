@@ -153,7 +153,7 @@ class Quantity:
     _noise_is_fitted: bool = field(init=False, default=False)
     _ensemble: tuple[tuple[int, int, int], list[tuple[Model, float]]] | None = field(init=False, default=None)
     _fitted: tuple[tuple[int, int, int], Tensor] | None = field(init=False, default=None)
-    _flying: tuple[tuple[int, int, int], PendingVariances] | None = field(init=False, default=None)
+    _pending_variances: tuple[tuple[int, int, int], PendingVariances] | None = field(init=False, default=None)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
@@ -359,7 +359,7 @@ class Quantity:
         return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
 
     def context(self, n_arms: int | None, pending: Tensor, arms: RowSource | None = None) -> ScheduleContext:
-        """What confidence schedules look at, with `pending (p, d)` in flight and the `arms (A, d)` of a pool."""
+        """What confidence schedules look at, with `pending (p, d)` and the `arms (A, d)` of a pool."""
         surrogate = self.surrogate
         obs = surrogate.observations
         return ScheduleContext(
@@ -372,14 +372,14 @@ class Quantity:
             log_growth=float(getattr(surrogate, "log_growth", math.inf)),
             leverage_sum=surrogate.leverage_sum(),
             batch=len(pending),
-            batch_leverage=float(self.in_flight(pending).sum()),
+            batch_leverage=float(self.pending_leverages(pending).sum()),
         )
 
-    def in_flight(self, pending: Tensor) -> Tensor:
+    def pending_leverages(self, pending: Tensor) -> Tensor:
         """Leverages `(p,)` of the points `pending (p, d)`, given the rows only."""
-        if self._flying is None or self._flying[0] != self._now:
-            self._flying = self._now, PendingVariances(self.surrogate)
-        return self._flying[1](pending) / self.surrogate.noise
+        if self._pending_variances is None or self._pending_variances[0] != self._now:
+            self._pending_variances = self._now, PendingVariances(self.surrogate)
+        return self._pending_variances[1](pending) / self.surrogate.noise
 
     @property
     def is_found_noiseless(self) -> bool:

@@ -75,8 +75,8 @@ def fit_structure(
     fits = [_fitted(data, kernel, noise, fit_noise, rng) for data in subsets]
     chosen = fits[0]
     if is_large:
-        judge = FitData.of(observations).subset(JUDGED, rng)
-        chosen = max(fits, key=lambda fit: log_evidence(judge, fit.kernel, fit.noise))
+        comparison = FitData.of(observations).subset(JUDGED, rng)
+        chosen = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))
     log.debug("structure of %d points: %s", len(observations), chosen.kernel)
     return chosen.kernel, chosen.noise
 

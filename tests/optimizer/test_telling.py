@@ -132,9 +132,7 @@ def test_a_row_that_lacks_one_of_its_constraints_fails_where_that_is_asked_for()
 
 def test_several_values_for_a_single_objective_are_refused_with_a_hint() -> None:
     opt = optimizer()
-    with pytest.raises(
-        ArgumentError, match=r"^value: expected a number, .* got \[1, 2\]; see directions"
-    ):
+    with pytest.raises(ArgumentError, match=r"^value: expected a number, .* got \[1, 2\]; see directions"):
         opt.tell(ROWS[0], [1, 2])
     assert opt.trials == []
 

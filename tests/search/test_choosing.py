@@ -10,7 +10,7 @@ import bkbopt as bo
 from bkbopt.confidence import Constant
 from bkbopt.search.box_candidates import BoxCandidates
 from bkbopt.search.candidates import Choice, Scope
-from bkbopt.search.choosing import BATCH_BUDGET, CROWD, is_greedy
+from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, is_greedy
 from bkbopt.search.criteria import Criterion, UpperBound
 from bkbopt.search.evaluations import Point, Request
 from bkbopt.search.options import Options
@@ -35,7 +35,7 @@ def test_a_batch_repeats_a_row_until_it_would_tell_as_much_as_was_known(repeats:
     opt = told(0.5, repeats)
     pool, objective = opt.pool, opt._core.update().models.objectives[0]
     assert pool is not None
-    leverages = objective.in_flight(pool.X[:]).tolist()
+    leverages = objective.pending_leverages(pool.X[:]).tolist()
     rows = [trial.index for trial in opt.ask(25)]
     copies = Counter(rows)
     for row, n in copies.items():
@@ -62,7 +62,7 @@ def requests(running: int) -> list[Request]:
     return [Request(number, None, {}, (point,) * running, (0, 0)) for number in range(2_000)]
 
 
-@pytest.mark.parametrize("running", [CROWD, 99])
+@pytest.mark.parametrize("running", [LARGE_BATCH, 99])
 def test_one_suggestion_in_the_number_of_workers_explores(running: int) -> None:
     options = Options(ModelOptions(bo.BKB()))
     exploring = sum(not is_greedy(options, request) for request in requests(running))
@@ -89,7 +89,7 @@ def test_wide_steps_of_a_large_batch_search_everywhere(monkeypatch: pytest.Monke
     opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0, n_startup_trials=5)
     for trial in opt.ask(30):
         opt.tell(trial, trial.params["x0"])
-    opt.ask(CROWD)
+    opt.ask(LARGE_BATCH)
     monkeypatch.setattr(BoxCandidates, "best", watched)
     opt.ask(60)
     assert any(beta >= WIDE_BETA for beta, _ in seen)
@@ -103,14 +103,14 @@ def test_without_noise_no_greedy_suggestion_is_a_known_point() -> None:
     for count in (25, 40, 40):
         trials = opt.ask(count)
         asked = [trial.params["x0"] for trial in trials]
-        assert not known & set(asked[CROWD:])
+        assert not known & set(asked[LARGE_BATCH:])
         known |= set(asked)
         for trial, x in zip(trials, asked, strict=True):
             opt.tell(trial, (x - 0.37) ** 2)
 
 
 def test_every_suggestion_of_a_small_batch_explores() -> None:
-    assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in requests(CROWD - 1))
+    assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in requests(LARGE_BATCH - 1))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_large_batches_leave_the_bound_under_the_default_schedule_only(
     opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0, n_startup_trials=5, beta=beta, perturbations=False)
     for trial in opt.ask(5):
         opt.tell(trial, trial.params["x0"])
-    opt.ask(CROWD + 2)
+    opt.ask(LARGE_BATCH + 2)
     assert asked == [greedy] * 2
 
 
@@ -150,7 +150,7 @@ def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:
     opt = bo.Optimizer(X, direction="maximize", seed=0, **options)
     for row in range(20):
         opt.tell({"index": row}, float(-((X[row] - 0.5) ** 2).sum()))
-    taken = [*range(20), *(trial.index for trial in opt.ask(CROWD))]
+    taken = [*range(20), *(trial.index for trial in opt.ask(LARGE_BATCH))]
     core, means = opt._core.update(), opt.predict([{"index": row} for row in range(200)])[0]
     greedy = 0
     for trial in opt.ask(8):

@@ -12,7 +12,7 @@ import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search import choosing
 from bkbopt.search.acquisition import UCB
-from bkbopt.search.choosing import CROWD
+from bkbopt.search.choosing import LARGE_BATCH
 from bkbopt.search.criteria import rule_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.evaluations import Evaluation, Problem
@@ -103,14 +103,14 @@ def cases(draw: st.DrawFn) -> Case:
 
 @pytest.mark.parametrize("name", ["floats", "mixed", "conditional"])
 def test_the_law_holds_where_many_trials_are_running(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "CROWD", 2)
+    monkeypatch.setattr(choosing, "LARGE_BATCH", 2)
     follow(Case(name), 24, seed=3, late=True)
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_batch_is_the_same_in_one_call_and_in_several_and_from_a_cold_designer(count: int) -> None:
     space = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)})
-    trials, batch = along(space, 20), 2 * CROWD
+    trials, batch = along(space, 20), 2 * LARGE_BATCH
     warm, cold = (designer(Problem(space=space)) for _ in range(2))
     warm.update(trials)
     whole = [s.point for s in warm.suggest(batch, number=20)]

@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> Iterator[Row]:
 
     space, options = read_space(args.space)
     command = Command(args.command, list(space))
-    unsayable = [name for name in options.get("constraints", ()) if [name] != str(name).split()]
-    if unsayable:
-        raise ArgumentError(f"constraints: expected names without blanks for bkbopt run, got {unsayable[0]!r}.")
+    with_blanks = [name for name in options.get("constraints", ()) if [name] != str(name).split()]
+    if with_blanks:
+        raise ArgumentError(f"constraints: expected names without blanks for bkbopt run, got {with_blanks[0]!r}.")
     storage = args.storage or Path(args.space).with_suffix(".db")
     opt = Optimizer(space, **options, storage=storage)
     _Loop(opt, command, Settings(args.trials, args.jobs, args.timeout_per_trial, args.quiet)).go()
@@ -130,7 +130,7 @@ class _Loop:
         self._recover()
         if self._n_wanted() > 0:
             self._start(threads)
-        self._say_whom_it_awaits()
+        self._report_silent_trials()
         return bool(self.jobs) or not (self._is_exhausted or self._is_complete())
 
     def _n_made(self) -> int:
@@ -244,7 +244,7 @@ class _Loop:
         self._bar.set_postfix_str(self.progress.summary(), refresh=False)
         self._bar.refresh()
 
-    def _say_whom_it_awaits(self) -> None:
+    def _report_silent_trials(self) -> None:
         """Print a message, once, for each silent trial of another run, if this run can only wait for those."""
         if self.jobs or self._is_exhausted or self._is_complete():
             return
