@@ -148,8 +148,8 @@ class Theorem2:
             log(1 + 3 leverage), which is tighter still (for epsilon <= 1/2).
 
     Raises:
-        ArgumentError: delta or epsilon is not strictly between 0 and 1, the form is unknown, or "running" is used with
-            epsilon above 1/2.
+        ArgumentError: delta or epsilon is not strictly between 0 and 1, `norm_bound` or `noise_sd` is negative, the
+            form is unknown, or "running" is used with epsilon above 1/2.
 
     Example:
         >>> from bkbopt.confidence import ScheduleContext, Theorem2
@@ -236,7 +236,8 @@ class Chowdhury:
             right for the exact GP (`surrogate="exact"`), and for `BKB` as long as every point is an inducing point.
 
     Raises:
-        ArgumentError: delta is not strictly between 0 and 1, or epsilon is not in [0, 1).
+        ArgumentError: delta is not strictly between 0 and 1, epsilon is not in [0, 1), or `norm_bound` or `noise_sd` is
+            negative.
 
     Example:
         >>> from bkbopt.confidence import Chowdhury, ScheduleContext

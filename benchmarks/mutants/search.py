@@ -406,7 +406,7 @@ SEARCH = (
     Fault(
         "regions share the maximiser of another one",
         "search/box_candidates.py",
-        "key = shared.numbers, shared.data, *row_keys(scope.good)",
+        "key = shared.numbers, shared.data, *row_keys(scope.incumbents)",
         "key = shared.numbers, shared.data",
         ("search/test_box_candidates.py",),
     ),

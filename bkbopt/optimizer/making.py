@@ -38,16 +38,17 @@ def as_designer(
     """The designer of an optimizer with these arguments, and its log without trials; see `Optimizer`."""
     check_choice("duplicates", duplicates, ("allow", "avoid"))
     entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
-    prototype = as_surrogate(surrogate, check_flag("fit", fit))
+    fit = check_flag("fit", fit)
+    prototype = as_surrogate(surrogate, fit)
     options = Options(
-        ModelOptions(prototype, bool(fit), check_flag("deterministic", deterministic)),
+        ModelOptions(prototype, fit, check_flag("deterministic", deterministic)),
         check_count("n_startup_trials", n_startup_trials, 0),
         as_rule(acquisition),
         as_confidence(beta),
         avoid_duplicates=duplicates == "avoid",
         perturbations=check_flag("perturbations", perturbations),
     )
-    problem = as_problem(space_or_pool, options.models.fit, prototype.has_kernel)
+    problem = as_problem(space_or_pool, fit, prototype.has_kernel)
     if problem.pool is not None and problem.pool.objects is not None:
         prototype.bind_objects(problem.pool.objects)
     signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in directions)

@@ -160,20 +160,21 @@ class BoxCandidates:
 
     def _ranked(self, criterion: Criterion, scope: Scope) -> Tensor:
         """The points of a whole search, best first, (n, k)."""
-        good = self.embedding.project(scope.good)
-        return self.maximizer.ranked(_Within(criterion, self.embedding), good, scope.rng, self._usable)
+        incumbents = self.embedding.project(scope.incumbents)
+        return self.maximizer.ranked(_Within(criterion, self.embedding), incumbents, scope.rng, self._usable)
 
     def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope) -> Tensor:
         """The points of a search from the shared random points, best first, (n, k)."""
-        good = self.embedding.project(scope.good)
-        start = self._best_of_shared(criterion, shared) if len(good) else None
+        incumbents = self.embedding.project(scope.incumbents)
+        start = self._best_of_shared(criterion, shared) if len(incumbents) else None
         if start is None:
             return self._ranked(criterion, scope)
-        return self.maximizer.ranked_from(start, _Within(criterion, self.embedding), good, scope.rng, self._usable)
+        score = _Within(criterion, self.embedding)
+        return self.maximizer.ranked_from(start, score, incumbents, scope.rng, self._usable)
 
     def _maximiser(self, finished: Callable[[], UpperBound], shared: Shared, scope: Scope) -> _Maximised:
         """The search for the maximiser without running trials, made once for the same finished trials."""
-        key = shared.numbers, shared.data, *row_keys(scope.good)
+        key = shared.numbers, shared.data, *row_keys(scope.incumbents)
         if self._maximised is None or self._maximised.key != key:
             criterion, rng = finished(), np.random.default_rng(shared.numbers)
             U = self._ranked_from_shared(criterion, shared, replace(scope, rng=rng))[:N_NEAR]
@@ -236,12 +237,12 @@ class BoxCandidates:
                 return choice
         return None
 
-    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""
         criterion = UpperBound.over(model, beta)
         rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
         ranked = self.maximizer.ranked(
-            _Within(criterion, self.embedding), self.embedding.project(good), rng, lambda _: True
+            _Within(criterion, self.embedding), self.embedding.project(incumbents), rng, lambda _: True
         )
         return float(criterion.acquisition(*model(self.embedding(ranked[:1])))[0])
 

@@ -34,7 +34,7 @@ class SearchSettings:
     Attributes:
         n_raw: quasi-random candidates over the whole space, for one suggestion.
         n_shared: quasi-random points that the suggestions of a large batch share; those of a certificate.
-        n_local: candidates around each of the good points.
+        n_local: candidates around each incumbent.
         n_starts: candidates refined by gradients and moves.
         max_iterations: most steps of a gradient ascent.
         n_scan: values that are tried along each relaxed column, from the best refined point.
@@ -83,7 +83,7 @@ class BoxMaximizer:
     def ranked(
         self,
         score: Score,
-        good: Tensor,
+        incumbents: Tensor,
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
     ) -> Tensor:
@@ -91,27 +91,27 @@ class BoxMaximizer:
 
         Args:
             score: scores (n,) of points `(n, d)`; differentiable.
-            good: the best known points, best first, (k, d); they are among the starts.
+            incumbents: the best known points, best first, (k, d); they are among the starts.
             rng: generator of the candidates.
             usable: whether a point is feasible; refinement starts from usable points only.
         """
         with small_work(), torch.no_grad():
-            return self._searched(score, self.candidates(good, rng, self.settings.n_raw), usable)
+            return self._searched(score, self.candidates(incumbents, rng, self.settings.n_raw), usable)
 
     def ranked_from(
         self,
         start: Tensor,
         score: Score,
-        good: Tensor,
+        incumbents: Tensor,
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
     ) -> Tensor:
-        """`ranked` from the points `start (n, d)` and some around the good ones, without scans along columns.
+        """`ranked` from the points `start (n, d)` and some around them, without scans along columns.
 
         It costs less than half of a whole search, and is used for suggestions of large batches.
         """
         with small_work(), torch.no_grad():
-            X = torch.cat([good, self.around(good, rng, self.settings.n_local_of_batch)])
+            X = torch.cat([incumbents, self.around(incumbents, rng, self.settings.n_local_of_batch)])
             X = _sorted(X, score)
             starts = torch.cat([start, _spread(X, usable, self.settings.n_starts_of_batch)])
             refined = self._refine(starts, score, self.settings.max_iterations_of_batch)
@@ -160,11 +160,11 @@ class BoxMaximizer:
         found = int(score(both).argmax())
         return both[found : found + 1] if found else both[:0]
 
-    def candidates(self, good: Tensor, rng: np.random.Generator, n: int) -> Tensor:
-        """The good points `(k, d)`, `n` quasi-random points of the space, and points around the good ones."""
-        parts = [good, self.everywhere(rng, n)]
-        if len(good):
-            parts.append(self.around(good, rng, self.settings.n_local))
+    def candidates(self, incumbents: Tensor, rng: np.random.Generator, n: int) -> Tensor:
+        """The incumbents `(k, d)`, `n` quasi-random points of the space, and points around them."""
+        parts = [incumbents, self.everywhere(rng, n)]
+        if len(incumbents):
+            parts.append(self.around(incumbents, rng, self.settings.n_local))
         return torch.cat(parts)
 
     def everywhere(self, rng: np.random.Generator, n: int) -> Tensor:
@@ -182,11 +182,11 @@ class BoxMaximizer:
         X[:, self._relaxed] += size * torch.as_tensor(rng.standard_normal((n, len(self._relaxed))))
         return self.space.snap(X)
 
-    def around(self, good: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
-        """Copies `(k * copies, d)` of the good points with a few columns changed: by normal steps, or redrawn."""
-        k, d = good.shape
+    def around(self, incumbents: Tensor, rng: np.random.Generator, copies: int) -> Tensor:
+        """Copies `(k * copies, d)` of the incumbents with a few columns changed: by normal steps, or redrawn."""
+        k, d = incumbents.shape
         n = k * copies
-        X = good.repeat_interleave(copies, 0)
+        X = incumbents.repeat_interleave(copies, 0)
         size = torch.as_tensor(10.0 ** -rng.integers(1, 4, size=(n, 1)))
         moved = torch.as_tensor(rng.random((n, d)) < min(1.0, 8.0 / d))
         moved[torch.arange(n), torch.as_tensor(rng.integers(d, size=n))] = True

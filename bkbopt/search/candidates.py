@@ -67,14 +67,14 @@ class Scope:
     """Arguments of a search over a candidate set.
 
     Attributes:
-        good: the best known points, best first, (g, d); searches also start from them.
+        incumbents: the best known points, best first, (g, d); searches also start from them.
         rng: generator of the points that are compared.
         taken: points that may not be chosen, (t, d).
         shared: what the search shares with those of other suggestions, so that it costs a half or less. None for a
             whole search.
     """
 
-    good: Tensor
+    incumbents: Tensor
     rng: np.random.Generator
     taken: Tensor
     shared: Shared | None = None
@@ -124,7 +124,7 @@ class CandidateSet(Protocol):
         """A random point that is not in `taken (t, d)`."""
         ...
 
-    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""
         ...
 

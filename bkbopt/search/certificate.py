@@ -104,10 +104,10 @@ def _candidates(
     designer: Designer, fantasy: Fantasy, rng: np.random.Generator
 ) -> tuple[list[BoxCandidates | None], Tensor, Tensor]:
     """Candidate sets (None for listed points), candidates `(n, d)`, and the number of the set of each, `(n,)`."""
-    good = fantasy.incumbents(torch.arange(len(fantasy.known)))
+    incumbents = fantasy.incumbents(torch.arange(len(fantasy.known)))
     boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
-        X, _ = _best(designer.pool_candidates.spread(good, rng), fantasy)
+        X, _ = _best(designer.pool_candidates.spread(incumbents, rng), fantasy)
         return boxes, X, torch.zeros(len(X), dtype=torch.int64)
     assert designer.problem.space is not None
     boxes, parts = [], []
@@ -116,7 +116,8 @@ def _candidates(
         if isinstance(found, BoxCandidates):
             boxes.append(found)
             maximizer, embedding = found.maximizer, found.embedding
-            parts.append(embedding(maximizer.candidates(embedding.project(good), rng, maximizer.settings.n_shared)))
+            near = embedding.project(incumbents)
+            parts.append(embedding(maximizer.candidates(near, rng, maximizer.settings.n_shared)))
         else:
             boxes.append(None)
             parts.append(found.search.X[:])

@@ -63,16 +63,16 @@ class Chooser:
     criterion: Criterion
     request: Request
 
-    def choose(self, candidates: CandidateSet, good: Tensor) -> tuple[Choice, bool] | None:
+    def choose(self, candidates: CandidateSet, incumbents: Tensor) -> tuple[Choice, bool] | None:
         """The choice, and whether it is a perturbation; None if no point is left to propose.
 
         Args:
             candidates: the candidate set.
-            good: the best known points in it, best first, (g, d).
+            incumbents: the best known points in it, best first, (g, d).
         """
-        perturbs = self.options.perturbations and self.options.models.fit and len(good) > 0
+        perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
         perturbs = perturbs and is_perturbation(self.request.number, self.fantasy, candidates, self.history)
-        first = Scope(good, self.request.rng(), good[:0], self._shared(candidates))
+        first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))
         for taken in self._levels(candidates):
             scope = replace(first, taken=taken)
             if perturbs:

@@ -270,13 +270,13 @@ class Designer:
     def upper_bound(self, fantasy: Fantasy) -> float:
         """The largest upper confidence bound of the first objective; exact over a pool, otherwise found by a search."""
         model, beta = fantasy.models[0], fantasy.betas[0]
-        good = fantasy.incumbents(torch.arange(len(fantasy.known)))
+        incumbents = fantasy.incumbents(torch.arange(len(fantasy.known)))
         if self.problem.pool is not None:
-            return self.pool_candidates.upper_bound(model, beta, good)
+            return self.pool_candidates.upper_bound(model, beta, incumbents)
         assert self.problem.space is not None
         rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
         regions = regions_of(self.history, self.problem.space, {}, rng)
-        return max(candidates_of(region.embedding, None).upper_bound(model, beta, good) for region in regions)
+        return max(candidates_of(region.embedding, None).upper_bound(model, beta, incumbents) for region in regions)
 
     # -- start-up ----------------------------------------------------------------------------------------------------
 
@@ -318,8 +318,8 @@ class Designer:
             fantasy = fantasy.greedy()
         criterion = fantasy.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, self.history, models, fantasy, criterion, request)
-        for candidates, good in self._places(fantasy, criterion, request):
-            found = chooser.choose(candidates, good)
+        for candidates, incumbents in self._places(fantasy, criterion, request):
+            found = chooser.choose(candidates, incumbents)
             if found is not None:
                 break
         else:

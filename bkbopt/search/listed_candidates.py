@@ -104,7 +104,7 @@ class Listed(ABC):
                 return self.choice(row)
         return None
 
-    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""
         return float(UpperBound.over(model, beta).acquisition(*self.search.scan(model)).max())
 
@@ -145,7 +145,7 @@ class PoolCandidates(Listed):
         """An arm."""
         return Choice(self.pool.X[row], self.pool.point(row), row)
 
-    def spread(self, good: Tensor, rng: np.random.Generator) -> RowSource:
+    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> RowSource:
         """Points that represent the pool, `(n, d)`: here all of them."""
         return self.pool.X
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from bkbopt.confidence import Confidence, ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import row_keys
 from bkbopt.search.acquisition import VARIANCE_FLOOR
 from bkbopt.search.criteria import AcquisitionRule, Combined, Constraint, Crashes, Criterion
 from bkbopt.search.history import History
@@ -148,14 +149,17 @@ def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
     """The expected violation of a constraint at the points `known (u, d)`, (u,).
 
     Without noise the measured value decides. With noise it is the larger one of the violations by posterior mean and by
-    measured mean plus one standard error.
+    measured mean plus one standard error. At points without a value of the constraint it is that by posterior mean.
     """
     surrogate, obs = quantity.surrogate, quantity.surrogate.observations.to(known.device)
+    fitted, measured, n = quantity.fitted, quantity.measured, obs.n
     if not torch.equal(obs.X, known):
-        return (bound - surrogate.posterior(known).mean.cpu()).clamp_min(0.0)
-    measured = quantity.measured
+        rows = {key: row for row, key in enumerate(row_keys(obs.X))}
+        at = torch.tensor([rows.get(key, -1) for key in row_keys(known)])
+        fitted = surrogate.posterior(known).mean.cpu()
+        measured, n = torch.where(at >= 0, measured[at], fitted), torch.where(at >= 0, n[at], torch.inf)
     if not quantity.is_noiseless:
-        measured = torch.minimum(quantity.fitted, measured + (surrogate.noise / obs.n).sqrt())
+        measured = torch.minimum(fitted, measured + (surrogate.noise / n).sqrt())
     missing = bound - measured
     return torch.where(missing > ROUNDING, missing, 0.0)
 

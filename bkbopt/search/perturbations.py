@@ -123,12 +123,12 @@ def perturbed(number: int, fantasy: Fantasy, candidates: CandidateSet, scope: Sc
         number: number of the trial.
         fantasy: the posteriors.
         candidates: the candidate set.
-        scope: arguments of the search; its first good point is the best known one.
+        scope: arguments of the search; its first incumbent is the best known one.
     """
     if _schedule(fantasy, candidates).is_wide(number):
         beta = max(WIDE_BETA, fantasy.betas[0])
         return candidates.best(UpperBound.over(fantasy.models[0], beta), scope)
-    return candidates.perturbed(fantasy.perturbation_criterion(), scope.good[0], scope)
+    return candidates.perturbed(fantasy.perturbation_criterion(), scope.incumbents[0], scope)
 
 
 def _schedule(fantasy: Fantasy, candidates: CandidateSet) -> Perturbations:

@@ -185,26 +185,26 @@ class ProductCandidates:
 
         found = None
         if scope.shared is not None:
-            start = self._near(scope.shared, scope.good).best(criterion, closed, self._usable)
+            start = self._near(scope.shared, scope.incumbents).best(criterion, closed, self._usable)
             found = None if start is None else self._search.climbed(criterion, start, usable)
         if found is None:
-            found = self._search.best(criterion, self._starts(criterion, scope.good, scope.rng), usable)
+            found = self._search.best(criterion, self._starts(criterion, scope.incumbents, scope.rng), usable)
         return None if found is None else self._sub.choice(found.row)
 
-    def _starts(self, criterion: Criterion, good: Tensor, rng: np.random.Generator) -> Tensor:
-        """Rows to climb from: the best of the known points `good (g, d)`, and the best of random rows."""
-        known, rows = torch.from_numpy(self._sub.rows_of(good)), self._search.sample(rng, N_RANDOM)
+    def _starts(self, criterion: Criterion, incumbents: Tensor, rng: np.random.Generator) -> Tensor:
+        """Rows to climb from: the best of the known points `incumbents (g, d)`, and the best of random rows."""
+        known, rows = torch.from_numpy(self._sub.rows_of(incumbents)), self._search.sample(rng, N_RANDOM)
         if len(known):
             known = known[self._search.scores(criterion, known).argmax()][None]
         return torch.cat([known, rows[self._search.scores(criterion, rows).topk(N_CLIMBS).indices]])
 
-    def _near(self, shared: Shared, good: Tensor) -> _Nearby:
+    def _near(self, shared: Shared, incumbents: Tensor) -> _Nearby:
         """The cross of the best row for an earlier suggestion, and random rows."""
         key = (shared.numbers, shared.data, shared.pending)
         if self._nearby is None or self._nearby.key != key:
             (criterion, taken), rng = shared.earlier(), np.random.default_rng(shared.numbers)
             closed = frozenset(self._sub.rows_of(taken).tolist())
-            starts = self._starts(criterion, good, rng)
+            starts = self._starts(criterion, incumbents, rng)
             found = self._search.best(criterion, starts, lambda row: row not in closed and self._usable(row))
             rows = self._search.sample(rng, N_RANDOM)
             rows = torch.unique(rows if found is None else torch.cat([rows, self._search.cross(found)]))
@@ -224,18 +224,18 @@ class ProductCandidates:
                 return self._sub.choice(row)
         return None
 
-    def upper_bound(self, model: Model, beta: float, good: Tensor) -> float:
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """See `CandidateSet`."""
         criterion = UpperBound.over(model, beta)
         rng = np.random.default_rng(0)  # a report does not share random numbers with suggestions
-        found = self._search.best(criterion, self._starts(criterion, good, rng), lambda _: True)
+        found = self._search.best(criterion, self._starts(criterion, incumbents, rng), lambda _: True)
         assert found is not None
         return found.score
 
-    def spread(self, good: Tensor, rng: np.random.Generator) -> Tensor:
-        """Points that represent the pool, `(n, d)`: random rows, and those that differ from `good` in one part."""
+    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> Tensor:
+        """Points that represent the pool, `(n, d)`: random rows, and those that differ from an incumbent by a part."""
         rows = [self._search.sample(rng, SPREAD)]
-        for row in self._sub.rows_of(good).tolist():
+        for row in self._sub.rows_of(incumbents).tolist():
             rows += [self._search.line(row, p) for p in range(len(self._sub.X.sizes))]
         return self._sub.X[torch.cat(rows)]
 

@@ -85,9 +85,9 @@ def region_of(
 
     def scored(branch: Branch, make: Make) -> tuple[float, Region]:
         region = make(branch)
-        good = fantasy.incumbents(region.members(history.encoding, fantasy.known))
+        incumbents = fantasy.incumbents(region.members(history.encoding, fantasy.known))
         with torch.no_grad():
-            X = torch.cat([region.embedding(region.embedding.sample(share, rng)), good])
+            X = torch.cat([region.embedding(region.embedding.sample(share, rng)), incumbents])
             return float(criterion(X).max()), region
 
     candidates = [scored(branch, make) for branch, make in regions]

@@ -91,8 +91,10 @@ def test_equal_values_of_an_objective_without_noise_are_equal_in_the_front(deter
 @pytest.mark.parametrize("amount", [1.0, 1e-9])
 def test_a_value_of_zero_satisfies_a_constraint_without_noise(zeros: tuple[int, ...], amount: float) -> None:
     violations = [0.0 if x in zeros else amount for x in range(8)]  # flags, in any unit
-    opt = bo.Optimizer({"x": bo.Int(0, 7)}, direction="maximize", constraints=["g"], seed=0, deterministic=True)
+    opt = bo.Optimizer({"x": bo.Int(0, 8)}, direction="maximize", constraints=["g"], seed=0, deterministic=True)
     opt.tell([{"x": x} for x in range(8)], [float(x) for x in range(8)], constraints={"g": violations})
+    assert opt.recommend().params == opt.best_trial.params
+    opt.tell({"x": 8}, -1.0)  # a point without a value of the constraint changes nothing at the others
     assert opt.recommend().params == opt.best_trial.params
 
 

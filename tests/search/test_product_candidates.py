@@ -53,7 +53,9 @@ def model_of(pool: ProductPool, n: int = 25) -> Any:
 
 def scope(pool: ProductPool, taken: Tensor | None = None, **options: Any) -> Scope:
     nothing = pool.X[torch.zeros(0, dtype=torch.int64)]
-    return Scope(options.pop("good", nothing), np.random.default_rng(0), nothing if taken is None else taken, **options)
+    return Scope(
+        options.pop("incumbents", nothing), np.random.default_rng(0), nothing if taken is None else taken, **options
+    )
 
 
 def designer(pool: ProductPool, feasible: Callable[[Any], bool] | None = None, **options: Any) -> Designer:
@@ -299,7 +301,7 @@ def test_no_perturbations_are_made_of_a_product() -> None:
 
 def beside(pool: ProductPool, criterion: Criterion, taken: Tensor | None = None) -> Scope:
     nothing = pool.X[torch.zeros(0, dtype=torch.int64)]
-    return scope(pool, taken, good=pool.X[:1], shared=Shared((1, 2, 3), (), (), lambda: (criterion, nothing)))
+    return scope(pool, taken, incumbents=pool.X[:1], shared=Shared((1, 2, 3), (), (), lambda: (criterion, nothing)))
 
 
 @pytest.mark.parametrize("excluded", [0, 40, 200])
@@ -317,7 +319,7 @@ def test_a_shared_search_is_no_worse_than_a_whole_one_where_nothing_is_pending()
     criterion = UpperBound.over(model_of(pool), 1.0)
     whole, shared = (
         ProductCandidates(pool, None).best(criterion, each)
-        for each in (scope(pool, good=pool.X[:1]), beside(pool, criterion))
+        for each in (scope(pool, incumbents=pool.X[:1]), beside(pool, criterion))
     )
     assert whole is not None
     assert shared is not None
