@@ -90,7 +90,7 @@ SEARCH = (
     ),
     Fault(
         "a mark comes a row late",
-        "search/quantity.py",
+        "search/marked_rows.py",
         "max(mark + 1, math.ceil(GROWTH * mark))) <= n:",
         "max(mark + 1, math.ceil(GROWTH * mark))) < n:",
         QUANTITY,

@@ -56,7 +56,7 @@ def _candidates(log: TrialLog, call: str, constraints: Sequence[str]) -> list[Tr
     if not feasible:
         hint = "recommend has the nearest point" if call == "best_trial" else "trials has the constraints' values"
         raise NotReadyError(f"{call}: expected at least one feasible trial, got none; {hint}.")
-    return [trial for trial in feasible if set(constraints) <= set(trial.constraints)] or feasible
+    return [trial for trial in feasible if all(name in trial.constraints for name in constraints)] or feasible
 
 
 def best_trial(log: TrialLog, directions: Sequence[str], constraints: Sequence[str]) -> Trial:

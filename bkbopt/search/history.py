@@ -23,7 +23,7 @@ from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.evaluations import Evaluation, Problem
-from bkbopt.search.quantity import Rows, last_mark
+from bkbopt.search.marked_rows import Rows, last_mark
 from bkbopt.search.states import FAIL, RUNNING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Encoding, column_key, merged

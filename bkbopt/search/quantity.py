@@ -29,6 +29,7 @@ from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.bending import FEWEST, is_better_bent
+from bkbopt.search.marked_rows import Rows
 from bkbopt.search.scaling import Scaler, usable
 from bkbopt.search.schedule_inputs import HighestPrior, PendingVariances
 from bkbopt.spaces.rows import RowSource
@@ -43,11 +44,9 @@ from bkbopt.surrogates.fit import (
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
 from bkbopt.surrogates.structure import fit_structure
 
-__all__ = ["ModelOptions", "Quantity", "Rows", "last_mark"]
+__all__ = ["ModelOptions", "Quantity"]
 
 CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
-#: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
-GROWTH = 1.15
 #: Noise variance of a deterministic objective, relative to the variance of its values.
 DETERMINISTIC = 1e-6
 #: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
@@ -80,39 +79,6 @@ class ModelOptions:
     surrogate: Surrogate
     fit: bool = True
     deterministic: bool = False
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The data of a quantity.
-
-    Attributes:
-        X: encoded points, (n, d).
-        y: values (n,), user's units; NaN for pruned trials; infinite ones are replaced by the worst or best finite one.
-        poor: last intermediate values of pruned trials (n,); NaN if there is none.
-        std: known standard deviations of the noise (n,); NaN if it is fitted.
-        categorical: columns that hold category codes.
-        version: version of the rows; if it changes, the surrogate is built again.
-        mark: number of rows at which hyper-parameters are fitted.
-    """
-
-    X: Tensor
-    y: Tensor
-    poor: Tensor
-    std: Tensor
-    categorical: tuple[int, ...]
-    version: int
-    mark: int
-
-
-def last_mark(n: int, first: int) -> int:
-    """The largest mark <= `n`, where the first mark is `first`; 0 if there is none."""
-    mark = max(first, 1)
-    if n < mark:
-        return 0
-    while (following := max(mark + 1, math.ceil(GROWTH * mark))) <= n:
-        mark = following
-    return mark
 
 
 @dataclass

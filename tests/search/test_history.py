@@ -8,7 +8,7 @@ import torch
 import bkbopt as bo
 from bkbopt.search.evaluations import Evaluation, Problem
 from bkbopt.search.history import History
-from bkbopt.search.quantity import last_mark
+from bkbopt.search.marked_rows import last_mark
 from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
 
 SPACE = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})

@@ -14,7 +14,8 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ScaledKernel, rbf
-from bkbopt.search.quantity import GROWTH, ModelOptions, Quantity, Rows, last_mark
+from bkbopt.search.marked_rows import GROWTH, Rows, last_mark
+from bkbopt.search.quantity import ModelOptions, Quantity
 
 NAN, INF = math.nan, math.inf
 
