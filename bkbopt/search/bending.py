@@ -27,6 +27,7 @@ __all__ = ["FEWEST", "is_better_bent"]
 FEWEST = 100
 #: Required gain of the evidence for each of the compared values.
 MARGIN = 0.2
+#: A fit that gives a lower bound of the evidence.
 ONE = FitSettings(max_iterations=1)
 
 

@@ -106,7 +106,7 @@ class BoxMaximizer:
         rng: np.random.Generator,
         usable: Callable[[Tensor], bool],
     ) -> Tensor:
-        """`ranked` from the points `start (n, d)` and some around them, without scans along columns.
+        """`ranked` from the points `start (n, d)` and some near incumbents, without scans along columns.
 
         It costs less than half of a whole search, and is used for suggestions of large batches.
         """
