@@ -1,11 +1,11 @@
 """Data of the search: evaluations (trials of a log), problems, requests and suggestions."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from bkbopt.search.curves import Curve
 from bkbopt.search.reports import Diagnostics
 from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.arms import Arms
@@ -30,7 +30,7 @@ class Evaluation:
         order: time of completion, then the number. Finished trials are learnt in this order.
         values: one for each objective, in the user's units; may be infinite; empty if there are none.
         stds: known standard deviations of the values' noise, user's units; None if the noise is fitted.
-        intermediate: last intermediate value of a pruned trial; NaN if there is none.
+        curve: intermediate values by step, of a trial that is pruned or complete.
         constraints: values of constraints by name; a point is feasible if all are <= 0.
     """
 
@@ -41,7 +41,7 @@ class Evaluation:
     order: tuple[float, int] = (0.0, 0)
     values: tuple[float, ...] = ()
     stds: tuple[float, ...] | None = None
-    intermediate: float = math.nan
+    curve: Curve = field(default_factory=dict)
     constraints: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
+from bkbopt.search.curves import Curve, FinalValues
 from bkbopt.search.evaluations import Evaluation, Problem
 from bkbopt.search.marked_rows import Rows, last_mark
 from bkbopt.search.states import FAIL, RUNNING
@@ -31,21 +32,37 @@ from bkbopt.spaces.space import Parameter, Space
 
 __all__ = ["History"]
 
+NO_CURVE: Curve = {}
+
 
 @dataclass
 class _Column:
-    """Values of one quantity, row by row: index of the trial, value, substitute value, known standard deviation."""
+    """Values of one quantity, row by row: index of the trial, value, known standard deviation, intermediate values."""
 
+    sign: float = 1.0
     rows: "array[int]" = field(default_factory=lambda: array("q"))
     y: "array[float]" = field(default_factory=lambda: array("d"))
-    poor: "array[float]" = field(default_factory=lambda: array("d"))
     std: "array[float]" = field(default_factory=lambda: array("d"))
+    curves: list[Curve] = field(default_factory=list)
+    pruned: list[int] = field(default_factory=list)
+    _estimated: tuple[int, FinalValues, "array[float]"] | None = field(default=None)
 
-    def append(self, row: int, y: float, poor: float = math.nan, std: float = math.nan) -> None:
+    def append(self, row: int, y: float, std: float = math.nan, curve: Curve = NO_CURVE) -> None:
+        if math.isnan(y):
+            self.pruned.append(len(self.y))
         self.rows.append(row)
         self.y.append(y)
-        self.poor.append(poor)
         self.std.append(std)
+        self.curves.append(curve)
+
+    def estimates(self, mark: int) -> "array[float]":
+        """Estimated final values of the pruned trials, from the rows up to the mark."""
+        if self._estimated is None or self._estimated[0] != mark:
+            known = FinalValues(self.sign, self.curves[:mark], self.y[:mark])
+            self._estimated = mark, known, array("d")
+        _, known, estimates = self._estimated
+        estimates.extend(known(self.curves[row]) for row in self.pruned[len(estimates) :])
+        return estimates
 
 
 class History:
@@ -86,7 +103,7 @@ class History:
         self.n_complete = self.n_failed = 0
         self._X: Tensor | None = None
         self._encoded = self._taken = 0
-        self._objectives = [_Column() for _ in self.problem.signs]
+        self._objectives = [_Column(sign) for sign in self.problem.signs]
         self._limits: dict[str, _Column] = {}
         self._failing = _Column()
         self._failures: list[int] = []
@@ -196,7 +213,7 @@ class History:
         self.n_complete += bool(values)
         for k, column in enumerate(self._objectives):
             y = values[k] if values else math.nan
-            column.append(row, y, evaluation.intermediate, math.nan if stds is None else stds[k])
+            column.append(row, y, math.nan if stds is None else stds[k], evaluation.curve)
 
     def _widen(self, space: Space) -> None:
         """Add the ranges of a space; if this changes a column, all rows are encoded again."""
@@ -313,5 +330,8 @@ class History:
     def _rows(self, column: _Column, mark: int) -> Rows:
         X = self.X if len(column.rows) == len(self.finished) else self.X[np.array(column.rows)]
         # Copies, since an `array` cannot grow while a tensor shares its memory.
-        y, poor, std = (torch.from_numpy(np.array(values)) for values in (column.y, column.poor, column.std))
-        return Rows(X, y, poor, std, self.categorical, self.version, mark)
+        y, std = (torch.from_numpy(np.array(values)) for values in (column.y, column.std))
+        estimates = torch.full_like(y, math.nan)
+        if column.pruned:
+            estimates[column.pruned] = torch.from_numpy(np.array(column.estimates(mark)))
+        return Rows(X, y, estimates, std, self.categorical, self.version, mark)

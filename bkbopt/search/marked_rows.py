@@ -18,7 +18,7 @@ class Rows:
     Attributes:
         X: encoded points, (n, d).
         y: values (n,), user's units; NaN for pruned trials; infinite ones are replaced by the worst or best finite one.
-        poor: last intermediate values of pruned trials (n,); NaN if there is none.
+        estimates: estimated final values of pruned trials (n,), user's units; NaN if there is none.
         std: known standard deviations of the noise (n,); NaN if it is fitted.
         categorical: columns that hold category codes.
         version: version of the rows; if it changes, the surrogate is built again.
@@ -27,7 +27,7 @@ class Rows:
 
     X: Tensor
     y: Tensor
-    poor: Tensor
+    estimates: Tensor
     std: Tensor
     categorical: tuple[int, ...]
     version: int

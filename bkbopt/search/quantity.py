@@ -133,14 +133,14 @@ class Quantity:
         self._known_noise = bool((known > 0.0).any()) if len(known) else None
         built = (rows.version, mark)
         new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
-        values = usable(rows.y[new], rows.poor[new], self.sign, rows.y[:mark])
+        values = usable(rows.y[new], rows.estimates[new], self.sign, rows.y[:mark])
         if self.is_limit:
             above, n_zeros = rows.y[rows.y > 0.0], int((rows.y == 0.0).sum())
             self._above_zero = float(above.min()) if len(above) and n_zeros >= ZEROS else 0.0
         if self._built != built:
             self._surrogate = None  # so that an interrupted fit does not look finished
             learnt = slice(0, mark)
-            self._start(rows, usable(rows.y[learnt], rows.poor[learnt], self.sign, rows.y[:mark]), mark)
+            self._start(rows, usable(rows.y[learnt], rows.estimates[learnt], self.sign, rows.y[:mark]), mark)
             self._built = built
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)

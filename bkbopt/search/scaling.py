@@ -190,12 +190,11 @@ class Scaler:
         return (sd / self.unit / self.scale).square().clamp(*NOISE_BOUNDS)
 
 
-def usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
+def usable(y: Tensor, estimates: Tensor, sign: float, first: Tensor) -> Tensor:
     """Values `(n,)` with finite substitutes for infinite ones and for pruned trials.
 
-    The substitutes depend only on `first`, the values up to the mark. The value of a pruned trial is its last
-    intermediate value or the worse quartile of the complete trials, whichever is worse: the trial was stopped because
-    it was worse than others, and early values are not on the scale of final ones.
+    The substitutes depend only on `first`, the values up to the mark, and on `estimates (n,)` of the final values of
+    pruned trials. Without an estimate a pruned trial gets the worse quartile of the complete trials.
     """
     if bool(torch.isfinite(y).all()):
         return y
@@ -204,9 +203,7 @@ def usable(y: Tensor, poor: Tensor, sign: float, first: Tensor) -> Tensor:
     # Computed from quarters, since differences of the largest doubles overflow.
     quartile = 4.0 * sign * float(torch.quantile(sign * finite / 4.0, 0.25))
     values = torch.where(torch.isinf(y), y.clamp(low, high), y)
-    behind = torch.where(torch.isfinite(poor), poor, torch.full_like(poor, quartile))
-    behind = sign * torch.minimum(sign * behind, torch.full_like(poor, sign * quartile))
-    return torch.where(torch.isnan(y), behind, values)
+    return torch.where(torch.isnan(y), torch.nan_to_num(estimates, nan=quartile), values)
 
 
 def _floor(z: Tensor) -> float:

@@ -174,7 +174,7 @@ def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]
                 tuple(0.05 + 0.3 * rng.random() for _ in values)
                 if told and case.weighs and rng.random() < 0.7
                 else None,
-                level + 1.0 if state == PRUNED and rng.random() < 0.7 else math.nan,
+                {step: level + 1.0 / step for step in range(1, int(rng.integers(1, 4)))} if state != FAIL else {},
                 dict.fromkeys(names, level - 0.5) if state in (COMPLETE, PRUNED) else {},
             )
         )

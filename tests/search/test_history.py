@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -74,13 +75,34 @@ def test_a_point_that_gave_a_value_once_is_no_failure() -> None:
     assert len(history(trial(0), trial(1), again).failures()) == 0
 
 
-def test_pruned_trials_come_with_their_last_value() -> None:
-    known = history(trial(0), trial(1, PRUNED, intermediate=7.0), trial(2, PRUNED))
-    rows = known.objective(0, 1)
-    assert rows.poor[1] == 7.0
-    assert rows.y.isnan().tolist() == [False, True, True]
-    assert rows.poor.isnan().tolist() == [True, False, True]
-    assert known.n_complete == 1
+def test_pruned_trials_come_with_the_estimate_from_the_rows_up_to_the_mark() -> None:
+    told = [trial(i, curve={1: 10.0 * i}) for i in range(4)]
+    pruned = [trial(4, PRUNED, curve={1: 15.0}), trial(5, PRUNED), trial(6, PRUNED, curve={1: 1e9})]
+    rows = history(*told, *pruned).objective(0, 4)
+    assert rows.mark == 7
+    assert rows.y.isnan().tolist() == [False] * 4 + [True] * 3
+    assert rows.estimates[4:].tolist() == pytest.approx([1.5, math.nan, 3.0], nan_ok=True)
+    assert bool(rows.estimates[:4].isnan().all())
+    # Complete trials after the mark change no estimate, so that learnt rows do not change between marks.
+    later = history(*told, *pruned, trial(7, curve={1: 40.0}, values=(100.0,)))
+    assert torch.equal(later.objective(0, 4).estimates[:7].nan_to_num(), rows.estimates.nan_to_num())
+
+
+def test_estimates_are_the_same_for_rows_that_came_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    log = [
+        trial(i, PRUNED, curve={int(s): float(rng.normal()) for s in rng.choice(4, 2)})
+        if i % 3
+        else trial(i, curve={s: i + float(rng.normal()) for s in range(4)})
+        for i in range(60)
+    ]
+    step_by_step = history()
+    for one in log:
+        step_by_step.update([one])
+        step_by_step.objective(0, 3)
+    whole, grown = history(*log).objective(0, 3), step_by_step.objective(0, 3)
+    assert int(whole.estimates.isfinite().sum()) == 40
+    assert torch.equal(whole.estimates.nan_to_num(), grown.estimates.nan_to_num())
 
 
 def test_each_objective_and_constraint_has_the_rows_with_its_values() -> None:

@@ -25,11 +25,11 @@ def data(n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
     return X, torch.sin(6.0 * X[:, 0]) + X[:, 1]
 
 
-def rows(X: Tensor, y: Any, *, poor: Any = None, std: Any = None, version: int = 0, first: int = 3) -> Rows:
+def rows(X: Tensor, y: Any, *, estimates: Any = None, std: Any = None, version: int = 0, first: int = 3) -> Rows:
     """The rows as a history gives them."""
     y = torch.as_tensor(y, dtype=torch.float64)
     none = torch.full_like(y, NAN)
-    columns = (none if given is None else torch.as_tensor(given, dtype=torch.float64) for given in (poor, std))
+    columns = (none if given is None else torch.as_tensor(given, dtype=torch.float64) for given in (estimates, std))
     return Rows(X, y, *columns, categorical=(), version=version, mark=last_mark(len(y), first))
 
 
@@ -170,15 +170,14 @@ def test_infinite_values_count_as_the_best_or_worst_finite_one(sign: float) -> N
     assert torch.equal(learnt(fitted(X, hostile, sign=sign, first=12)), learnt(fitted(X, plain, sign=sign, first=12)))
 
 
-def test_a_pruned_trial_counts_as_its_last_value_or_the_poorer_quartile_whichever_is_worse() -> None:
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_pruned_trial_has_its_estimate_or_else_the_worse_quartile(sign: float) -> None:
     X, y = data(12)
-    for sign, poor, counts in ((-1.0, 100.0, 100.0), (-1.0, -100.0, None), (-1.0, NAN, None), (1.0, 100.0, None)):
-        pruned, intermediate = y.clone(), torch.full_like(y, NAN)
-        pruned[5], intermediate[5] = NAN, poor
-        others = torch.cat([y[:5], y[6:]])
-        plain = y.clone()
-        plain[5] = sign * float(torch.quantile(sign * others, 0.25)) if counts is None else counts
-        a, b = fitted(X, pruned, poor=intermediate, sign=sign, first=12), fitted(X, plain, sign=sign, first=12)
+    quartile = sign * float(torch.quantile(sign * torch.cat([y[:5], y[6:]]), 0.25))
+    for estimate, value in ((0.3, 0.3), (NAN, quartile)):
+        pruned, estimates, plain = y.clone(), torch.full_like(y, NAN), y.clone()
+        pruned[5], estimates[5], plain[5] = NAN, estimate, value
+        a, b = fitted(X, pruned, estimates=estimates, sign=sign, first=12), fitted(X, plain, sign=sign, first=12)
         assert torch.equal(learnt(a), learnt(b))
 
 

@@ -6,7 +6,6 @@ name.
 """
 
 import functools
-import math
 from collections.abc import Mapping
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -85,7 +84,6 @@ def evaluation_of(trial: FrozenTrial) -> Evaluation:
     """The evaluation of a trial, for the designer."""
     state = STATES[trial.state]
     finished = trial.datetime_complete
-    last = trial.last_step
     return Evaluation(
         trial.number,
         state,
@@ -97,6 +95,6 @@ def evaluation_of(trial: FrozenTrial) -> Evaluation:
         None if state in (RUNNING, FAIL) else space_of(trial.distributions),  # their ranges do not widen columns
         (finished.timestamp() if finished is not None else 0.0, trial.number),
         tuple(trial.values) if state == COMPLETE else (),
-        intermediate=math.nan if state != PRUNED or last is None else float(trial.intermediate_values[last]),
+        curve=trial.intermediate_values if state in (COMPLETE, PRUNED) else {},
         constraints=dict(trial.constraints),
     )
