@@ -20,8 +20,8 @@ import torch
 import bkbopt as bo
 from benchmarks.functions import PROBLEMS as FUNCTIONS
 from benchmarks.report import conditions, limited_threads, print_table
-from bkbopt.search.box_maximizer import BoxMaximizer, SearchSettings
-from bkbopt.search.criteria import UpperBound
+from bkbopt.search.criteria.criterion import UpperBound
+from bkbopt.search.maximizers.box import BoxMaximizer, SearchSettings
 
 __all__ = ["gap", "main", "studied"]
 

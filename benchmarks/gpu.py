@@ -24,7 +24,7 @@ from torch import Tensor
 
 import bkbopt as bo
 from benchmarks.report import conditions, limited_threads, print_table
-from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.search.maximizers.pool import PoolMaximizer
 
 __all__ = ["Timed", "compare", "main"]
 

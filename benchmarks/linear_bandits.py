@@ -34,7 +34,7 @@ from bkbopt.kernels import rbf
 from bkbopt.learners import CBRAP, SOFUL, FeatureBandit
 from bkbopt.learners.features import QuadratureFourier
 from bkbopt.posterior.features import RandomFourier
-from bkbopt.search.pool_maximizer import PoolMaximizer
+from bkbopt.search.maximizers.pool import PoolMaximizer
 
 __all__ = ["Problem", "Run", "kernel_players", "kernel_problem", "linear_players", "linear_problem", "main", "play"]
 

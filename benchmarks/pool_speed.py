@@ -36,7 +36,7 @@ from benchmarks.algorithm1 import (
 from benchmarks.report import MB, Clock, MemoryWatch, conditions, limited_threads, print_table
 from bkbopt.kernels import rbf
 from bkbopt.posterior.model import Model
-from bkbopt.search.pool_maximizer import Argmax, PoolMaximizer
+from bkbopt.search.maximizers.pool import Argmax, PoolMaximizer
 
 __all__ = ["Form", "Outcome", "choices_that_agree", "main", "run_core", "run_literal", "run_optimizer", "time_forms"]
 

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 import bkbopt as bo
 from benchmarks.report import conditions, limited_threads, print_table, rss_mb
-from bkbopt.search.candidates import Scope
+from bkbopt.search.candidates.base import Scope
+from bkbopt.search.candidates.product import ProductCandidates
 from bkbopt.search.designer import Designer
-from bkbopt.search.product_candidates import ProductCandidates
-from bkbopt.search.product_maximizer import N_CLIMBS, N_RANDOM, ProductMaximizer
+from bkbopt.search.maximizers.product import N_CLIMBS, N_RANDOM, ProductMaximizer
 from bkbopt.spaces.product_pool import ProductPool
 
 __all__ = ["Library", "compare_with_listed", "main", "regrets"]

@@ -32,8 +32,8 @@ PARTS = (
     "learners.features",
     "learners.kors",
     "posterior.features",
-    "search.acquisition",
-    "search.reports",
+    "search.criteria.acquisition",
+    "search.trials.reports",
     "surrogates.sampling",
 )
 

@@ -18,7 +18,7 @@ import torch
 import bkbopt as bo
 from bkbopt.kernels import ColumnsKernel, RotatedKernel, SumKernel, matern52, rbf
 from bkbopt.kernels.base import placed
-from bkbopt.search.product_candidates import ProductCandidates
+from bkbopt.search.candidates.product import ProductCandidates
 from bkbopt.surrogates import FourierGP
 from tests import far_device
 

@@ -24,8 +24,8 @@ LIGHT = (
     "bkbopt.optimizer",
     "bkbopt.optimizer.log_file",
     "bkbopt.optimizer.trials",
-    "bkbopt.search.reports",
-    "bkbopt.search.states",
+    "bkbopt.search.trials.reports",
+    "bkbopt.search.trials.states",
     "bkbopt.adapters.shell",
 )
 #: The public names that are no modules.
@@ -135,7 +135,7 @@ import bkbopt as bo
 missing = sorted(set(bo.__all__) - set(dir(bo)))
 pickled = pickle.loads({named!r})
 modules = [bo.confidence, bo.errors, bo.kernels, bo.learners, bo.optimizer, bo.posterior, bo.search, bo.spaces]
-modules += [bo.surrogates, bo.search.acquisition, bo.search.reports]
+modules += [bo.surrogates, bo.search.criteria.acquisition, bo.search.trials.reports]
 plots = hasattr(bo, "plots")
 from bkbopt import *
 unstarred = sorted(set(bo.__all__) - set(globals()))
@@ -150,7 +150,9 @@ def test_names_are_listed_before_they_are_imported_and_modules_need_no_import_st
     assert used["missing"] == []
     assert not used["plots"]
     names = ("confidence", "errors", "kernels", "learners", "optimizer", "posterior", "search", "spaces", "surrogates")
-    assert used["modules"] == [f"bkbopt.{name}" for name in (*names, "search.acquisition", "search.reports")]
+    assert used["modules"] == [
+        f"bkbopt.{name}" for name in (*names, "search.criteria.acquisition", "search.trials.reports")
+    ]
 
 
 def test_star_import_brings_every_public_name(used: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@
 | pool_row               | row of the pool, or null                                                      |
 | objectives, stds       | lists of numbers, JSON, or null                                               |
 | constraints            | numbers by name, JSON                                                         |
-| diagnostics            | record of the ask, JSON, or null; see `bkbopt.search.reports.Diagnostics`     |
+| diagnostics            | record of the ask (`bkbopt.search.trials.reports.Diagnostics`), JSON, or null |
 | asked_at, told_at      | ISO 8601, UTC                                                                 |
 | seen_at                | time of the last heartbeat, or null                                           |
 | place                  | place in the order of completion, 0, 1, ...; null before                      |
@@ -36,8 +36,8 @@ from datetime import datetime
 from typing import Any
 
 from bkbopt.optimizer.trials import Entry, Trial
-from bkbopt.search.reports import Diagnostics
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
+from bkbopt.search.trials.reports import Diagnostics
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = [
     "APPLICATION_ID",

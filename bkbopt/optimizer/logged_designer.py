@@ -19,9 +19,9 @@ from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
 from bkbopt.optimizer.vocabulary import Params, Vocabulary, vocabulary_of
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Evaluation, Point, Problem
 from bkbopt.search.options import Options
-from bkbopt.search.states import WAITING
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 

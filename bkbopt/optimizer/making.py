@@ -11,9 +11,9 @@ from bkbopt.confidence import as_confidence
 from bkbopt.optimizer.arguments import as_feasible, as_problem, as_rule, as_surrogate, check_kernel, checked_seed
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.vocabulary import Params
-from bkbopt.search.acquisition import Acquisition
+from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
-from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.quantities.quantity import ModelOptions
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 

@@ -11,7 +11,7 @@ from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
-from bkbopt.search.states import RUNNING
+from bkbopt.search.trials.states import RUNNING
 
 __all__ = ["maximize", "minimize"]
 

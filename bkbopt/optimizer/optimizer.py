@@ -17,7 +17,7 @@ from bkbopt.optimizer.readings import Readings, locked
 from bkbopt.optimizer.telling import Report, reports_of, trial_ids
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.optimizer.vocabulary import Params
-from bkbopt.search.acquisition import Acquisition
+from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
@@ -49,7 +49,8 @@ class Optimizer(Readings):
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
         acquisition: acquisition function: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores. Its
             arguments and result are tensors (n,) of standardised values that are maximised; it must be differentiable.
-            With several objectives, constraints or failed trials other criteria are used, see `bkbopt.search.criteria`.
+            With several objectives, constraints or failed trials other criteria are used, see
+            `bkbopt.search.criteria.criterion`.
         beta: width of the confidence bounds: None (the default schedule), a number of standard deviations, or a
             schedule of `bkbopt.confidence`.
         fit: whether kernel and noise are fitted. With True values are standardised and pool columns scaled to [0, 1]; a

@@ -18,9 +18,9 @@ from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.optimizer.trials import Trial
 from bkbopt.optimizer.vocabulary import Params
-from bkbopt.search.acquisition import Acquisition
-from bkbopt.search.evaluations import Point
-from bkbopt.search.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
+from bkbopt.search.criteria.acquisition import Acquisition
+from bkbopt.search.trials.evaluations import Point
+from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate

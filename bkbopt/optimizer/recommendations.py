@@ -11,11 +11,11 @@ from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Point
 from bkbopt.search.models import Fantasy
-from bkbopt.search.quantity import Quantity
-from bkbopt.search.reports import FrontPoint, Recommendation
-from bkbopt.search.states import FAIL
+from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.search.trials.evaluations import Point
+from bkbopt.search.trials.reports import FrontPoint, Recommendation
+from bkbopt.search.trials.states import FAIL
 
 __all__ = ["ParamsOf", "finished_only", "non_dominated", "recommendation", "recommended", "recommended_front"]
 

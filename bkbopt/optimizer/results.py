@@ -17,9 +17,9 @@ from bkbopt.optimizer.recommendations import ParamsOf, evaluated_at, finished_on
 from bkbopt.optimizer.trials import Trial, TrialLog
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Point
-from bkbopt.search.reports import RegretCertificate
-from bkbopt.search.states import COMPLETE
+from bkbopt.search.trials.evaluations import Point
+from bkbopt.search.trials.reports import RegretCertificate
+from bkbopt.search.trials.states import COMPLETE
 
 if TYPE_CHECKING:
     from bkbopt.optimizer.readings import Readings

@@ -22,7 +22,7 @@ from bkbopt.optimizer.description import (
 from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.logged_designer import LoggedDesigner
-from bkbopt.search.acquisition import Acquisition
+from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate

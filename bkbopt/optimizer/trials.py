@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bkbopt.errors import ArgumentError, TrialStateError, UnknownTrialError, extra
-from bkbopt.search.reports import Diagnostics
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
+from bkbopt.search.trials.reports import Diagnostics
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 if TYPE_CHECKING:
     import pandas

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.search.evaluations import Point
+from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import is_missing

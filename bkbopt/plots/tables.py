@@ -9,8 +9,8 @@ from typing import Any
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots.page import Html, element, pill, table
-from bkbopt.search.reports import FrontPoint
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
+from bkbopt.search.trials.reports import FrontPoint
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Categorical, Ordinal, Parameter, Space
 

@@ -5,4 +5,4 @@ from typing import TYPE_CHECKING
 from bkbopt._support.lazy import lazy
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy(__name__, {}, ("acquisition", "reports"))
+    __getattr__, __dir__ = lazy(__name__, {}, ("criteria", "trials"))

@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bkbopt.search.evaluations import Point as Values
-from bkbopt.search.keyed import KeyedSpace
+from bkbopt.search.trials.evaluations import Point as Values
+from bkbopt.search.trials.keyed import KeyedSpace
 from bkbopt.spaces.space import Space
 
 __all__ = ["Branch", "Branching", "declared_branches", "switches_of"]

@@ -28,10 +28,10 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work
 from bkbopt.posterior.paths import Paths, draw_paths
-from bkbopt.search.box_candidates import BoxCandidates, candidates_of
+from bkbopt.search.candidates.box import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Fantasy
-from bkbopt.search.quantity import Quantity
+from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.regions import regions_of
 from bkbopt.spaces.rows import RowSource
 

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates import CandidateSet, Choice, Scope, Shared
-from bkbopt.search.criteria import Criterion, UpperBound
-from bkbopt.search.evaluations import Request
-from bkbopt.search.history import History
+from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
+from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
+from bkbopt.search.trials.evaluations import Request
+from bkbopt.search.trials.history import History
 
 __all__ = ["BATCH_BUDGET", "LARGE_BATCH", "Chooser", "is_greedy"]
 

@@ -9,7 +9,7 @@ or forms of user input.
 Three kinds of suggestion:
 
 - *start-up*: a quasi-random point, until there are `n_startup_trials` values;
-- *global*: the maximiser of the criterion (see `criteria.py`) under the models of all data;
+- *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data;
 - *perturbation*: a point that leaves the best known basin; see `perturbations.py`.
 """
 
@@ -23,21 +23,21 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
-from bkbopt.search.box_candidates import candidates_of
-from bkbopt.search.candidates import CandidateSet, Choice, exhausted
+from bkbopt.search.candidates.base import CandidateSet, Choice, exhausted
+from bkbopt.search.candidates.box import candidates_of
+from bkbopt.search.candidates.listed import GRID_LIMIT, PoolCandidates
+from bkbopt.search.candidates.product import ProductCandidates, candidates_of_pool
 from bkbopt.search.choosing import BATCH_BUDGET, Chooser, is_greedy
-from bkbopt.search.criteria import Criterion
-from bkbopt.search.evaluations import Evaluation, Point, Problem, Request, Suggestion
-from bkbopt.search.history import History
-from bkbopt.search.keyed import keyed
-from bkbopt.search.listed_candidates import GRID_LIMIT, PoolCandidates
+from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
-from bkbopt.search.product_candidates import ProductCandidates, candidates_of_pool
 from bkbopt.search.regions import region_of, regions_of
-from bkbopt.search.reports import Diagnostics
 from bkbopt.search.startup import startup_point
-from bkbopt.search.states import FAIL
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
+from bkbopt.search.trials.history import History
+from bkbopt.search.trials.keyed import keyed
+from bkbopt.search.trials.reports import Diagnostics
+from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.space import Space
 
 __all__ = ["Designer", "Options"]

@@ -19,11 +19,11 @@ from bkbopt.confidence import Confidence, ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.acquisition import VARIANCE_FLOOR
-from bkbopt.search.criteria import AcquisitionRule, Combined, Constraint, Crashes, Criterion
-from bkbopt.search.history import History
-from bkbopt.search.pareto import Improvement
-from bkbopt.search.quantity import ModelOptions, Quantity
+from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR
+from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Crashes, Criterion
+from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.quantities.quantity import ModelOptions, Quantity
+from bkbopt.search.trials.history import History
 
 __all__ = ["Fantasy", "Models"]
 

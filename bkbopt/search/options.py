@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from bkbopt.confidence import Confidence, Practical
-from bkbopt.search.criteria import ACQUISITIONS, AcquisitionRule
-from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule
+from bkbopt.search.quantities.quantity import ModelOptions
 
 __all__ = ["Options"]
 

@@ -33,10 +33,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bkbopt.search.candidates import CandidateSet, Choice, Scope
-from bkbopt.search.criteria import UpperBound
-from bkbopt.search.history import History
+from bkbopt.search.candidates.base import CandidateSet, Choice, Scope
+from bkbopt.search.criteria.criterion import UpperBound
 from bkbopt.search.models import Fantasy
+from bkbopt.search.trials.history import History
 
 __all__ = [
     "AFFORDABLE",

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from bkbopt.search.branches import MAX_INFERRED_VALUES, Branch, Branching, declared_branches
-from bkbopt.search.criteria import Criterion
-from bkbopt.search.evaluations import Point, Request
-from bkbopt.search.history import History
-from bkbopt.search.keyed import keyed
+from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Fantasy
-from bkbopt.search.states import FAIL
+from bkbopt.search.trials.evaluations import Point, Request
+from bkbopt.search.trials.history import History
+from bkbopt.search.trials.keyed import keyed
+from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.encoding import Embedding, Encoding
 from bkbopt.spaces.space import Parameter, Space
 

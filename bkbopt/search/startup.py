@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates import TRIES, Choice
-from bkbopt.search.evaluations import Point, Request
-from bkbopt.search.keyed import keyed
+from bkbopt.search.candidates.base import TRIES, Choice
+from bkbopt.search.trials.evaluations import Point, Request
+from bkbopt.search.trials.keyed import keyed
 from bkbopt.spaces.encoding import Encoding
 from bkbopt.spaces.space import Space
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import argmax_gap
-from bkbopt.search.box_maximizer import SearchSettings
+from bkbopt.search.maximizers.box import SearchSettings
 
 
 def test_a_table_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

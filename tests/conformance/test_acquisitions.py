@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import bkbopt as bo
-from bkbopt.search.acquisition import Acquisition, ClosedFormAcquisition, LogFeasibility
-from bkbopt.search.criteria import ACQUISITIONS
+from bkbopt.search.criteria.acquisition import Acquisition, ClosedFormAcquisition, LogFeasibility
+from bkbopt.search.criteria.criterion import ACQUISITIONS
 
 
 def named() -> dict[str, Acquisition]:

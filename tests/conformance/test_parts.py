@@ -13,9 +13,9 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
-from bkbopt.search.cluster_parts import ClusterPart
-from bkbopt.search.parts import LocalPart, Part
-from bkbopt.search.versions import Versions
+from bkbopt.search.maximizers.cluster_parts import ClusterPart
+from bkbopt.search.maximizers.parts import LocalPart, Part
+from bkbopt.search.maximizers.versions import Versions
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored import StoredPool, encoded_pool

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bkbopt.search.acquisition import Acquisition
+from bkbopt.search.criteria.acquisition import Acquisition
 from tests.conformance import test_acquisitions
 from tests.conformance.suites import suite
 from tests.joining.newcomers.acquisition import LogPI

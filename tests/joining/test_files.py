@@ -57,9 +57,9 @@ KINDS = {
         "tests/surrogates/test_first_points.py",
     ),
     "acquisition": Kind(
-        "bkbopt/search/acquisition.py",
+        "bkbopt/search/criteria/acquisition.py",
         {
-            "bkbopt/search/criteria.py": [
+            "bkbopt/search/criteria/criterion.py": [
                 ("LogEI, LogFeasibility\n", "LogEI, LogFeasibility, LogPI\n"),
                 (
                     "#: The named acquisition functions.\nACQUISITIONS = {",
@@ -71,7 +71,7 @@ KINDS = {
         },
         ["tests/conformance/test_acquisitions.py"],
         "logpi",
-        "tests/search/test_logpi.py",
+        "tests/search/criteria/test_logpi.py",
     ),
     "learner": Kind(
         "bkbopt/learners/recent_mean.py",

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bkbopt.optimizer import log_schema
 from bkbopt.optimizer.trials import Entry, Outcome, Trial
-from bkbopt.search.reports import Diagnostics
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
+from bkbopt.search.trials.reports import Diagnostics
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901)
 finite = st.floats(allow_nan=False, allow_infinity=False)

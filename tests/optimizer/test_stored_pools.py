@@ -248,7 +248,7 @@ def test_an_interrupted_first_scan_changes_nothing(tmp_path: Path, monkeypatch: 
             raise KeyboardInterrupt
         scan(part, *args)
 
-    from bkbopt.search.parts import LocalPart
+    from bkbopt.search.maximizers.parts import LocalPart
 
     scan = LocalPart.scan
     with monkeypatch.context() as patch:

@@ -17,7 +17,7 @@ import bkbopt as bo
 from bkbopt.errors import ArgumentError, MissingPackageError, TrialStateError, UnknownTrialError
 from bkbopt.optimizer import trials
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 NOW = datetime(2026, 1, 2, 3, 4, 5)
 

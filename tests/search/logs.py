@@ -11,11 +11,11 @@ import torch
 
 import bkbopt as bo
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Evaluation, Point, Problem
-from bkbopt.search.keyed import keyed
 from bkbopt.search.options import Options
-from bkbopt.search.quantity import ModelOptions
-from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
+from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.search.trials.keyed import keyed
+from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool

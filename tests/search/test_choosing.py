@@ -8,14 +8,14 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.confidence import Constant
-from bkbopt.search.box_candidates import BoxCandidates
-from bkbopt.search.candidates import Choice, Scope
+from bkbopt.search.candidates.base import Choice, Scope
+from bkbopt.search.candidates.box import BoxCandidates
 from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, is_greedy
-from bkbopt.search.criteria import Criterion, UpperBound
-from bkbopt.search.evaluations import Point, Request
+from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import WIDE_BETA
-from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.trials.evaluations import Point, Request
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]
 BEST = 12

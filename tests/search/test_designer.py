@@ -14,10 +14,9 @@ import torch
 import bkbopt as bo
 from bkbopt.confidence import Constant
 from bkbopt.errors import ArgumentTypeError, SpaceExhaustedError
-from bkbopt.search.box_maximizer import FAR
-from bkbopt.search.criteria import ACQUISITIONS
+from bkbopt.search.criteria.criterion import ACQUISITIONS
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Evaluation, Point, Problem
+from bkbopt.search.maximizers.box import FAR
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import (
     FIRST_PERTURBATION,
@@ -26,8 +25,9 @@ from bkbopt.search.perturbations import (
     WIDE_BETA,
     Perturbations,
 )
-from bkbopt.search.quantity import ModelOptions
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING
+from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING
 from bkbopt.spaces.pool import EncodedPool, Pool
 
 FLOATS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}

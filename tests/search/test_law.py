@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 import bkbopt as bo
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search import choosing
-from bkbopt.search.acquisition import UCB
 from bkbopt.search.choosing import LARGE_BATCH
-from bkbopt.search.criteria import rule_of
+from bkbopt.search.criteria.acquisition import UCB
+from bkbopt.search.criteria.criterion import rule_of
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Evaluation, Problem
-from bkbopt.search.history import History
+from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.options import Options
-from bkbopt.search.pool_maximizer import PoolMaximizer
-from bkbopt.search.quantity import ModelOptions, Quantity
-from bkbopt.search.states import RUNNING
+from bkbopt.search.quantities.quantity import ModelOptions, Quantity
+from bkbopt.search.trials.evaluations import Evaluation, Problem
+from bkbopt.search.trials.history import History
+from bkbopt.search.trials.states import RUNNING
 from bkbopt.spaces.pool import Pool
 from bkbopt.surrogates.base import SurrogateBase as Surrogate
 from tests.search.logs import ARMS, PROBLEMS, Case, arrivals, points, pool_of, random_log, read

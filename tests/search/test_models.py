@@ -9,9 +9,9 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria import ACQUISITIONS, Combined
+from bkbopt.search.criteria.criterion import ACQUISITIONS, Combined
+from bkbopt.search.criteria.pareto import SMALLEST
 from bkbopt.search.models import N_INCUMBENTS, Fantasy
-from bkbopt.search.pareto import SMALLEST
 
 RNG = np.random.default_rng(0)
 X, ELSEWHERE = torch.as_tensor(RNG.random((12, 2))), torch.as_tensor(RNG.random((40, 2)))

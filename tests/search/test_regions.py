@@ -8,12 +8,12 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Evaluation, Point, Problem
-from bkbopt.search.keyed import keyed
 from bkbopt.search.options import Options
-from bkbopt.search.quantity import ModelOptions
+from bkbopt.search.quantities.quantity import ModelOptions
 from bkbopt.search.regions import regions_of
-from bkbopt.search.states import COMPLETE, FAIL
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.search.trials.keyed import keyed
+from bkbopt.search.trials.states import COMPLETE, FAIL
 from bkbopt.spaces.space import Space
 
 MODEL, KERNEL = "model of ('svm', 'trees', 'mean')", "kernel of ('rbf', 'poly')"

@@ -12,8 +12,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.proposals import published_point
-from bkbopt.search.evaluations import Evaluation
-from bkbopt.search.states import COMPLETE, FAIL, PRUNED, RUNNING
+from bkbopt.search.trials.evaluations import Evaluation
+from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.encoding import column_key, real_numbers, whole_numbers
 from bkbopt.spaces.space import Categorical, Parameter, Space
 

@@ -10,8 +10,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna.columns import evaluation_of, key_of
 from bkbopt.search.designer import Designer
-from bkbopt.search.evaluations import Evaluation, Point, Problem
 from bkbopt.search.options import Options
+from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 
 __all__ = ["FollowedStudy"]
 

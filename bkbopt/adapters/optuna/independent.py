@@ -8,7 +8,7 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna.columns import internal_point, key_of, named_parameter
-from bkbopt.search.evaluations import Point
+from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.space import Space
 
 __all__ = ["independent_value"]

@@ -24,8 +24,8 @@ from bkbopt.kernels import as_kernel
 from bkbopt.optimizer.arguments import as_rule, checked_seed
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.search.options import Options
-from bkbopt.search.quantity import ModelOptions
-from bkbopt.search.reports import Diagnostics, FrontPoint, Recommendation
+from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB
 
 __all__ = ["BKBSampler"]
@@ -68,7 +68,7 @@ class BKBSampler(BaseSampler):
         beta: width of the confidence bounds: None (the default schedule), a number of standard deviations, or a
             schedule of `bkbopt.confidence`.
         acquisition: "ucb", "logei", "thompson" or a callable, as for `Optimizer`; with several objectives, constraints
-            or failed trials other criteria are used, see `bkbopt.search.criteria`.
+            or failed trials other criteria are used, see `bkbopt.search.criteria.criterion`.
         kernel: see `BKB`; its columns are those of all parameters in the order of their names.
 
     Raises:

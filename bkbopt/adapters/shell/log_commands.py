@@ -16,7 +16,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_schema import COLUMNS, checked, from_json
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, table_of, utc_now
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["export", "fail", "recover", "show", "tell"]
 

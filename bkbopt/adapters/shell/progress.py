@@ -7,7 +7,7 @@ from bkbopt.adapters.shell.rows import Aims
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.trials import Entry, Trial
-from bkbopt.search.states import COMPLETE, FAIL, RUNNING, WAITING
+from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["Progress"]
 

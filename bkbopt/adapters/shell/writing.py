@@ -11,7 +11,7 @@ from bkbopt.adapters.shell.rows import Aims
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, check_running, utc_now
-from bkbopt.search.states import RUNNING
+from bkbopt.search.trials.states import RUNNING
 
 __all__ = ["beat", "check_outcome", "finish", "lose", "running"]
 

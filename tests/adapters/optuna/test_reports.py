@@ -9,7 +9,7 @@ import pytest
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.reports import Diagnostics, Recommendation
+from bkbopt.search.trials.reports import Diagnostics, Recommendation
 from tests.sweeps import slow_but
 
 

@@ -18,8 +18,8 @@ from optuna.storages import BaseStorage, InMemoryStorage
 from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
-from bkbopt.search.history import History
-from bkbopt.search.quantity import Quantity
+from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.search.trials.history import History
 from tests.sweeps import slow_but, sweep
 
 Params = dict[str, Any]

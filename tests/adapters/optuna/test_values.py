@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.adapters.optuna.columns import evaluation_of
-from bkbopt.search.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement
 from tests.sweeps import slow_but
 
 Objective = Callable[[optuna.Trial], Any]
@@ -128,7 +128,7 @@ def below_a_line(trial: optuna.Trial) -> float:
     return -x - y
 
 
-@pytest.mark.slow  # the optimizer's search for an edge is in tests/search/test_criteria.py
+@pytest.mark.slow  # the optimizer's search for an edge is in tests/search/criteria/test_criterion.py
 @pytest.mark.parametrize(
     ("crashes", "best", "seeds"),
     [(on_a_line, -0.6, [0]), pytest.param(beyond_an_edge, 0.09, range(4), marks=pytest.mark.slow)],

@@ -1,0 +1,1 @@
+"""Candidate sets, from which suggestions are chosen: boxes, grids, pools and products."""

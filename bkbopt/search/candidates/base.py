@@ -1,0 +1,147 @@
+"""The protocol of candidate sets, from which suggestions are chosen: pools, grids and boxes.
+
+| symbol | shape  | units   | meaning                                                                  |
+| ------ | ------ | ------- | ------------------------------------------------------------------------ |
+| X      | (n, d) | encoded | points, in the columns of the whole encoding                             |
+| U      | (n, k) | encoded | the same points in the columns of the space from which is chosen         |
+
+Points that may not be chosen are given as rows of X. Methods return None if no other point is left.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from torch import Tensor
+
+from bkbopt.errors import ArgumentError, SpaceExhaustedError
+from bkbopt.posterior.model import Model
+from bkbopt.search.criteria.criterion import Criterion, UpperBound
+
+__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "Shared", "exhausted"]
+
+#: Number of random points that are tried before the feasible set counts as empty.
+TRIES = 10_000
+
+Point = Mapping[str, float]
+Feasible = Callable[[Point], bool]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen point.
+
+    Attributes:
+        x: its encoded form, (d,).
+        point: its parameters, in internal form.
+        index: its row in the pool, or None.
+    """
+
+    x: Tensor
+    point: Point
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What suggestions beside many running trials share.
+
+    Attributes:
+        numbers: seed of random starts.
+        data: the finished trials, in a form that can be compared.
+        pending: the first running trials, in such a form.
+        earlier: makes the criterion for these, and the points that were closed, (t, d).
+        finished: makes the criterion of a greedy suggestion that counts no running trial; None for other suggestions.
+    """
+
+    numbers: tuple[int, ...]
+    data: tuple[object, ...]
+    pending: tuple[object, ...]
+    earlier: Callable[[], tuple[Criterion, Tensor]]
+    finished: Callable[[], UpperBound] | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Arguments of a search over a candidate set.
+
+    Attributes:
+        incumbents: the best known points, best first, (g, d); searches also start from them.
+        rng: generator of the points that are compared.
+        taken: points that may not be chosen, (t, d).
+        shared: what the search shares with those of other suggestions, so that it costs a half or less. None for a
+            whole search.
+    """
+
+    incumbents: Tensor
+    rng: np.random.Generator
+    taken: Tensor
+    shared: Shared | None = None
+
+    def exploring(self) -> "Scope":
+        """The same for a suggestion that is not greedy."""
+        return self if self.shared is None else replace(self, shared=replace(self.shared, finished=None))
+
+
+class CandidateSet(Protocol):
+    """The interface that a designer needs of a set of candidates."""
+
+    @property
+    def n_arms(self) -> int | None:
+        """Number of points of a list, or of a product."""
+        ...
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a search compares all points, so that its choice is exact and exhaustion is detected."""
+        ...
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether the same point can be proposed twice by chance."""
+        ...
+
+    @property
+    def has_choices(self) -> bool:
+        """Whether a column has few values: categories, or a short grid."""
+        ...
+
+    @property
+    def is_perturbed(self) -> bool:
+        """Whether some suggestions should be perturbations; not if the search over the set is exhaustive."""
+        ...
+
+    def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
+        """The point with the largest score."""
+        ...
+
+    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """The best of a few random points that differ from `center (d,)` in one parameter."""
+        ...
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """A random point that is not in `taken (t, d)`."""
+        ...
+
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
+        """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""
+        ...
+
+
+def exhausted(arms: CandidateSet | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
+    """The error where nothing is left to propose: of the `arms` of a pool, or of a space."""
+    if arms is not None and arms.is_listed:
+        return SpaceExhaustedError(
+            f"pool: all {arms.n_arms} arms have been proposed, have failed or are infeasible; "
+            'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
+        )
+    if arms is None and is_discrete:
+        return SpaceExhaustedError(
+            "space: all points have been proposed, have failed or are infeasible; "
+            'stop here, or allow repeats with duplicates="allow".'
+        )
+    return ArgumentError(
+        f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
+        "check the constraint, or restrict the space to points where it can hold."
+    )

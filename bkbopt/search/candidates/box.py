@@ -1,0 +1,255 @@
+"""Candidates of a space whose points are not listed, because it is continuous or too large.
+
+| symbol | shape  | units   | meaning                                                                  |
+| ------ | ------ | ------- | ------------------------------------------------------------------------ |
+| X      | (n, d) | encoded | points, in the columns of the whole encoding                             |
+| U      | (n, k) | encoded | the same points in the columns of the space from which is chosen         |
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Scope, Shared
+from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
+from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.maximizers.ascent import slopes_of
+from bkbopt.search.maximizers.box import BoxMaximizer
+from bkbopt.search.maximizers.pool import PoolMaximizer
+from bkbopt.spaces.encoding import Embedding
+
+__all__ = ["BoxCandidates", "candidates_of"]
+
+#: Number of random candidates of a coordinate perturbation.
+N_PERTURBATIONS = 8
+#: Shared points that are compared for a suggestion by criteria without a lazy argmax.
+FRONT = 64
+#: Points that are compared for a greedy suggestion: the best ones of the search, as many in a ball around the first of
+#: them, and half as many with a few of its columns changed.
+N_NEAR = 64
+#: Points that are decoded together where the first one may not be proposed.
+BLOCK = 32
+#: Share of the greedy suggestions that spread around the maximiser.
+SPREAD = 0.3
+
+
+@dataclass(frozen=True)
+class _Within:
+    """A criterion as a score of the points `U (n, k)` of an embedded space."""
+
+    criterion: Criterion
+    embedding: Embedding
+
+    def __call__(self, U: Tensor) -> Tensor:
+        return self.criterion(self.embedding(U))
+
+    def with_slopes(self, U: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        scores, slopes = self._sloped(self.embedding(U))
+        return scores, self.embedding.pullback(slopes)
+
+    @cached_property
+    def _sloped(self) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+        return slopes_of(self.criterion)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Random points that are shared by several suggestions as starts of their searches.
+
+    Attributes:
+        key: what the points follow from.
+        U: the points, (n, k).
+        search: the lazy argmax over the points, with its stored bounds.
+        unusable: mask of the points that are known to be infeasible, (n,).
+    """
+
+    key: tuple[object, ...]
+    U: Tensor
+    search: PoolMaximizer
+    unusable: Tensor
+
+
+@dataclass(frozen=True)
+class _Maximised:
+    """The search for the maximiser of a criterion, which is shared by the greedy suggestions of a large batch.
+
+    Attributes:
+        key: what the search follows from.
+        criterion: the posterior mean of the finished trials.
+        U: the best usable points found, best first, (<= N_NEAR, k).
+    """
+
+    key: tuple[object, ...]
+    criterion: UpperBound
+    U: Tensor
+
+
+class BoxCandidates:
+    """The points of a space, not listed; see `CandidateSet`."""
+
+    n_arms = None
+    is_listed = False
+
+    def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:
+        assert embedding.space is not None
+        self.embedding, self.space = embedding, embedding.space
+        self.maximizer = BoxMaximizer(embedding.space)
+        self._feasible = feasible
+        self._known: dict[bytes, bool] = {}
+        self._shared: _Shared | None = None
+        self._maximised: _Maximised | None = None
+
+    @property
+    def is_discrete(self) -> bool:
+        """See `CandidateSet`."""
+        return self.space.is_discrete
+
+    @property
+    def has_choices(self) -> bool:
+        """See `CandidateSet`."""
+        return self.maximizer.has_choices
+
+    @property
+    def is_perturbed(self) -> bool:
+        """See `CandidateSet`. In one dimension the search is exhaustive, and a perturbation would be a random point."""
+        return self.space.dim > 1
+
+    def _usable(self, u: Tensor) -> bool:
+        if self._feasible is None:
+            return True
+        key = row_keys(u[None])[0]
+        if key not in self._known:
+            self._known[key] = self._feasible(self.embedding.point(u))
+        return self._known[key]
+
+    def _keys(self, taken: Tensor) -> set[bytes]:
+        if not len(taken):
+            return set()
+        return set(row_keys(self.embedding.project(taken[self.embedding.holds(taken)])))
+
+    def _canonical(self, U: Tensor) -> Tensor:
+        """The points `(n, k)` decoded and encoded again, so that equal parameters have equal keys."""
+        return self.space.encode(self.space.decode(U))
+
+    def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
+        for block in (U[:1], *U[1:].split(BLOCK)):
+            for u in self._canonical(block):
+                if row_keys(u[None])[0] not in taken and self._usable(u):
+                    return Choice(self.embedding(u[None])[0], self.embedding.point(u))
+        return None
+
+    def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        shared, taken = scope.shared, self._keys(scope.taken)
+        if shared is None:
+            return self._first_open(self._ranked(criterion, scope), taken)
+        if shared.finished is not None and isinstance(criterion, UpperBound) and self.maximizer.is_relaxed:
+            maximised = self._maximiser(shared.finished, shared, scope)
+            if len(maximised.U):
+                choice = self._first_open(self._near(criterion, maximised, scope.rng), taken)
+                if choice is not None:
+                    return choice
+        return self._first_open(self._ranked_from_shared(criterion, shared, scope), taken)
+
+    def _ranked(self, criterion: Criterion, scope: Scope) -> Tensor:
+        """The points of a whole search, best first, (n, k)."""
+        incumbents = self.embedding.project(scope.incumbents)
+        return self.maximizer.ranked(_Within(criterion, self.embedding), incumbents, scope.rng, self._usable)
+
+    def _ranked_from_shared(self, criterion: Criterion, shared: Shared, scope: Scope) -> Tensor:
+        """The points of a search from the shared random points, best first, (n, k)."""
+        incumbents = self.embedding.project(scope.incumbents)
+        start = self._best_of_shared(criterion, shared) if len(incumbents) else None
+        if start is None:
+            return self._ranked(criterion, scope)
+        score = _Within(criterion, self.embedding)
+        return self.maximizer.ranked_from(start, score, incumbents, scope.rng, self._usable)
+
+    def _maximiser(self, finished: Callable[[], UpperBound], shared: Shared, scope: Scope) -> _Maximised:
+        """The search for the maximiser without running trials, made once for the same finished trials."""
+        key = shared.numbers, shared.data, *row_keys(scope.incumbents)
+        if self._maximised is None or self._maximised.key != key:
+            criterion, rng = finished(), np.random.default_rng(shared.numbers)
+            U = self._ranked_from_shared(criterion, shared, replace(scope, rng=rng))[:N_NEAR]
+            usable = torch.tensor([self._usable(u) for u in self._canonical(U)], dtype=torch.bool)
+            self._maximised = _Maximised(key, criterion, U[usable])
+        return self._maximised
+
+    def _near(self, criterion: UpperBound, maximised: _Maximised, rng: np.random.Generator) -> Tensor:
+        """The points of the search and some around the maximiser, in the order of `UpperBound.order_in_batch`, (n, k).
+
+        Pending trials, counted as evaluated at their means, hardly move the maximiser of the posterior mean. Without
+        a bound on the variance that is left all suggestions of a batch would be copies of it.
+        """
+        first = maximised.U[:1]
+        near = [self.maximizer.ball(first[0], N_NEAR, rng), self.maximizer.around(first, rng, N_NEAR // 2)]
+        U = torch.cat([maximised.U, *near])
+        spreads = bool(rng.random() < SPREAD)
+        return U[criterion.order_in_batch(self.embedding(U), maximised.criterion, spreads)]
+
+    def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
+        """The best usable one of the shared random points, (1, k); None if none is usable.
+
+        Criteria other than the upper bound would score all of them for each suggestion. They compare those that were
+        the best ones under the earlier criterion.
+        """
+        is_lazy = isinstance(criterion, UpperBound)
+        key: tuple[object, ...] = (shared.numbers,) if is_lazy else (shared.numbers, shared.data, shared.pending)
+        if self._shared is None or self._shared.key != key:
+            U = self.maximizer.everywhere(np.random.default_rng(shared.numbers), self.maximizer.settings.n_shared)
+            if not is_lazy:
+                scores = _Within(shared.earlier()[0], self.embedding)(U)
+                U = U[torch.argsort(scores, descending=True, stable=True)[:FRONT]]
+            search = PoolMaximizer(self.embedding(U))
+            self._shared = _Shared(key, U, search, torch.zeros(len(U), dtype=torch.bool))
+        U, unusable = self._shared.U, self._shared.unusable
+        while not bool(unusable.all()):
+            row = criterion.best_row(self._shared.search, unusable)
+            if self._usable(U[row]):
+                return U[row : row + 1]
+            unusable[row] = True
+        return None
+
+    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """See `CandidateSet`.
+
+        The number of candidates is small on purpose: of many, the best one would hardly differ from the centre.
+        """
+        u = self.embedding.project(center[None])[0]
+        U = self._canonical(self.maximizer.perturbations(u, N_PERTURBATIONS, scope.rng))
+        order = torch.argsort(criterion(self.embedding(U)), descending=True, stable=True)
+        return self._first_open(U[order], self._keys(torch.cat([scope.taken, center[None]])))
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        keys = self._keys(taken)
+        if len(keys) >= self.space.cardinality:
+            return None
+        for _ in range(TRIES // 100):
+            if (choice := self._first_open(self.space.sample(100, rng), keys)) is not None:
+                return choice
+        return None
+
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
+        """See `CandidateSet`."""
+        criterion = UpperBound.over(model, beta)
+        rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
+        ranked = self.maximizer.ranked(
+            _Within(criterion, self.embedding), self.embedding.project(incumbents), rng, lambda _: True
+        )
+        return float(criterion.acquisition(*model(self.embedding(ranked[:1])))[0])
+
+
+def candidates_of(embedding: Embedding, feasible: Feasible | None) -> BoxCandidates | GridCandidates:
+    """The candidates of an embedding: a grid if it has at most `GRID_LIMIT` points, otherwise a box."""
+    space = embedding.space
+    if space is None or (space.is_discrete and space.cardinality <= GRID_LIMIT):
+        return GridCandidates(embedding, feasible)
+    return BoxCandidates(embedding, feasible)

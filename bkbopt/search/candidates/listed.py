@@ -1,0 +1,204 @@
+"""Candidates that are listed, the arms of a pool and the points of a grid; the best one is found exactly."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.candidates.base import Choice, Feasible, Point, Scope
+from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
+from bkbopt.search.maximizers.cluster_parts import ClusterPart, at_once
+from bkbopt.search.maximizers.parted import PartedMaximizer
+from bkbopt.search.maximizers.parts import LocalPart, Part
+from bkbopt.search.maximizers.pool import PoolMaximizer
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.encoding import Embedding
+from bkbopt.spaces.remote import RemotePart
+from bkbopt.spaces.rows import RowSource
+from bkbopt.spaces.stored import StoredPool
+from bkbopt.spaces.stored_rows import EncodedRows
+
+__all__ = ["GRID_LIMIT", "GridCandidates", "Listed", "PoolCandidates"]
+
+#: Discrete spaces up to this many points are searched exactly, as a pool.
+GRID_LIMIT = 20_000
+
+
+class Listed(ABC):
+    """The common base of pools and grids: rows that are closed, and the exact argmax over the others."""
+
+    is_discrete = is_listed = True
+    has_choices = True
+    is_perturbed = False
+
+    def __init__(self, search: Search, feasible: Feasible | None) -> None:
+        n, d = search.X.shape
+        self.search = search
+        self._feasible = feasible
+        self._infeasible = torch.zeros(n if feasible is not None else 0, dtype=torch.bool)
+        self._checked = torch.zeros_like(self._infeasible)
+        #: The points of the last call, and which rows they are.
+        self._taken = torch.zeros(0, d, dtype=torch.float64), torch.zeros(n, dtype=torch.bool)
+
+    @property
+    def n_arms(self) -> int | None:
+        """See `CandidateSet`."""
+        return len(self.search.X)
+
+    @abstractmethod
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+
+    @abstractmethod
+    def choice(self, row: int) -> Choice:
+        """The point in a row."""
+
+    def closed(self, taken: Tensor) -> Tensor:
+        """Rows that may not be chosen, (A,)."""
+        last, rows = self._taken
+        n = len(last)
+        if not torch.equal(last, taken[:n]):
+            n, rows = 0, torch.zeros_like(rows)
+        if n < len(taken):
+            rows = rows.clone()
+            rows[self.rows_of(taken[n:])] = True
+        self._taken = taken, rows
+        return rows | self._infeasible if self._feasible is not None else rows.clone()
+
+    def _usable(self, row: int) -> bool:
+        if self._feasible is None:
+            return True
+        if not self._checked[row]:
+            self._infeasible[row] = not self._feasible(self.choice(row).point)  # may raise: recorded only after it
+            self._checked[row] = True
+        return not self._infeasible[row]
+
+    def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self.closed(scope.taken)
+        while not closed.numpy().all():  # it stops at the first row that is open
+            row = criterion.best_row(self.search, closed)
+            if self._usable(row):
+                return self.choice(row)
+            closed[row] = True
+        return None
+
+    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        return None
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self.closed(taken)
+        for _ in range(100):
+            row = int(rng.integers(len(closed)))
+            if not closed[row] and self._usable(row):
+                return self.choice(row)
+        rows = rng.permutation(len(closed))
+        for row in rows[~closed.numpy()[rows]].tolist():
+            if self._usable(row):
+                return self.choice(row)
+        return None
+
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
+        """See `CandidateSet`."""
+        return float(UpperBound.over(model, beta).acquisition(*self.search.scan(model)).max())
+
+
+class PoolCandidates(Listed):
+    """The arms of a pool, or those whose fixed columns have the values asked for.
+
+    Args:
+        pool: the arms.
+        feasible: the user's constraint on points.
+        open_rows: (A,) which arms may be chosen; None for all.
+        search: with bounds of the arms; None for a new one.
+        before: candidates of an earlier pool with the same encoding; the bounds of unchanged parts are kept.
+    """
+
+    def __init__(
+        self,
+        pool: Arms,
+        feasible: Feasible | None,
+        open_rows: Tensor | None = None,
+        search: Search | None = None,
+        before: "PoolCandidates | None" = None,
+    ) -> None:
+        super().__init__(_search_of(pool, before) if search is None else search, feasible)
+        self.pool, self._open = pool, open_rows
+
+    def restricted(self, fixed: Point) -> "PoolCandidates":
+        """The same arms and bounds, with only those open that have the given values of some columns."""
+        out = PoolCandidates(self.pool, self._feasible, self.pool.matching(fixed), self.search)
+        out._infeasible, out._checked = self._infeasible, self._checked
+        return out
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        return self.pool.rows_of(X)
+
+    def choice(self, row: int) -> Choice:
+        """An arm."""
+        return Choice(self.pool.X[row], self.pool.point(row), row)
+
+    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> RowSource:
+        """Points that represent the pool, `(n, d)`: here all of them."""
+        return self.pool.X
+
+    def closed(self, taken: Tensor) -> Tensor:
+        """Rows that may not be chosen, (A,)."""
+        closed = super().closed(taken)
+        return closed if self._open is None else closed | ~self._open
+
+
+def _search_of(pool: Arms, before: PoolCandidates | None) -> Search:
+    """The search for the best arm of a pool."""
+    if not isinstance(pool, StoredPool):
+        return PoolMaximizer(pool.X)
+    earlier, known = None, dict[int, Part]()
+    if before is not None and isinstance(before.pool, StoredPool) and isinstance(before.search, PartedMaximizer):
+        # Later pools keep the first one's scales and the codes of its choices, so encoded parts stay valid.
+        earlier = before.search
+        known = {id(rows): part for rows, part in zip(before.pool.rows.parts, earlier.parts, strict=True)}
+    parts: list[Part] = []
+    for number, (part, codes) in enumerate(zip(pool.rows.parts, pool.rows.codes, strict=True)):
+        if id(part) in known:
+            parts.append(known[id(part)])
+        elif isinstance(part, RemotePart):
+            parts.append(ClusterPart(part, pool.columns, codes))
+        else:
+            parts.append(LocalPart(EncodedRows(pool.rows.only(number), pool.columns)))
+    each = map if pool.pool.client is None else at_once
+    return PartedMaximizer(
+        pool.X,
+        parts,
+        shows_bar=pool.pool.show_progress_bar,
+        each=each,
+        before=earlier,
+    )
+
+
+class GridCandidates(Listed):
+    """All points of a discrete space."""
+
+    def __init__(self, embedding: Embedding, feasible: Feasible | None) -> None:
+        self.embedding = embedding
+        U = torch.zeros(1, 1, dtype=torch.float64)
+        if embedding.space is not None and embedding.space.dim:
+            U = embedding.space.all_points(GRID_LIMIT)
+        super().__init__(PoolMaximizer(embedding(U)), feasible)
+        self._U = U
+        self._rows = {key: i for i, key in enumerate(row_keys(U))}
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        keys = row_keys(self.embedding.project(X[self.embedding.holds(X)]))
+        return np.array([self._rows[key] for key in keys if key in self._rows], dtype=np.int64)
+
+    def choice(self, row: int) -> Choice:
+        """A point of the grid."""
+        return Choice(self.search.X[row], self.embedding.point(self._U[row]))

@@ -1,0 +1,249 @@
+"""Candidates of a product that is too large to be listed: rows that a search over its parts finds.
+
+| symbol | shape  | units   | meaning                                     |
+| ------ | ------ | ------- | ------------------------------------------- |
+| X      | (n, d) | encoded | points                                      |
+| chosen | (n_p,) | -       | of each part the entries that may be chosen |
+
+Fixed values leave some entries of each part. The rows that have them are a product again, and a small one is searched
+as a list.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Point, Scope, Shared
+from bkbopt.search.candidates.listed import Listed, PoolCandidates
+from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.maximizers.pool import PoolMaximizer
+from bkbopt.search.maximizers.product import N_CLIMBS, N_RANDOM, ProductMaximizer, Usable
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.product_pool import ProductPool
+from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
+
+__all__ = ["ProductCandidates", "candidates_of_pool"]
+
+#: Number of candidate sets for fixed values that are kept, with what they have computed.
+KEPT = 8
+#: Random rows that represent the pool in reports.
+SPREAD = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Sub:
+    """Some entries of each part of a pool, whose combinations are a product with row numbers of its own."""
+
+    pool: ProductPool
+    chosen: tuple[Tensor, ...]
+    X: ProductRows
+
+    @classmethod
+    def of(cls, pool: ProductPool, fixed: Point) -> "_Sub":
+        """The rows with the given values of some columns."""
+        chosen = pool.entries_like(fixed)
+        tables = tuple(table[entries] for table, entries in zip(pool.X.tables, chosen, strict=True))
+        return cls(pool, chosen, ProductRows(tables))
+
+    def choice(self, row: int) -> Choice:
+        """The point in a row of the sub-product, with its row in the pool."""
+        whole = self.whole(row)
+        return Choice(self.X[row], self.pool.point(whole), whole)
+
+    def whole(self, row: int) -> int:
+        """The row of the pool."""
+        own = zip(self._lists, self.X.entries_of(row), self.pool.X.strides, strict=True)
+        return sum(entries[e] * stride for entries, e, stride in own)
+
+    @cached_property
+    def _lists(self) -> list[list[int]]:
+        return [entries.tolist() for entries in self.chosen]
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows of the sub-product that are one of the points `X (n, d)`."""
+        entries = self.pool.X.entries(torch.from_numpy(self.pool.rows_of(X)))
+        own, inside = [], torch.ones(len(entries), dtype=torch.bool)
+        for e, chosen in zip(entries.unbind(1), self.chosen, strict=True):
+            place = torch.searchsorted(chosen, e.contiguous()).clamp_max(len(chosen) - 1)
+            inside &= chosen[place] == e
+            own.append(place)
+        return self.X.numbers(torch.stack(own, 1)[inside]).numpy()
+
+
+class _ListedSub(Listed):
+    """The rows of a small sub-product, all of which are compared."""
+
+    def __init__(self, sub: _Sub, feasible: Feasible | None) -> None:
+        super().__init__(PoolMaximizer(sub.X), feasible)
+        self._sub = sub
+
+    def rows_of(self, X: Tensor) -> NDArray[np.int64]:
+        """Rows that are one of the points `X (n, d)`."""
+        return self._sub.rows_of(X)
+
+    def choice(self, row: int) -> Choice:
+        """A row of the pool."""
+        return self._sub.choice(row)
+
+
+@dataclass(frozen=True)
+class _Nearby:
+    """The rows among which suggestions of a large batch start; see `maximizers/product.py`.
+
+    Attributes:
+        key: seed and data that determine the rows.
+        rows: their numbers, ascending, (k,).
+        search: the lazy argmax over them, with its bounds.
+    """
+
+    key: tuple[object, ...]
+    rows: Tensor
+    search: PoolMaximizer
+
+    def best(self, criterion: Criterion, closed: frozenset[int], usable: Usable) -> int | None:
+        """The best usable row that is not one of the `closed` ones; None if there is none."""
+        shut = torch.isin(self.rows, torch.tensor(sorted(closed), dtype=torch.int64))
+        while not bool(shut.all()):
+            at = criterion.best_row(self.search, shut)
+            if usable(int(self.rows[at])):
+                return int(self.rows[at])
+            shut[at] = True
+        return None
+
+
+class ProductCandidates:
+    """The rows of a product that cannot be listed, or those with fixed values.
+
+    Args:
+        pool: the product.
+        feasible: the user's constraint on points.
+        fixed: values that are held.
+    """
+
+    is_discrete = True
+    is_listed = False
+    has_choices = True
+    #: As for listed pools.
+    is_perturbed = False
+
+    def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:
+        self._sub = _Sub.of(pool, fixed or {})
+        self._search = ProductMaximizer(self._sub.X)
+        self._feasible = feasible
+        self._known: dict[int, bool] = {}
+        self._kept: dict[tuple[tuple[str, float], ...], CandidateSet] = {}
+        self._nearby: _Nearby | None = None
+        self._taken: tuple[Tensor, frozenset[int]] | None = None
+
+    @property
+    def n_arms(self) -> int | None:
+        """See `CandidateSet`."""
+        return len(self._sub.X)
+
+    def restricted(self, fixed: Point) -> CandidateSet:
+        """The rows with the given values of some columns."""
+        key = tuple(sorted(fixed.items()))
+        if key not in self._kept:
+            if len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            sub = _Sub.of(self._sub.pool, fixed)
+            small = len(sub.X) <= LISTED_LIMIT
+            self._kept[key] = (
+                _ListedSub(sub, self._feasible) if small else ProductCandidates(sub.pool, self._feasible, fixed)
+            )
+        return self._kept[key]
+
+    def _usable(self, row: int) -> bool:
+        if self._feasible is None:
+            return True
+        if row not in self._known:
+            self._known[row] = self._feasible(self._sub.pool.point(self._sub.whole(row)))
+        return self._known[row]
+
+    def _rows(self, taken: Tensor) -> frozenset[int]:
+        """Rows that are closed; the result of the last call is extended if its points are the first of `taken`."""
+        last, rows = self._taken or (taken[:0], frozenset())
+        n = len(last)
+        if not torch.equal(last, taken[:n]):
+            n, rows = 0, frozenset()
+        if n < len(taken):
+            rows |= frozenset(self._sub.rows_of(taken[n:]).tolist())
+        self._taken = taken, rows
+        return rows
+
+    def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
+        """See `CandidateSet`; the best row that is found."""
+        closed = self._rows(scope.taken)
+
+        def usable(row: int) -> bool:
+            return row not in closed and self._usable(row)
+
+        found = None
+        if scope.shared is not None:
+            start = self._near(scope.shared, scope.incumbents).best(criterion, closed, self._usable)
+            found = None if start is None else self._search.climbed(criterion, start, usable)
+        if found is None:
+            found = self._search.best(criterion, self._starts(criterion, scope.incumbents, scope.rng), usable)
+        return None if found is None else self._sub.choice(found.row)
+
+    def _starts(self, criterion: Criterion, incumbents: Tensor, rng: np.random.Generator) -> Tensor:
+        """Rows to climb from: the best of the known points `incumbents (g, d)`, and the best of random rows."""
+        known, rows = torch.from_numpy(self._sub.rows_of(incumbents)), self._search.sample(rng, N_RANDOM)
+        if len(known):
+            known = known[self._search.scores(criterion, known).argmax()][None]
+        return torch.cat([known, rows[self._search.scores(criterion, rows).topk(N_CLIMBS).indices]])
+
+    def _near(self, shared: Shared, incumbents: Tensor) -> _Nearby:
+        """The cross of the best row for an earlier suggestion, and random rows."""
+        key = (shared.numbers, shared.data, shared.pending)
+        if self._nearby is None or self._nearby.key != key:
+            (criterion, taken), rng = shared.earlier(), np.random.default_rng(shared.numbers)
+            closed = frozenset(self._sub.rows_of(taken).tolist())
+            starts = self._starts(criterion, incumbents, rng)
+            found = self._search.best(criterion, starts, lambda row: row not in closed and self._usable(row))
+            rows = self._search.sample(rng, N_RANDOM)
+            rows = torch.unique(rows if found is None else torch.cat([rows, self._search.cross(found)]))
+            self._nearby = _Nearby(key, rows, PoolMaximizer(self._sub.X[rows]))
+        return self._nearby
+
+    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """See `CandidateSet`."""
+        return None
+
+    def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
+        """See `CandidateSet`."""
+        closed = self._rows(taken)
+        for _ in range(TRIES):
+            row = int(rng.integers(len(self._sub.X)))
+            if row not in closed and self._usable(row):
+                return self._sub.choice(row)
+        return None
+
+    def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
+        """See `CandidateSet`."""
+        criterion = UpperBound.over(model, beta)
+        rng = np.random.default_rng(0)  # a report does not share random numbers with suggestions
+        found = self._search.best(criterion, self._starts(criterion, incumbents, rng), lambda _: True)
+        assert found is not None
+        return found.score
+
+    def spread(self, incumbents: Tensor, rng: np.random.Generator) -> Tensor:
+        """Points that represent the pool, `(n, d)`: random rows, and those that differ from an incumbent by a part."""
+        rows = [self._search.sample(rng, SPREAD)]
+        for row in self._sub.rows_of(incumbents).tolist():
+            rows += [self._search.line(row, p) for p in range(len(self._sub.X.sizes))]
+        return self._sub.X[torch.cat(rows)]
+
+
+def candidates_of_pool(
+    pool: Arms, feasible: Feasible | None, before: PoolCandidates | ProductCandidates | None = None
+) -> PoolCandidates | ProductCandidates:
+    """The arms of a pool, listed if possible; for `before` see `PoolCandidates`."""
+    if isinstance(pool, ProductPool) and not pool.is_listed:
+        return ProductCandidates(pool, feasible)
+    return PoolCandidates(pool, feasible, before=before if isinstance(before, PoolCandidates) else None)

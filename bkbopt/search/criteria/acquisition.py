@@ -1,0 +1,139 @@
+"""Acquisition functions: scores of candidates from their posterior. Larger is better; y is maximised.
+
+| symbol    | shape | units     | meaning                                  |
+| --------- | ----- | --------- | ---------------------------------------- |
+| mean      | (n,)  | y         | posterior mean                           |
+| variance  | (n,)  | y squared | posterior variance                       |
+| beta      | -     | -         | confidence width                         |
+| incumbent | -     | y         | best posterior mean of an observed point |
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+__all__ = ["UCB", "Acquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
+
+#: Lower bound of variances of standardised y, which keeps the gradient of the square root finite.
+VARIANCE_FLOOR = 1e-16
+#: Lower bound of the standard deviation of a constraint, on values with standard deviation one; below it the
+#: probability has no useful gradient. The constraint has to hold with a margin of twice this bound; without the margin
+#: half of the trials at the border of the feasible region would be infeasible.
+CONSTRAINT_FLOOR = 1e-3
+
+
+class Acquisition(Protocol):
+    """A differentiable score of candidates from their posterior."""
+
+    def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Scores `(n,)`."""
+        ...
+
+
+@runtime_checkable
+class ClosedFormAcquisition(Acquisition, Protocol):
+    """An acquisition function with derivatives in closed form."""
+
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """Derivatives of the scores by mean and variance, each `(n,)`."""
+        ...
+
+
+@dataclass(frozen=True)
+class UCB:
+    """Upper confidence bound mean + beta * stddev (Srinivas et al. 2010).
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.search.criteria.acquisition import UCB
+        >>> UCB(beta=2.0)(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.01]))
+        tensor([2.0000, 1.2000])
+    """
+
+    beta: float
+
+    def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Scores `(n,)`, units of y."""
+        return mean + self.beta * variance.clamp_min(VARIANCE_FLOOR).sqrt()
+
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ClosedFormAcquisition`."""
+        sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
+        return torch.ones_like(mean), torch.where(variance > VARIANCE_FLOOR, 0.5 * self.beta / sd, 0.0)
+
+
+@dataclass(frozen=True)
+class LogEI:
+    """Logarithm of the expected improvement over `incumbent`, also accurate far below it (Ament et al. 2023).
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.search.criteria.acquisition import LogEI
+        >>> LogEI(incumbent=1.0)(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 0.01]))
+        tensor([-2.4851, -3.2215])
+    """
+
+    incumbent: float
+
+    def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Scores `(n,)`, logarithms of y."""
+        sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
+        return _log_h((mean - self.incumbent) / sd) + sd.log()
+
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ClosedFormAcquisition`. With e = (mean - incumbent) / sd, d log h(e) / de = cdf(e) / h(e)."""
+        sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
+        e = (mean - self.incumbent) / sd
+        by_mean = torch.exp(torch.special.log_ndtr(e) - _log_h(e)) / sd
+        by_variance = (1.0 / sd - e * by_mean) / (2.0 * sd)
+        return by_mean, torch.where(variance > VARIANCE_FLOOR, by_variance, 0.0)
+
+
+@dataclass(frozen=True)
+class LogFeasibility:
+    """Logarithm of the probability that a constraint holds, that is, that its value exceeds `bound`.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.search.criteria.acquisition import LogFeasibility
+        >>> LogFeasibility(bound=0.0)(torch.tensor([-1.0, 1.0]), torch.tensor([1.0, 1.0]))
+        tensor([-1.8441, -0.1733])
+    """
+
+    bound: float
+
+    def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Scores `(n,)`, <= 0."""
+        return torch.special.log_ndtr(self._margin(mean, self._sd(variance)))
+
+    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """See `ClosedFormAcquisition`. With the margin t, d log cdf(t) / dt = pdf(t) / cdf(t), about -t for t << 0."""
+        sd = self._sd(variance)
+        t = self._margin(mean, sd)
+        ratio = torch.exp(-0.5 * t * t - torch.special.log_ndtr(t)) / math.sqrt(2.0 * math.pi)
+        by_mean = torch.where(t < -1e4, -t, ratio) / sd
+        return by_mean, torch.where(variance > CONSTRAINT_FLOOR**2, -0.5 * t * by_mean / sd, 0.0)
+
+    def _sd(self, variance: Tensor) -> Tensor:
+        return variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()
+
+    def _margin(self, mean: Tensor, sd: Tensor) -> Tensor:
+        return (mean - self.bound - 2.0 * CONSTRAINT_FLOOR) / sd
+
+
+def _log_h(e: Tensor) -> Tensor:
+    """log(pdf(e) + e cdf(e)), by three formulas, each accurate in its range."""
+    log_pdf = -0.5 * e * e - 0.5 * math.log(2.0 * math.pi)
+    near = e.clamp_min(-1.0)
+    direct = torch.log(torch.exp(-0.5 * near * near) / math.sqrt(2.0 * math.pi) + near * torch.special.ndtr(near))
+    # pdf + e cdf = pdf (1 - |e| M(|e|)) with M the Mills ratio, by the scaled complementary error function.
+    far = e.clamp(max=-1.0)
+    a = -far.clamp_min(-1e3)
+    mills = math.sqrt(math.pi / 2.0) * torch.special.erfcx(a / math.sqrt(2.0))
+    middle = torch.log((1.0 - a * mills).clamp_min(1e-300))
+    # Below -1e3 the bracket cancels; there it is 1 / e^2 with a relative error of 3e-6.
+    tail = torch.where(e < -1e3, -2.0 * torch.log(-far), middle)
+    return torch.where(e > -1.0, direct, log_pdf + tail)

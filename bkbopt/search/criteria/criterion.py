@@ -1,0 +1,343 @@
+"""Criteria: the function that a suggestion maximises, an acquisition function of one model or a score of several.
+
+| symbol   | shape  | units | meaning                                                            |
+| -------- | ------ | ----- | ------------------------------------------------------------------ |
+| X        | (n, d) | enc.  | encoded points                                                     |
+| mean, sd | (n,)   | y     | posterior of one quantity, larger is better; y standardised        |
+| bound    | -      | y     | the constraint's zero on that scale; feasible above it             |
+
+With one objective and no constraint the criterion is the user's acquisition function. With constraints it is the
+logarithm of the expected improvement plus the logarithms of the probabilities that the constraints hold (Gardner et al.
+2014). As the best feasible region is explored, its log improvement decreases without limit, and regions with uncertain
+feasibility are tried. Upper confidence bounds with a penalty were worse: with optimistic constraints four of five
+trials were just outside of the feasible region, and with the probability alone searches stayed in the first region.
+With several objectives the score is the hypervolume that the vector of upper bounds adds (see `pareto.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import Kernel
+from bkbopt.posterior.model import Collapsed, Model, Predictor
+from bkbopt.posterior.paths import Paths, draw_paths
+from bkbopt.search.criteria.acquisition import UCB, Acquisition, ClosedFormAcquisition, LogEI, LogFeasibility
+from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.maximizers.ascent import differentiated
+from bkbopt.search.maximizers.parted import PartedMaximizer
+from bkbopt.search.maximizers.pool import PoolMaximizer
+
+__all__ = [
+    "ACQUISITIONS",
+    "AcquisitionRule",
+    "Combined",
+    "Constraint",
+    "Crashes",
+    "Criterion",
+    "Search",
+    "UpperBound",
+    "rule_of",
+]
+
+#: Penalty of a score where a trial is expected to fail, larger than all differences of log improvements.
+CRASH_PENALTY = 1e6
+#: Relative difference of correlations that are considered equal; the border of a failing region is then approached to a
+#: thousandth of a lengthscale.
+ALIKE = 1e-6
+#: Number of successes that are compared with each failure.
+N_NEAREST = 32
+#: Weight of the objective while no feasible point is known.
+FEASIBILITY_FIRST = 0.01
+#: A suggestion of a large batch leaves a place if pending trials have reduced the variance there below this fraction:
+#: the standard deviation is then less than half of that before.
+STILL_OPEN = 0.25
+#: Standardised loss that a suggestion of a large batch accepts for a less known point, if the noise is smaller.
+INDIFFERENT = 0.01
+
+
+#: What finds the largest score of a list of points.
+Search = PoolMaximizer | PartedMaximizer
+
+
+class Criterion(Protocol):
+    """A score of encoded points, larger is better."""
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Scores `(n,)` of the points `X (n, d)`; differentiable."""
+        ...
+
+    def best_row(self, search: Search, excluded: Tensor) -> int:
+        """The row of a pool with the largest score, none of `excluded (A,)`."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """An acquisition function of one model's posterior."""
+
+    model: Model
+    acquisition: Acquisition
+
+    @cached_property
+    def _predict(self) -> Predictor:
+        return self.model.collapse()
+
+    def __call__(self, X: Tensor) -> Tensor:
+        return self.acquisition(*self._predict(X))
+
+    def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        if self._closed is None:
+            return differentiated(self, X)
+        predict, acquisition = self._closed
+        mean, variance, back = predict.with_pullback(X)
+        return acquisition(mean, variance), back(*acquisition.slopes(mean, variance))
+
+    @cached_property
+    def _closed(self) -> tuple[Collapsed, ClosedFormAcquisition] | None:
+        """Posterior and acquisition function if both have derivatives in closed form, otherwise None."""
+        predict, acquisition = self._predict, self.acquisition
+        if isinstance(predict, Collapsed) and predict.has_slopes and isinstance(acquisition, ClosedFormAcquisition):
+            return predict, acquisition
+        return None
+
+    def best_row(self, search: Search, excluded: Tensor) -> int:
+        return _largest(self.acquisition(*search.scan(self.model)), excluded)
+
+
+@dataclass(frozen=True)
+class UpperBound(_Scored):
+    """The upper confidence bound, with an exact lazy argmax over a pool."""
+
+    acquisition: UCB
+
+    @classmethod
+    def over(cls, model: Model, beta: float) -> "UpperBound":
+        """The bound mean + beta sd of a model."""
+        return cls(model, UCB(beta))
+
+    def best_row(self, search: Search, excluded: Tensor) -> int:
+        """See `Criterion`."""
+        return search.argmax(self.model, self.acquisition.beta, excluded).index
+
+    def order_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool) -> Tensor:
+        """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them, (n,).
+
+        First are those whose variance is at least `STILL_OPEN` times that under `finished`, the criterion without
+        pending trials (a ratio of zeros counts as one), by decreasing score. If the suggestion `spreads`, those of
+        them that are almost as good as the best one come by decreasing variance. Last are the other rows, those with
+        the most variance left first.
+        """
+        mean, variance = self._predict(X)
+        scores = self.acquisition(mean, variance)
+        left = (variance / finished._predict(X)[1]).nan_to_num(1.0)
+        is_open = left >= min(STILL_OPEN, float(left.max()))
+        best = float(scores[is_open].max())
+        is_near = is_open & (scores >= best - max(self.model.lam**0.5, INDIFFERENT)) & spreads
+        group = 2.0 - is_open.double() - is_near.double()
+        value = torch.where(is_near, variance, torch.where(is_open, scores, left))
+        return torch.from_numpy(np.lexsort((-value.numpy(), group.numpy())))
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """Thompson sampling: one sample path of the posterior as the score.
+
+    For a kernel without a known spectral density the prior is approximated from the points of the first call (see
+    `prior_features`); over a pool these are all arms.
+    """
+
+    model: Model
+    seed: int
+    _drawn: list[Paths] = field(default_factory=list)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        if not self._drawn:
+            self._drawn.append(draw_paths(self.model, X.detach(), np.random.default_rng(self.seed)))
+        return self._drawn[0](X)[:, 0]
+
+    def best_row(self, search: Search, excluded: Tensor) -> int:
+        return _largest(search.thompson(self.model, np.random.default_rng(self.seed)), excluded)
+
+
+@dataclass(frozen=True)
+class AcquisitionRule:
+    """A named acquisition function, or the user's own.
+
+    Attributes:
+        name: "ucb", "logei", "thompson" or "custom".
+        build: function of model, beta, incumbent (best posterior mean of an observed point, y) and random generator
+            that returns the criterion.
+        is_upper_bound: whether scores are upper confidence bounds of the objective.
+        is_random: whether criteria differ by their random numbers.
+    """
+
+    name: str
+    build: Callable[[Model, float, float, np.random.Generator], Criterion]
+    is_upper_bound: bool = False
+    is_random: bool = False
+
+
+def _build_ucb(model: Model, beta: float, _: float, _rng: np.random.Generator) -> Criterion:
+    return UpperBound.over(model, beta)
+
+
+def _build_logei(model: Model, _: float, incumbent: float, _rng: np.random.Generator) -> Criterion:
+    return _Scored(model, LogEI(incumbent))
+
+
+def _build_thompson(model: Model, _beta: float, _incumbent: float, rng: np.random.Generator) -> Criterion:
+    return _Sampled(model, int(rng.integers(2**63)))
+
+
+@dataclass(frozen=True)
+class _BuildCustom:
+    """Builds the criterion of the user's own acquisition function."""
+
+    acquisition: Acquisition
+
+    def __call__(self, model: Model, beta: float, incumbent: float, rng: np.random.Generator) -> Criterion:
+        return _Scored(model, self.acquisition)
+
+
+#: The named acquisition functions.
+ACQUISITIONS = {
+    "ucb": AcquisitionRule("ucb", _build_ucb, is_upper_bound=True),
+    "logei": AcquisitionRule("logei", _build_logei),
+    "thompson": AcquisitionRule("thompson", _build_thompson, is_random=True),
+}
+
+
+def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
+    """The rule of a name in `ACQUISITIONS`, or of a callable of mean and variance."""
+    if isinstance(acquisition, str):
+        return ACQUISITIONS[acquisition]
+    return AcquisitionRule("custom", _BuildCustom(acquisition))
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """The model of a constraint, and the constraint's zero on the model's scale."""
+
+    model: Model
+    bound: float
+
+    @cached_property
+    def log_probability(self) -> _Scored:
+        """Log probability that the constraint holds, as a score of points, <= 0."""
+        return _Scored(self.model, LogFeasibility(self.bound))
+
+
+@dataclass(frozen=True)
+class Crashes:
+    """Exclusion of points that are more similar to a failed trial than to any successful one.
+
+    Similarity is the prior correlation under the objective's kernel. Each success makes points beyond it admissible, so
+    that the search approaches the border of a failing region by bisection, until correlations differ by less than
+    `ALIKE`.
+
+    Attributes:
+        kernel: kernel of the objective.
+        failures: points that failed and never had a value, (f, d).
+        successes: points with a value that are nearest to the failures, (s, d).
+    """
+
+    kernel: Kernel
+    failures: Tensor
+    successes: Tensor
+
+    @classmethod
+    def among(cls, kernel: Kernel, failures: Tensor, known: Tensor) -> "Crashes":
+        """All `failures (f, d)`, and for each of them the `N_NEAREST` most similar points of `known (u, d)`."""
+        nearest = _correlation(kernel, failures, known).topk(min(N_NEAREST, len(known)), dim=1).indices
+        return cls(kernel, failures, known[torch.unique(nearest)])
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """A mask (n,) of the points `X (n, d)` that are more similar to a failure than to any success."""
+        points, deviations = self._points
+        with torch.no_grad():
+            # The prior standard deviation at x is left out: it is the same on both sides.
+            similarity = self.kernel(X, points) / deviations
+            near_failure, near_success = similarity.split([len(self.failures), len(self.successes)], dim=1)
+            return near_failure.amax(1) > (1.0 - ALIKE) * near_success.amax(1)
+
+    @cached_property
+    def _points(self) -> tuple[Tensor, Tensor]:
+        """Failures and successes, (f + s, d), and their prior standard deviations."""
+        points = torch.cat([self.failures, self.successes])
+        return points, self.kernel.diag(points).sqrt()
+
+
+def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:
+    return kernel(A, B) / (kernel.diag(A)[:, None] * kernel.diag(B)).sqrt()
+
+
+@dataclass(frozen=True)
+class Combined:
+    """The criterion for several objectives or with constraints; see the module's text.
+
+    Attributes:
+        objectives: models with their betas.
+        constraints: outcome constraints, and the constraint that the trial does not fail.
+        improvement: hypervolume improvement over the Pareto front; None with a single objective.
+        incumbent: the best posterior mean of a feasible point; None if none is known, and feasibility is then sought.
+        crashes: exclusion of points near failures; None without failures, and for perturbations.
+    """
+
+    objectives: Sequence[tuple[Model, float]]
+    constraints: Sequence[Constraint]
+    improvement: Improvement | None
+    incumbent: float | None
+    crashes: Crashes | None = None
+
+    @cached_property
+    def _bounds(self) -> list[UpperBound]:
+        return [UpperBound.over(model, beta) for model, beta in self.objectives]
+
+    @cached_property
+    def _terms(self) -> list[tuple[float, _Scored]]:
+        """Weights and scores of the sum, without hypervolume improvement and crash penalty."""
+        terms = [(1.0, constraint.log_probability) for constraint in self.constraints]
+        if self.improvement is not None:
+            return terms
+        if self.incumbent is None:
+            return [(FEASIBILITY_FIRST, self._bounds[0]), *terms]
+        return [(1.0, _Scored(self.objectives[0][0], LogEI(self.incumbent))), *terms]
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """See `Criterion`."""
+        scores = self._penalties(X)
+        for weight, term in self._terms:
+            scores = scores + weight * term(X)
+        if self.improvement is not None:
+            scores = scores + self.improvement(torch.stack([bound(X) for bound in self._bounds], 1))
+        return scores
+
+    def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        if self.improvement is not None:
+            return differentiated(self, X)
+        scores, slopes = self._penalties(X), torch.zeros_like(X)
+        for weight, term in self._terms:
+            score, slope = term.with_slopes(X)
+            scores, slopes = scores + weight * score, slopes + weight * slope
+        return scores, slopes
+
+    def _penalties(self, X: Tensor) -> Tensor:
+        """The crash penalty, (n,): zero or minus `CRASH_PENALTY`; its gradient is zero."""
+        none = X.new_zeros(len(X))
+        return none if self.crashes is None else none - CRASH_PENALTY * self.crashes(X)
+
+    def best_row(self, search: Search, excluded: Tensor) -> int:
+        """See `Criterion`."""
+        size = max(model.features.size for model, _ in self.objectives)
+        return _largest(search.scores(self, size), excluded)
+
+
+def _largest(scores: Tensor, excluded: Tensor) -> int:
+    return int(scores.masked_fill(excluded, -torch.inf).argmax())

@@ -1,0 +1,1 @@
+"""Maximisers of criteria over boxes, pools, pools in parts, and products."""

@@ -1,0 +1,246 @@
+"""Compiled refinement of the bounds of a pool in memory; `pool.py` has the mathematics and the symbols."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bkbopt._support.compiled import compiled, fused
+from bkbopt.kernels._loops import FixedKernel
+from bkbopt.posterior._loops import PlainModel, dot, predict, predict_collapsed, product
+
+__all__ = ["Bounded", "refine", "refresh", "widths"]
+
+#: Arms of a group, whose bounds are compared with one number.
+GROUP = 64
+#: Numbers that are compared at once.
+LANES = 8
+#: Arms computed at first; each later time twice as many. Arms that `refresh` computes at once.
+CHUNK, SOME = 32, 256
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Bounded(NamedTuple):
+    """Bounds of the arms; changed in place.
+
+    Attributes:
+        mu: means when they were last computed, (A,).
+        sd: standard deviations then, (A,).
+        version: when that was, (A,).
+    """
+
+    mu: Floats
+    sd: Floats
+    version: npt.NDArray[np.int32]
+
+
+@fused
+def widths(w: Floats, old: Floats, growth: Floats, n: int, V: Floats, lam: float, beta: float) -> Floats:
+    """`Versions.widths` of the first `n` versions, with the weights in the rows of `old` and growths in `growth`.
+
+    As V is symmetric, d^T V d = 2 d^T L d, where L is its lower triangle with half of the diagonal.
+    """
+    r, f = len(w), (n + 3) // 4 * 4
+    D, P, L, out = np.zeros((f, r)), np.empty((f, r)), np.zeros((r, r)), np.empty(n)
+    for v in range(n):
+        for j in range(r):
+            D[v, j] = w[j] - old[v, j]
+    for i in range(r):
+        for j in range(i):
+            L[i, j] = V[i, j]
+        L[i, i] = 0.5 * V[i, i]
+    product(D, L, True, P)
+    for v in range(n):
+        drift = np.sqrt(max(2.0 * dot(P[v], D[v]), 0.0) / lam)
+        out[v] = growth[n - 1] / growth[v] * (beta + drift)
+    return out
+
+
+@compiled
+def _fill(arms: Bounded, width: Floats, excluded: Mask, bound: Floats, top: Floats) -> int:
+    """Write bounds (A,), -inf for excluded arms, and the largest of each group; return the arm with the largest."""
+    mu, sd, version = arms
+    lanes, best = np.empty(LANES), 0
+    for g in range(len(top)):
+        start, stop = g * GROUP, min((g + 1) * GROUP, len(mu))
+        for i in range(start, stop):
+            bound[i] = mu[i] + sd[i] * width[version[i]]
+        if len(excluded) > 0:
+            for i in range(start, stop):
+                bound[i] = -np.inf if excluded[i] else bound[i]
+        for k in range(LANES):
+            lanes[k] = -np.inf
+        for i in range(start, stop - LANES + 1, LANES):
+            for k in range(LANES):
+                lanes[k] = bound[i + k] if bound[i + k] > lanes[k] else lanes[k]
+        for i in range(stop - (stop - start) % LANES, stop):
+            lanes[0] = max(lanes[0], bound[i])
+        top[g] = -np.inf
+        for k in range(LANES):
+            top[g] = max(top[g], lanes[k])
+        if top[g] > top[best]:
+            best = g
+    for i in range(best * GROUP, min((best + 1) * GROUP, len(mu))):
+        if bound[i] == top[best]:
+            return i
+    return 0
+
+
+@compiled
+def _largest_first(rows: Ints, bound: Floats, least: float, most: float, k: int) -> int:
+    """Move the rows with about the `k` largest bounds, all between two numbers, to the front; return their number."""
+    n = len(rows)
+    for _ in range(40):
+        middle, n_above = 0.5 * (least + most), 0
+        for row in rows:
+            n_above += bound[row] > middle
+        if n_above >= k:
+            least, n = middle, n_above
+        else:
+            most = middle
+        if n <= 2 * k:
+            break
+    at = 0
+    for i in range(len(rows)):
+        if bound[rows[i]] > least:
+            rows[i], rows[at] = rows[at], rows[i]
+            at += 1
+    return at
+
+
+@fused
+def refresh(
+    X: Floats,
+    kernel: FixedKernel,
+    a: Floats,
+    C: Floats,
+    beta: float,
+    arms: Bounded,
+    current: int,
+    width: Floats,
+    excluded: Mask,
+    least: float,
+    relative_slack: float,
+) -> int:
+    """Compute the arms whose bounds are above `least` and above the best score so far, with a `Collapsed` model.
+
+    It passes over the arms in order; the best score is soon close to the largest. Returns how many were computed.
+    """
+    mu, sd, version = arms
+    rows, x = np.empty(SOME, dtype=np.int64), np.empty((SOME, X.shape[1]))
+    mean, variance = np.empty(SOME), np.empty(SOME)
+    n, done, slack = 0, 0, 0.0
+    for i in range(len(mu)):
+        if mu[i] + sd[i] * width[version[i]] > least and not (len(excluded) > 0 and excluded[i]):
+            rows[n] = i
+            for j in range(X.shape[1]):
+                x[n, j] = X[i, j]
+            n += 1
+        if n == SOME or (i == len(mu) - 1 and n > 0):
+            predict_collapsed(x[:n], kernel, a, C, True, mean[:n], variance[:n])
+            for k in range(n):
+                row, deviation = rows[k], np.sqrt(variance[k])
+                mu[row], sd[row], version[row] = mean[k], deviation, current
+                slack = max(slack, relative_slack * (abs(mean[k]) + (1.0 + beta) * deviation))
+            for k in range(n):
+                least = max(least, mean[k] + beta * np.sqrt(variance[k]) - 2.0 * slack)
+            done, n = done + n, 0
+    return done
+
+
+@compiled
+def _above(bound: Floats, top: Floats, least: float, rows: Ints) -> int:
+    """How many bounds are above `least`; their rows are written to `rows` as far as there is room."""
+    n = 0
+    for g in range(len(top)):
+        if top[g] > least:
+            for i in range(g * GROUP, min((g + 1) * GROUP, len(bound))):
+                if bound[i] > least:
+                    if n < len(rows):
+                        rows[n] = i
+                    n += 1
+    return n
+
+
+@fused
+def _compute(
+    X: Floats,
+    model: PlainModel,
+    beta: float,
+    arms: Bounded,
+    current: int,
+    rows: Ints,
+    exact: tuple[Floats, Floats, Floats],
+    relative_slack: float,
+) -> tuple[float, float]:
+    """Write scores, means and variances of `rows` as version `current`; return the best score and the bounds' slack."""
+    mu, sd, version = arms
+    score, mean, variance = exact
+    predict(X, rows, model, mean, variance)
+    best, slack = -np.inf, 0.0
+    for i in range(len(rows)):
+        deviation = np.sqrt(variance[i])
+        score[i] = mean[i] + beta * deviation
+        best = max(best, score[i])
+        slack = max(slack, relative_slack * (abs(mean[i]) + (1.0 + beta) * deviation))
+        mu[rows[i]], sd[rows[i]], version[rows[i]] = mean[i], deviation, current
+    return best, slack
+
+
+@fused
+def refine(
+    X: Floats,
+    model: PlainModel,
+    beta: float,
+    arms: Bounded,
+    current: int,
+    width: Floats,
+    excluded: Mask,
+    winner: int,
+    relative_slack: float,
+    most: int,
+) -> tuple[int, float, float, float, int]:
+    """Compute arms exactly, largest bound first, until no bound that is left beats the best score.
+
+    Returns the arm with the best score, its score, mean and variance, and the number of computed arms. If more than
+    `most` bounds exceed the score of the first arms, the arm is -1, and the score is that one less the slack.
+    """
+    bound, top = np.empty(len(X)), np.empty(-(-len(X) // GROUP))
+    first = _fill(arms, width, excluded, bound, top)
+    highest, two = bound[first], np.array([first, winner])
+    # The last winner is often nearly the best, and a good first score leaves few bounds above it.
+    done = 2 if winner != first and bound[winner] > -np.inf else 1
+    values = (np.empty(2), np.empty(2), np.empty(2))
+    best, slack = _compute(X, model, beta, arms, current, two[:done], values, relative_slack)
+    for i in range(done):
+        bound[two[i]] = -np.inf
+    n = done + _above(bound, top, best - slack, two[:0])
+    if n - done > most:
+        return -1, best - slack, 0.0, 0.0, done
+    rows, score, mean, variance = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n), np.empty(n)
+    for i in range(done):
+        rows[i], score[i], mean[i], variance[i] = two[i], values[0][i], values[1][i], values[2][i]
+    _above(bound, top, best - slack, rows[done:])
+    chunk = CHUNK
+    while done < n:
+        k = n - done
+        if k > 2 * chunk:
+            k, chunk = _largest_first(rows[done:n], bound, best - slack, highest, chunk), 2 * chunk
+        stop = done + k
+        values = (score[done:stop], mean[done:stop], variance[done:stop])
+        found, rounding = _compute(X, model, beta, arms, current, rows[done:stop], values, relative_slack)
+        best, slack, done, kept = max(best, found), max(slack, rounding), stop, stop
+        for i in range(stop, n):  # `best` only grows, so a row below it now stays below it
+            if bound[rows[i]] > best - slack:
+                rows[kept] = rows[i]
+                kept += 1
+        n = kept
+    at = -1
+    for i in range(done):
+        if score[i] >= best - 1e-3 * slack and (at < 0 or rows[i] < rows[at]):
+            at = i
+    at = max(at, 0)  # no score is tied with the best where the posterior is not finite
+    return rows[at], score[at], mean[at], variance[at], done

@@ -1,0 +1,85 @@
+"""Gradient ascent from many points in parallel: L-BFGS with projection onto the unit cube.
+
+| symbol | shape  | units  | meaning                                      |
+| ------ | ------ | ------ | -------------------------------------------- |
+| X      | (n, c) | [0, 1] | points, one search each                      |
+| f      | (n,)   | -      | scores, larger is better                     |
+| g      | (n, c) | -      | gradient ("slopes") of a row's score         |
+
+Each row has its own memory and step length, and all rows are evaluated together. A single run of SciPy's L-BFGS-B over
+the sum of all scores would share both among the rows, and has an overhead of 0.2 ms per step.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+__all__ = ["Score", "SlopedScore", "ascend", "differentiated", "slopes_of"]
+
+#: Maps points (n, d) to scores (n,); differentiable.
+Score = Callable[[Tensor], Tensor]
+Floats = npt.NDArray[np.float64]
+
+#: Number of steps that a search stores (the memory of L-BFGS).
+MEMORY = 10
+
+
+@runtime_checkable
+class SlopedScore(Protocol):
+    """A score with gradients in closed form."""
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Scores `(n,)` of the points `X (n, d)`."""
+        ...
+
+    def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores `(n,)` and their gradients `(n, d)` at the points `X (n, d)`."""
+        ...
+
+
+def slopes_of(score: Score) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """The function from points `(n, d)` to scores `(n,)` and their gradients `(n, d)`."""
+    return score.with_slopes if isinstance(score, SlopedScore) else functools.partial(differentiated, score)
+
+
+def differentiated(score: Score, X: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores and gradients by automatic differentiation; the score of a row must depend on that row only."""
+    with torch.enable_grad():
+        X = X.detach().clone().requires_grad_(True)
+        scores = score(X)
+        (slopes,) = torch.autograd.grad(scores.sum(), X)
+    return scores.detach(), slopes
+
+
+def ascend(sloped: Callable[[Floats], tuple[Floats, Floats]], X: Floats, most: int) -> Floats:
+    """Local maxima `(n, c)` of searches from the rows of `X (n, c)`; their scores are no worse than those of the rows.
+
+    Args:
+        sloped: scores (n,) and gradients (n, c) of points (n, c); row i of the points always belongs to search i.
+        X: starting points.
+        most: largest number of steps of a search.
+    """
+    from bkbopt.search.maximizers._loops import Rows, advance
+
+    n, c = X.shape
+    rows = Rows(
+        x=X.copy(),
+        f=np.full(n, -np.inf),
+        g=np.zeros((n, c)),
+        d=np.zeros((n, c)),
+        trial=X.copy(),
+        S=np.zeros((n, MEMORY, c)),
+        Y=np.zeros((n, MEMORY, c)),
+        step=np.ones(n),
+        counts=np.zeros((n, 3), np.int64),
+        done=np.zeros(n, np.int64),
+    )
+    going = n
+    while going:
+        going = advance(rows, *sloped(rows.trial), most)
+    return rows.x

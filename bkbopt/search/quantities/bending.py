@@ -1,0 +1,62 @@
+"""The decision, by evidence, whether values are bent: transformed by a logarithm, see `scaling.py`.
+
+| symbol | shape  | units  | meaning                                                            |
+| ------ | ------ | ------ | ------------------------------------------------------------------ |
+| X      | (n, d) | enc.   | points                                                             |
+| y      | (n,)   | user's | values; v are the transformed ones                                 |
+| J      | (n,)   | -      | log dv / dy, up to a constant                                      |
+
+Losses of models are often noisier, and steeper, the worse they are. A kernel on the untransformed values fits this as
+ripples. The criterion log p(v) + sum J is compared on the same points for two models: the fitted kernel, with its
+structure, on untransformed values, and a stationary kernel on bent values. Where both models are wrong their difference
+grows with the number of values; the margin therefore grows with it, too.
+"""
+
+import numpy as np
+from torch import Tensor
+
+from bkbopt.kernels import Kernel
+from bkbopt.posterior.observations import Observations
+from bkbopt.search.quantities.scaling import Scaler
+from bkbopt.surrogates.fit import FitData, FitSettings, fit_from
+from bkbopt.surrogates.structure import COMPARED
+
+__all__ = ["FEWEST", "is_better_bent"]
+
+#: With fewer values there is no transformation.
+FEWEST = 100
+#: Required gain of the evidence for each of the compared values.
+MARGIN = 0.2
+#: A fit that gives a lower bound of the evidence.
+ONE = FitSettings(max_iterations=1)
+
+
+def is_better_bent(
+    X: Tensor,
+    y: Tensor,
+    scaler: Scaler,
+    fitted: tuple[Kernel, float],
+    start: tuple[Kernel, float],
+    fit_noise: bool,
+) -> bool:
+    """Whether the evidence for bent values is larger, by the margin, than that for untransformed values.
+
+    Args:
+        X: encoded points.
+        y: values, user's units.
+        scaler: the scaler without the transformation.
+        fitted: the kernel and the noise variance that were fitted to the untransformed values.
+        start: the stationary kernel and the noise variance at the start of a fit.
+        fit_noise: whether the noise is fitted.
+    """
+
+    def evidence(scaler: Scaler, model: tuple[Kernel, float], settings: FitSettings | None = None) -> float:
+        observations = Observations(X.shape[1], X.device)
+        observations.add(X, scaler.transform(y))
+        data = FitData.of(observations).subset(COMPARED, np.random.default_rng(len(y)))  # the same points for both
+        value = fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings).value
+        return value + float((data.n * scaler.log_slopes(data.ybar)).sum())
+
+    bent, margin = evidence(scaler.bent(y), start), MARGIN * min(len(y), COMPARED)
+    # One iteration gives a lower bound of the evidence for untransformed values, which decides most cases.
+    return bent - evidence(scaler, fitted, ONE) > margin and bent - evidence(scaler, fitted) > margin

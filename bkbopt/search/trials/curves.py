@@ -1,0 +1,103 @@
+"""Estimates of the final values of pruned trials, from the intermediate values of all trials.
+
+| symbol | shape  | units  | meaning                                                                        |
+| ------ | ------ | ------ | ------------------------------------------------------------------------------ |
+| v      | (n,)   | user's | intermediate values at a step, or at the last one before it, of longer trials  |
+| y      | (n,)   | user's | their final values; estimates for those that were pruned at a later step       |
+
+The estimate for a trial that was pruned at a step is the isotonic regression of y on v at that step: intermediate and
+final values have the same direction, but need not have the same scale. Beyond the poorest v it continues with the slope
+of the linear regression. Beyond the best v it is constant, since a pruned trial is no evidence for a new best value.
+"""
+
+import bisect
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+__all__ = ["Curve", "FinalValues"]
+
+#: Intermediate values by step.
+Curve = Mapping[int, float]
+
+#: Number of longer trials from which on there is an estimate.
+FEWEST = 4
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A regression of final on intermediate values; larger is better.
+
+    Attributes:
+        v: intermediate values, ascending.
+        y: their regression, ascending.
+        slope: slope below `v[0]`.
+    """
+
+    v: NDArray[np.float64]
+    y: NDArray[np.float64]
+    slope: float
+
+    @classmethod
+    def fitted(cls, v: NDArray[np.float64], y: NDArray[np.float64]) -> "_Line":
+        # Equal v with falling y are pooled, so that they get their mean.
+        order = np.lexsort((-y, v))
+        centred = v - v.mean()
+        size = float(centred @ centred)
+        slope = max(float(centred @ y) / size, 0.0) if 0.0 < size < math.inf else 0.0
+        return cls(v[order], isotonic_regression(y[order]).x, slope)
+
+    def __call__(self, v: float) -> float:
+        below = max(self.v[0] - v, 0.0)
+        return float(np.interp(v, self.v, self.y)) - (self.slope * below if self.slope else 0.0)
+
+
+@dataclass
+class FinalValues:
+    """The estimates of final values that follow from trials.
+
+    Args:
+        sign: +1 if larger is better, -1 if smaller is better.
+        curves: the curves of the trials.
+        y: their final values; NaN for pruned trials.
+    """
+
+    sign: float
+    curves: Sequence[Curve]
+    y: Sequence[float]
+    _longer: list[tuple[Curve, list[int], float]] = field(init=False)
+    _lines: dict[int, _Line | None] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        trials = [(curve, sorted(curve), self.sign * y) for curve, y in zip(self.curves, self.y, strict=True)]
+        self._longer = [trial for trial in trials if math.isfinite(trial[2])]
+        pruned = sorted(
+            (trial for trial in trials if math.isnan(trial[2]) and trial[1]), key=lambda trial: -trial[1][-1]
+        )
+        for step, group in itertools.groupby(pruned, key=lambda trial: trial[1][-1]):
+            self._lines[step] = self._line(step)
+            self._longer += [(curve, steps, self.sign * self(curve)) for curve, steps, _ in list(group)]
+
+    def __call__(self, curve: Curve) -> float:
+        """Estimated final value of a trial that was pruned after the last step of `curve`; NaN if there is none."""
+        step = max(curve, default=None)
+        if step is None or math.isnan(curve[step]):
+            return math.nan
+        if step not in self._lines:
+            self._lines[step] = self._line(step)
+        line = self._lines[step]
+        return math.nan if line is None else self.sign * line(self.sign * curve[step])
+
+    def _line(self, step: int) -> _Line | None:
+        """The regression at a step, from longer trials."""
+        pairs = []
+        for curve, steps, final in self._longer:
+            last = bisect.bisect_right(steps, step) - 1
+            if last >= 0 and math.isfinite(curve[steps[last]]) and math.isfinite(final):
+                pairs.append((self.sign * curve[steps[last]], final))
+        return _Line.fitted(*np.array(pairs).T) if len(pairs) >= FEWEST else None

@@ -1,0 +1,120 @@
+"""Data of the search: evaluations (trials of a log), problems, requests and suggestions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bkbopt.search.trials.curves import Curve
+from bkbopt.search.trials.reports import Diagnostics
+from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.rows import RowSource
+from bkbopt.spaces.space import Space
+
+__all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
+
+#: Values of the active parameters by column key, in internal form (see `bkbopt.spaces.encoding`).
+Point = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One trial of a log.
+
+    Attributes:
+        number: number of the trial, from 0 on.
+        state: `RUNNING`, `COMPLETE`, `PRUNED` or `FAIL`.
+        point: the point.
+        space: the space from which the point was proposed; None for a pool.
+        order: time of completion, then the number. Finished trials are learnt in this order.
+        values: one for each objective, in the user's units; may be infinite; empty if there are none.
+        stds: known standard deviations of the values' noise, user's units; None if the noise is fitted.
+        curve: intermediate values by step, of a trial that is pruned or complete.
+        constraints: values of constraints by name; a point is feasible if all are <= 0.
+    """
+
+    number: int
+    state: str
+    point: Point
+    space: Space | None = None
+    order: tuple[float, int] = (0.0, 0)
+    values: tuple[float, ...] = ()
+    stds: tuple[float, ...] | None = None
+    curve: Curve = field(default_factory=dict)
+    constraints: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An optimisation problem.
+
+    Attributes:
+        signs: one for each objective: +1 if larger is better, -1 if smaller is better.
+        space: the search space; None for a pool, or if each request has its own space.
+        pool: the pool; None for a space.
+        feasible: the user's constraint on points.
+    """
+
+    signs: tuple[float, ...] = (-1.0,)
+    space: Space | None = None
+    pool: Arms | None = None
+    feasible: Callable[[Point], bool] | None = None
+
+    @property
+    def candidates(self) -> Space | Arms:
+        """The pool or else the space, one of which there is."""
+        candidates = self.space if self.pool is None else self.pool
+        assert candidates is not None
+        return candidates
+
+    @property
+    def arms(self) -> RowSource | None:
+        """The encoded arms of the pool, (A, d), where they are listed."""
+        return None if self.pool is None or not self.pool.is_listed else self.pool.X
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for a suggestion.
+
+    Attributes:
+        number: number of the trial.
+        space: the search space; None for a pool.
+        fixed: fixed values.
+        running: points of the running trials.
+        entropy: seed of the random numbers, and number of the attempt at the same trial.
+    """
+
+    number: int
+    space: Space | None
+    fixed: Point
+    running: tuple[Point, ...]
+    entropy: tuple[int, int]
+
+    @property
+    def attempt(self) -> int:
+        """Number of the attempt at the same trial, from 0."""
+        return self.entropy[1]
+
+    def rng(self, *use: int) -> np.random.Generator:
+        """A new generator of the suggestion's random numbers; `use` distinguishes independent streams."""
+        seed, attempt = self.entropy
+        return np.random.default_rng([seed, self.number, attempt, *use])
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A point to evaluate.
+
+    Attributes:
+        number: number of its trial.
+        point: its parameters, in internal form.
+        index: its row in the pool, or None.
+        diagnostics: record of the models and the criterion.
+    """
+
+    number: int
+    point: Point
+    index: int | None
+    diagnostics: Diagnostics

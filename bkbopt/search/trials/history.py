@@ -1,0 +1,337 @@
+"""The finished trials of a log, encoded, in the order of their completion.
+
+| symbol | shape  | meaning                                                                        |
+| ------ | ------ | ------------------------------------------------------------------------------ |
+| X      | (n, d) | encoded points of all finished trials, failed ones included                    |
+| rows   | (k,)   | indices into X of the trials from which a quantity is learnt                   |
+
+The rows are a function of the log, and do not depend on when the trials were added. A late trial, which completed
+before a trial that was added earlier, is inserted at its place; `version` then changes, since results computed from the
+old order are no longer valid.
+"""
+
+import bisect
+import math
+import operator
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.observations import row_keys
+from bkbopt.search.quantities.marked_rows import Rows, last_mark
+from bkbopt.search.trials.curves import Curve, FinalValues
+from bkbopt.search.trials.evaluations import Evaluation, Problem
+from bkbopt.search.trials.states import FAIL, RUNNING
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.encoding import Encoding, column_key, merged
+from bkbopt.spaces.space import Parameter, Space
+
+__all__ = ["History"]
+
+NO_CURVE: Curve = {}
+
+
+@dataclass
+class _Column:
+    """Values of one quantity, row by row: index of the trial, value, known standard deviation, intermediate values."""
+
+    sign: float = 1.0
+    rows: "array[int]" = field(default_factory=lambda: array("q"))
+    y: "array[float]" = field(default_factory=lambda: array("d"))
+    std: "array[float]" = field(default_factory=lambda: array("d"))
+    curves: list[Curve] = field(default_factory=list)
+    pruned: list[int] = field(default_factory=list)
+    _estimated: tuple[int, FinalValues, "array[float]"] | None = field(default=None)
+
+    def append(self, row: int, y: float, std: float = math.nan, curve: Curve = NO_CURVE) -> None:
+        if math.isnan(y):
+            self.pruned.append(len(self.y))
+        self.rows.append(row)
+        self.y.append(y)
+        self.std.append(std)
+        self.curves.append(curve)
+
+    def estimates(self, mark: int) -> "array[float]":
+        """Estimated final values of the pruned trials, from the rows up to the mark."""
+        if self._estimated is None or self._estimated[0] != mark:
+            known = FinalValues(self.sign, self.curves[:mark], self.y[:mark])
+            self._estimated = mark, known, array("d")
+        _, known, estimates = self._estimated
+        estimates.extend(known(self.curves[row]) for row in self.pruned[len(estimates) :])
+        return estimates
+
+
+class History:
+    """All trials of a log.
+
+    Args:
+        problem: the optimisation problem.
+
+    Attributes:
+        finished: the finished trials in the order of their completion.
+        running: the running trials by number.
+        version: incremented whenever existing rows have moved or are encoded differently.
+        parameters: parameters of all trials and of the problem by column key, each with the union of its ranges.
+        n_complete: number of trials with a value for every objective.
+        n_failed: number of failed trials.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.finished: list[Evaluation] = []
+        self.running: dict[int, Evaluation] = {}
+        self.version = 0
+        self._numbers: set[int] = set()
+        self._interrupted = False
+        self._failed_at: tuple[tuple[int, int], Tensor] | None = None
+        self.parameters: dict[str, Parameter] = {}
+        self._spaces: dict[int, Space] = {}
+        self._counts: dict[str, int] = {}
+        self._constraints: set[str] = set()
+        self._encoding: Encoding | None = None
+        self._encoder: Encoding | Arms | None = None
+        self._encoded_last: tuple[tuple[Mapping[str, float], ...], Tensor] = ((), torch.zeros(0, 0))
+        self._reset()
+        if problem.space is not None:
+            self._widen(problem.space)
+
+    def _reset(self) -> None:
+        self.n_complete = self.n_failed = 0
+        self._X: Tensor | None = None
+        self._encoded = self._taken = 0
+        self._objectives = [_Column(sign) for sign in self.problem.signs]
+        self._limits: dict[str, _Column] = {}
+        self._failing = _Column()
+        self._failures: list[int] = []
+        self._counts = {}
+
+    # -- following the log -------------------------------------------------------------------------------------------
+
+    def update(self, evaluations: Iterable[Evaluation]) -> None:
+        """Add trials; those that are known as finished are skipped.
+
+        An interrupted update must be repeated.
+        """
+        if self._interrupted:
+            self._begin_anew()
+        self._interrupted = True
+        self._follow(evaluations)
+        self._interrupted = False
+
+    def _begin_anew(self) -> None:
+        """Reset all data that follow from the trials and the problem, after an interrupt."""
+        self._numbers = {evaluation.number for evaluation in self.finished}
+        self._constraints = {name for evaluation in self.finished for name in evaluation.constraints}
+        self._merge_all()
+        self._void()
+
+    def _follow(self, evaluations: Iterable[Evaluation]) -> None:
+        new = []
+        for evaluation in evaluations:
+            number = evaluation.number
+            if number in self._numbers:
+                continue
+            self.running.pop(number, None)
+            if not evaluation.point and evaluation.state in (RUNNING, FAIL):
+                continue  # a trial without parameters, running or failed
+            if evaluation.state == RUNNING:
+                self.running[number] = evaluation
+                continue
+            new.append(evaluation)
+            self._numbers.add(number)
+        if not new:
+            self._take_all()
+            return
+        new.sort(key=lambda evaluation: evaluation.order)
+        late = bool(self.finished) and new[0].order < self.finished[-1].order
+        for evaluation in new:
+            if late:
+                bisect.insort(self.finished, evaluation, key=lambda other: other.order)
+            else:
+                self.finished.append(evaluation)
+            self._constraints.update(evaluation.constraints)
+            if evaluation.space is not None and evaluation.state != FAIL:
+                self._widen(evaluation.space)
+        if late:
+            self._void()
+        self._take_all()
+
+    def set_problem(self, problem: Problem) -> bool:
+        """Set another space or pool; all trials are kept. Returns whether rows are encoded differently.
+
+        An interrupted call must be repeated.
+        """
+        was_interrupted, self._interrupted = self._interrupted, True
+        old = None if was_interrupted or problem.pool is not None else self.encoding
+        self.problem = problem
+        if was_interrupted:
+            self._begin_anew()
+        else:
+            self._merge_all()
+        moved = self.encoding != old if problem.pool is None else problem.pool.objects is not None
+        if moved or was_interrupted:
+            self._void()
+            self._take_all()
+        self._interrupted = False
+        return moved or was_interrupted
+
+    def _merge_all(self) -> None:
+        """Recompute the union of the ranges of the problem's space and of the spaces of the trials."""
+        self._encoding, self.parameters, self._spaces = None, {}, {}
+        for space in (self.problem.space, *(e.space for e in self.finished if e.state != FAIL)):
+            if space is not None:
+                self._merge(space)
+
+    def _void(self) -> None:
+        self.version += 1
+        self._reset()
+
+    def _take_all(self) -> None:
+        for row in range(self._taken, len(self.finished)):
+            self._take(row, self.finished[row])
+        self._taken = len(self.finished)
+
+    def _take(self, row: int, evaluation: Evaluation) -> None:
+        """Add the trial as a row to each quantity for which it has a value."""
+        failed = evaluation.state == FAIL
+        self._failing.append(row, 1.0 if failed else -1.0)
+        if failed:
+            self.n_failed += 1
+            self._failures.append(row)
+            return
+        for key in evaluation.point:
+            self._counts[key] = self._counts.get(key, 0) + 1
+        for name, value in evaluation.constraints.items():
+            self._limits.setdefault(name, _Column()).append(row, value)
+        values, stds = evaluation.values, evaluation.stds
+        if not values and evaluation.state != "PRUNED":
+            return  # it has values of constraints only
+        self.n_complete += bool(values)
+        for k, column in enumerate(self._objectives):
+            y = values[k] if values else math.nan
+            column.append(row, y, math.nan if stds is None else stds[k], evaluation.curve)
+
+    def _widen(self, space: Space) -> None:
+        """Add the ranges of a space; if this changes a column, all rows are encoded again."""
+        if self._merge(space) and self.finished:
+            self._void()
+
+    def _merge(self, space: Space) -> bool:
+        """Add the ranges of a space to `parameters`; returns whether this changed them."""
+        if self._spaces.get(id(space)) is space:
+            return False
+        self._spaces[id(space)] = space
+        grown = False
+        for name, parameter in space.items:
+            key = column_key(name, parameter)
+            old = self.parameters.get(key)
+            wide = merged(parameter if old is None else old, parameter)
+            if old is None or wide != old:
+                self.parameters[key] = wide
+                grown = True
+        if grown:
+            self._encoding = None
+        return grown
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def encoding(self) -> Encoding:
+        """The columns of all known parameters: those of the problem's space in its order, then the rest by key."""
+        if self._encoding is None:
+            space = self.problem.space
+            first = [column_key(name, parameter) for name, parameter in space.items] if space is not None else []
+            rest = sorted(self.parameters.keys() - set(first))
+            self._encoding = Encoding(tuple((key, self.parameters[key]) for key in (*first, *rest)))
+        return self._encoding
+
+    @property
+    def dim(self) -> int:
+        """Number of encoded columns d."""
+        return self.encoding.dim if self.problem.pool is None else self.problem.pool.dim
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """Columns that hold category codes."""
+        return self.encoding.categorical if self.problem.pool is None else self.problem.pool.categorical
+
+    def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
+        """Encoded points `(n, d)`; a common beginning with the last list of points is not encoded again."""
+        encoder = self.encoding if self.problem.pool is None else self.problem.pool
+        last, X = self._encoded_last
+        if self._encoder is not encoder or not all(map(operator.is_, last, points)):
+            last, X = (), torch.zeros(0, self.dim, dtype=torch.float64)
+        if len(points) > len(last):
+            last, X = tuple(points), torch.cat([X, encoder.encode(points[len(last) :])])
+            self._encoder, self._encoded_last = encoder, (last, X)
+        return X[: len(points)]
+
+    @property
+    def X(self) -> Tensor:
+        """Encoded points of the finished trials, `(n, d)`."""
+        n = len(self.finished)
+        if self._X is None or len(self._X) < n:
+            X = torch.zeros(max(2 * n, 16), self.dim, dtype=torch.float64)
+            if self._X is not None:
+                X[: self._encoded] = self._X[: self._encoded]
+            self._X = X
+        if self._encoded < n:
+            self._X[self._encoded : n] = self.encode([e.point for e in self.finished[self._encoded :]])
+            self._encoded = n
+        return self._X[:n]
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether some trial lacks a parameter that another has."""
+        n = len(self.finished) - self.n_failed
+        return any(count < n for count in self._counts.values())
+
+    def objective(self, k: int, first: int) -> Rows:
+        """The rows of objective k; `first` is the number of values at the first fit."""
+        column = self._objectives[k]
+        return self._rows(column, last_mark(len(column.y), first))
+
+    @property
+    def constraint_names(self) -> list[str]:
+        """Names of all constraints with values, sorted."""
+        return sorted(self._constraints)
+
+    def constraint(self, name: str, first: int) -> Rows:
+        """The rows of a constraint."""
+        column = self._limits.get(name, _Column())
+        return self._rows(column, last_mark(len(column.y), first))
+
+    def failing(self) -> Rows:
+        """Rows of all finished trials, with the value 1 for failed trials and -1 for others.
+
+        There are additional marks by the number of failures, since the first failures are the most informative.
+        """
+        mark = max(last_mark(len(self._failing.y), 2), self._failures[last_mark(self.n_failed, 1) - 1] + 1)
+        return self._rows(self._failing, mark)
+
+    def failures(self) -> Tensor:
+        """Points at which all trials failed, `(f, d)`; cached for the same rows."""
+        at = (self.version, self._taken)
+        if self._failed_at is None or self._failed_at[0] != at:
+            self._failed_at = (at, self._points_that_failed())
+        return self._failed_at[1]
+
+    def _points_that_failed(self) -> Tensor:
+        X = self.X[self._failures]
+        if not len(X):
+            return X
+        gave_values = set(row_keys(self.X[np.array(self._objectives[0].rows)]))
+        return X[[key not in gave_values for key in row_keys(X)]]
+
+    def _rows(self, column: _Column, mark: int) -> Rows:
+        X = self.X if len(column.rows) == len(self.finished) else self.X[np.array(column.rows)]
+        # Copies, since an `array` cannot grow while a tensor shares its memory.
+        y, std = (torch.from_numpy(np.array(values)) for values in (column.y, column.std))
+        estimates = torch.full_like(y, math.nan)
+        if column.pruned:
+            estimates[column.pruned] = torch.from_numpy(np.array(column.estimates(mark)))
+        return Rows(X, y, estimates, std, self.categorical, self.version, mark)

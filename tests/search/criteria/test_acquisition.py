@@ -1,0 +1,86 @@
+"""Acquisitions against mpmath's arithmetic of sixty digits; what all of them keep to is in `tests/conformance`."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+
+from bkbopt.search.criteria.acquisition import UCB, VARIANCE_FLOOR, LogEI
+
+# Dense around the seams at -1 and -1000, and out to where everything but a logarithm underflows.
+SCORES = np.unique(
+    np.concatenate(
+        [
+            np.linspace(-12.0, 12.0, 97),
+            [-1e4, -5e3, -1001.0, -1000.0, -999.0, -300.0, -40.0, -1.0 - 1e-9, -1.0 + 1e-9, 20.0, 38.0, 40.0],
+        ]
+    )
+)
+
+
+def log_h(e: float) -> tuple[float, float]:
+    """log(pdf(e) + e cdf(e)) and its derivative cdf / h, to 60 digits."""
+    with mpmath.workdps(60):
+        x = mpmath.mpf(e)
+        cdf = mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+        h = mpmath.npdf(x) + x * cdf
+        return float(mpmath.log(h)), float(cdf / h)
+
+
+def log_ei(e: torch.Tensor) -> torch.Tensor:
+    return LogEI(0.0)(e, torch.ones_like(e))
+
+
+def test_logei_is_mpmaths_over_its_whole_range() -> None:
+    values = log_ei(torch.as_tensor(SCORES)).numpy()
+    expected = np.array([log_h(e)[0] for e in SCORES])
+    # Down to -1000 the cancellation in 1 - a M(a) = 1 / a^2 costs at most six digits of a term beside a^2 / 2.
+    np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-13)
+
+
+def test_gradient_of_logei_is_mpmaths_and_finite() -> None:
+    e = torch.as_tensor(SCORES).requires_grad_()
+    (gradient,) = torch.autograd.grad(log_ei(e).sum(), e)
+    expected = np.array([log_h(v)[1] for v in SCORES])
+    assert bool(torch.isfinite(gradient).all())
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("exponent", [-1e6, -1e100, 1e6, 1e100])
+def test_logei_is_finite_far_outside(exponent: float) -> None:
+    e = torch.tensor([exponent], dtype=torch.float64, requires_grad=True)
+    value = log_ei(e)
+    (gradient,) = torch.autograd.grad(value.sum(), e)
+    assert bool(torch.isfinite(value).all())
+    assert bool(torch.isfinite(gradient).all())
+    assert float(gradient) > 0.0
+
+
+def test_logei_rises_with_the_mean_and_with_the_variance() -> None:
+    grid = torch.cat([-torch.logspace(4, -3, 3000), torch.logspace(-3, 1.6, 1000)]).double()
+    values = log_ei(grid)
+    assert bool((values.diff() > 0.0).all())
+    below = torch.full((200,), -3.0, dtype=torch.float64)
+    assert bool((LogEI(0.0)(below, torch.logspace(-4, 3, 200).double()).diff() > 0.0).all())
+
+
+def test_exp_of_logei_is_the_expected_improvement() -> None:
+    rng = np.random.default_rng(0)
+    mean, variance = rng.standard_normal(50), rng.uniform(0.1, 4.0, 50)
+    sd = np.sqrt(variance)
+    e = (mean - 0.7) / sd
+    expected = sd * (norm.pdf(e) + e * norm.cdf(e))
+    values = LogEI(0.7)(torch.as_tensor(mean), torch.as_tensor(variance)).exp()
+    np.testing.assert_allclose(values, expected, rtol=1e-11)
+
+
+def test_ucb_is_the_mean_plus_beta_standard_deviations() -> None:
+    mean, variance = torch.tensor([1.0, 2.0]).double(), torch.tensor([4.0, 0.25]).double()
+    assert UCB(3.0)(mean, variance).tolist() == [7.0, 3.5]
+
+
+def test_ucb_has_a_floor_of_the_variance() -> None:
+    assert UCB(2.0)(torch.zeros(1), torch.zeros(1)).item() == pytest.approx(2.0 * math.sqrt(VARIANCE_FLOOR))

@@ -1,0 +1,237 @@
+"""The criterion that a suggestion maximises: probabilities of constraints, failed trials, several objectives."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+from torch import Tensor
+
+import bkbopt as bo
+from bkbopt.posterior.model import Model
+from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR, UCB, LogEI, LogFeasibility
+from bkbopt.search.criteria.criterion import (
+    ACQUISITIONS,
+    CRASH_PENALTY,
+    Combined,
+    Constraint,
+    Crashes,
+    UpperBound,
+    rule_of,
+)
+from bkbopt.search.maximizers.ascent import SlopedScore, differentiated
+
+KERNEL = bo.kernels.rbf(2, 0.3)
+
+
+def model(seed: int = 0, n: int = 12) -> tuple[Model, Tensor]:
+    rng = np.random.default_rng(seed)
+    X = torch.as_tensor(rng.random((n, 2)))
+    gp = bo.ExactGP(KERNEL, noise=1e-2)
+    gp.observe(X, rng.standard_normal(n))
+    return gp.model, torch.as_tensor(rng.random((40, 2)))
+
+
+def test_constraint_has_the_probability_of_its_posterior() -> None:
+    m, X = model()
+    mean, variance = (t.numpy() for t in m(X))
+    expected = norm.logcdf((mean - 0.3 - 2.0 * CONSTRAINT_FLOOR) / np.sqrt(variance))
+    # The collapsed predictor's rounding is relative to k(x, x) = 1, and the standard deviations are above 0.05.
+    np.testing.assert_allclose(Constraint(m, 0.3).log_probability(X), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_constrained_score_is_expected_improvement_times_the_probabilities() -> None:
+    (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
+    limits = (Constraint(first, 0.0), Constraint(second, -0.5))
+    score = Combined([(objective, 2.0)], limits, None, 0.4)(X)
+    parts = [LogEI(0.4)(*objective(X)), *(limit.log_probability(X) for limit in limits)]
+    torch.testing.assert_close(score, sum(parts[1:], parts[0]), rtol=1e-6, atol=1e-6)
+
+
+def test_without_a_feasible_point_feasibility_comes_first() -> None:
+    (objective, X), (limit, _) = model(0), model(1)
+    constraint = Constraint(limit, 1.0)
+    best = int(Combined([(objective, 2.0)], (constraint,), None, None)(X).argmax())
+    probability = constraint.log_probability(X)
+    # A hundredth of the spread of the bounds at most is given up for the objective.
+    spread = UCB(2.0)(*objective(X))
+    assert float(probability.max() - probability[best]) <= 0.01 * float(spread.max() - spread.min())
+
+
+@pytest.mark.parametrize("name", ["ucb", "logei"])
+def test_slopes_of_a_criterion_are_those_of_automatic_differentiation(name: str) -> None:
+    m, X = model()
+    criterion = rule_of(name).build(m, 2.0, 0.4, np.random.default_rng(0))
+    assert isinstance(criterion, SlopedScore)
+    acquisition = UCB(2.0) if name == "ucb" else LogEI(0.4)
+    # Of the model itself, by autograd all the way; the collapsed predictor's rounding is relative to k(x, x) = 1.
+    expected = differentiated(lambda X: acquisition(*m(X)), X)
+    torch.testing.assert_close(criterion.with_slopes(X), expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("incumbent", [0.4, None])
+def test_slopes_under_constraints_are_those_of_automatic_differentiation(incumbent: float | None) -> None:
+    (objective, X), (first, _), (second, _) = (model(seed) for seed in range(3))
+    limits = (Constraint(first, 0.0), Constraint(second, 40.0))  # the second one all but fails everywhere
+    crashes = Crashes(objective.features.kernel, X[:3], X[3:9])  # type: ignore[attr-defined]
+    combined = Combined([(objective, 2.0)], limits, None, incumbent, crashes)
+    scores, slopes = combined.with_slopes(X)
+    torch.testing.assert_close(scores, combined(X))
+
+    def whole(X: torch.Tensor) -> torch.Tensor:
+        score = LogEI(0.4)(*objective(X)) if incumbent is not None else 0.01 * UCB(2.0)(*objective(X))
+        for m, bound in ((first, 0.0), (second, 40.0)):
+            score = score + LogFeasibility(bound)(*m(X))
+        return score
+
+    # The collapsed predictor rounds relative to k(x, x) = 1, and slopes of the second limit are of the order 1e4.
+    torch.testing.assert_close(slopes, differentiated(whole, X)[1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("margin", [-1e8, -1e5, -30.0, 0.0, 5.0])
+def test_slopes_of_a_feasibility_are_right_however_far_below_the_bound(margin: float) -> None:
+    mean, variance = torch.tensor([margin], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64)
+    by_mean, by_variance = LogFeasibility(-2.0 * CONSTRAINT_FLOOR).slopes(mean, variance)
+    expected = math.exp(norm.logpdf(margin) - norm.logcdf(margin)) if margin > -1e4 else -margin
+    assert float(by_mean) == pytest.approx(expected, rel=1e-7)
+    assert float(by_variance) == pytest.approx(-0.5 * margin * expected, rel=1e-7)
+
+
+def test_a_user_s_acquisition_is_used_as_it_is() -> None:
+    m, X = model()
+    criterion = rule_of(lambda mean, variance: mean - variance).build(m, 2.0, 0.0, np.random.default_rng(0))
+    mean, variance = m(X)
+    torch.testing.assert_close(
+        criterion(X), mean - variance, rtol=0.0, atol=1e-9
+    )  # rounding of the collapsed predictor
+
+
+def in_batch(pending: Tensor, noise: float = 1e-2) -> tuple[UpperBound, UpperBound, Tensor]:
+    """The posterior mean with and without pending points, and points around that with the largest mean."""
+    rng = np.random.default_rng(0)
+    gp = bo.ExactGP(KERNEL, noise=noise)
+    X = rng.random((12, 2))
+    gp.observe(X, np.sin(4.0 * X).sum(axis=1))
+    X = torch.as_tensor(rng.random((40, 2)))
+    finished = UpperBound.over(gp.model, 0.0)
+    best = X[finished(X).argmax()]
+    X = torch.cat([best[None], best + 0.3 * (X - best)])
+    return UpperBound.over(gp.fantasy(best + pending), 0.0), finished, X
+
+
+def test_without_pending_points_a_batch_takes_points_in_the_order_of_their_scores() -> None:
+    _, finished, X = in_batch(torch.zeros(1, 2))
+    order = finished.order_in_batch(X, finished, spreads=False)
+    assert torch.equal(order, finished(X).argsort(descending=True, stable=True))
+
+
+def test_a_batch_leaves_places_whose_standard_deviation_is_more_than_halved() -> None:
+    criterion, finished, X = in_batch(torch.zeros(1, 2))
+    left = criterion.model(X)[1] / finished.model(X)[1]
+    is_open = left >= 0.25
+    assert not bool(is_open[0])
+    assert 1 < int(is_open.sum()) < len(X) - 1
+    order = criterion.order_in_batch(X, finished, spreads=False)
+    opened, closed = is_open.nonzero()[:, 0], (~is_open).nonzero()[:, 0]
+    by_score, by_rest = criterion(X)[opened].argsort(descending=True), left[closed].argsort(descending=True)
+    assert torch.equal(order, torch.cat([opened[by_score], closed[by_rest]]))
+
+
+def test_a_batch_that_is_known_everywhere_goes_where_most_variance_is_left() -> None:
+    grid = torch.cartesian_prod(torch.arange(-4.0, 5.0), torch.arange(-4.0, 5.0)).double()
+    criterion, finished, X = in_batch(0.05 * grid)
+    left = criterion.model(X)[1] / finished.model(X)[1]
+    assert bool((left < 0.25).all())
+    for spreads in (False, True):
+        assert torch.equal(criterion.order_in_batch(X, finished, spreads), left.argsort(descending=True))
+
+
+def test_points_that_are_known_exactly_count_as_open() -> None:
+    zero = torch.zeros(3, dtype=torch.float64)
+    scored = UpperBound.over(model()[0], 0.0)
+    scored.__dict__["_predict"] = lambda X: (X[:, 0], zero)
+    X = torch.tensor([[0.1, 0.0], [0.3, 0.0], [0.2, 0.0]], dtype=torch.float64)
+    assert scored.order_in_batch(X, scored, spreads=False).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(("noise", "away", "size"), [(1e-2, 0.0, 1.0), (1e-8, 0.3, 0.1)])
+def test_a_point_that_spreads_is_almost_as_good_as_the_best_one_and_has_the_largest_variance(
+    noise: float, away: float, size: float
+) -> None:
+    criterion, finished, X = in_batch(torch.full((1, 2), away), noise)
+    X = X[0] + size * (X - X[0])
+    mean, variance = criterion(X), criterion.model(X)[1]
+    is_open = variance >= 0.25 * finished.model(X)[1]
+    near = is_open & (mean >= mean[is_open].max() - max(noise**0.5, 0.01))
+    assert 1 < int(near.sum()) < int(is_open.sum())
+    order = criterion.order_in_batch(X, finished, spreads=True)
+    others = (is_open & ~near).nonzero()[:, 0]
+    expected = [
+        near.nonzero()[:, 0][variance[near].argsort(descending=True)],
+        others[mean[others].argsort(descending=True)],
+    ]
+    assert torch.equal(order[: int(is_open.sum())], torch.cat(expected))
+
+
+def test_thompson_scores_are_joint_samples() -> None:
+    m, X = model()
+    rng = np.random.default_rng(0)
+    draws = torch.stack([ACQUISITIONS["thompson"].build(m, 2.0, 0.0, rng)(X[:3]) for _ in range(4000)])
+    covariance = m.covariance(X[:3])
+    # Six standard errors of a covariance over 4,000 draws, each with Fourier frequencies of its own.
+    error = 6.0 * (2.0 / 4000) ** 0.5 * float(covariance.diagonal().max())
+    assert float((torch.cov(draws.T) - covariance).abs().max()) < error
+
+
+def test_a_thompson_draw_is_one_function_wherever_it_is_asked() -> None:
+    m, X = model()
+    criterion = ACQUISITIONS["thompson"].build(m, 2.0, 0.0, np.random.default_rng(0))
+    whole = criterion(X)
+    # Products of other shapes round differently.
+    torch.testing.assert_close(torch.cat([criterion(X[:3]), criterion(X[3:])]), whole, rtol=0.0, atol=1e-9)
+
+
+# -- where trials failed -----------------------------------------------------------------------------------------------
+
+
+def test_points_more_like_a_failure_than_like_any_success_lose_more_than_any_score() -> None:
+    failures = torch.tensor([[0.8, 0.5]], dtype=torch.float64)
+    known = torch.tensor([[0.2, 0.5], [0.4, 0.5]], dtype=torch.float64)
+    crashes = Crashes.among(KERNEL, failures, known)
+    X = torch.stack([torch.linspace(0.0, 1.0, 101).double(), torch.full((101,), 0.5).double()], 1)
+    # Half-way between the failure and the nearest success.
+    assert torch.equal(crashes(X), X[:, 0] > 0.6 + 1e-9)
+    m, _ = model()
+    with_, without = (Combined([(m, 2.0)], (), None, 0.4, c)(X) for c in (crashes, None))
+    torch.testing.assert_close(without - with_, CRASH_PENALTY * crashes(X).double(), rtol=1e-9, atol=1e-6)
+    assert float(without.max() - without.min()) < CRASH_PENALTY
+
+
+def test_a_success_opens_the_way_between_it_and_a_failure() -> None:
+    failure = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    at = torch.tensor([[0.7, 0.0]], dtype=torch.float64)
+    for known, closed in (([[0.0, 0.0]], True), ([[0.0, 0.0], [0.5, 0.0]], False)):
+        crashes = Crashes.among(KERNEL, failure, torch.tensor(known, dtype=torch.float64))
+        assert bool(crashes(at)) == closed
+
+
+def test_only_the_successes_nearest_to_failures_are_compared_with() -> None:
+    rng = np.random.default_rng(0)
+    failures, known = torch.as_tensor(rng.random((3, 2))), torch.as_tensor(rng.random((2000, 2)))
+    crashes = Crashes.among(KERNEL, failures, known)
+    assert len(crashes.successes) <= 3 * 32
+    X = failures + 0.01 * torch.as_tensor(rng.standard_normal((3, 2)))
+    assert torch.equal(crashes(X), Crashes(KERNEL, failures, known)(X))
+
+
+def test_edge_is_approached_by_bisection() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    for _ in range(45):
+        trial = opt.ask()
+        if trial.params["x"] > 0.6:
+            opt.fail(trial)
+        else:
+            opt.tell(trial, -trial.params["x"])
+    assert math.isclose(opt.best_trial.params["x"], 0.6, abs_tol=1e-3)
+    assert sum(trial.state == "FAIL" for trial in opt.trials) < 20

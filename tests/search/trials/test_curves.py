@@ -1,0 +1,73 @@
+"""Estimates of the final values of pruned trials."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bkbopt.search.trials.curves import FEWEST, FinalValues
+
+
+def estimates_of(v: list[float], y: list[float], asked: list[float]) -> list[float]:
+    known = FinalValues([{3: value} for value in v], y)
+    return [known({3: value}) for value in asked]
+
+
+def test_where_final_values_increase_with_intermediate_ones_the_estimate_interpolates_them() -> None:
+    v, y = [4.0, 1.0, 2.0, 9.0], [40.0, 10.0, 20.0, 90.0]
+    assert estimates_of(v, y, [*v, 3.0, 6.5]) == pytest.approx([*y, 30.0, 65.0])
+
+
+def test_estimates_increase_and_stay_within_the_final_values() -> None:
+    rng = np.random.default_rng(1)
+    v = rng.normal(size=30)
+    y = v + rng.normal(size=30)
+    asked = np.linspace(-9.0, 9.0, 200)
+    estimates = np.array(estimates_of(v.tolist(), y.tolist(), asked.tolist()))
+    assert bool((np.diff(estimates) >= 0.0).all())
+    assert y.min() <= estimates[0] < estimates[-1] <= y.max()
+
+
+def test_without_any_relation_or_with_the_opposite_one_the_estimate_is_the_mean() -> None:
+    y = [1.0, 2.0, 3.0, 6.0]
+    assert estimates_of([0.0] * 4, y, [-5.0, 0.0, 5.0]) == pytest.approx([3.0] * 3)
+    assert estimates_of([4.0, 3.0, 2.0, 1.0], y, [0.0, 2.5, 9.0]) == pytest.approx([3.0] * 3)
+
+
+def test_mirrored_values_have_mirrored_estimates() -> None:
+    rng = np.random.default_rng(2)
+    v, y = rng.normal(size=12), rng.normal(size=12)
+    plain = estimates_of(v.tolist(), y.tolist(), v.tolist())
+    mirrored = estimates_of((-v).tolist(), (-y).tolist(), (-v).tolist())
+    assert mirrored == pytest.approx([-value for value in plain])
+
+
+def test_the_last_step_of_the_pruned_trial_is_compared_with_the_last_value_before_it() -> None:
+    # Steps 0, 4 and 8; a trial pruned at step 6 is compared with the values at step 4.
+    curves = [{0: 0.0, 8: 50.0 - i, 4: float(i)} for i in range(FEWEST)]
+    known = FinalValues(curves, [10.0 * i for i in range(FEWEST)])
+    assert known({6: 2.0, 0: 77.0}) == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize("curve", [{}, {3: math.nan}, {2: 1.0}], ids=["no value", "NaN", "before all others"])
+def test_without_a_comparable_value_there_is_no_estimate(curve: dict[int, float]) -> None:
+    assert math.isnan(FinalValues([{3: float(i)} for i in range(6)], [float(i) for i in range(6)])(curve))
+
+
+def test_too_few_complete_trials_give_no_estimate() -> None:
+    v = [float(i) for i in range(FEWEST - 1)]
+    assert math.isnan(estimates_of(v, v, [1.0])[0])
+    assert not math.isnan(estimates_of([*v, 9.0], [*v, 9.0], [1.0])[0])
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_values_that_are_not_finite_give_no_pair_and_finite_estimates(value: float) -> None:
+    v, y = [float(i) for i in range(6)], [float(i) for i in range(6)]
+    expected = estimates_of(v, y, [2.5])
+    assert estimates_of([*v, value], [*y, 3.0], [2.5]) == expected
+    assert estimates_of([*v, 3.0], [*y, value], [2.5]) == expected
+
+
+def test_infinite_intermediate_values_have_the_estimate_of_the_extreme_ones() -> None:
+    v = [float(i) for i in range(6)]
+    assert estimates_of(v, v, [-math.inf, math.inf]) == [0.0, 5.0]

@@ -1,0 +1,187 @@
+"""The log as input of the models: order, encoding, and the rows of each quantity."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.search.quantities.marked_rows import last_mark
+from bkbopt.search.trials.evaluations import Evaluation, Problem
+from bkbopt.search.trials.history import History
+from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
+
+SPACE = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+
+
+def trial(
+    number: int, state: str = COMPLETE, end: float | None = None, space: bo.Space = SPACE, **more: object
+) -> Evaluation:
+    point = {"x (float)": 0.1 * number, "y (float)": 0.5}
+    values = (float(number),) if state == COMPLETE else ()
+    order = (float(number if end is None else end), number)
+    return Evaluation(number, state, point, space, order, **{"values": values, **more})  # type: ignore[arg-type]
+
+
+def history(*trials: Evaluation, signs: tuple[float, ...] = (-1.0,)) -> History:
+    out = History(Problem(signs, space=SPACE))
+    out.update(trials)
+    return out
+
+
+def test_rows_are_in_the_order_of_completion() -> None:
+    known = history(trial(0, end=3.0), trial(1, end=1.0), trial(2, end=2.0))
+    assert known.objective(0, 1).y.tolist() == [1.0, 2.0, 0.0]
+    assert known.X[:, 0].tolist() == pytest.approx([0.1, 0.2, 0.0], abs=1e-15)
+
+
+def test_a_late_trial_is_inserted_in_order_and_resets_the_models() -> None:
+    known = history(trial(0), trial(2))
+    version = known.version
+    known.update([trial(3)])
+    assert known.version == version
+    known.update([trial(1)])
+    assert known.version == version + 1
+    assert known.objective(0, 1).y.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_known_trials_change_nothing() -> None:
+    known = history(trial(0), trial(1))
+    before = known.version, known.objective(0, 1).y.tolist()
+    known.update([trial(1), trial(0, RUNNING), trial(0)])
+    assert (known.version, known.objective(0, 1).y.tolist()) == before
+    assert known.running == {}
+
+
+def test_a_running_trial_is_pending_until_it_ends() -> None:
+    known = history(trial(0, RUNNING), trial(1))
+    assert list(known.running) == [0]
+    known.update([trial(0, end=5.0)])
+    assert known.running == {}
+    assert known.n_complete == 2
+
+
+def test_failed_trials_have_rows_of_failing_only() -> None:
+    known = history(trial(0), trial(1, FAIL), trial(2))
+    assert (known.n_failed, known.n_complete) == (1, 2)
+    assert known.objective(0, 1).y.tolist() == [0.0, 2.0]
+    assert known.failing().y.tolist() == [-1.0, 1.0, -1.0]
+    assert torch.equal(known.failures(), known.X[1:2])
+
+
+def test_a_point_that_gave_a_value_once_is_no_failure() -> None:
+    again = Evaluation(9, FAIL, trial(1).point, SPACE, (9.0, 9))
+    assert len(history(trial(0), trial(1), again).failures()) == 0
+
+
+def test_pruned_trials_come_with_the_estimate_from_the_rows_up_to_the_mark() -> None:
+    told = [trial(i, curve={1: 10.0 * i}) for i in range(4)]
+    pruned = [trial(4, PRUNED, curve={1: 15.0}), trial(5, PRUNED), trial(6, PRUNED, curve={1: 1e9})]
+    rows = history(*told, *pruned).objective(0, 4)
+    assert rows.mark == 7
+    assert rows.y.isnan().tolist() == [False] * 4 + [True] * 3
+    assert rows.estimates[4:].tolist() == pytest.approx([1.5, math.nan, 3.0], nan_ok=True)
+    assert bool(rows.estimates[:4].isnan().all())
+    # Complete trials after the mark change no estimate, so that learnt rows do not change between marks.
+    later = history(*told, *pruned, trial(7, curve={1: 40.0}, values=(100.0,)))
+    assert torch.equal(later.objective(0, 4).estimates[:7].nan_to_num(), rows.estimates.nan_to_num())
+
+
+def test_estimates_are_the_same_for_rows_that_came_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    log = [
+        trial(i, PRUNED, curve={int(s): float(rng.normal()) for s in rng.choice(4, 2)})
+        if i % 3
+        else trial(i, curve={s: i + float(rng.normal()) for s in range(4)})
+        for i in range(60)
+    ]
+    step_by_step = history()
+    for one in log:
+        step_by_step.update([one])
+        step_by_step.objective(0, 3)
+    whole, grown = history(*log).objective(0, 3), step_by_step.objective(0, 3)
+    assert int(whole.estimates.isfinite().sum()) == 40
+    assert torch.equal(whole.estimates.nan_to_num(), grown.estimates.nan_to_num())
+
+
+def test_each_objective_and_constraint_has_the_rows_with_its_values() -> None:
+    told = Evaluation(3, COMPLETE, trial(3).point, SPACE, (3.0, 3), (), constraints={"heat": -1.0})
+    known = history(
+        trial(0, values=(1.0, 2.0), stds=(0.1, 0.2)),
+        trial(1, values=(3.0, 4.0), constraints={"heat": 1.0, "weight": 2.0}),
+        told,
+        signs=(-1.0, 1.0),
+    )
+    assert [known.objective(k, 1).y.tolist() for k in (0, 1)] == [[1.0, 3.0], [2.0, 4.0]]
+    assert known.objective(1, 1).std[0] == 0.2
+    assert known.constraint_names == ["heat", "weight"]
+    assert known.constraint("heat", 1).y.tolist() == [1.0, -1.0]
+    assert torch.equal(known.constraint("heat", 1).X, known.X[1:])
+    assert known.n_complete == 2
+
+
+def test_a_wider_range_encodes_all_rows_anew() -> None:
+    known = history(trial(0), trial(5))
+    version = known.version
+    wide = bo.Space.parse({"x": (0.0, 2.0), "y": (0.0, 1.0)})
+    known.update([trial(6, space=wide)])
+    assert known.version > version
+    assert known.X[:, 0].tolist() == pytest.approx([0.0, 0.25, 0.3], abs=1e-15)
+
+
+def test_the_range_of_a_failed_trial_widens_nothing() -> None:
+    known = history(trial(0), trial(5))
+    known.update([trial(6, FAIL, space=bo.Space.parse({"x": (0.0, 2.0), "y": (0.0, 1.0)}))])
+    assert known.X[1, 0] == 0.5
+
+
+def test_columns_are_those_of_the_space_and_then_the_others_by_key() -> None:
+    known = history(trial(0))
+    other = bo.Space.parse({"b": (0.0, 1.0), "a": (0.0, 1.0)})
+    known.update([Evaluation(1, COMPLETE, {"a (float)": 0.3, "b (float)": 0.4}, other, (1.0, 1), (1.0,))])
+    assert list(known.encoding.columns) == ["x (float)", "y (float)", "a (float)", "b (float)"]
+    assert known.is_conditional
+    assert known.X[1].tolist() == [0.5, 0.5, 0.3, 0.4]
+
+
+def test_marks_of_failing_are_those_of_the_failures_too() -> None:
+    # The first failures say most.
+    known = history(*(trial(i) for i in range(19)))
+    assert last_mark(20, 2) == 18
+    known.update([trial(19, FAIL)])
+    assert known.failing().mark == 20
+    known = history(*(trial(i) for i in range(20)), trial(20, FAIL))
+    assert known.failing().mark == 21
+    known.update([trial(i) for i in range(21, 23)])
+    assert known.failing().mark == 21
+    assert math.isnan(known.failing().std[0])
+
+
+WIDE = bo.Space.parse({"x": (0.0, 3.0), "new": ["u", "v"]})
+
+
+@pytest.mark.parametrize("method", ["_merge", "_void", "_take_all", "_take"])
+@pytest.mark.parametrize("change", ["problem", "trials"])
+def test_a_change_that_was_interrupted_is_begun_anew(change: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = Evaluation(2, COMPLETE, {"x (float)": 2.0, "new of ('u', 'v')": 1.0}, WIDE, (0.5, 2), (5.0,))
+
+    def made(known: History) -> History:
+        if change == "problem":
+            known.set_problem(Problem((-1.0,), space=WIDE))
+        else:
+            known.update([late])
+        return known
+
+    def interrupted(self: History, *_: object) -> None:
+        raise KeyboardInterrupt
+
+    known, expected = history(trial(0), trial(1)), made(history(trial(0), trial(1)))
+    with monkeypatch.context() as patch:
+        patch.setattr(History, method, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made(known)
+    made(known)
+    assert known.encoding == expected.encoding
+    assert torch.equal(known.X, expected.X)
+    assert known.objective(0, 1).y.tolist() == expected.objective(0, 1).y.tolist()
