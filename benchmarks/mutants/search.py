@@ -22,7 +22,7 @@ SEARCH = (
     Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
-        "quantity.ready and not quantity.is_noiseless",
+        "quantity.ready and not (noisy_only and quantity.is_noiseless)",
         "quantity.ready",
         ("optimizer/test_recommendations.py",),
     ),

@@ -28,6 +28,8 @@ __all__ = [
     "as_html",
     "best_trial",
     "certificate",
+    "constraints",
+    "feasibility",
     "front",
     "hypervolume",
     "prediction",
@@ -105,6 +107,19 @@ def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[Array, Ar
     parts = [objective.averaged(X) if averaged else objective.predict(X) for objective in objectives]
     mean, std = (np.stack([part[j].numpy() for part in parts], 1) for j in (0, 1))
     return (mean[:, 0], std[:, 0]) if len(parts) == 1 else (mean, std)
+
+
+@torch.no_grad()
+def constraints(designer: Designer, X: Tensor) -> dict[str, tuple[Array, Array]]:
+    """See `Optimizer.predict_constraints`."""
+    parts = {name: quantity.predict(X) for name, quantity in designer.trained().constraints.items() if quantity.ready}
+    return {name: (mean.numpy(), std.numpy()) for name, (mean, std) in parts.items()}
+
+
+@torch.no_grad()
+def feasibility(designer: Designer, X: Tensor) -> Array:
+    """See `Optimizer.feasibility`."""
+    return np.exp(designer.trained().log_feasibility(X).numpy())
 
 
 def width(designer: Designer) -> float:
