@@ -1,9 +1,9 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
 The full comparisons `quality`, `optuna-quality`, `high-dimensions`, `pareto` and `batches` take hours, mostly for the
-other optimisers; `workers` takes an hour, `papers` and `pruning` a quarter of one. Their results are saved in folders of out/, so
-that they can be stopped and continued. `optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty
-minutes, `large_pool` ten.
+other optimisers; `workers` takes an hour, `papers` and `pruning` a quarter of one. Their results are saved in folders
+of out/, so that they can be stopped and continued. `optuna-speed` and `botorch-speed` take half an hour each,
+`calibration` twenty minutes, `large_pool` ten.
 """
 
 import argparse
