@@ -62,6 +62,13 @@ SEARCH = (
         HISTORY,
     ),
     Fault(
+        "the slope of a bound counts for every objective",
+        "search/criteria/criterion.py",
+        'torch.einsum("nk,knd->nd", by_bounds, torch.stack(by_X))',
+        "torch.stack(by_X).sum(0)",
+        ("search/criteria/test_criterion.py",),
+    ),
+    Fault(
         "an ascent takes steps that lose",
         "search/maximizers/_loops.py",
         "f >= rows.f[i] + ARMIJO * max(promised, 0.0)",
