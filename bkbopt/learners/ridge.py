@@ -26,6 +26,9 @@ from bkbopt.learners.losses import Array
 
 __all__ = ["Ridge"]
 
+#: Relative rounding error of a sum of squares, with some margin.
+ROUNDING = 1e-14
+
 #: Up to this fraction of r, rows are learnt by rank-one steps instead of a new factor for the block.
 _FEW = 0.1
 
@@ -114,8 +117,8 @@ class Ridge:
         A[:r, :r], A[:r, r], A[r, r] = self.A, c, d + self.lam
         u = solve_triangular(self.R, c, trans=1, check_finite=False) if r else c
         R[:r, :r], R[:r, r] = self.R, u
-        # At least lam in exact arithmetic.
-        R[r, r] = math.sqrt(max(d + self.lam - float(u @ u), self.lam))
+        # At least lam in exact arithmetic; a difference below the rounding of d has no correct digit.
+        R[r, r] = math.sqrt(max(d + self.lam - float(u @ u), self.lam, ROUNDING * d))
         self.A, self.R, self.b = A, R, np.append(self.b, s)
         v = solve_triangular(R, self.b, trans=1, check_finite=False)
         self.w = solve_triangular(R, v, check_finite=False)

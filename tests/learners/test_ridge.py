@@ -61,7 +61,6 @@ def test_a_feature_that_is_there_already_is_survived(lam: float) -> None:
     ridge.learn(Z[:, :1], Y, forward=False)
     z = Z[:, 0]
     ridge.grow(np.array([z @ z]), float(z @ z), float(Y @ z))
-    assert np.isfinite(ridge.w).all()
     assert ridge.w.sum() == pytest.approx(float(Y @ z / (z @ z)), rel=1e-3)
 
 
@@ -75,8 +74,8 @@ def test_features_that_the_others_span_are_survived(seed: int) -> None:
         z = old @ rng.standard_normal(old.shape[1])
         ridge.grow(old.T @ z, float(z @ z), float(Y @ z))
         old = np.column_stack([old, z])
-    assert np.isfinite(ridge.R).all()
-    assert np.isfinite(ridge.w).all()
+    fitted = Z[:, :5] @ np.linalg.lstsq(Z[:, :5], Y, rcond=None)[0]
+    np.testing.assert_allclose(old @ ridge.w, fitted, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("lam", [1e-9, 1e-18, 1e-30])

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 __all__ = ["Curve", "FinalValues"]
 
@@ -45,6 +44,8 @@ class _Line:
 
     @classmethod
     def fitted(cls, v: NDArray[np.float64], y: NDArray[np.float64]) -> "_Line":
+        from scipy.optimize import isotonic_regression  # late, since importing it takes time
+
         # Equal v with falling y are pooled, so that they get their mean.
         order = np.lexsort((-y, v))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
