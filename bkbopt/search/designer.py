@@ -282,11 +282,8 @@ class Designer:
         running = list(request.running)
         closed, tried = self._closed_points(running)
         # Running points are last in each list, so that the lists of a batch differ at the end only.
-        levels = [[*closed, *tried, *running], [*closed, *running], closed]
-        if self.options.avoid_duplicates:
-            levels = [closed]
-        if self.options.repeat_when_exhausted:
-            levels = [*levels[:2], running, []]
+        stricter = [[*closed, *tried, *running], [*closed, *running]]
+        levels = self.options.exclusions(stricter, closed, running, [])
         space, rng, arms = request.space, request.rng(), self._arms_asked(request)
         for points in levels:
             if arms is not None:
