@@ -298,7 +298,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
 
     @property
     def log_growth(self) -> float:
-        """An upper bound of logdet(I + K / lam), for any functions: O(r^3)."""
+        """See `Surrogate`; the bound holds for any functions: O(r^3)."""
         return 0.0 if self._span is None else self._span.state.log_determinant() + float(self._unseen().sum())
 
 
