@@ -17,9 +17,9 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 
-__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "Shared", "exhausted"]
+__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "Shared", "best_usable", "exhausted"]
 
 #: Number of random points that are tried before the feasible set counts as empty.
 TRIES = 10_000
@@ -127,6 +127,23 @@ class CandidateSet(Protocol):
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""
         ...
+
+
+def best_usable(criterion: Criterion, search: Search, closed: Tensor, usable: Callable[[int], bool]) -> int | None:
+    """The usable row with the largest score; None if there is none.
+
+    Args:
+        criterion: the scores.
+        search: the rows.
+        closed: (A,) rows that may not be chosen; those found to be unusable are added to it.
+        usable: whether a row may be chosen, which may be expensive.
+    """
+    while not closed.numpy().all():  # it stops at the first row that is open
+        row = criterion.best_row(search, closed)
+        if usable(row):
+            return row
+        closed[row] = True
+    return None
 
 
 def exhausted(arms: CandidateSet | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Scope, Shared
+from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.maximizers.ascent import slopes_of
@@ -209,13 +209,9 @@ class BoxCandidates:
                 U = U[torch.argsort(scores, descending=True, stable=True)[:FRONT]]
             search = PoolMaximizer(self.embedding(U))
             self._shared = _Shared(key, U, search, torch.zeros(len(U), dtype=torch.bool))
-        U, unusable = self._shared.U, self._shared.unusable
-        while not bool(unusable.all()):
-            row = criterion.best_row(self._shared.search, unusable)
-            if self._usable(U[row]):
-                return U[row : row + 1]
-            unusable[row] = True
-        return None
+        U, search, unusable = self._shared.U, self._shared.search, self._shared.unusable
+        row = best_usable(criterion, search, unusable, lambda row: self._usable(U[row]))
+        return None if row is None else U[row : row + 1]
 
     def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
         """See `CandidateSet`.

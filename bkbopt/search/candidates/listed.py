@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates.base import Choice, Feasible, Point, Scope
+from bkbopt.search.candidates.base import Choice, Feasible, Point, Scope, best_usable
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 from bkbopt.search.maximizers.cluster_parts import ClusterPart, at_once
 from bkbopt.search.maximizers.parted import PartedMaximizer
@@ -79,13 +79,8 @@ class Listed(ABC):
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
-        closed = self.closed(scope.taken)
-        while not closed.numpy().all():  # it stops at the first row that is open
-            row = criterion.best_row(self.search, closed)
-            if self._usable(row):
-                return self.choice(row)
-            closed[row] = True
-        return None
+        row = best_usable(criterion, self.search, self.closed(scope.taken), self._usable)
+        return None if row is None else self.choice(row)
 
     def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""

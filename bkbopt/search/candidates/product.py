@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
-from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Point, Scope, Shared
+from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Point, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import Listed, PoolCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.maximizers.pool import PoolMaximizer
@@ -108,12 +108,8 @@ class _Nearby:
     def best(self, criterion: Criterion, closed: frozenset[int], usable: Usable) -> int | None:
         """The best usable row that is not one of the `closed` ones; None if there is none."""
         shut = torch.isin(self.rows, torch.tensor(sorted(closed), dtype=torch.int64))
-        while not bool(shut.all()):
-            at = criterion.best_row(self.search, shut)
-            if usable(int(self.rows[at])):
-                return int(self.rows[at])
-            shut[at] = True
-        return None
+        at = best_usable(criterion, self.search, shut, lambda at: usable(int(self.rows[at])))
+        return None if at is None else int(self.rows[at])
 
 
 class ProductCandidates:
