@@ -19,7 +19,18 @@ from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 
-__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "Shared", "best_usable", "exhausted"]
+__all__ = [
+    "TRIES",
+    "CandidateSet",
+    "Choice",
+    "Feasible",
+    "Perturbed",
+    "Point",
+    "Scope",
+    "Shared",
+    "best_usable",
+    "exhausted",
+]
 
 #: Number of random points that are tried before the feasible set counts as empty.
 TRIES = 10_000
@@ -84,6 +95,10 @@ class Scope:
         return self if self.shared is None else replace(self, shared=replace(self.shared, finished=None))
 
 
+#: Gives the best of a few random points that differ from a centre `(d,)` in one parameter.
+Perturbed = Callable[[Criterion, Tensor, Scope], Choice | None]
+
+
 class CandidateSet(Protocol):
     """The interface that a designer needs of a set of candidates."""
 
@@ -108,16 +123,12 @@ class CandidateSet(Protocol):
         ...
 
     @property
-    def is_perturbed(self) -> bool:
-        """Whether some suggestions should be perturbations; not if the search over the set is exhaustive."""
+    def perturbed(self) -> Perturbed | None:
+        """The coordinate perturbations of the set; None if its search is exhaustive, so that it needs none."""
         ...
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """The point with the largest score."""
-        ...
-
-    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """The best of a few random points that differ from `center (d,)` in one parameter."""
         ...
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:

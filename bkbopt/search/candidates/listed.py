@@ -33,7 +33,7 @@ class Listed(ABC):
 
     is_discrete = is_listed = True
     has_choices = True
-    is_perturbed = False
+    perturbed = None
 
     def __init__(self, search: Search, feasible: Feasible | None) -> None:
         n, d = search.X.shape
@@ -81,10 +81,6 @@ class Listed(ABC):
         """See `CandidateSet`."""
         row = best_usable(criterion, self.search, self.closed(scope.taken), self._usable)
         return None if row is None else self.choice(row)
-
-    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """See `CandidateSet`."""
-        return None
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""

@@ -125,7 +125,7 @@ class ProductCandidates:
     is_listed = False
     has_choices = True
     #: As for listed pools.
-    is_perturbed = False
+    perturbed = None
 
     def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:
         self._sub = _Sub.of(pool, fixed or {})
@@ -206,10 +206,6 @@ class ProductCandidates:
             rows = torch.unique(rows if found is None else torch.cat([rows, self._search.cross(found)]))
             self._nearby = _Nearby(key, rows, PoolMaximizer(self._sub.X[rows]))
         return self._nearby
-
-    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """See `CandidateSet`."""
-        return None
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""
