@@ -14,6 +14,7 @@ from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.trials.directions import sign_of
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
@@ -51,7 +52,7 @@ def as_designer(
     problem = as_problem(space_or_pool, fit, prototype.has_kernel)
     if problem.pool is not None and problem.pool.objects is not None:
         prototype.bind_objects(problem.pool.objects)
-    signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in directions)
+    signs = tuple(map(sign_of, directions))
     core = LoggedDesigner(replace(problem, signs=signs), options, entropy, as_feasible(feasible, problem))
     check_kernel(prototype, core.designer.history)
     return core

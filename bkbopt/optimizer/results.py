@@ -17,6 +17,7 @@ from bkbopt.optimizer.recommendations import ParamsOf, evaluated_at, finished_on
 from bkbopt.optimizer.trials import Trial, TrialLog
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.designer import Designer
+from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import RegretCertificate
 from bkbopt.search.trials.states import COMPLETE
@@ -43,7 +44,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 def _gains(trials: Sequence[Trial], directions: Sequence[str]) -> Array:
     """Values (n, k), with the sign such that larger is better."""
-    signs = np.array([1.0 if direction == "maximize" else -1.0 for direction in directions])
+    signs = np.array([*map(sign_of, directions)])
     return signs * np.array([trial.values for trial in trials]).reshape(-1, len(directions))
 
 
@@ -82,7 +83,7 @@ def hypervolume(
         from botorch.utils.multi_objective.hypervolume import Hypervolume
 
     point = as_values(reference, len(directions), name="reference").numpy()
-    low = point * [1.0 if direction == "maximize" else -1.0 for direction in directions]
+    low = point * [*map(sign_of, directions)]
     Y = _gains(front(log, directions, constraints), directions)
     # Scaled by powers of two to values below 1/2, so that only the volume itself can overflow.
     exponents = np.frexp(np.abs(np.vstack([Y, low])).max(0))[1] + 1
