@@ -17,11 +17,11 @@ from bkbopt.optimizer import results, saving
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.optimizer.trials import Trial
-from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bkbopt.search.trials.evaluations import Point as Values
+from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.space import Parameter, Space
 
 __all__ = ["Branch", "Branching", "declared_branches", "switches_of"]
@@ -34,12 +34,12 @@ class Branch:
         rows: indices of the trials in this branch.
     """
 
-    setting: Values
+    setting: Point
     free: tuple[str, ...]
     rows: tuple[int, ...]
 
 
-def switches_of(rows: Sequence[Values], keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
+def switches_of(rows: Sequence[Point], keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
     """The inferred switch of each conditional key that has one.
 
     Args:
@@ -62,7 +62,7 @@ def switches_of(rows: Sequence[Values], keys: Sequence[str], discrete: Sequence[
 
 
 def _patterns(
-    rows: Sequence[Values], patterns: Sequence[frozenset[str]], switch: str
+    rows: Sequence[Point], patterns: Sequence[frozenset[str]], switch: str
 ) -> Mapping[float | None, set[frozenset[str]]]:
     """For each value of the switch, the sets of keys of the trials with this value."""
     found: dict[float | None, set[frozenset[str]]] = {}
@@ -98,7 +98,7 @@ class Branching:
     members: Mapping[tuple[float | None, ...], Sequence[int]]
 
     @classmethod
-    def of(cls, rows: Sequence[Values], keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
+    def of(cls, rows: Sequence[Point], keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
         """Infer the switches from the values of the trials, by key."""
         switches = switches_of(rows, keys, list(discrete))
         names = sorted(set(switches.values()))
@@ -147,7 +147,7 @@ class Branching:
                     out.append(self._branch(setting, ()))
         return out
 
-    def _branch(self, setting: Values, rows: Sequence[int]) -> Branch:
+    def _branch(self, setting: Point, rows: Sequence[int]) -> Branch:
         free = [
             key
             for key in self.keys
@@ -187,7 +187,7 @@ class Branching:
         )
 
 
-def declared_branches(space: Space, rows: Sequence[Values], limit: int, rng: np.random.Generator) -> list[Branch]:
+def declared_branches(space: Space, rows: Sequence[Point], limit: int, rng: np.random.Generator) -> list[Branch]:
     """The branches of a space with declared conditions.
 
     If there are more than `limit`, they are the `limit` branches with the most trials and `limit` random ones.

@@ -8,7 +8,7 @@
 Points that may not be chosen are given as rows of X. Methods return None if no other point is left.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
+from bkbopt.spaces.base import Point
 
 __all__ = [
     "TRIES",
@@ -25,7 +26,6 @@ __all__ = [
     "Choice",
     "Feasible",
     "Perturbed",
-    "Point",
     "Scope",
     "Shared",
     "best_usable",
@@ -35,7 +35,6 @@ __all__ = [
 #: Number of random points that are tried before the feasible set counts as empty.
 TRIES = 10_000
 
-Point = Mapping[str, float]
 Feasible = Callable[[Point], bool]
 
 

@@ -9,13 +9,14 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates.base import Choice, Feasible, Point, Scope, best_usable
+from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 from bkbopt.search.maximizers.cluster_parts import ClusterPart, at_once
 from bkbopt.search.maximizers.parted import PartedMaximizer
 from bkbopt.search.maximizers.parts import LocalPart, Part
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Point
 from bkbopt.spaces.encoding import Embedding
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.rows import RowSource

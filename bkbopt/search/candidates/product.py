@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
-from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Point, Scope, Shared, best_usable
+from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import Listed, PoolCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.maximizers.product import N_CLIMBS, N_RANDOM, ProductMaximizer, Usable
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Point
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
 
