@@ -233,11 +233,11 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         # The package's kernels cannot fail; with other kernels the learner, which is changed in place, is copied.
         kept = learner if isinstance(self._kernel, ARDKernel) else copy.deepcopy(learner)
 
-        def both() -> None:
+        def restore_both() -> None:
             restore()
             self._learner = kept
 
-        return both
+        return restore_both
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """See `SurrogateBase`."""
