@@ -33,7 +33,7 @@ from bkbopt.learners.recipes import RECIPES, is_learner, recipe_of, settings_of
 from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.leverages import bounded_sum
+from bkbopt.surrogates.leverages import bounded_dimension, sum_of_leverages
 from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.registry import register
 
@@ -290,11 +290,11 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
 
     def effective_dimension(self) -> float:
         """See `Surrogate`."""
-        return 0.0 if self._span is None else self._span.state.effective_dimension() + bounded_sum(self._unseen())
+        return 0.0 if self._span is None else bounded_dimension(self._span.state, self._unseen())
 
     def leverage_sum(self) -> float:
         """See `Surrogate`."""
-        return 0.0 if self._span is None else self._span.state.effective_dimension() + float(self._unseen().sum())
+        return 0.0 if self._span is None else sum_of_leverages(self._span.state, self._unseen())
 
     @property
     def log_growth(self) -> float:

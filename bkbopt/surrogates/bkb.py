@@ -39,7 +39,7 @@ from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import BULK, SurrogateBase, not_ready
-from bkbopt.surrogates.leverages import Leverages, bounded_sum
+from bkbopt.surrogates.leverages import Leverages, bounded_dimension, sum_of_leverages
 from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
@@ -306,11 +306,11 @@ class BKB(SurrogateBase[Fantasy]):
 
     def effective_dimension(self) -> float:
         """See `Surrogate`: O(m^2 + u)."""
-        return 0.0 if self._state is None else self._state.effective_dimension() + bounded_sum(self._unseen())
+        return 0.0 if self._state is None else bounded_dimension(self._state, self._unseen())
 
     def leverage_sum(self) -> float:
         """See `Surrogate`: O(m^2 + u)."""
-        return 0.0 if self._state is None else self._state.effective_dimension() + float(self._unseen().sum())
+        return 0.0 if self._state is None else sum_of_leverages(self._state, self._unseen())
 
     @property
     def log_growth(self) -> float:
