@@ -1,9 +1,9 @@
 """Run the benchmarks: `python -m benchmarks [import|kernel|pool|box|quality|...] [--quick]`, all of them by default.
 
 The full comparisons `quality`, `optuna-quality`, `high-dimensions`, `pareto` and `batches` take hours, mostly for the
-other optimisers; `workers` takes an hour and `papers` a quarter of one. Their results are saved in folders of out/, so
-that they can be stopped and continued. `optuna-speed` and `botorch-speed` take half an hour each, `calibration` twenty
-minutes, `large_pool` ten.
+other optimisers; `workers` takes an hour, `papers` and `pruning` a quarter of one. Their results are saved in folders
+of out/, so that they can be stopped and continued. `optuna-speed` and `botorch-speed` take half an hour each,
+`calibration` twenty minutes, `large_pool` ten.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from benchmarks import (
     pareto,
     pool_speed,
     product_pool,
+    pruning,
     sample_efficiency,
     screening,
     storage_speed,
@@ -64,6 +65,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
     "optuna-speed": lambda quick: optuna_speed.main(["--quick"] if quick else []),
     "botorch-speed": lambda quick: botorch_speed.main(["--quick"] if quick else []),
     "optuna-quality": lambda quick: optuna_quality.main(["--quick"] if quick else []),
+    "pruning": lambda quick: pruning.main(["--quick"] if quick else []),
     "high-dimensions": lambda quick: high_dimensions.main(["--quick"] if quick else []),
     "crowds": lambda quick: crowds.main(["--quick"] if quick else []),
     "batches": lambda quick: batches.main(["--quick"] if quick else []),

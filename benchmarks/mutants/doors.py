@@ -267,10 +267,10 @@ OPTUNA = (
         REPRODUCIBILITY,
     ),
     Fault(
-        "the first of a pruned trial's values counts",
+        "intermediate values of complete trials are not kept",
         "adapters/optuna/columns.py",
-        "float(trial.intermediate_values[last])",
-        "float(trial.intermediate_values[min(trial.intermediate_values)])",
+        "state in (COMPLETE, PRUNED) else {}",
+        "state == PRUNED else {}",
         VALUES,
     ),
     Fault(

@@ -6,6 +6,7 @@ __all__ = ["SEARCH"]
 
 ASCENT = ("search/maximizers/test_ascent.py",)
 BOX = ("search/maximizers/test_box.py",)
+CURVES = ("search/trials/test_curves.py",)
 DESIGNER = ("search/test_designer.py",)
 FAILURES = ("optimizer/test_failures.py",)
 HISTORY = ("search/trials/test_history.py",)
@@ -21,7 +22,7 @@ SEARCH = (
     Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
-        "quantity.ready and not quantity.is_noiseless",
+        "quantity.ready and not (noisy_only and quantity.is_noiseless)",
         "quantity.ready",
         ("optimizer/test_recommendations.py",),
     ),
@@ -31,6 +32,41 @@ SEARCH = (
         "if not quantity.is_noiseless:",
         "if True:",
         ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
+        "the first of a pruned trial's values counts",
+        "search/trials/curves.py",
+        "step = max(curve, default=None)",
+        "step = min(curve, default=None)",
+        CURVES,
+    ),
+    Fault(
+        "estimates from few complete trials only",
+        "search/trials/curves.py",
+        "self._longer += [(curve, steps, self.sign * self(curve)) for curve, steps, _ in list(group)]",
+        "pass",
+        CURVES,
+    ),
+    Fault(
+        "a pruned trial that was poorer than all others has the value of the poorest",
+        "search/trials/curves.py",
+        "if -math.inf < v < worst:",
+        "if False:",
+        CURVES,
+    ),
+    Fault(
+        "estimates of learnt rows change between marks",
+        "search/trials/history.py",
+        "FinalValues(self.sign, self.curves[:mark], self.y[:mark])",
+        "FinalValues(self.sign, self.curves, self.y)",
+        HISTORY,
+    ),
+    Fault(
+        "the slope of a bound counts for every objective",
+        "search/criteria/criterion.py",
+        'torch.einsum("nk,knd->nd", by_bounds, torch.stack(by_X))',
+        "torch.stack(by_X).sum(0)",
+        ("search/criteria/test_criterion.py",),
     ),
     Fault(
         "an ascent takes steps that lose",

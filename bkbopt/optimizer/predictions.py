@@ -11,7 +11,7 @@ from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.designer import Designer
 from bkbopt.search.trials.reports import RegretCertificate
 
-__all__ = ["beta", "certificate", "prediction", "useful_workers"]
+__all__ = ["beta", "certificate", "constraints", "feasibility", "prediction", "useful_workers"]
 
 
 @torch.no_grad()
@@ -21,6 +21,19 @@ def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[np.ndarra
     parts = [objective.averaged(X) if averaged else objective.predict(X) for objective in objectives]
     mean, std = (np.stack([part[j].numpy() for part in parts], 1) for j in (0, 1))
     return (mean[:, 0], std[:, 0]) if len(parts) == 1 else (mean, std)
+
+
+@torch.no_grad()
+def constraints(designer: Designer, X: Tensor) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """See `Optimizer.predict_constraints`."""
+    parts = {name: quantity.predict(X) for name, quantity in designer.trained().constraints.items() if quantity.ready}
+    return {name: (mean.numpy(), std.numpy()) for name, (mean, std) in parts.items()}
+
+
+@torch.no_grad()
+def feasibility(designer: Designer, X: Tensor) -> np.ndarray:
+    """See `Optimizer.feasibility`."""
+    return np.exp(designer.trained().log_feasibility(X).numpy())
 
 
 def beta(designer: Designer) -> float:

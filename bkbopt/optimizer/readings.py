@@ -263,13 +263,37 @@ class Readings:
             NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
-        X = self.encode([params] if isinstance(params, Mapping) else list(params))
-        return self.predict_encoded(X, averaged=averaged)
+        return self.predict_encoded(self._encoded(params), averaged=averaged)
 
     @locked
     def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """As `predict`, of encoded points `X (n, d)`; see `encode`."""
         return predictions.prediction(self._core.followed(), X[:], averaged)  # of a product the rows are made here
+
+    @locked
+    def predict_constraints(self, params: Iterable[Params] | Params) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Posterior means and standard deviations of the constraints with values, each `(n,)`, by name, user's units.
+
+        Raises:
+            NotReadyError: there is no value yet.
+            ArgumentError: parameters outside of the space.
+        """
+        return predictions.constraints(self._core.followed(), self._encoded(params)[:])
+
+    @locked
+    def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
+        """Posterior probability that a point satisfies all constraints with values, `(n,)`.
+
+        The constraints are independent in the model. `feasible=` and failures are not included.
+
+        Raises:
+            NotReadyError: there is no value yet.
+            ArgumentError: parameters outside of the space.
+        """
+        return predictions.feasibility(self._core.followed(), self._encoded(params)[:])
+
+    def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
+        return self.encode([params] if isinstance(params, Mapping) else list(params))
 
     @locked
     def encode(self, params: Sequence[Params]) -> Tensor:

@@ -152,7 +152,7 @@ class _Evaluated:
         many points near a border of the feasible region, those with the best objective are often just beyond it.
         """
         expected = self._fantasy.feasible
-        sure = self._models.log_feasibility(self._fantasy.known) >= math.log(SURE)
+        sure = self._models.log_feasibility(self._fantasy.known, noisy_only=True) >= math.log(SURE)
         return [expected & sure, expected, torch.ones_like(expected)]
 
     @cached_property

@@ -125,14 +125,16 @@ class Models:
             crashes,
         )
 
-    def log_feasibility(self, X: Tensor) -> Tensor:
-        """Log probability that the points `X (n, d)` satisfy the outcome constraints that are noisy, (n,); <= 0.
+    def log_feasibility(self, X: Tensor, *, noisy_only: bool = False) -> Tensor:
+        """Log probability that the points `X (n, d)` satisfy the outcome constraints, (n,); <= 0.
 
-        Without noise a point that was measured as feasible is feasible.
+        Args:
+            X: encoded points.
+            noisy_only: leave out constraints without noise, since a point that was measured as feasible is feasible.
         """
         found = torch.zeros(len(X), dtype=torch.float64)
         for quantity in self.constraints.values():
-            if quantity.ready and not quantity.is_noiseless:
+            if quantity.ready and not (noisy_only and quantity.is_noiseless):
                 mean, variance = quantity.model(X[:0])(X)
                 found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
         return found

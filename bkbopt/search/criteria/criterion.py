@@ -320,12 +320,14 @@ class Combined:
 
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """See `SlopedScore`."""
-        if self.improvement is not None:
-            return differentiated(self, X)
         scores, slopes = self._penalties(X), torch.zeros_like(X)
         for weight, term in self._terms:
             score, slope = term.with_slopes(X)
             scores, slopes = scores + weight * score, slopes + weight * slope
+        if self.improvement is not None:
+            bounds, by_X = zip(*(bound.with_slopes(X) for bound in self._bounds), strict=True)
+            gain, by_bounds = differentiated(self.improvement, torch.stack(bounds, 1))
+            scores, slopes = scores + gain, slopes + torch.einsum("nk,knd->nd", by_bounds, torch.stack(by_X))
         return scores, slopes
 
     def _penalties(self, X: Tensor) -> Tensor:

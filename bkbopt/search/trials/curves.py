@@ -47,14 +47,18 @@ class _Line:
     def fitted(cls, v: NDArray[np.float64], y: NDArray[np.float64]) -> "_Line":
         # Equal v with falling y are pooled, so that they get their mean.
         order = np.lexsort((-y, v))
-        centred = v - v.mean()
-        size = float(centred @ centred)
-        slope = max(float(centred @ y) / size, 0.0) if 0.0 < size < math.inf else 0.0
-        return cls(v[order], isotonic_regression(y[order]).x, slope)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            centred = v - v.mean()
+            slope = float((centred @ y) / (centred @ centred))
+        return cls(v[order], isotonic_regression(y[order]).x, slope if 0.0 < slope < math.inf else 0.0)
 
     def __call__(self, v: float) -> float:
-        below = max(self.v[0] - v, 0.0)
-        return float(np.interp(v, self.v, self.y)) - (self.slope * below if self.slope else 0.0)
+        worst, final = float(self.v[0]), float(self.y[0])
+        if -math.inf < v < worst:
+            beyond = final - self.slope * (worst - v)
+            return beyond if math.isfinite(beyond) else final
+        # Computed from quarters, since differences of the largest doubles overflow.
+        return 4.0 * float(np.interp(v / 4.0, self.v / 4.0, self.y / 4.0))
 
 
 @dataclass

@@ -20,6 +20,7 @@ from bkbopt.search.criteria.criterion import (
     UpperBound,
     rule_of,
 )
+from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.maximizers.ascent import SlopedScore, differentiated
 
 KERNEL = bo.kernels.rbf(2, 0.3)
@@ -86,6 +87,22 @@ def test_slopes_under_constraints_are_those_of_automatic_differentiation(incumbe
         return score
 
     # The collapsed predictor rounds relative to k(x, x) = 1, and slopes of the second limit are of the order 1e4.
+    torch.testing.assert_close(slopes, differentiated(whole, X)[1], rtol=1e-5, atol=1e-6)
+
+
+def test_slopes_of_several_objectives_are_those_of_automatic_differentiation() -> None:
+    pytest.importorskip("botorch")
+    (one, X), (two, _), (limit, _) = (model(seed) for seed in range(3))
+    improvement = Improvement.over(torch.stack([one(X[:8])[0], two(X[:8])[0]], 1))
+    combined = Combined([(one, 2.0), (two, 0.5)], (Constraint(limit, 0.0),), improvement, None)
+    scores, slopes = combined.with_slopes(X)
+    torch.testing.assert_close(scores, combined(X))
+
+    def whole(X: torch.Tensor) -> torch.Tensor:
+        bounds = torch.stack([UCB(2.0)(*one(X)), UCB(0.5)(*two(X))], 1)
+        return improvement(bounds) + LogFeasibility(0.0)(*limit(X))
+
+    # The collapsed predictor rounds relative to k(x, x) = 1.
     torch.testing.assert_close(slopes, differentiated(whole, X)[1], rtol=1e-5, atol=1e-6)
 
 

@@ -8,8 +8,8 @@ import pytest
 from bkbopt.search.trials.curves import FEWEST, FinalValues
 
 
-def estimates_of(v: list[float], y: list[float], asked: list[float]) -> list[float]:
-    known = FinalValues([{3: value} for value in v], y)
+def estimates_of(v: list[float], y: list[float], asked: list[float], sign: float = -1.0) -> list[float]:
+    known = FinalValues(sign, [{3: value} for value in v], y)
     return [known({3: value}) for value in asked]
 
 
@@ -18,14 +18,44 @@ def test_where_final_values_increase_with_intermediate_ones_the_estimate_interpo
     assert estimates_of(v, y, [*v, 3.0, 6.5]) == pytest.approx([*y, 30.0, 65.0])
 
 
-def test_estimates_increase_and_stay_within_the_final_values() -> None:
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_estimates_never_decrease_and_are_not_better_than_the_best_final_value(sign: float) -> None:
     rng = np.random.default_rng(1)
     v = rng.normal(size=30)
     y = v + rng.normal(size=30)
     asked = np.linspace(-9.0, 9.0, 200)
-    estimates = np.array(estimates_of(v.tolist(), y.tolist(), asked.tolist()))
+    estimates = np.array(estimates_of(v.tolist(), y.tolist(), asked.tolist(), sign))
     assert bool((np.diff(estimates) >= 0.0).all())
-    assert y.min() <= estimates[0] < estimates[-1] <= y.max()
+    assert sign * estimates.max() <= (sign * y).max() if sign > 0 else estimates.min() >= y.min()
+
+
+def test_beyond_the_poorest_intermediate_value_the_estimate_continues_with_the_slope_of_the_linear_regression() -> None:
+    rng = np.random.default_rng(3)
+    v = rng.uniform(size=40)
+    y = 2.0 * v + 0.1 * rng.normal(size=40)
+    slope = np.polyfit(v, y, 1)[0]
+    at_end, beyond = estimates_of(v.tolist(), y.tolist(), [v.max(), v.max() + 3.0])
+    assert beyond - at_end == pytest.approx(3.0 * slope)
+    at_end, beyond = estimates_of(v.tolist(), y.tolist(), [v.min(), v.min() - 3.0], sign=1.0)
+    assert beyond - at_end == pytest.approx(-3.0 * slope)
+
+
+def test_trials_that_were_pruned_later_count_with_their_estimates() -> None:
+    # Complete trials have values 0, ..., 3 at both steps; those pruned at step 2 were the poor ones of step 1.
+    complete = [{1: float(i), 2: float(i)} for i in range(4)]
+    later = [{1: 10.0 + i, 2: 20.0 + i} for i in range(4)]
+    alone = FinalValues(-1.0, complete, [0.0, 1.0, 2.0, 3.0])
+    known = FinalValues(-1.0, [*complete, *later], [0.0, 1.0, 2.0, 3.0, *[math.nan] * 4])
+    assert [alone({2: value}) for value in (20.0, 23.0)] == pytest.approx([20.0, 23.0])
+    assert alone({1: 11.0}) == pytest.approx(11.0)
+    assert known({1: 11.0}) == pytest.approx(21.0)
+
+
+def test_enormous_values_give_finite_estimates() -> None:
+    y = [1e308, -1e308, 1e307, 0.0, 1.0]
+    assert all(
+        math.isfinite(value) for value in estimates_of([1e308, -1e308, 1.0, 2.0, 3.0], y, [1.7e308, -1.7e308, 0.0])
+    )
 
 
 def test_without_any_relation_or_with_the_opposite_one_the_estimate_is_the_mean() -> None:
@@ -38,20 +68,20 @@ def test_mirrored_values_have_mirrored_estimates() -> None:
     rng = np.random.default_rng(2)
     v, y = rng.normal(size=12), rng.normal(size=12)
     plain = estimates_of(v.tolist(), y.tolist(), v.tolist())
-    mirrored = estimates_of((-v).tolist(), (-y).tolist(), (-v).tolist())
+    mirrored = estimates_of((-v).tolist(), (-y).tolist(), (-v).tolist(), sign=1.0)
     assert mirrored == pytest.approx([-value for value in plain])
 
 
 def test_the_last_step_of_the_pruned_trial_is_compared_with_the_last_value_before_it() -> None:
     # Steps 0, 4 and 8; a trial pruned at step 6 is compared with the values at step 4.
     curves = [{0: 0.0, 8: 50.0 - i, 4: float(i)} for i in range(FEWEST)]
-    known = FinalValues(curves, [10.0 * i for i in range(FEWEST)])
+    known = FinalValues(-1.0, curves, [10.0 * i for i in range(FEWEST)])
     assert known({6: 2.0, 0: 77.0}) == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize("curve", [{}, {3: math.nan}, {2: 1.0}], ids=["no value", "NaN", "before all others"])
 def test_without_a_comparable_value_there_is_no_estimate(curve: dict[int, float]) -> None:
-    assert math.isnan(FinalValues([{3: float(i)} for i in range(6)], [float(i) for i in range(6)])(curve))
+    assert math.isnan(FinalValues(-1.0, [{3: float(i)} for i in range(6)], [float(i) for i in range(6)])(curve))
 
 
 def test_too_few_complete_trials_give_no_estimate() -> None:

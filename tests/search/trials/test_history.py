@@ -77,11 +77,11 @@ def test_a_point_that_gave_a_value_once_is_no_failure() -> None:
 
 def test_pruned_trials_come_with_the_estimate_from_the_rows_up_to_the_mark() -> None:
     told = [trial(i, curve={1: 10.0 * i}) for i in range(4)]
-    pruned = [trial(4, PRUNED, curve={1: 15.0}), trial(5, PRUNED), trial(6, PRUNED, curve={1: 1e9})]
+    pruned = [trial(4, PRUNED, curve={1: 15.0}), trial(5, PRUNED), trial(6, PRUNED, curve={1: 70.0})]
     rows = history(*told, *pruned).objective(0, 4)
     assert rows.mark == 7
     assert rows.y.isnan().tolist() == [False] * 4 + [True] * 3
-    assert rows.estimates[4:].tolist() == pytest.approx([1.5, math.nan, 3.0], nan_ok=True)
+    assert rows.estimates[4:].tolist() == pytest.approx([1.5, math.nan, 7.0], nan_ok=True)
     assert bool(rows.estimates[:4].isnan().all())
     # Complete trials after the mark change no estimate, so that learnt rows do not change between marks.
     later = history(*told, *pruned, trial(7, curve={1: 40.0}, values=(100.0,)))

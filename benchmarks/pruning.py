@@ -1,0 +1,191 @@
+"""Optuna's samplers with pruners: regret for an equal number of training steps, and the error of the recommendation.
+
+Run it as `python -m benchmarks.pruning [--quick] [--peers bkb tpe random] [--pruners none median halving]
+[--problems ...] [--steps 2000] [--seeds 4] [--jobs 2]`. A trial is a simulated training of 20 steps. At step s its
+value is
+
+    f(x) + A(x) (1 - s / 20)^3 + noise,
+
+where f is a test function, the noise has a tenth of its interquartile range (IQR) over the box, and A(x) lies between
+0.5 and 3.5 IQR and varies smoothly: early values are far above the final ones and rank trials imperfectly. Each trial
+reports its steps, and a pruner may stop it. A study ends with the first trial that completes the number of steps, so
+that pruned studies have more trials.
+
+- recommended: noise-free f, above its minimum, of the recommended point: `sampler.recommend(study)` of BKBSampler,
+  `study.best_trial` of the others;
+- last fifth: mean of f above its minimum over the last fifth of the trials, pruned ones included;
+- error of the mean: median over the seeds of |mean - f| at the point that BKBSampler recommends.
+
+All are in units of the IQR. Runs are kept as files of `--out`, as in `benchmarks/optuna_quality.py`.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.pruners import BasePruner, MedianPruner, NopPruner, SuccessiveHalvingPruner
+from optuna.trial import TrialState
+
+from benchmarks import comparison
+from benchmarks.comparison import NOT_SEARCH, keep, records_of, run_all, source_digest, with_error
+from benchmarks.functions import PROBLEMS, Array
+from benchmarks.report import conditions, limited_threads, print_table
+from benchmarks.samplers import SAMPLERS, quiet_optuna
+
+__all__ = ["PRUNERS", "Job", "Training", "main", "run_job", "run_study"]
+
+STEPS = 20
+NOISE_STREAM, AMPLITUDE_STREAM = 7_031, 7_032
+PRUNERS: dict[str, Callable[[], BasePruner]] = {
+    "none": NopPruner,
+    "median": lambda: MedianPruner(n_warmup_steps=2),
+    "halving": lambda: SuccessiveHalvingPruner(min_resource=2, reduction_factor=3),
+}
+PEERS = ("bkb", "tpe", "random")
+CHOSEN = ("hartmann6", "levy8", "rastrigin6", "ackley10")
+
+
+@dataclass(frozen=True)
+class Job(comparison.Job):
+    """One run: a sampler with a pruner; `n_trials` is the number of training steps."""
+
+    pruner: str
+
+    @property
+    def title(self) -> str:
+        """The problem and the pruner."""
+        return f"{self.problem}_{self.pruner}"
+
+
+class Training:
+    """The simulated training, an objective of Optuna.
+
+    Args:
+        problem: name of a test function.
+        seed: seed of the noise.
+
+    Attributes:
+        steps: number of training steps so far.
+    """
+
+    def __init__(self, problem: str, seed: int) -> None:
+        self.problem = PROBLEMS[problem]
+        self.seed = seed
+        self.steps = 0
+        self._wave = 3.0 * np.random.default_rng(AMPLITUDE_STREAM).standard_normal(self.problem.dim)
+
+    def __call__(self, trial: optuna.Trial) -> float:
+        """The value after the last step."""
+        x = np.array([trial.suggest_float(f"x{i}", *bounds) for i, bounds in enumerate(self.problem.bounds)])
+        noise = np.random.default_rng([NOISE_STREAM, self.seed, trial.number]).standard_normal(STEPS)
+        curve = self.curve(x) + self.problem.noise_sd * noise
+        for step, value in enumerate(curve.tolist(), start=1):
+            self.steps += 1
+            trial.report(value, step)
+            if step < STEPS and trial.should_prune():
+                raise optuna.TrialPruned
+        return float(curve[-1])
+
+    def curve(self, x: Array) -> Array:
+        """Noise-free values `(STEPS,)` after each step at a point `x (d,)`."""
+        p = self.problem
+        amplitude = (2.0 + 1.5 * math.sin(float(self._wave @ ((x - p.low) / (p.high - p.low))))) * p.iqr
+        return p.value(x) + amplitude * (1.0 - np.arange(1, STEPS + 1) / STEPS) ** 3
+
+    def final(self, params: Mapping[str, float]) -> float:
+        """f at a point."""
+        return float(self.problem.value([params[f"x{i}"] for i in range(self.problem.dim)]))
+
+    def regret(self, params: Mapping[str, float]) -> float:
+        """f above its minimum, in units of the IQR."""
+        return (self.final(params) - self.problem.minimum) / self.problem.iqr
+
+
+def run_study(peer: str, problem: str, pruner: str, n_steps: int, seed: int) -> dict[str, Any]:
+    """One study.
+
+    Returns the numbers of trials and of complete trials, and the measures of the module's docstring; `error` is None
+    for samplers that predict no mean.
+    """
+    training = Training(problem, seed)
+    with quiet_optuna(), limited_threads(1):
+        sampler = SAMPLERS[peer](seed)
+        study = optuna.create_study(sampler=sampler, pruner=PRUNERS[pruner]())
+        while training.steps < n_steps:
+            study.optimize(training, n_trials=1)
+        best = sampler.recommend(study) if peer == "bkb" else study.best_trial  # type: ignore[attr-defined]
+    trials = study.get_trials(deepcopy=False)
+    late = trials[-max(len(trials) // 5, 1) :]
+    return {
+        "trials": len(trials),
+        "complete": sum(trial.state == TrialState.COMPLETE for trial in trials),
+        "recommended": training.regret(best.params),
+        "last_fifth": float(np.mean([training.regret(trial.params) for trial in late])),
+        "error": abs(best.mean - training.final(best.params)) / training.problem.iqr if peer == "bkb" else None,
+    }
+
+
+def run_job(job: Job, path: Path) -> None:
+    """Run it and save the result."""
+    keep(run_study(job.peer, job.problem, job.pruner, job.n_trials, job.seed), path)
+
+
+def print_results(jobs: Sequence[Job], out: Path, digest: str) -> None:
+    """One table a problem: a row a pruner and sampler."""
+    for problem in dict.fromkeys(job.problem for job in jobs):
+        groups: dict[tuple[str, str], list[Job]] = {}
+        for job in jobs:
+            if job.problem == problem:
+                groups.setdefault((job.pruner, job.peer), []).append(job)
+        rows = [(*group, *_cells(found)) for group, mine in groups.items() if (found := records_of(mine, out, digest))]
+        print_table(
+            f"{problem}: regret / IQR, mean +- standard error",
+            ("pruner", "sampler", "seeds", "trials", "complete", "recommended", "last fifth", "error of the mean"),
+            rows,
+        )
+
+
+def _cells(records: Sequence[Mapping[str, Any]]) -> tuple[object, ...]:
+    errors = [record["error"] for record in records if record["error"] is not None]
+    return (
+        len(records),
+        float(np.mean([record["trials"] for record in records])),
+        float(np.mean([record["complete"] for record in records])),
+        with_error([record["recommended"] for record in records]),
+        with_error([record["last_fifth"] for record in records]),
+        float(np.median(errors)) if errors else None,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run what is missing and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="one problem, two seeds, 400 steps")
+    parser.add_argument("--peers", nargs="+", choices=list(SAMPLERS), default=list(PEERS))
+    parser.add_argument("--pruners", nargs="+", choices=list(PRUNERS), default=list(PRUNERS))
+    parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS))
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
+    parser.add_argument("--out", type=Path, default=Path("out/pruning"))
+    options = parser.parse_args(arguments)
+    jobs = [
+        Job(peer, problem, options.steps or (400 if options.quick else 2_000), seed, pruner)
+        for seed in range(options.seeds or (2 if options.quick else 4))
+        for problem in options.problems or (CHOSEN[:1] if options.quick else CHOSEN)
+        for pruner in options.pruners
+        for peer in options.peers
+    ]
+    print(f"{conditions(1)}, optuna {optuna.__version__}; {options.jobs} process(es)")
+    digest = source_digest(NOT_SEARCH)
+    run_all(jobs, run_job, options.out, digest, options.jobs)
+    print_results(jobs, options.out, digest)
+
+
+if __name__ == "__main__":
+    main()

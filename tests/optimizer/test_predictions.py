@@ -1,0 +1,72 @@
+"""Predictions of constraints."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import bkbopt as bo
+from bkbopt.errors import NotReadyError
+
+BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def searched(noise: float, **options: object) -> tuple[bo.Optimizer, list[dict[str, float]]]:
+    rng = np.random.default_rng(0)
+    opt = bo.Optimizer(BOX, constraints=["g", "h"], seed=0, **options)  # type: ignore[arg-type]
+    points = [{"x": float(x), "y": float(y)} for x, y in rng.random((40, 2))]
+    limits = {
+        "g": [100.0 * (p["x"] - 0.5) + 100.0 * noise * rng.standard_normal() for p in points],
+        "h": [p["y"] - 0.6 + noise * rng.standard_normal() for p in points],
+    }
+    opt.tell(points, [p["x"] for p in points], constraints=limits)
+    return opt, points
+
+
+def test_constraints_are_predicted_by_name_in_the_users_units() -> None:
+    opt, _ = searched(0.05)
+    fresh = [{"x": x, "y": y} for x in (0.1, 0.5, 0.9) for y in (0.2, 0.6)]
+    found = opt.predict_constraints(fresh)
+    assert list(found) == ["g", "h"]
+    for name, truth in (("g", [100.0 * (p["x"] - 0.5) for p in fresh]), ("h", [p["y"] - 0.6 for p in fresh])):
+        mean, std = found[name]
+        assert mean.shape == std.shape == (6,)
+        assert bool((np.abs(mean - truth) < 4.0 * std).all())
+        assert 0.0 < std.max() < (5.0 if name == "g" else 0.05)  # smaller than the noise of a single value
+
+
+def test_feasibility_is_the_product_of_the_probabilities_that_the_constraints_are_at_most_zero() -> None:
+    opt, points = searched(0.3)
+    expected = np.prod([norm.cdf(-mean / std) for mean, std in opt.predict_constraints(points).values()], axis=0)
+    # Rounding; the logarithm of a small probability has a larger error.
+    assert opt.feasibility(points) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert int(((expected > 0.05) & (expected < 0.95)).sum()) >= 5
+
+
+def test_without_noise_feasibility_at_told_points_is_certain() -> None:
+    opt, points = searched(0.0)
+    points = [p for p in points if abs(p["x"] - 0.5) > 0.001]  # the noise variance has a lower limit
+    assert len(points) == 39
+    truth = [float(p["x"] <= 0.5 and p["y"] <= 0.6) for p in points]
+    assert opt.feasibility(points) == pytest.approx(truth, abs=1e-6)
+
+
+def test_a_single_point_may_be_a_dict() -> None:
+    opt, points = searched(0.05)
+    (alone,), among = opt.feasibility(points[3]), opt.feasibility(points)[3]
+    assert alone == pytest.approx(among, rel=1e-9)  # sums of another order
+    (alone,), among = opt.predict_constraints(points[3])["g"][0], opt.predict_constraints(points)["g"][0][3]
+    assert alone == pytest.approx(among, rel=1e-9)
+
+
+def test_without_constraints_all_points_are_feasible() -> None:
+    opt = bo.Optimizer(BOX, seed=0)
+    opt.tell({"x": 0.1, "y": 0.2}, 1.0)
+    assert opt.predict_constraints({"x": 0.5, "y": 0.5}) == {}
+    assert opt.feasibility([{"x": 0.5, "y": 0.5}] * 2).tolist() == [1.0, 1.0]
+
+
+def test_before_the_first_value_there_is_no_prediction() -> None:
+    opt = bo.Optimizer(BOX, constraints=["g"], seed=0)
+    for call in (opt.predict_constraints, opt.feasibility):
+        with pytest.raises(NotReadyError):
+            call({"x": 0.5, "y": 0.5})
