@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import TRIES, Choice
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.spaces.encoding import Encoding
@@ -35,9 +34,6 @@ def startup_point(
     fixed = request.fixed
     encoding = Encoding(tuple(space.keyed.items()))
     embedding = encoding.embedding({key: p for key, p in space.keyed.items() if key not in fixed}, fixed)
-    columns = encoding.columns.keys()
-    rows = [point for point in taken if space.is_conditional or columns <= point.keys()]
-    busy = set(row_keys(encoding.encode(rows)))
     free = embedding.space
     if free is None or not free.dim:
         U: Iterable[Tensor] = [torch.zeros(1, 1, dtype=torch.float64)]
@@ -50,10 +46,18 @@ def startup_point(
             point = space.active_part(embedding.point(u))
             if any(key not in point for key in fixed):
                 continue  # a fixed value belongs to another branch
-            x = encoding.encode([point])
-            if row_keys(x)[0] not in busy and (feasible is None or feasible(point)):
-                return Choice(x[0], point)
+            if not _is_among(point, taken) and (feasible is None or feasible(point)):
+                return Choice(encoding.encode([point])[0], point)
     return None
+
+
+def _is_among(point: Point, taken: Sequence[Point]) -> bool:
+    """Whether a point of `taken`, which may have further parameters, has the values of `point`."""
+    # Column by column, since most points differ in the first one. Encoding all points took most of the time beside a
+    # thousand running trials.
+    for key, value in point.items():
+        taken = [other for other in taken if other.get(key) == value]
+    return bool(taken)
 
 
 def _quasi_random(space: Space, request: Request) -> Iterator[Tensor]:
