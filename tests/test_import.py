@@ -24,6 +24,7 @@ LIGHT = (
     "bkbopt.optimizer",
     "bkbopt.optimizer.log_file",
     "bkbopt.optimizer.trials",
+    "bkbopt.search.trials.directions",
     "bkbopt.search.trials.reports",
     "bkbopt.search.trials.states",
     "bkbopt.adapters.shell",

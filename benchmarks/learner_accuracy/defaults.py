@@ -60,7 +60,7 @@ def several() -> None:
         rows.append((kind.__name__, two, ten, ten / two))
     print_table("Digits, seconds of processor time", ("learner", "2 classes", "10 classes", "ratio"), rows)
     learner = bl.ProsNKONS().fit(X, y)
-    Z, S, Wt = learner._units.rows(X), learner._S.rows, np.ascontiguousarray(learner._W.T)
+    Z, S, Wt = learner._units.scaled_rows(X), learner._S.rows, np.ascontiguousarray(learner._W.T)
     z, times = np.empty(len(Wt)), []
     for _ in range(4):
         start = process_time()
@@ -69,7 +69,7 @@ def several() -> None:
         for k in K:
             product(Wt, k, z)
         shared = process_time() - start
-        learner._twin()._stream(Z, np.where(y == 0, -1.0, 1.0))
+        learner._copy()._stream(Z, np.where(y == 0, -1.0, 1.0))
         times.append((kernel, shared - kernel, process_time() - start - shared))
     kernel, features, whole = np.min(times[1:], axis=0)
     heads = [learner, *learner._heads]

@@ -17,14 +17,14 @@ LEARNERS = (
     Fault(
         "a third label is found after the rows before it were learnt",
         "learners/core.py",
-        "undo.callback(self._become, vars(self).copy())",
+        "undo.callback(self._set_attributes, vars(self).copy())",
         "pass",
         (*INPUT, *STATES),
     ),
     Fault(
         "a kernel that fails half-way leaves half a state",
         "learners/core.py",
-        "undo.callback(self._become, vars(self._twin()))",
+        "undo.callback(self._set_attributes, vars(self._copy()))",
         "pass",
         STATES,
     ),
@@ -59,7 +59,7 @@ LEARNERS = (
     Fault(
         "rows are not learnt again in new units",
         "learners/core.py",
-        "self._part(units.rows(first[0]), units.seen(first[1]))",
+        "self._learn_scaled(units.scaled_rows(first[0]), units.scaled_targets(first[1]))",
         "pass",
         UNITS,
     ),
@@ -80,8 +80,8 @@ LEARNERS = (
     Fault(
         "a further class begins with the second one's learner",
         "learners/several.py",
-        "learner._heads.append(learner._fresh())",
-        "learner._heads.append(learner._heads[0]._twin())",
+        "learner._heads.append(learner._started_clone())",
+        "learner._heads.append(learner._heads[0]._copy())",
         SEVERAL,
     ),
     Fault(
@@ -264,7 +264,7 @@ LEARNERS = (
     Fault(
         "a refresh keeps the matrix of the old features",
         "learners/forks.py",
-        "np.zeros(self._features())\n        self._inverse = np.eye(self._features()) / float(self._own.alpha)\n",
+        "np.zeros(self._features())\n        self._inverse = np.eye(self._features()) / float(self._params.alpha)\n",
         "np.zeros(self._features())\n",
         ("learners/test_forks.py",),
     ),

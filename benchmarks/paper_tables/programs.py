@@ -20,7 +20,7 @@ class _LossesCounted:
     """The second stage with refreshes after so many rounds with a loss."""
 
     def _second_stage(self: "ProgramFORKS | ProgramSkeGD", block: "Block", start: int, p: Array) -> None:
-        every, t = int(self._own.refresh_every), start
+        every, t = int(self._params.refresh_every), start
         while t < len(p):
             # As many rounds cannot hold more losses than are left, and only if each has one is the last the last.
             stop = min(len(p), t + every - self._since)
@@ -28,7 +28,7 @@ class _LossesCounted:
             self._since += int((self._loss.value(block.y[t:stop], p[t:stop]) > 0.0).sum())
             t = stop
             if self._since == every:
-                self._renew(self._source.original(block.X[t - 1][:, None]))
+                self._refresh_and_refit(self._source.original(block.X[t - 1][:, None]))
 
 
 @dataclass(kw_only=True, eq=False)

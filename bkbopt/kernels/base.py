@@ -31,6 +31,7 @@ __all__ = [
     "check_columns",
     "gram",
     "has_closed_form",
+    "noisy_gram",
     "placed",
     "spread",
 ]
@@ -192,3 +193,13 @@ def gram(kernel: Kernel, X: Tensor) -> Tensor:
         raise KernelError("kernel: expected finite prior variances k(x, x) >= 0, got a negative or non-finite one.")
     # The distance formula of the matrix has rounding errors of 1e-16 on the diagonal; `diag` is exact.
     return torch.diagonal_scatter(K, d, dim1=-2, dim2=-1)
+
+
+def noisy_gram(kernel: Kernel, X: Tensor, variances: Tensor) -> Tensor:
+    """K + diag(variances) `(n, n)`: the covariance of values at `X (n, d)` with noise of these variances `(n,)`.
+
+    For the mean values of unique points with the counts N it is K + lam N^-1. It is differentiable; the error is
+    `gram`'s.
+    """
+    K = gram(kernel, X)
+    return K.diagonal_scatter(K.diagonal() + variances)

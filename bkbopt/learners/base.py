@@ -52,7 +52,7 @@ class OnlineLearner(LearnerCore):
 
     A subclass implements seven methods. `_check` checks the parameters and sets what is derived from them; `_start`
     allocates. A state file is checked against `_form` between the two, so that a small file cannot request much memory.
-    These attributes are set before the two are called: `_own` (a copy without data that keeps the present parameters
+    These attributes are set before the two are called: `_params` (a copy without data that keeps the present parameters
     for methods called later), `_loss` (a `Loss`), `_lengthscale` (a number), `_gram` (a `Gram`), and `_rng` (a
     generator, if there is a field `seed`). State belongs into attributes with a leading underscore.
 

@@ -44,7 +44,7 @@ class Classes:
             return None
         return self.labels[self.order[0]], self.labels[self.order[1]]
 
-    def met(self, labels: npt.NDArray[Any], announced: object) -> "tuple[Classes, npt.NDArray[Any]]":
+    def with_labels(self, labels: npt.NDArray[Any], announced: object) -> "tuple[Classes, npt.NDArray[Any]]":
         """The classes with those of new labels `(n,)`, and these labels' numbers `(n,)`; of two: whether it is class 1.
 
         Two labels that are announced before the first row are numbered at once, in sorted order; so are the first two
@@ -60,7 +60,7 @@ class Classes:
             second = np.asarray(labels == two._pair[1])
             if np.logical_or(second, labels == two._pair[0]).all():
                 return two, second
-        if known is None or not _among(labels, known):
+        if known is None or not _are_known(labels, known):
             known = merged_classes(known, labels)
         order = np.searchsorted(known, self.labels[self.order]) if len(self.order) else self.order
         if old is None and announced is not None and len(known) == 2:
@@ -93,7 +93,7 @@ class Classes:
         return self.labels[self.margins(raw).argmax(1)]
 
 
-def _among(labels: npt.NDArray[Any], known: npt.NDArray[Any]) -> bool:
+def _are_known(labels: npt.NDArray[Any], known: npt.NDArray[Any]) -> bool:
     """Whether all `labels` are among `known`; labels of types that cannot be compared are not."""
     kinds = {labels.dtype.kind == "U", known.dtype.kind == "U"}
     if len(kinds) > 1 and "O" not in (labels.dtype.kind, known.dtype.kind):

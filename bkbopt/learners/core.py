@@ -57,7 +57,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     n_rounds_: int
     classes_: npt.NDArray[Any]
     feature_names_in_: npt.NDArray[Any]
-    _own: Any
+    _params: Any
     _loss: Loss
     _lengthscale: float
     _gram: Gram
@@ -138,7 +138,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         return self._loss.task == "classification"
 
     @property
-    def _reach(self) -> float:
+    def _target_std(self) -> float:
         """A standard deviation of standardised targets, in the learner's units."""
         return 1.0
 
@@ -149,11 +149,11 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         self._prepare(d, 1.0)
         self._units = self._new_units(d)
         self._start(d)
-        self._became(d, names)
+        self._set_features(d, names)
 
     def _prepare(self, d: int, lengthscale: float) -> None:
         """All steps but `_start`; `lengthscale` is the number for "scale"."""
-        self._own = type(self)(**self.get_params())
+        self._params = type(self)(**self.get_params())
         self._loss, self._units, self._heads = get_loss(self.loss), None, []
         self._recent = Recent() if self._classifies and self._loss.name != "logistic" else None
         self._classes = Classes.none()
@@ -165,28 +165,28 @@ class LearnerCore(_Root, metaclass=ABCMeta):
 
     def _new_units(self, d: int) -> Units | None:
         """Units before the first row; None if rows are not scaled."""
-        scale, automatic = check_flag("scale", self._own.scale), is_scale(self._own.lengthscale)
-        if not scale and (not automatic or self._own.kernel is not None):
+        scale, automatic = check_flag("scale", self._params.scale), is_scale(self._params.lengthscale)
+        if not scale and (not automatic or self._params.kernel is not None):
             return None
         width = LABELS_WIDTH if self._classifies else 1.0
-        return Units(d, standardise=scale, targets=not self._classifies, reach=self._reach, width=width)
+        return Units(d, standardise=scale, targets=not self._classifies, target_std=self._target_std, width=width)
 
-    def _became(self, d: int, names: Names | None) -> None:
+    def _set_features(self, d: int, names: Names | None) -> None:
         self.n_features_in_, self.n_rounds_ = d, 0
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _unlearnt(self) -> Self:
+    def _clone(self) -> Self:
         """A learner of the same parameters, in the same units, before `_start`."""
-        other = type(self)(**self._own.get_params())
+        other = type(self)(**self._params.get_params())
         other._prepare(self.n_features_in_, 1.0 if self._units is None else self._units.lengthscale)
         return other
 
-    def _fresh(self) -> Self:
+    def _started_clone(self) -> Self:
         """The same, ready for its first row."""
-        other = self._unlearnt()
+        other = self._clone()
         other._start(self.n_features_in_)
-        other._became(self.n_features_in_, None)
+        other._set_features(self.n_features_in_, None)
         return other
 
     def _learn(self, X: Array, y: object, names: Names | None, classes: object = None, progress: bool = False) -> Array:
@@ -196,75 +196,76 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         target: npt.NDArray[Any]
         if loss.task == "classification":
             known = Classes.none() if self._dim is None else self._classes
-            known, target = known.met(as_labels(y, len(X)), classes)
+            known, target = known.with_labels(as_labels(y, len(X)), classes)
         else:
             target = as_numbers(y, len(X), loss.name)
         # A user's kernel may raise any error; all changes are undone.
-        with contextlib.ExitStack() as undo, within_floats(self._foreign):
+        with contextlib.ExitStack() as undo, within_floats(self._runs_user_code):
             if self._dim is None:
-                undo.callback(self._become, vars(self).copy())
+                undo.callback(self._set_attributes, vars(self).copy())
                 self._begin(X.shape[1], names)
-            elif self._may_fail(len(X)) or (self._units is not None and not self._units.settled):
-                undo.callback(self._become, vars(self._twin()))
-            raw = self._chunks(X, target, progress)
+            elif self._may_fail(len(X)) or (self._units is not None and not self._units.are_fixed):
+                undo.callback(self._set_attributes, vars(self._copy()))
+            raw = self._learn_chunks(X, target, progress)
             undo.pop_all()
         if known is not None:
             self._classes, self.classes_ = known, known.labels
         self.n_rounds_ += len(X)
         return raw
 
-    def _become(self, attributes: dict[str, Any]) -> None:
+    def _set_attributes(self, attributes: dict[str, Any]) -> None:
         vars(self).clear()
         vars(self).update(attributes)
 
     def _may_fail(self, n: int) -> bool:
         """Whether learning `n` rows may fail half-way: user code may."""
-        return self._foreign()
+        return self._runs_user_code()
 
-    def _foreign(self) -> bool:
+    def _runs_user_code(self) -> bool:
         """Whether learning runs user code."""
-        return hasattr(self, "_gram") and not self._gram.ours
+        return hasattr(self, "_gram") and not self._gram.is_builtin
 
-    def _twin(self) -> Self:
+    def _copy(self) -> Self:
         """An independent copy; what does not change, parameters and kernel, is shared."""
         fixed = (*self.get_params().values(), getattr(self, "_gram", None))
         return copy.deepcopy(self, {id(value): value for value in fixed})
 
-    def _chunks(self, X: Array, y: npt.NDArray[Any], progress: bool) -> Array:
+    def _learn_chunks(self, X: Array, y: npt.NDArray[Any], progress: bool) -> Array:
         if not progress:
-            return self._through(X, y)
+            return self._learn_rows(X, y)
         from tqdm import tqdm
 
         parts = []
         with tqdm(total=len(X), unit="row") as bar:
             for a in range(0, len(X), _CHUNK):
-                parts.append(self._through(X[a : a + _CHUNK], y[a : a + _CHUNK]))
+                parts.append(self._learn_rows(X[a : a + _CHUNK], y[a : a + _CHUNK]))
                 bar.update(len(parts[-1]))
         return joined(parts)
 
-    def _through(self, X: Array, y: npt.NDArray[Any]) -> Array:
+    def _learn_rows(self, X: Array, y: npt.NDArray[Any]) -> Array:
         """Predict and learn rows, with targets or numbers of classes, in the user's units."""
         units, parts, a = self._units, [], 0
         if units is None:
-            return self._part(X, y)
+            return self._learn_scaled(X, y)
         while a < len(X):
-            b = units.stop(a, len(X))
-            units.meet(X[a:b], y[a:b])
-            parts.append(units.given(self._part(units.rows(X[a:b]), units.seen(y[a:b]))))
-            first = units.keep(X[a:b], y[a:b])
+            b = units.valid_until(a, len(X))
+            units.scale_constant_columns(X[a:b], y[a:b])
+            raw = self._learn_scaled(units.scaled_rows(X[a:b]), units.scaled_targets(y[a:b]))
+            parts.append(units.unscaled_targets(raw))
+            first = units.store(X[a:b], y[a:b])
             if first is not None:
-                other = vars(self._fresh())
+                other = vars(self._started_clone())
                 params = self.get_params()
                 vars(self).update({name: other[name] for name in other if name not in params and name not in _KEPT})
-                self._part(units.rows(first[0]), units.seen(first[1]))
+                self._learn_scaled(units.scaled_rows(first[0]), units.scaled_targets(first[1]))
             a = b
         return joined(parts)
 
-    def _part(self, Z: Array, y: npt.NDArray[Any]) -> Array:
+    def _learn_scaled(self, Z: Array, y: npt.NDArray[Any]) -> Array:
         """The same in the learner's units."""
         if not self._classifies:
             return self._stream(Z, y)
-        # Targets from `units.keep` are floats.
+        # Targets from `units.store` are floats.
         y = y if y.dtype == np.bool_ else y.astype(np.int64, copy=False)
         raw = learn_classes(self, Z, y)
         if self._recent is not None:
@@ -274,15 +275,17 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     def _predicted(self, X: object) -> Array:
         if self._dim is None:
             raise not_ready(type(self).__name__)
-        with within_floats(self._foreign):
-            return self._given(self._rows(X), one=False)
+        with within_floats(self._runs_user_code):
+            return self._raw_in_user_units(self._rows(X), one=False)
 
     def _predicted_one(self, x: object) -> Array:
         if self._dim is None:
             raise not_ready(type(self).__name__)
-        with within_floats(self._foreign):
-            return self._given(as_row(x, self._names, self._dim, type(self).__name__), one=True)
+        with within_floats(self._runs_user_code):
+            return self._raw_in_user_units(as_row(x, self._names, self._dim, type(self).__name__), one=True)
 
-    def _given(self, X: Array, *, one: bool) -> Array:
+    def _raw_in_user_units(self, X: Array, *, one: bool) -> Array:
         units = self._units
-        return margins(self, X, one=one) if units is None else units.given(margins(self, units.rows(X), one=one))
+        if units is None:
+            return margins(self, X, one=one)
+        return units.unscaled_targets(margins(self, units.scaled_rows(X), one=one))

@@ -174,13 +174,13 @@ class KOGD(ExpansionLearner):
         self._squares = 0.0
 
     def _rounds(self, block: Block, p: Array) -> None:
-        window, loss = int(self._own.window or 0), self._loss.code
-        step, ridge = float(self._own.step), float(self._own.ridge)
+        window, loss = int(self._params.window or 0), self._loss.code
+        step, ridge = float(self._params.step), float(self._params.ridge)
 
         def run(start: int, room: int) -> int:
             return kogd(block, self._support, self._t, start, loss, step, ridge, window, room, p)
 
-        self._with_room(block, run)
+        self._run_with_room(block, run)
         self._squares += float(block.diagonal @ self._loss.slope(block.y, p) ** 2)
 
     def regret_bound(self, norm: float) -> float:
@@ -195,9 +195,9 @@ class KOGD(ExpansionLearner):
         if self._dim is None:
             raise not_ready(type(self).__name__)
         radius = check_number("norm", norm, 0.0, "a norm >= 0")
-        if self._own.ridge or self._own.window is not None:
+        if self._params.ridge or self._params.window is not None:
             raise ArgumentError("ridge, window: expected neither, since this bound is for plain gradient descent.")
-        return radius**2 / (2.0 * float(self._own.step)) + 0.5 * float(self._own.step) * self._squares
+        return radius**2 / (2.0 * float(self._params.step)) + 0.5 * float(self._params.step) * self._squares
 
     def _state(self) -> dict[str, object]:
         return {**super()._state(), "squares": self._squares}
@@ -250,12 +250,12 @@ class BOGD(Budgeted):
             raise ArgumentError(f'removal: expected "uniform" or "weighted", got {self.removal!r}.')
 
     def _rounds(self, block: Block, p: Array) -> None:
-        step, ridge, gamma = float(self._own.step), float(self._own.ridge), float(self._own.gamma)
-        uniform, u = self._own.removal == "uniform", self._rng.random(len(p))
-        loss, budget = self._loss.code, int(self._own.budget)
+        step, ridge, gamma = float(self._params.step), float(self._params.ridge), float(self._params.gamma)
+        uniform, u = self._params.removal == "uniform", self._rng.random(len(p))
+        loss, budget = self._loss.code, int(self._params.budget)
 
         def run(start: int, room: int) -> int:
             support = self._support
             return bogd(block, support, self._t, start, loss, step, ridge, gamma, budget, room, uniform, u, p)
 
-        self._with_room(block, run)
+        self._run_with_room(block, run)

@@ -92,10 +92,10 @@ def restored_support(state: dict[str, Any], room: int) -> Support:
     for name, values in state.items():
         arrays[name][..., :n] = values
     support.size[0] = n
-    return settled(support)
+    return renumbered(support)
 
 
-def settled(support: Support) -> Support:
+def renumbered(support: Support) -> Support:
     """Number the terms as the first columns of the next block's kernel matrix."""
     support.place[:] = np.arange(len(support.place))
     return support
@@ -137,14 +137,14 @@ class ExpansionLearner(OnlineLearner):
     """
 
     def _check(self, d: int) -> None:
-        """These learners derive nothing from their parameters, which are read from `_own`."""
+        """These learners derive nothing from their parameters, which are read from `_params`."""
 
     def _start(self, d: int) -> None:
-        most = self._most()
+        most = self._max_terms()
         room = FIRST_ROOM if most is None else min(FIRST_ROOM, most)
         self._source, self._support, self._t = KernelSource(self._gram), new_support(d, room), 0
 
-    def _most(self) -> int | None:
+    def _max_terms(self) -> int | None:
         """The largest number of terms, including temporary ones; None for no limit."""
         return None
 
@@ -158,7 +158,7 @@ class ExpansionLearner(OnlineLearner):
             rows = slice(a, a + self._source.rows)
             block = self._source.block(X[rows], y[rows], self._points())
             self._rounds(block, p[rows])
-            settled(self._support)
+            renumbered(self._support)
             self._t += len(block.X)
         return p
 
@@ -170,20 +170,20 @@ class ExpansionLearner(OnlineLearner):
             expand(block, self._support, p[rows])
         return p
 
-    def _with_room(self, block: Block, run: Callable[[int, int], int]) -> None:
+    def _run_with_room(self, block: Block, run: Callable[[int, int], int]) -> None:
         """Call `run(row, room)` until the block is finished; it returns at a row that needs more than `room` terms."""
-        t = run(0, self._enough())
+        t = run(0, self._full_size())
         while t < len(block.X):
             self._grow()
-            t = run(t, self._enough())
+            t = run(t, self._full_size())
 
-    def _enough(self) -> int:
+    def _full_size(self) -> int:
         """The number of terms at which more room is needed; above the limit if that is allocated."""
-        room, most = len(self._support.weights), self._most()
+        room, most = len(self._support.weights), self._max_terms()
         return room if most is None or room < most else most + 1
 
     def _grow(self) -> None:
-        old, most = self._support, self._most()
+        old, most = self._support, self._max_terms()
         room = 2 * len(old.weights)
         new = new_support(len(old.points), room if most is None else min(room, most))
         for a, b in zip(old[:-1], new[:-1], strict=True):
@@ -202,10 +202,10 @@ class ExpansionLearner(OnlineLearner):
     @property
     def support_(self) -> Array:
         """See the class."""
-        points = self._own_points()
+        points = self._scaled_points()
         return points if self._units is None else self._units.original(points)
 
-    def _own_points(self) -> Array:
+    def _scaled_points(self) -> Array:
         """The points `(n, d)` in the learner's units."""
         return self._source.original(self._points())
 
@@ -220,7 +220,7 @@ class ExpansionLearner(OnlineLearner):
 
     def hypothesis(self) -> Hypothesis:
         """The expansion; in a second stage within the span of the features."""
-        return Hypothesis(self._own_points().copy(), self._weights())
+        return Hypothesis(self._scaled_points().copy(), self._weights())
 
     def _state(self) -> dict[str, object]:
         return {"t": self._t, "support": support_state(self._support)}
@@ -233,7 +233,7 @@ class ExpansionLearner(OnlineLearner):
 
     def _terms(self) -> int | None:
         """The largest number of terms between two rows; None for no limit."""
-        return self._most()
+        return self._max_terms()
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._t, self._support = state["t"], restored_support(state["support"], len(self._support.weights))
@@ -248,5 +248,5 @@ class Budgeted(ExpansionLearner):
     def _check(self, d: int) -> None:
         check_size("budget", self.budget)
 
-    def _most(self) -> int:
-        return int(self._own.budget)
+    def _max_terms(self) -> int:
+        return int(self._params.budget)

@@ -39,32 +39,32 @@ class _Sketched(TwoStageLearner):
     decomposition: Literal["eigen", "exact"] = "eigen"
     seed: int | None = 0
 
-    def _most(self) -> int:
-        return 2 * int(self._own.budget)
+    def _max_terms(self) -> int:
+        return 2 * int(self._params.budget)
 
     def _sketch(self) -> int:
-        if self._own.sketch is not None:
-            return int(self._own.sketch)
-        blocks = int(self._own.blocks)
-        return max(int(self._own.budget) // blocks, 1) * blocks
+        if self._params.sketch is not None:
+            return int(self._params.sketch)
+        blocks = int(self._params.blocks)
+        return max(int(self._params.budget) // blocks, 1) * blocks
 
-    def _most_features(self) -> int:
-        if self._own.sample is not None:
-            return int(self._own.sample)
-        return min(max(self._sketch() // 5, self._wanted()), self._most())
+    def _max_features(self) -> int:
+        if self._params.sample is not None:
+            return int(self._params.sample)
+        return min(max(self._sketch() // 5, self._rank()), self._max_terms())
 
     def _check(self, d: int) -> None:
         check_size("budget", self.budget)
         check_size("blocks", self.blocks)
         if self.sketch is not None and check_size("sketch", self.sketch) % int(self.blocks):
             raise ArgumentError(f"sketch: expected a multiple of the {self.blocks} blocks, got {self.sketch}.")
-        if self._sketch() > LARGEST_SKETCH * self._most():
+        if self._sketch() > LARGEST_SKETCH * self._max_terms():
             raise ArgumentError(
-                f"sketch, blocks: expected a sketch of at most {LARGEST_SKETCH} times the buffer's {self._most()} "
+                f"sketch, blocks: expected a sketch of at most {LARGEST_SKETCH} times the buffer's {self._max_terms()} "
                 f"points, got one of {self._sketch()} dimensions, which would be larger than what it sketches."
             )
-        if self.sample is not None and check_size("sample", self.sample) > self._most():
-            raise ArgumentError(f"sample: expected at most the buffer's {self._most()} points, got {self.sample}.")
+        if self.sample is not None and check_size("sample", self.sample) > self._max_terms():
+            raise ArgumentError(f"sample: expected at most the buffer's {self._max_terms()} points, got {self.sample}.")
         super()._check(d)
         if self._features() > self._sketch():
             raise ArgumentError(
@@ -83,26 +83,26 @@ class _Sketched(TwoStageLearner):
 
     def _switch(self, points: Array, a: Array) -> Ints:
         K = self._gram(points, points)
-        blocks = int(self._own.blocks)
-        self._sketches = Sketches.draw(K, self._sketch(), self._most_features(), blocks, self._rng)
+        blocks = int(self._params.blocks)
+        self._sketches = Sketches.draw(K, self._sketch(), self._max_features(), blocks, self._rng)
         self._sketched = points
         self._decompose()
         # By default the hypothesis is carried over: the best fit by the new features.
-        self._carry(K[:, self._sketches.sampled], K @ a)
+        self._fit_weights(K[:, self._sketches.sampled], K @ a)
         return self._sketches.sampled
 
-    def _kind(self) -> type[Eigenpairs]:
+    def _eigenpairs(self) -> type[Eigenpairs]:
         return Eigenpairs
 
     def _decompose(self) -> None:
         """Factors of Phi_pp from scratch, and the map."""
-        self._factors = self._kind().of(self._sketches.Phi_pp, self._features())
+        self._factors = self._eigenpairs().of(self._sketches.Phi_pp, self._features())
         self._map()
 
     def _map(self) -> None:
         self._M = np.ascontiguousarray(sketch_map(self._sketches.Phi_pm, self._factors.root).T)
 
-    def _carry(self, K: Array, f: Array) -> None:
+    def _fit_weights(self, K: Array, f: Array) -> None:
         """Set w to the least-squares fit of values `f (t,)` at points with kernel values `K (t, m)` to landmarks."""
         self._w = np.asarray(np.linalg.lstsq(finite(K @ self._M.T), finite(f), rcond=None)[0], np.float64)
 
@@ -112,7 +112,7 @@ class _Sketched(TwoStageLearner):
         self._sketches, s, v = self._sketches.insert(psi, kappa, self._rng)
         self._sketched = np.vstack([self._sketched, x])
         self._since, self.n_refreshes_ = 0, self.n_refreshes_ + 1
-        if self._own.decomposition == "exact":
+        if self._params.decomposition == "exact":
             self._decompose()
         else:
             self._factors = self._factors.update(s, v, kappa)
@@ -122,43 +122,44 @@ class _Sketched(TwoStageLearner):
         t = start
         while t < len(p):
             stop = len(p)
-            if self._own.refresh_every is not None:
-                stop = min(stop, t + int(self._own.refresh_every) - self._since)
+            if self._params.refresh_every is not None:
+                stop = min(stop, t + int(self._params.refresh_every) - self._since)
             self._run(block, t, stop, p)
             self._since += stop - t
             t = stop
-            if self._since == self._own.refresh_every:
-                self._renew(self._source.original(block.X[t - 1][:, None]))
+            if self._since == self._params.refresh_every:
+                self._refresh_and_refit(self._source.original(block.X[t - 1][:, None]))
 
     @abstractmethod
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
         """Learn the rows from `start` to `stop` with the present map."""
 
     @abstractmethod
-    def _renew(self, x: Array) -> None:
+    def _refresh_and_refit(self, x: Array) -> None:
         """Refresh with the point `x (1, d)`, and set w."""
 
     def _may_fail(self, n: int) -> bool:
         # A refresh may fail as well.
-        every = self._own.refresh_every
+        every = self._params.refresh_every
         return super()._may_fail(n) or (every is not None and self._since + n >= int(every))
 
-    def _second(self) -> dict[str, object]:
+    def _second_stage_state(self) -> dict[str, object]:
         sketches = {"sketched": self._sketched, "factors": vars(self._factors), "sketches": vars(self._sketches)}
-        return {**super()._second(), "since": self._since, **sketches}
+        return {**super()._second_stage_state(), "since": self._since, **sketches}
 
-    def _second_form(self) -> Form:
-        s, k, every = self._sketch(), self._features(), self._own.refresh_every
+    def _second_stage_form(self) -> Form:
+        s, k, every = self._sketch(), self._features(), self._params.refresh_every
         since = Count(0, "t" if every is None else int(every) - 1)
-        parts = {"since": since, "sketched": Floats(("q", "d")), "factors": self._kind().form(s, k)}
-        sketches, sizes = Sketches.form(s, int(self._own.blocks)), {"k": k, "n": self._most_features()}
-        return super()._second_form().extended({**parts, "sketches": sketches}, sizes, {**sizes, "q": self._most()})
+        parts = {"since": since, "sketched": Floats(("q", "d")), "factors": self._eigenpairs().form(s, k)}
+        parts["sketches"] = Sketches.form(s, int(self._params.blocks))
+        sizes = {"k": k, "n": self._max_features()}
+        return super()._second_stage_form().extended(parts, sizes, {**sizes, "q": self._max_terms()})
 
-    def _restore_second(self, second: dict[str, Any]) -> None:
-        super()._restore_second(second)
+    def _restore_second_stage(self, second: dict[str, Any]) -> None:
+        super()._restore_second_stage(second)
         self._since, self._sketched = second["since"], second["sketched"]
-        self.n_refreshes_ = len(self._sketched) - self._most()
-        self._factors, self._sketches = self._kind()(**second["factors"]), Sketches(**second["sketches"])
+        self.n_refreshes_ = len(self._sketched) - self._max_terms()
+        self._factors, self._sketches = self._eigenpairs()(**second["factors"]), Sketches(**second["sketches"])
 
 
 @dataclass(kw_only=True, eq=False)
@@ -182,14 +183,14 @@ class SkeGD(_Sketched):
     """
 
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
-        loss, step = self._loss.code, float(self._own.step)
+        loss, step = self._loss.code, float(self._params.step)
         landmark_descent(block, self._support, self._M, self._w, loss, step, start, stop, p)
 
-    def _renew(self, x: Array) -> None:
+    def _refresh_and_refit(self, x: Array) -> None:
         old = self._weights()
         self._refresh(x)
-        K = self._gram(self._sketched, self._own_points())
-        self._carry(K, K @ old)
+        K = self._gram(self._sketched, self._scaled_points())
+        self._fit_weights(K, K @ old)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -253,33 +254,33 @@ class FORKS(_Sketched):
             check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
 
     def _bound(self) -> float:
-        if self._own.clip is not None:
-            return float(self._own.clip)
+        if self._params.clip is not None:
+            return float(self._params.clip)
         if self._loss.task == "classification":
             return 1.0
         return np.inf if self._units is None or not self._units.targets else 3.0
 
     def _switch(self, points: Array, a: Array) -> Ints:
         chosen = super()._switch(points, a)
-        self._inverse = np.eye(len(self._w)) / float(self._own.alpha)
+        self._inverse = np.eye(len(self._w)) / float(self._params.alpha)
         return chosen
 
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
-        loss, weight, M = self._loss.code, float(self._own.curvature), self._M
+        loss, weight, M = self._loss.code, float(self._params.curvature), self._M
         bound, inverse = self._bound(), self._inverse
         landmark_newton(block, self._support, M, self._w, inverse, loss, weight, bound, start, stop, p)
 
-    def _renew(self, x: Array) -> None:
+    def _refresh_and_refit(self, x: Array) -> None:
         self._refresh(x)
         self._w = np.zeros(self._features())
-        self._inverse = np.eye(self._features()) / float(self._own.alpha)
+        self._inverse = np.eye(self._features()) / float(self._params.alpha)
 
-    def _second(self) -> dict[str, object]:
-        return {**super()._second(), "inverse": self._inverse.copy()}
+    def _second_stage_state(self) -> dict[str, object]:
+        return {**super()._second_stage_state(), "inverse": self._inverse.copy()}
 
-    def _second_form(self) -> Form:
-        return super()._second_form().extended({"inverse": Floats(("k", "k"))})
+    def _second_stage_form(self) -> Form:
+        return super()._second_stage_form().extended({"inverse": Floats(("k", "k"))})
 
-    def _restore_second(self, second: dict[str, Any]) -> None:
-        super()._restore_second(second)
+    def _restore_second_stage(self, second: dict[str, Any]) -> None:
+        super()._restore_second_stage(second)
         self._inverse = second["inverse"]

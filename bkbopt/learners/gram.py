@@ -34,7 +34,7 @@ class Gram(Protocol):
     """The interface of a kernel for the learners."""
 
     @property
-    def ours(self) -> bool:
+    def is_builtin(self) -> bool:
         """Whether the kernel is one of the package, which cannot fail; user code may."""
         ...
 
@@ -68,7 +68,7 @@ class GaussianGram:
     scale: Array
     height: float
     kernel: ARDKernel
-    ours = True
+    is_builtin = True
 
     def __call__(self, A: Array, B: Array) -> Array:
         """See `Gram`."""
@@ -88,7 +88,7 @@ class ForeignGram:
     kernel: Kernel
 
     @property
-    def ours(self) -> bool:
+    def is_builtin(self) -> bool:
         """See `Gram`."""
         return isinstance(self.kernel, ARDKernel)
 

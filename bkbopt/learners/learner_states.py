@@ -41,7 +41,7 @@ def learner_to_state(learner: "OnlineLearner") -> dict[str, object]:
     state: dict[str, object] = {"class": type(learner).__name__, "params": params, "learnt": None}
     if learner._dim is not None:
         state["learnt"] = {
-            "params": params_to_state(learner._own.get_params()),
+            "params": params_to_state(learner._params.get_params()),
             "d": learner.n_features_in_,
             "rounds": learner.n_rounds_,
             "classes": learner.classes_.tolist() if learner._classifies else None,
@@ -96,7 +96,7 @@ def _resume(learner: "OnlineLearner", learnt: dict[str, Any]) -> None:
     learner._units, learner._classes = units, classes
     restore_inner(learner, learnt["own"], d, t)
     names = names_from_state(learnt["names"], d)
-    learner._became(d, names)
+    learner._set_features(d, names)
     learner.n_rounds_ = t
     if learner._classifies:
         learner.classes_ = classes.labels

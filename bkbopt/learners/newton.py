@@ -81,7 +81,7 @@ class NewtonLearner(OnlineLearner):
         self._rule = Rule(self._loss.code, self._C, self._alpha, eta, sigma, self._loss.lipschitz(self._C))
 
     @property
-    def _reach(self) -> float:
+    def _target_std(self) -> float:
         # Predictions beyond C are clipped, so three standard deviations must lie within.
         return self._C / 3.0
 

@@ -165,8 +165,8 @@ class PKAWV(OnlineLearner):
             return Hypothesis(self._map.S.numpy().copy(), self._map.W.numpy() @ self._ridge.w)
         return super().hypothesis()
 
-    def _foreign(self) -> bool:
-        return super()._foreign() or isinstance(self._own.features, FeatureMap)
+    def _runs_user_code(self) -> bool:
+        return super()._runs_user_code() or isinstance(self._params.features, FeatureMap)
 
     def _features(self, X: Array) -> Array:
         if self._growing is not None:
@@ -194,7 +194,7 @@ class PKAWV(OnlineLearner):
         if growing is None or not growing.would_accept(X, copy.deepcopy(self._rng).random(1)):
             return self._raw(X)
         # The row would become an inducing point first. Few rows do.
-        return self._twin()._stream(X, np.zeros(1))
+        return self._copy()._stream(X, np.zeros(1))
 
     def _state(self) -> dict[str, object]:
         growing = None if self._growing is None else self._growing.state_dict()
@@ -236,13 +236,13 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
         # The Gaussian was made with it, which has checked it.
         return Taylor(d, check_count("degree", learner.degree, 0), learner._lengthscale, limit)
     if isinstance(features, FeatureMap):
-        return _tried(features, d)
+        return _checked_map(features, d)
     if features is None:
         raise ArgumentTypeError("features: expected 'taylor', 'nystrom', inducing points or a FeatureMap, got None.")
     return Nystrom.from_points(GramKernel(kernel), torch.from_numpy(as_rows(features, None, d, "features")))
 
 
-def _tried(features: FeatureMap, d: int) -> FeatureMap:
+def _checked_map(features: FeatureMap, d: int) -> FeatureMap:
     """The user's map, if it accepts rows of `d` features.
 
     Raises:

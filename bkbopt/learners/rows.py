@@ -27,11 +27,11 @@ MOST_CLASSES = 1000
 
 
 @contextlib.contextmanager
-def within_floats(foreign: Callable[[], bool]) -> Iterator[None]:
+def within_floats(runs_user_code: Callable[[], bool]) -> Iterator[None]:
     """A context for computations with rows and with the learner's state.
 
     Args:
-        foreign: whether user code runs in it, whose errors are not translated.
+        runs_user_code: whether user code runs in it, whose errors are not translated.
 
     Raises:
         ArgumentError: floating point overflowed: a division by zero, or a matrix that is not finite.
@@ -39,7 +39,7 @@ def within_floats(foreign: Callable[[], bool]) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, np.linalg.LinAlgError, torch.linalg.LinAlgError) as error:  # type: ignore[attr-defined]
-        if foreign():
+        if runs_user_code():
             raise
         raise ArgumentError(
             f"X, y: expected rows, targets and parameters of sizes that floating point can hold together ({error}); "

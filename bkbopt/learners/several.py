@@ -44,7 +44,7 @@ def learn_classes(learner: "LearnerCore", X: Array, codes: npt.NDArray[Any]) -> 
     for a, b in itertools.pairwise(sorted({0, *first, len(X)})):
         rows, own = X[a:b], codes[a:b]
         if a in first:
-            _begin(learner)
+            _begin_class(learner)
         raw = learner._stream(rows, _signs(own != 0))
         out[a:b, 0], out[a:b, 1] = -raw, raw
         for k, head in enumerate(heads, 1):
@@ -62,13 +62,13 @@ def margins(learner: "LearnerCore", X: Array, *, one: bool = False) -> Array:
     return np.column_stack([-raw, *heads])
 
 
-def _begin(learner: "LearnerCore") -> None:
+def _begin_class(learner: "LearnerCore") -> None:
     """Begin a learner for one more class, and for the second one if there were two classes."""
     if not learner._heads:
         alike = copy.copy(learner)
         alike._heads, alike._units, alike._recent = [], None, None
-        learner._heads.append(alike._twin())
-    learner._heads.append(learner._fresh())
+        learner._heads.append(alike._copy())
+    learner._heads.append(learner._started_clone())
     learner._heads[-1]._recent = None
 
 
@@ -111,9 +111,9 @@ def restore_heads(learner: "LearnerCore", states: object) -> None:
         )
     for state in states:
         saved = checked(state, _HEAD, {"t": learner.n_rounds_}, "the learner of a further class")
-        head = learner._unlearnt()
+        head = learner._clone()
         restore_inner(head, saved["own"], learner.n_features_in_, saved["rounds"])
-        head._became(learner.n_features_in_, None)
+        head._set_features(learner.n_features_in_, None)
         head.n_rounds_, head._recent = saved["rounds"], None
         learner._heads.append(head)
 

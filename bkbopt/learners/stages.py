@@ -56,22 +56,23 @@ class TwoStageLearner(ExpansionLearner):
     def _check(self, d: int) -> None:
         check_size("budget", self.budget)
         check_step(self.step)
-        if self._wanted() > self._most_features():
-            raise ArgumentError(f"rank: expected at most {self._most_features()} features, got {self._wanted()}.")
+        if self._rank() > self._max_features():
+            raise ArgumentError(f"rank: expected at most {self._max_features()} features, got {self._rank()}.")
 
-    def _most_features(self) -> int:
-        return self._most()
+    def _max_features(self) -> int:
+        return self._max_terms()
 
     def _features(self) -> int:
-        return min(self._wanted(), self._most_features())
+        return min(self._rank(), self._max_features())
 
-    def _wanted(self) -> int:
-        rank = check_number("rank", self._own.rank, 0.0, "a number of features, or a part of the budget", strict=True)
+    def _rank(self) -> int:
+        what = "a number of features, or a part of the budget"
+        rank = check_number("rank", self._params.rank, 0.0, what, strict=True)
         # The product may be a rounding below a whole number.
-        return max(1, int(rank * int(self._own.budget) + 1e-9)) if rank < 1.0 else check_size("rank", rank)
+        return max(1, int(rank * int(self._params.budget) + 1e-9)) if rank < 1.0 else check_size("rank", rank)
 
-    def _most(self) -> int:
-        return int(self._own.budget)
+    def _max_terms(self) -> int:
+        return int(self._params.budget)
 
     def _start(self, d: int) -> None:
         super()._start(d)
@@ -97,12 +98,12 @@ class TwoStageLearner(ExpansionLearner):
 
     def _first_stage(self, block: Block, p: Array) -> int:
         """Learn rows until the block ends or all terms are there; return the next row."""
-        t, loss, step = 0, self._loss.code, float(self._own.step)
+        t, loss, step = 0, self._loss.code, float(self._params.step)
         while True:
             t = kogd(block, self._support, self._t, t, loss, step, 0.0, 0, len(self._support.weights), p)
-            if self.dictionary_size_ == self._most():
-                chosen = self._switch(self._own_points(), self._weights())
-                self._keep(chosen)
+            if self.dictionary_size_ == self._max_terms():
+                chosen = self._switch(self._scaled_points(), self._weights())
+                self._keep_landmarks(chosen)
                 self.switched_at_ = self._t + t
                 return t
             if t == len(block.X):
@@ -111,9 +112,9 @@ class TwoStageLearner(ExpansionLearner):
 
     def _may_fail(self, n: int) -> bool:
         # The switch factors matrices, which fails if numbers overflow floating point.
-        return super()._may_fail(n) or (self.switched_at_ is None and self.dictionary_size_ + n >= self._most())
+        return super()._may_fail(n) or (self.switched_at_ is None and self.dictionary_size_ + n >= self._max_terms())
 
-    def _keep(self, chosen: Ints) -> None:
+    def _keep_landmarks(self, chosen: Ints) -> None:
         """Keep these terms of the support as landmarks."""
         old, new = self._support, new_support(len(self._support.points), len(chosen))
         for a, b in zip(old[:-1], new[:-1], strict=True):
@@ -141,7 +142,7 @@ class TwoStageLearner(ExpansionLearner):
     def hypothesis(self) -> Hypothesis:
         """See `ExpansionLearner`."""
         basis = None if self.switched_at_ is None else self._M.T.copy()
-        return Hypothesis(self._own_points().copy(), self._weights(), basis)
+        return Hypothesis(self._scaled_points().copy(), self._weights(), basis)
 
     @property
     def feature_map_(self) -> SketchedFeatures:
@@ -155,30 +156,30 @@ class TwoStageLearner(ExpansionLearner):
                 "feature_map_: expected a learner in its second stage, got one in its first; learn more."
             )
         return SketchedFeatures(
-            self._gram.kernel, torch.from_numpy(self._own_points()), torch.from_numpy(self._M.T.copy())
+            self._gram.kernel, torch.from_numpy(self._scaled_points()), torch.from_numpy(self._M.T.copy())
         )
 
     def _state(self) -> dict[str, object]:
-        return {**super()._state(), "second": None if self.switched_at_ is None else self._second()}
+        return {**super()._state(), "second": None if self.switched_at_ is None else self._second_stage_state()}
 
-    def _second(self) -> dict[str, object]:
+    def _second_stage_state(self) -> dict[str, object]:
         """The state of the second stage."""
         return {"M": self._M.copy(), "w": self._w.copy(), "switched_at": self.switched_at_}
 
     def _form(self) -> Form:
-        return super()._form().extended({"second": Maybe(self._second_form())})
+        return super()._form().extended({"second": Maybe(self._second_stage_form())})
 
-    def _second_form(self) -> Form:
-        """The form of `_second`; "n" is the number of landmarks."""
+    def _second_stage_form(self) -> Form:
+        """The form of `_second_stage_state`; "n" is the number of landmarks."""
         parts = {"M": Floats(("k", "n")), "w": Floats(("k",)), "switched_at": Count(1, "t")}
         return Form(parts, {"k": self._features()})
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         if state["second"] is not None:
-            self._restore_second(state["second"])
-            self._keep(np.arange(self._M.shape[1]))
+            self._restore_second_stage(state["second"])
+            self._keep_landmarks(np.arange(self._M.shape[1]))
 
-    def _restore_second(self, second: dict[str, Any]) -> None:
-        """The inverse of `_second`."""
+    def _restore_second_stage(self, second: dict[str, Any]) -> None:
+        """The inverse of `_second_stage_state`."""
         self._M, self._w, self.switched_at_ = second["M"], second["w"], second["switched_at"]

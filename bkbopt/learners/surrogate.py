@@ -33,7 +33,7 @@ from bkbopt.learners.recipes import RECIPES, is_learner, recipe_of, settings_of
 from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
-from bkbopt.surrogates.leverages import bounded_sum
+from bkbopt.surrogates.leverages import bounded_dimension, sum_of_leverages
 from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.registry import register
 
@@ -233,11 +233,11 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         # The package's kernels cannot fail; with other kernels the learner, which is changed in place, is copied.
         kept = learner if isinstance(self._kernel, ARDKernel) else copy.deepcopy(learner)
 
-        def both() -> None:
+        def restore_both() -> None:
             restore()
             self._learner = kept
 
-        return both
+        return restore_both
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """See `SurrogateBase`."""
@@ -290,15 +290,15 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
 
     def effective_dimension(self) -> float:
         """See `Surrogate`."""
-        return 0.0 if self._span is None else self._span.state.effective_dimension() + bounded_sum(self._unseen())
+        return 0.0 if self._span is None else bounded_dimension(self._span.state, self._unseen())
 
     def leverage_sum(self) -> float:
         """See `Surrogate`."""
-        return 0.0 if self._span is None else self._span.state.effective_dimension() + float(self._unseen().sum())
+        return 0.0 if self._span is None else sum_of_leverages(self._span.state, self._unseen())
 
     @property
     def log_growth(self) -> float:
-        """An upper bound of logdet(I + K / lam), for any functions: O(r^3)."""
+        """See `Surrogate`; the bound holds for any functions: O(r^3)."""
         return 0.0 if self._span is None else self._span.state.log_determinant() + float(self._unseen().sum())
 
 

@@ -5,7 +5,7 @@
 | X, y     | (n, d) | as given  | rows and, for a regression, targets                                           |
 | c, s     | (d,)   | as X      | centre and unit of each column: mean and standard deviation at the last mark  |
 | Z        | (n, d) | -         | (X - c) / s                                                                   |
-| c_y, s_y | -      | as y      | the same of the targets; the learner gets (y - c_y) reach / s_y               |
+| c_y, s_y | -      | as y      | the same of the targets; the learner gets (y - c_y) target_std / s_y          |
 | l        | -      | as Z      | lengthscale: the root of the sum of the variances of the columns of Z, times  |
 |          |        |           | the root of a half for labels                                                 |
 
@@ -42,28 +42,29 @@ class Units:
         d: number of columns.
         standardise: whether c and s are those of the rows; if not, 0 and 1.
         targets: whether targets are standardised as well.
-        reach: how many of the learner's units a standard deviation of the targets is.
+        target_std: how many of the learner's units a standard deviation of the targets is.
         width: factor from the root of the sum of variances to the lengthscale.
     """
 
-    def __init__(self, d: int, *, standardise: bool, targets: bool, reach: float, width: float = 1.0) -> None:
-        self.standardise, self.targets, self.reach, self.width = standardise, standardise and targets, reach, width
+    def __init__(self, d: int, *, standardise: bool, targets: bool, target_std: float, width: float = 1.0) -> None:
+        self.standardise, self.targets = standardise, standardise and targets
+        self.target_std, self.width = target_std, width
         self.c, self.s, self.c_y, self.s_y, self.lengthscale = np.zeros(d), np.ones(d), 0.0, 1.0, 1.0
         self._X: Array | None = np.zeros((0, d))
         self._y = np.zeros(0)
 
     @property
-    def settled(self) -> bool:
+    def are_fixed(self) -> bool:
         """Whether the last mark is passed."""
         return self._X is None
 
-    def stop(self, start: int, n: int) -> int:
+    def valid_until(self, start: int, n: int) -> int:
         """The end of the rows, from row `start` on and at most `n`, for which the units hold."""
         if self._X is None:
             return n
         return min(n, start + (1 << len(self._X).bit_length()) - len(self._X) if len(self._X) else start + 1)
 
-    def keep(self, X: Array, y: Array) -> tuple[Array, Array] | None:
+    def store(self, X: Array, y: Array) -> tuple[Array, Array] | None:
         """Store rows that were learnt; at a mark return all rows so far, which must be learnt again in new units."""
         if self._X is None:
             return None
@@ -82,14 +83,14 @@ class Units:
         self.lengthscale = self.width * _root_of_squares(seen) or 1.0
         return A, b
 
-    def meet(self, X: Array, y: Array) -> None:
+    def scale_constant_columns(self, X: Array, y: Array) -> None:
         """Set the units of columns that were constant, from rows that will be learnt next."""
         for j in np.flatnonzero(self.s == 0.0) if self.standardise else ():
             self.s[j] = _first(np.abs(X[:, j] - self.c[j]))
         if self.targets and self.s_y == 0.0:
             self.s_y = _first(np.abs(y - self.c_y))
 
-    def rows(self, X: Array) -> Array:
+    def scaled_rows(self, X: Array) -> Array:
         """Z `(n, d)` of the rows `X (n, d)`."""
         if not self.standardise:
             return X
@@ -105,18 +106,18 @@ class Units:
         """The rows `(n, d)` as they were given, up to rounding."""
         return Z * self.s + self.c if self.standardise else Z
 
-    def seen(self, y: Array) -> Array:
+    def scaled_targets(self, y: Array) -> Array:
         """Targets `(n,)` in the learner's units."""
-        return (y - self.c_y) * (self.reach / (self.s_y or 1.0)) if self.targets else y
+        return (y - self.c_y) * (self.target_std / (self.s_y or 1.0)) if self.targets else y
 
-    def given(self, p: Array) -> Array:
+    def unscaled_targets(self, p: Array) -> Array:
         """Predictions `(n,)` in units of the targets."""
         return p * self.slope + self.c_y if self.targets else p
 
     @property
     def slope(self) -> float:
         """The size of one of the learner's units in units of the targets."""
-        return self.s_y / self.reach if self.targets else 1.0
+        return self.s_y / self.target_std if self.targets else 1.0
 
     def state_dict(self) -> dict[str, object]:
         """For a state file."""

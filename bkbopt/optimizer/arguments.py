@@ -10,11 +10,11 @@ from torch import Tensor
 from bkbopt._support.checks import check_choice, check_count
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.kernels import ARDKernel, matern52
-from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule, rule_of
 from bkbopt.search.trials.evaluations import Problem
 from bkbopt.search.trials.history import History
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space

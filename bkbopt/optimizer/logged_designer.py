@@ -17,12 +17,13 @@ from bkbopt.optimizer.description import describe, read_candidates
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
-from bkbopt.optimizer.vocabulary import Params, Vocabulary, vocabulary_of
+from bkbopt.optimizer.vocabulary import Vocabulary, vocabulary_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
 
 __all__ = ["LoggedDesigner"]

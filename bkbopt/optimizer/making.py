@@ -10,10 +10,11 @@ from bkbopt._support.checks import check_choice, check_count, check_flag
 from bkbopt.confidence import as_confidence
 from bkbopt.optimizer.arguments import as_feasible, as_problem, as_rule, as_surrogate, check_kernel, checked_seed
 from bkbopt.optimizer.logged_designer import LoggedDesigner
-from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.trials.directions import sign_of
+from bkbopt.spaces.base import Params
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
@@ -51,7 +52,7 @@ def as_designer(
     problem = as_problem(space_or_pool, fit, prototype.has_kernel)
     if problem.pool is not None and problem.pool.objects is not None:
         prototype.bind_objects(problem.pool.objects)
-    signs = tuple(1.0 if direction == "maximize" else -1.0 for direction in directions)
+    signs = tuple(map(sign_of, directions))
     core = LoggedDesigner(replace(problem, signs=signs), options, entropy, as_feasible(feasible, problem))
     check_kernel(prototype, core.designer.history)
     return core

@@ -11,6 +11,7 @@ from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
+from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import RUNNING
 
 __all__ = ["maximize", "minimize"]
@@ -150,7 +151,7 @@ class _Stop:
     def _is_best(self, trial: Trial) -> bool:
         if len(trial.values) != 1 or not trial.is_feasible:
             return False
-        sign = 1.0 if self.optimizer.direction == "maximize" else -1.0
+        sign = sign_of(self.optimizer.direction)
         return self.best is None or sign * trial.values[0] > sign * self.best.values[0]
 
     def now(self) -> bool:

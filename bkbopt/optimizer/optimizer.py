@@ -16,8 +16,8 @@ from bkbopt.optimizer.making import as_designer
 from bkbopt.optimizer.readings import Readings, locked
 from bkbopt.optimizer.telling import Report, reports_of, trial_ids
 from bkbopt.optimizer.trials import Outcome, Trial
-from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.criteria.acquisition import Acquisition
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool

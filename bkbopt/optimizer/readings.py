@@ -13,15 +13,15 @@ from torch import Tensor
 from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
-from bkbopt.optimizer import results, saving
+from bkbopt.optimizer import best_trials, notebook, predictions, saving
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.optimizer.trials import Trial
-from bkbopt.optimizer.vocabulary import Params
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
 
@@ -75,7 +75,7 @@ class Readings:
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: the best and the recommended trial, counts, and the latest trials."""
-        return results.as_html(self)
+        return notebook.as_html(self)
 
     @property
     def direction(self) -> str:
@@ -167,7 +167,7 @@ class Readings:
         A trial that was told without the value of a constraint counts only if no other trial is feasible.
         `NotReadyError` if there is none, `ArgumentError` with several objectives (see `best_trials`).
         """
-        return results.best_trial(self._core.log, self.directions, self.constraints)
+        return best_trials.best_trial(self._core.log, self.directions, self.constraints)
 
     @property
     @locked
@@ -177,7 +177,7 @@ class Readings:
         With noise these values are too good, see `recommend_front`. A trial that was told without the value of a
         constraint counts only if no other trial is feasible.
         """
-        return results.front(self._core.log, self.directions, self.constraints)
+        return best_trials.front(self._core.log, self.directions, self.constraints)
 
     @locked
     def hypervolume(self, reference: Sequence[float]) -> float:
@@ -186,7 +186,7 @@ class Readings:
         Raises:
             ArgumentError: `reference` does not have one number for each objective.
         """
-        return results.hypervolume(self._core.log, self.directions, self.constraints, reference)
+        return best_trials.hypervolume(self._core.log, self.directions, self.constraints, reference)
 
     @property
     @locked
@@ -268,7 +268,7 @@ class Readings:
     @locked
     def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """As `predict`, of encoded points `X (n, d)`; see `encode`."""
-        return results.prediction(self._core.followed(), X[:], averaged)  # of a product the rows are made here
+        return predictions.prediction(self._core.followed(), X[:], averaged)  # of a product the rows are made here
 
     @locked
     def predict_constraints(self, params: Iterable[Params] | Params) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -278,7 +278,7 @@ class Readings:
             NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
-        return results.constraints(self._core.followed(), self._encoded(params)[:])
+        return predictions.constraints(self._core.followed(), self._encoded(params)[:])
 
     @locked
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
@@ -290,7 +290,7 @@ class Readings:
             NotReadyError: there is no value yet.
             ArgumentError: parameters outside of the space.
         """
-        return results.feasibility(self._core.followed(), self._encoded(params)[:])
+        return predictions.feasibility(self._core.followed(), self._encoded(params)[:])
 
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
         return self.encode([params] if isinstance(params, Mapping) else list(params))
@@ -312,7 +312,7 @@ class Readings:
     @locked
     def beta(self) -> float:
         """The current beta, in standard deviations; `NotReadyError` before the first value."""
-        return results.width(self._core.followed())
+        return predictions.beta(self._core.followed())
 
     @property
     @locked
@@ -348,7 +348,7 @@ class Readings:
         confidence = check_number("confidence", confidence, 0.0, "a number strictly between 0 and 1", strict=True)
         if confidence >= 1.0:
             raise ArgumentError(f"confidence: expected a number strictly between 0 and 1, got {confidence!r}.")
-        return results.certificate(self._core.followed(), self._core.vocabulary.params, self._belongs, confidence)
+        return predictions.certificate(self._core.followed(), self._core.vocabulary.params, self._belongs, confidence)
 
     @locked
     def useful_workers(self, limit: int = 64) -> int:
@@ -360,7 +360,7 @@ class Readings:
         """
         limit = check_count("limit", limit, 1)
         self._core.update()
-        return results.useful_workers(self._core.designer, limit)
+        return predictions.useful_workers(self._core.designer, limit)
 
     @locked
     def trials_dataframe(self) -> "pandas.DataFrame":

@@ -17,7 +17,16 @@ from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import FrontPoint, Recommendation
 from bkbopt.search.trials.states import FAIL
 
-__all__ = ["ParamsOf", "finished_only", "non_dominated", "recommendation", "recommended", "recommended_front"]
+__all__ = [
+    "Belongs",
+    "ParamsOf",
+    "evaluated_at",
+    "finished_only",
+    "non_dominated",
+    "recommendation",
+    "recommended",
+    "recommended_front",
+]
 
 #: Probability with which a recommended point is feasible, if there is such a point.
 SURE = 0.9

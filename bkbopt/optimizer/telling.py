@@ -13,7 +13,7 @@ from bkbopt._support.checks import check_choice
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.trials import Outcome, Trial
-from bkbopt.optimizer.vocabulary import Params
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import as_float, is_missing, is_real
 
 __all__ = ["Report", "reports_of", "trial_id"]

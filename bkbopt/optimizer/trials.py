@@ -28,8 +28,6 @@ __all__ = [
     "utc_now",
 ]
 
-Point = Mapping[str, float]
-
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -112,7 +110,7 @@ class Entry:
 
     trial: Trial
     space: int
-    point: Point | None = None
+    point: Mapping[str, float] | None = None
     place: int | None = None
     seen_at: datetime | None = None
     diagnostics: Diagnostics | None = None

@@ -7,12 +7,11 @@ from typing import Any, Protocol
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import is_missing
 
-__all__ = ["Params", "PoolVocabulary", "SpaceVocabulary", "Vocabulary", "vocabulary_of"]
-
-Params = Mapping[str, Any]
+__all__ = ["PoolVocabulary", "SpaceVocabulary", "Vocabulary", "vocabulary_of"]
 
 
 class Vocabulary(Protocol):

@@ -9,6 +9,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import predicted, told
 from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below
+from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.arms import Arms
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def pool_ucb(
     data = told(opt)
     (across, x_name), (up, y_name) = _coordinates(pool, "x", x), _coordinates(pool, "y", y)
     beta = opt.beta if beta is None else beta
-    sign = 1.0 if opt.direction == "maximize" else -1.0
+    sign = sign_of(opt.direction)
     mean, std = predicted(opt, pool.X[:])
     bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
     ax = axes_of(ax)

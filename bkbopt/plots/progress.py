@@ -9,6 +9,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import has_model, learnt, predicted, told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, axes_of, legend_below
+from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +77,7 @@ def draw_progress(
 
 def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
     """Limits of the value axis: from the best value to most of the others, with the recommended point's band."""
-    sign = 1.0 if opt.direction == "maximize" else -1.0
+    sign = sign_of(opt.direction)
     gain = sign * y
     best = gain.max()
     ends = [max(gain.min(), best - REACH * float(np.quantile(best - gain, 0.75))), best]

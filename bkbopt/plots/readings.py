@@ -20,6 +20,7 @@ from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.search.trials.directions import sign_of
 from bkbopt.surrogates import Surrogate
 
 __all__ = ["Learnt", "Told", "correlation", "has_model", "learnt", "predicted", "told", "values_of"]
@@ -109,7 +110,7 @@ def learnt(opt: Optimizer) -> Learnt:
     """
     data, surrogate = told(opt), opt.surrogate
     known = surrogate.observations
-    unit = opt.noise_std / surrogate.noise**0.5 * (1.0 if opt.direction == "maximize" else -1.0)
+    unit = opt.noise_std / surrogate.noise**0.5 * sign_of(opt.direction)
     with torch.no_grad():
         zero = float(opt.predict_encoded(known.X[:1])[0][0]) - unit * float(surrogate.model(known.X[:1])[0][0])
     rows = {key: i for i, key in enumerate(row_keys(known.X))}

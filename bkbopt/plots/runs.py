@@ -19,6 +19,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, told
 from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, whole_numbers
+from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,12 +224,14 @@ def _as_curve(argument: str, given: Any) -> np.ndarray:
 
 def _sign(methods: list[Method], direction: str | None) -> float:
     """+1 if larger is better, -1 otherwise."""
-    found = {opt.direction for method in methods for opt in method.optimizers} | ({direction} - {None})
+    found = {opt.direction for method in methods for opt in method.optimizers}
+    if direction is not None:
+        found.add(direction)
     if not found <= {"minimize", "maximize"} or len(found) > 1:
         raise ArgumentError(
             f'direction: expected "minimize" or "maximize", the same for all runs, got {sorted(map(str, found))}.'
         )
-    return 1.0 if found == {"maximize"} else -1.0
+    return sign_of(found.pop() if found else "minimize")
 
 
 def _values(run: Optimizer | np.ndarray) -> np.ndarray:

@@ -15,9 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bkbopt.search.trials.evaluations import Point as Values
-from bkbopt.search.trials.keyed import KeyedSpace
-from bkbopt.spaces.space import Space
+from bkbopt.search.trials.evaluations import Point
+from bkbopt.spaces.space import Parameter, Space
 
 __all__ = ["Branch", "Branching", "declared_branches", "switches_of"]
 
@@ -35,12 +34,12 @@ class Branch:
         rows: indices of the trials in this branch.
     """
 
-    setting: Values
+    setting: Point
     free: tuple[str, ...]
     rows: tuple[int, ...]
 
 
-def switches_of(rows: Sequence[Values], keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
+def switches_of(rows: Sequence[Point], keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
     """The inferred switch of each conditional key that has one.
 
     Args:
@@ -63,7 +62,7 @@ def switches_of(rows: Sequence[Values], keys: Sequence[str], discrete: Sequence[
 
 
 def _patterns(
-    rows: Sequence[Values], patterns: Sequence[frozenset[str]], switch: str
+    rows: Sequence[Point], patterns: Sequence[frozenset[str]], switch: str
 ) -> Mapping[float | None, set[frozenset[str]]]:
     """For each value of the switch, the sets of keys of the trials with this value."""
     found: dict[float | None, set[frozenset[str]]] = {}
@@ -99,7 +98,7 @@ class Branching:
     members: Mapping[tuple[float | None, ...], Sequence[int]]
 
     @classmethod
-    def of(cls, rows: Sequence[Values], keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
+    def of(cls, rows: Sequence[Point], keys: Sequence[str], discrete: Mapping[str, Sequence[float]]) -> "Branching":
         """Infer the switches from the values of the trials, by key."""
         switches = switches_of(rows, keys, list(discrete))
         names = sorted(set(switches.values()))
@@ -148,7 +147,7 @@ class Branching:
                     out.append(self._branch(setting, ()))
         return out
 
-    def _branch(self, setting: Values, rows: Sequence[int]) -> Branch:
+    def _branch(self, setting: Point, rows: Sequence[int]) -> Branch:
         free = [
             key
             for key in self.keys
@@ -188,36 +187,32 @@ class Branching:
         )
 
 
-def declared_branches(
-    at: KeyedSpace, space: Space, rows: Sequence[Values], limit: int, rng: np.random.Generator
-) -> list[Branch]:
+def declared_branches(space: Space, rows: Sequence[Point], limit: int, rng: np.random.Generator) -> list[Branch]:
     """The branches of a space with declared conditions.
 
     If there are more than `limit`, they are the `limit` branches with the most trials and `limit` random ones.
 
     Args:
-        at: the space by column keys.
-        space: the same space by names.
+        space: the space.
         rows: values of the trials, by key.
         limit: number of branches, see above.
         rng: generator of the random branches.
     """
-    switches = at.switches
+    switches = {p.column_key(name): p for name, p in space.items if name in space.switches}
     members: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for i, row in enumerate(rows):
         members.setdefault(tuple((key, row[key]) for key in switches if key in row), []).append(i)
     settings = space.settings(limit)
     if settings is None:
         most = sorted(members, key=lambda key: -len(members[key]))[:limit]
-        settings = [*map(dict, most), *(_random_setting(at, rng) for _ in range(limit))]
+        settings = [*map(dict, most), *(_random_setting(space, switches, rng) for _ in range(limit))]
     out = {}
     for setting in settings:
         key = tuple((switch, setting[switch]) for switch in switches if switch in setting)
-        free = tuple(name for name in at.may_be_active(setting) if name not in setting)
-        out[key] = Branch(dict(key), free, tuple(members.get(key, ())))
+        out[key] = Branch(dict(key), tuple(space.free_in(setting)), tuple(members.get(key, ())))
     return list(out.values())
 
 
-def _random_setting(at: KeyedSpace, rng: np.random.Generator) -> dict[str, float]:
-    values = {key: at.parameters[key].internal_values for key in at.switches}
-    return at.active({key: own[rng.integers(len(own))] for key, own in values.items()})
+def _random_setting(space: Space, switches: Mapping[str, Parameter], rng: np.random.Generator) -> dict[str, float]:
+    values = {key: switch.internal_values for key, switch in switches.items()}
+    return space.active_part({key: own[rng.integers(len(own))] for key, own in values.items()})

@@ -93,13 +93,10 @@ class Chooser:
         return choice or candidates.random(scope.rng, scope.taken)
 
     def _levels(self, candidates: CandidateSet) -> Iterator[Tensor]:
-        """Sets of excluded points, (t, d); each is smaller than the one before, and is used if no point was left."""
+        """Sets of excluded points, (t, d), see `Options.exclusions`."""
         options, fantasy, closed = self.options, self.fantasy, self._closed(candidates)
-        levels = [torch.cat([closed, self._spent(candidates)]), closed]
-        if options.avoid_duplicates:
-            levels = [closed]
-        if options.repeat_when_exhausted:
-            levels = [levels[0], fantasy.pending, closed[:0]]
+        stricter = [torch.cat([closed, self._spent(candidates)])]
+        levels = options.exclusions(stricter, closed, fantasy.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
         if listed and all(quantity.is_found_noiseless for quantity in self.models.objectives):
             # Excludes known points at once, with the same result as the second search of `_best`.

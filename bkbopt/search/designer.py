@@ -35,7 +35,6 @@ from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.startup import startup_point
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.trials.history import History
-from bkbopt.search.trials.keyed import keyed
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.space import Space
@@ -206,10 +205,9 @@ class Designer:
             rows = pool.rows_like(point)
             return (pool.point(rows[0]), rows[0]) if len(rows) == 1 else None
         assert space is not None
-        at = keyed(space)
-        single = {key: p.internal_values[0] for key, p in at.parameters.items() if p.n_values == 1}
-        every = at.active({**single, **point})
-        return (every, None) if set(at.may_be_active(every)) <= set(every) else None
+        single = {key: p.internal_values[0] for key, p in space.keyed.items() if p.n_values == 1}
+        every = space.active_part({**single, **point})
+        return None if space.free_in(every) else (every, None)
 
     def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
         diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)
@@ -284,11 +282,8 @@ class Designer:
         running = list(request.running)
         closed, tried = self._closed_points(running)
         # Running points are last in each list, so that the lists of a batch differ at the end only.
-        levels = [[*closed, *tried, *running], [*closed, *running], closed]
-        if self.options.avoid_duplicates:
-            levels = [closed]
-        if self.options.repeat_when_exhausted:
-            levels = [*levels[:2], running, []]
+        stricter = [[*closed, *tried, *running], [*closed, *running]]
+        levels = self.options.exclusions(stricter, closed, running, [])
         space, rng, arms = request.space, request.rng(), self._arms_asked(request)
         for points in levels:
             if arms is not None:

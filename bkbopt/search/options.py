@@ -1,12 +1,16 @@
 """Options of a designer."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule
 from bkbopt.search.quantities.quantity import ModelOptions
 
 __all__ = ["Options"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,17 @@ class Options:
         Suggestions of large batches then need not maximise the bound.
         """
         return self.rule.is_upper_bound and self.models.fit and isinstance(self.confidence, Practical)
+
+    def exclusions(self, stricter: Iterable[T], closed: T, pending: T, nothing: T) -> list[T]:
+        """Sets of points that are excluded, in order; each is used if the one before left no point.
+
+        Args:
+            stricter: sets with points that may be proposed again, but only if no other point is left.
+            closed: points that may not be proposed again.
+            pending: points of running trials.
+            nothing: the empty set.
+        """
+        first = [closed] if self.avoid_duplicates else list(stricter)
+        if self.repeat_when_exhausted:
+            return [*first, pending, nothing]
+        return first if self.avoid_duplicates else [*first, closed]

@@ -109,7 +109,7 @@ def _count(number: int) -> int:
 def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, history: History) -> bool:
     """Whether trial `number` is a perturbation."""
     schedule = _schedule(fantasy, candidates)
-    if len(fantasy.models) > 1 or not candidates.is_perturbed or not schedule.is_due(number):
+    if len(fantasy.models) > 1 or candidates.perturbed is None or not schedule.is_due(number):
         return False
     latest = history.finished[-RECENT:]
     losses = fantasy.losses(history.X[-len(latest) :])
@@ -117,7 +117,7 @@ def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, his
 
 
 def perturbed(number: int, fantasy: Fantasy, candidates: CandidateSet, scope: Scope) -> Choice | None:
-    """The perturbation at trial `number`; None if no point is left.
+    """The perturbation at trial `number`, see `is_perturbation`; None if no point is left.
 
     Args:
         number: number of the trial.
@@ -128,6 +128,7 @@ def perturbed(number: int, fantasy: Fantasy, candidates: CandidateSet, scope: Sc
     if _schedule(fantasy, candidates).is_wide(number):
         beta = max(WIDE_BETA, fantasy.betas[0])
         return candidates.best(UpperBound.over(fantasy.models[0], beta), scope)
+    assert candidates.perturbed is not None
     return candidates.perturbed(fantasy.perturbation_criterion(), scope.incumbents[0], scope)
 
 

@@ -18,7 +18,6 @@ from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Fantasy
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
-from bkbopt.search.trials.keyed import keyed
 from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.encoding import Embedding, Encoding
 from bkbopt.spaces.space import Parameter, Space
@@ -110,15 +109,14 @@ def _regions(
     history: History, space: Space, fixed: Point, rng: np.random.Generator
 ) -> tuple[list[tuple[Branch, Make]], Branching | None]:
     """Branches that agree with the fixed values, each with a function that makes its region; and the `Branching`."""
-    at = keyed(space)
-    proposed = {key: p for key, p in at.parameters.items() if key not in fixed and key in history.parameters}
-    if history.problem.space is not None and not at.conditions:
+    proposed = {key: p for key, p in space.keyed.items() if key not in fixed and key in history.parameters}
+    if history.problem.space is not None and not space.is_conditional:
         branch = Branch({}, tuple(proposed), ())
         return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
     learnt = [e.point for e in history.finished if e.state != FAIL]
     branching: Branching | None = None
     if history.problem.space is not None:
-        branches = declared_branches(at, space, learnt, MAX_BRANCHES, rng)
+        branches = declared_branches(space, learnt, MAX_BRANCHES, rng)
     elif history.is_conditional:
         discrete = {key: values for key, p in proposed.items() if (values := _switch_values(p))}
         branching = Branching.of(learnt, list(proposed), discrete)
@@ -127,7 +125,7 @@ def _regions(
         branches = [Branch({}, tuple(proposed), ())]
     # Columns that are present but not proposed have the values of the latest trial.
     latest = learnt[-1] if history.problem.space is None else {}
-    held = {key: value for key, value in latest.items() if key not in at.parameters}
+    held = {key: value for key, value in latest.items() if key not in space.keyed}
 
     def make(branch: Branch) -> Region:
         free = {key: proposed[key] for key in branch.free if key in proposed}

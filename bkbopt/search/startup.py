@@ -9,7 +9,6 @@ from torch import Tensor
 
 from bkbopt.search.candidates.base import TRIES, Choice
 from bkbopt.search.trials.evaluations import Point, Request
-from bkbopt.search.trials.keyed import keyed
 from bkbopt.spaces.encoding import Encoding
 from bkbopt.spaces.space import Space
 
@@ -33,19 +32,18 @@ def startup_point(
         feasible: the user's constraint.
     """
     fixed = request.fixed
-    at = keyed(space)
-    encoding = Encoding(tuple(at.parameters.items()))
-    embedding = encoding.embedding({key: p for key, p in at.parameters.items() if key not in fixed}, fixed)
+    encoding = Encoding(tuple(space.keyed.items()))
+    embedding = encoding.embedding({key: p for key, p in space.keyed.items() if key not in fixed}, fixed)
     free = embedding.space
     if free is None or not free.dim:
         U: Iterable[Tensor] = [torch.zeros(1, 1, dtype=torch.float64)]
     else:
         U = _quasi_random(free, request)
-        if free.is_discrete and not at.conditions and free.cardinality <= MAX_LISTED:
+        if free.is_discrete and not space.is_conditional and free.cardinality <= MAX_LISTED:
             U = itertools.chain(itertools.islice(U, 1), [_listed(free, request.rng())])
     for block in U:
         for u in block:
-            point = at.active(embedding.point(u))
+            point = space.active_part(embedding.point(u))
             if any(key not in point for key in fixed):
                 continue  # a fixed value belongs to another branch
             if not _is_among(point, taken) and (feasible is None or feasible(point)):

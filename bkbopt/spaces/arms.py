@@ -16,16 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.base import Params, Point
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.tables import Columns
 
 if TYPE_CHECKING:
     from bkbopt.spaces.pool import Pool
 
-__all__ = ["Arms", "Params", "Point"]
-
-Point = Mapping[str, float]
-Params = Mapping[str, Any]
+__all__ = ["Arms"]
 
 
 class Arms(ABC):

@@ -14,9 +14,13 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.scales import Scale
 from bkbopt.spaces.values import as_python, shown
 
-__all__ = ["Column", "Kind", "ParameterBase", "checked_when", "ordered", "set_fields"]
+__all__ = ["Column", "Kind", "ParameterBase", "Params", "Point", "checked_when", "ordered", "set_fields"]
 
 Kind = Literal["float", "int", "categorical", "ordinal"]
+#: A point as users write it: values by name of the parameter.
+Params = Mapping[str, Any]
+#: A point as logs and searches hold it: values in internal form by column key.
+Point = Mapping[str, float]
 
 
 @dataclass(frozen=True)

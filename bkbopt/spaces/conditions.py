@@ -102,10 +102,16 @@ class Conditions:
             if all(self.is_active(name, positions) for name in held)
         ]
 
-    def active_at(self, setting: Mapping[str, float]) -> dict[str, str]:
-        """Column keys by name of the parameters that are active at values of the switches, by column key."""
-        positions = self._positions(setting)
-        return {name: key for name, key in self.keys.items() if self.is_active(name, positions)}
+    def active_keys(self, point: Mapping[str, float]) -> list[str]:
+        """Column keys of the parameters that are active at the values of a point, by column key.
+
+        A value that its parameter cannot have fulfils no condition: a trial may be of an earlier space.
+        """
+        positions: dict[str, int | None] = {}
+        for name in self.switches:
+            if self.keys[name] in point and self.is_active(name, positions):
+                positions[name] = self._position(name, point[self.keys[name]])
+        return [key for name, key in self.keys.items() if self.is_active(name, positions)]
 
     def combinations(
         self, names: Sequence[str], held: Mapping[str, int], limit: int
@@ -135,12 +141,18 @@ class Conditions:
         names = {key: name for name, key in self.keys.items()}
         out = {}
         for key, number in point.items():
-            parameter = self.parameters[names[key]]
-            position = parameter.locate(parameter.external(number))
+            position = self._position(names[key], number)
             if position is None:
-                raise ArgumentError(f"parameter {names[key]!r}: expected {parameter.expected}, got {number!r}")
-            out[names[key]] = 0 if parameter.n_values in (None, 1) else int(position)
+                expected = self.parameters[names[key]].expected
+                raise ArgumentError(f"parameter {names[key]!r}: expected {expected}, got {number!r}")
+            out[names[key]] = position
         return out
+
+    def _position(self, name: str, number: float) -> int | None:
+        """Position of a value in internal form, see `_positions`; None if the parameter cannot have it."""
+        parameter = self.parameters[name]
+        position = parameter.locate(parameter.external(number))
+        return None if position is None else 0 if parameter.n_values in (None, 1) else int(position)
 
     def _count(self, names: Sequence[str], decided: Positions, held: Mapping[str, int]) -> int | float:
         """Number of points of `names`, in order, with other switches decided. Independent parts are multiplied."""

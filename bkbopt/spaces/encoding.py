@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
+from bkbopt.spaces.base import Point
 from bkbopt.spaces.parameters import Categorical, Float, Int, Ordinal, Parameter
 from bkbopt.spaces.space import Space
 
-__all__ = ["Embedding", "Encoding", "Point", "column_key", "merged", "real_numbers", "whole_numbers"]
-
-Point = Mapping[str, float]
+__all__ = ["Embedding", "Encoding", "column_key", "merged", "real_numbers", "whole_numbers"]
 
 #: Limits of what doubles resolve: whole numbers are searched on a grid of at most this many bits, and floats up to
 #: this size and ratio. Ranges of Optuna may be larger, and so may the union of two ranges.

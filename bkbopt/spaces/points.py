@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.spaces.base import Params
 from bkbopt.spaces.conditions import Conditions
 from bkbopt.spaces.parameters import Parameter, shown
 
 __all__ = [
-    "Params",
     "active_names",
     "as_array",
     "checked_points",
@@ -21,8 +21,6 @@ __all__ = [
     "like",
     "position_of",
 ]
-
-Params = Mapping[str, object]
 
 
 def checked_points(conditions: Conditions, params_list: object) -> list[Params]:

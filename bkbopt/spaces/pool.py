@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.arms import Arms, Params, Point
-from bkbopt.spaces.base import set_fields
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.stored_rows import hashes_of
 from bkbopt.spaces.tables import Columns, as_objects, is_numeric_table, labels_of, read_table
 from bkbopt.spaces.values import as_python, is_hashable

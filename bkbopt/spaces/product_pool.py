@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.arms import Arms, Params, Point
-from bkbopt.spaces.base import set_fields
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.parts import Part, Product
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows

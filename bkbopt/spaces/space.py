@@ -179,14 +179,19 @@ class Space:
         """
         return self._conditions.settings(limit, fixed or {})
 
-    def free_in(self, setting: Mapping[str, float]) -> dict[str, Parameter]:
-        """The parameters by column key, switches left out, that are active at values of the switches.
+    @cached_property
+    def keyed(self) -> Mapping[str, Parameter]:
+        """The parameters by column key."""
+        return {self._conditions.keys[name]: parameter for name, parameter in self.items}
 
-        Args:
-            setting: values of the active switches, by column key and in internal form.
-        """
-        active = self._conditions.active_at(setting)
-        return {key: self.parameters[name] for name, key in active.items() if name not in self.switches}
+    def active_part(self, point: Mapping[str, float]) -> dict[str, float]:
+        """A point, by column key and in internal form, without the values of parameters that are not active."""
+        inactive = self.keyed.keys() - self._conditions.active_keys(point)
+        return {key: value for key, value in point.items() if key not in inactive}
+
+    def free_in(self, point: Mapping[str, float]) -> dict[str, Parameter]:
+        """The active parameters, by column key, for which a point has no value; its values are in internal form."""
+        return {key: self.keyed[key] for key in self._conditions.active_keys(point) if key not in point}
 
     def fixed(self, params: Mapping[str, object], argument: str = "fixed") -> dict[str, float]:
         """Values that are to be held, in internal form by column key; other parameters vary.
@@ -221,11 +226,8 @@ class Space:
             positions = np.array([position_of(name, parameter, rows[i], i) for i in have])
             if name in self._index:
                 column = X[:, self._index[name]]
-                if len(have) == len(rows):
-                    column[:] = parameter.scale.encoded(positions)
-                else:
-                    column[:] = parameter.absent
-                    column[have] = parameter.scale.encoded(positions)
+                column[:] = parameter.absent
+                column[have] = parameter.scale.encoded(positions)
         return torch.from_numpy(X)
 
     def decode(self, X: Tensor) -> list[dict[str, Any]]:
@@ -385,11 +387,10 @@ class Space:
         """Where each conditional parameter is active in encoded points `(n, d)`."""
         if not self.is_conditional:
             return {}
+        at = {name: self._index.get(name) for name in self.switches}
+        fixed = np.zeros(len(A), dtype=np.int64)
         positions = {
-            name: self.parameters[name].scale.nearest(A[:, self._index[name]])
-            if name in self._index
-            else np.zeros(len(A), dtype=np.int64)
-            for name in self.switches
+            name: fixed if j is None else self.parameters[name].scale.nearest(A[:, j]) for name, j in at.items()
         }
         return self._conditions.masks(positions)
 

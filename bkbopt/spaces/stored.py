@@ -22,8 +22,8 @@ from torch import Tensor
 
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError
-from bkbopt.spaces.arms import Arms, Point
-from bkbopt.spaces.base import set_fields
+from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Point, set_fields
 from bkbopt.spaces.parts import Product
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.product_pool import ProductPool

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -110,6 +111,11 @@ class Surrogate(Protocol):
         """
         ...
 
+    @property
+    def log_growth(self) -> float:
+        """An upper bound of logdet(I + K / lam) over all evaluations; infinite if none is known."""
+        ...
+
     def bind_objects(self, objects: list[object]) -> None:
         """Interpret points as indices into `objects`, on which the kernel is evaluated."""
         ...
@@ -172,6 +178,11 @@ class SurrogateBase(ABC, Generic[T]):
     def leverage_sum(self) -> float:
         """See `Surrogate`; by default `effective_dimension`, for subclasses without the bound of 1."""
         return self.effective_dimension()
+
+    @property
+    def log_growth(self) -> float:
+        """See `Surrogate`; by default none is known."""
+        return math.inf
 
     def options(self) -> dict[str, object]:
         """See `Surrogate`."""

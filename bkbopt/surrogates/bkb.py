@@ -39,7 +39,7 @@ from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import BULK, SurrogateBase, not_ready
-from bkbopt.surrogates.leverages import Leverages, bounded_sum
+from bkbopt.surrogates.leverages import Leverages, bounded_dimension, sum_of_leverages
 from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.sampling import draw_rls, draw_uniform
 
@@ -120,7 +120,7 @@ class BKB(SurrogateBase[Fantasy]):
             raise ArgumentError('max_inducing: expected a number with dictionary="uniform", got None.')
         self.max_inducing = max_inducing
         self.n_draws = 0
-        self.log_growth = 0.0
+        self._log_growth = 0.0
         self._features: Nystrom | None = None
         self._table = FeatureTable(torch.zeros(0, 0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
         self._state: GaussianState | None = None
@@ -142,7 +142,7 @@ class BKB(SurrogateBase[Fantasy]):
         unique = len(self.observations)
         row = self.observations.add_one(x, y, weight)
         if self._state is None or self._features is None:
-            self.log_growth += math.log1p(3.0 * weight * float(gram(self.kernel, x)) / self.noise)
+            self._log_growth += math.log1p(3.0 * weight * float(gram(self.kernel, x)) / self.noise)
             self._build(x)
             return
         is_new = row == unique
@@ -153,7 +153,7 @@ class BKB(SurrogateBase[Fantasy]):
         state, inside = self._state.update_and_leverage(z, y, weight)
         leverage = residual / self.noise + inside
         # The running bound of logdet(I + K / lam) in Theorem 2's "running" form, at eps = 1/2, so alpha = 3.
-        self.log_growth += math.log1p(3.0 * weight * leverage)
+        self._log_growth += math.log1p(3.0 * weight * leverage)
         if is_new:
             self._table.add_row(z, z.new_tensor(residual))
         if self.resample == "every":
@@ -265,7 +265,7 @@ class BKB(SurrogateBase[Fantasy]):
         observations, self._scale = self.observations, 1.0
         if not len(observations):
             self._features = self._state = None
-            self.log_growth = 0.0
+            self._log_growth = 0.0
             return
         if self._features is None:
             take = min(len(observations), self.max_inducing or SEED_SIZE, SEED_SIZE)
@@ -282,7 +282,7 @@ class BKB(SurrogateBase[Fantasy]):
                 break
         # logdet(I + K / lam) <= logdet(I + Q / lam) + Tr(K - Q) / lam with Q = Z Z^T, for any dictionary.
         assert self._state is not None
-        self.log_growth = self._state.log_determinant() + float(observations.n @ self._table.residual) / self.noise
+        self._log_growth = self._state.log_determinant() + float(observations.n @ self._table.residual) / self.noise
 
     # -- reading -------------------------------------------------------------------------------------------------
 
@@ -306,11 +306,16 @@ class BKB(SurrogateBase[Fantasy]):
 
     def effective_dimension(self) -> float:
         """See `Surrogate`: O(m^2 + u)."""
-        return 0.0 if self._state is None else self._state.effective_dimension() + bounded_sum(self._unseen())
+        return 0.0 if self._state is None else bounded_dimension(self._state, self._unseen())
 
     def leverage_sum(self) -> float:
         """See `Surrogate`: O(m^2 + u)."""
-        return 0.0 if self._state is None else self._state.effective_dimension() + float(self._unseen().sum())
+        return 0.0 if self._state is None else sum_of_leverages(self._state, self._unseen())
+
+    @property
+    def log_growth(self) -> float:
+        """See `Surrogate`."""
+        return self._log_growth
 
     # -- pending points ------------------------------------------------------------------------------------------
 

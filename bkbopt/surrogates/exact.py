@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel, gram
+from bkbopt.kernels.base import noisy_gram
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.linalg import append_to_inverse_root, difference_root, downdate_inverse_root, inverse_root
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase
 
-__all__ = ["ExactGP"]
+__all__ = ["ExactGP", "exact_model"]
 
 #: Number of rank-one steps between two factorisations from scratch, which remove accumulated rounding errors.
 REFACTOR_EVERY = 512
@@ -83,9 +84,8 @@ class ExactGP(SurrogateBase[Model]):
             self._G = G
 
     def _refactor(self) -> None:
-        E = gram(self.kernel, self.observations.X)
-        E = E.diagonal_scatter(E.diagonal() + self.noise / self.observations.n)
-        self._G = inverse_root(E)
+        obs = self.observations
+        self._G = inverse_root(noisy_gram(self.kernel, obs.X, self.noise / obs.n))
         self._steps = 0
 
     def _relearn(self) -> None:
@@ -93,9 +93,8 @@ class ExactGP(SurrogateBase[Model]):
             self._refactor()
 
     def _posterior(self) -> Model:
-        obs, G = self.observations, self._G
-        w = G @ (obs.s / obs.n)
-        return Model(Nystrom(self.kernel, obs.X.clone(), G.T), w, G.new_zeros(0, len(w)), self.noise)
+        obs = self.observations
+        return exact_model(self.kernel, obs.X, self._G, obs.s / obs.n, self.noise)
 
     def _count(self, known: Model, X: Tensor) -> Model:
         features, kernel = known.features, self.kernel
@@ -123,6 +122,12 @@ class ExactGP(SurrogateBase[Model]):
         """Tr K (K + lam I)^-1 over all evaluations = sum_i (1 - lam / n_i (E^-1)_ii)."""
         inverse_diagonal = (self._G * self._G).sum(0)
         return float((1.0 - self.noise / self.observations.n * inverse_diagonal).sum())
+
+
+def exact_model(kernel: Kernel, U: Tensor, G: Tensor, ybar: Tensor, noise: float) -> Model:
+    """The exact posterior from the root G; the symbols are those of the module's table."""
+    w = G @ ybar
+    return Model(Nystrom(kernel, U.clone(), G.T), w, G.new_zeros(0, len(w)), noise)
 
 
 def _border(kernel: Kernel, U: Tensor, G: Tensor, X: Tensor, lam: float) -> tuple[Tensor, float]:

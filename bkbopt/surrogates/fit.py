@@ -30,8 +30,8 @@ from torch import Tensor
 
 from bkbopt._support.threads import small_scipy_work, small_work
 from bkbopt.errors import KernelError
-from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel, gram
-from bkbopt.kernels.base import NormalPrior, has_closed_form
+from bkbopt.kernels import ClosedFormKernel, FittableKernel, Kernel
+from bkbopt.kernels.base import NormalPrior, has_closed_form, noisy_gram
 from bkbopt.posterior.linalg import safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit_data import FitData
@@ -375,7 +375,7 @@ def _log_density(data: FitData, lam: Tensor, quadratic: Tensor, logdet: Tensor) 
 
 def _products(data: FitData, kernel: Kernel, lam: Tensor) -> tuple[Tensor, Tensor]:
     """[ybar, 1]^T E^-1 [ybar, 1] `(2, 2)` and log det E."""
-    L = safe_cholesky(gram(kernel, data.U) + torch.diag(lam / data.n))
+    L = safe_cholesky(noisy_gram(kernel, data.U, lam / data.n))
     both = torch.stack([data.ybar, torch.ones_like(data.ybar)], 1)
     A = torch.linalg.solve_triangular(L, both, upper=False)
     return A.T @ A, 2.0 * L.diagonal().log().sum()

@@ -20,13 +20,15 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.threads import small_scipy_work, small_work
-from bkbopt.kernels import Kernel, gram
+from bkbopt.kernels import Kernel
+from bkbopt.kernels.base import noisy_gram
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import eigh, inverse_root
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates.exact import exact_model
 from bkbopt.surrogates.fit import FitSettings, LogPosterior, fit_data
 
 __all__ = ["Hyperparameters", "draw_hyperparameters", "posterior_under"]
@@ -113,10 +115,8 @@ def posterior_under(
     obs, h = observations, hyperparameters
     with torch.no_grad(), small_work():
         if len(obs) <= EXACT:
-            E = gram(h.kernel, obs.X)
-            G = inverse_root(E.diagonal_scatter(E.diagonal() + h.noise / obs.n))
-            w = G @ (obs.s / obs.n - h.mean)
-            return Model(Nystrom(h.kernel, obs.X.clone(), G.T), w, G.new_zeros(0, len(w)), h.noise)
+            G = inverse_root(noisy_gram(h.kernel, obs.X, h.noise / obs.n))
+            return exact_model(h.kernel, obs.X, G, obs.s / obs.n - h.mean, h.noise)
         S = inducing if len(inducing) else obs.X
         if len(S) > INDUCING:
             S = S[torch.as_tensor(np.sort(rng.choice(len(S), INDUCING, replace=False)))]

@@ -1,4 +1,4 @@
-"""Leverages of the observed points (posterior variance / lam), for any lam of the sampling."""
+"""Leverages of the observed points (posterior variance / lam), for any lam of the sampling, and sums of them."""
 
 from torch import Tensor
 
@@ -6,7 +6,7 @@ from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import eigh
 
-__all__ = ["Leverages", "bounded_sum"]
+__all__ = ["Leverages", "bounded_dimension", "sum_of_leverages"]
 
 
 class Leverages:
@@ -31,13 +31,21 @@ class Leverages:
         return self.table.residual / (lam * scale) + squares @ (1.0 / (e + lam * scale))
 
 
-def bounded_sum(unseen: Tensor) -> float:
-    """Sum of min(1, n residual / lam) over the points, where `unseen (u,)` is n residual / lam.
+def sum_of_leverages(state: GaussianState, unseen: Tensor) -> float:
+    """Sum of the leverages of all evaluations: Tr Q (Q + lam I)^-1 + sum n residual / lam, see `bounded_dimension`."""
+    return state.effective_dimension() + float(unseen.sum())
 
-    Added to Tr Q (Q + lam I)^-1, where Q = Z Z^T with a row of Z for each evaluation, it bounds d_eff from above, for
-    any features that are a projection. Proof: with f(x) = x / (x + lam), f' <= 1 / lam,
-    Tr f(K) <= Tr f(Q) + Tr(K - Q) / lam, which proves the bound without the minimum. The share of a point in d_eff is
-    below 1, and without the point the shares of the others are no smaller; so points with n residual > lam may be
-    removed and counted as 1 each.
+
+def bounded_dimension(state: GaussianState, unseen: Tensor) -> float:
+    """An upper bound of d_eff: Tr Q (Q + lam I)^-1 + sum of min(1, n residual / lam) over the points.
+
+    Q is Z Z^T with a row of Z for each evaluation, and the features are any projection. Proof: with f(x) = x / (x +
+    lam), f' <= 1 / lam, Tr f(K) <= Tr f(Q) + Tr(K - Q) / lam, which proves the bound without the minimum. The share of
+    a point in d_eff is below 1, and without the point the shares of the others are no smaller; so points with
+    n residual > lam may be removed and counted as 1 each.
+
+    Args:
+        state: the state of all observations, whose effective dimension is the trace.
+        unseen: n residual / lam of the unique observed points, (u,).
     """
-    return float(unseen.clamp_max(1.0).sum())
+    return state.effective_dimension() + float(unseen.clamp_max(1.0).sum())

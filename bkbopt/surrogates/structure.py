@@ -27,7 +27,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel, gram
+from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel
+from bkbopt.kernels.base import noisy_gram
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from, log_evidence
@@ -156,7 +157,7 @@ def _rotation(data: FitData, fit: Fit, columns: list[int]) -> Tensor:
     """R: the eigenvectors of sum_i g_i g_i^T in `columns`, by decreasing eigenvalue."""
     kernel = fit.kernel
     with torch.no_grad():
-        L = safe_cholesky(gram(kernel, data.U) + torch.diag(fit.noise / data.n))
+        L = safe_cholesky(noisy_gram(kernel, data.U, fit.noise / data.n))
         a = torch.cholesky_solve(data.ybar[:, None], L)[:, 0]
     with torch.enable_grad():
         X = data.U.clone().requires_grad_(True)

@@ -45,8 +45,8 @@ def test_kernels_of_the_package_and_functions_serve() -> None:
         np.testing.assert_allclose(gram(A, B), K, atol=1e-14)
         np.testing.assert_allclose(gram.diag(A), 2.0, atol=1e-14)
         assert gram(A, B).flags.c_contiguous
-    assert as_gram(kernel, 1.0, 3).ours
-    assert not as_gram(kernel.__call__, 1.0, 3).ours
+    assert as_gram(kernel, 1.0, 3).is_builtin
+    assert not as_gram(kernel.__call__, 1.0, 3).is_builtin
 
 
 def test_gram_is_a_kernel_on_tensors() -> None:

@@ -155,9 +155,9 @@ def test_scale_is_true_or_false() -> None:
 
 
 def test_marks_are_powers_of_two() -> None:
-    units, marks = Units(3, standardise=True, targets=False, reach=1.0), []
+    units, marks = Units(3, standardise=True, targets=False, target_std=1.0), []
     for t in range(FIRST_ROWS + 9):
-        if units.keep(X[t : t + 1], np.zeros(1)) is not None:
+        if units.store(X[t : t + 1], np.zeros(1)) is not None:
             marks.append(t + 1)
     assert marks == [1, 2, 4, 8, 16, 32, 64, 128]
-    assert units.stop(3, 50) == 50
+    assert units.valid_until(3, 50) == 50

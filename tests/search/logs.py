@@ -14,7 +14,6 @@ from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.quantity import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
-from bkbopt.search.trials.keyed import keyed
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.pool import EncodedPool, Pool
 from bkbopt.spaces.space import Space
@@ -136,10 +135,9 @@ def random_point(case: Case, space: Space | None, rng: np.random.Generator) -> P
         pool = case.problem.pool
         assert pool is not None
         return pool.point(int(rng.integers(len(pool.X))))
-    at = keyed(space)
     u = space.sample(1, rng)
     named = space.internal(space.decode(u))[0]
-    return {key: float(value) for key, value in at.active(named).items()}
+    return {key: float(value) for key, value in space.active_part(named).items()}
 
 
 def random_log(case: Case, n: int, rng: np.random.Generator) -> list[Evaluation]:

@@ -7,6 +7,7 @@ from bkbopt.adapters.shell.rows import Aims
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.trials import Entry, Trial
+from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["Progress"]
@@ -34,7 +35,7 @@ class Progress:
         self.best: Trial | None = None
         self.front: list[Trial] = []
         self.n_repeated = 0
-        self._signs = [1.0 if direction == "maximize" else -1.0 for direction in self.aims.directions]
+        self._signs = [*map(sign_of, self.aims.directions)]
         self._states: dict[int, str] = {}
         self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()

@@ -134,7 +134,7 @@ class FeatureBandit(RidgeBandit):
                 f"features: expected a map of tensors, such as a FeatureMap, got {type(self.features).__name__}."
             )
 
-    def _foreign(self) -> bool:
+    def _runs_user_code(self) -> bool:
         return type(self.features).__name__ not in KINDS
 
     def _size(self, d: int) -> int:

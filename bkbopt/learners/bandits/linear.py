@@ -68,7 +68,7 @@ class LinearBandit(ABC):
         """
         arms = self._arms(X)
         if self.policy == "thompson":
-            with within_floats(self._foreign):
+            with within_floats(self._runs_user_code):
                 return int(np.argmax(self._draw(arms)))
         mean, width = self.bounds(arms)
         return int(np.argmax(mean + width))
@@ -79,7 +79,7 @@ class LinearBandit(ABC):
         The errors are those of `select`.
         """
         arms = self._arms(X)
-        with within_floats(self._foreign):
+        with within_floats(self._runs_user_code):
             return self._bounds(arms)
 
     def learn_one(self, x: object, y: object) -> None:
@@ -91,8 +91,8 @@ class LinearBandit(ABC):
         """
         row = as_row(x, None, self._d, type(self).__name__)[0]
         value = check_number("y", y, -math.inf, "a finite number")
-        self._ready(len(row))
-        with within_floats(self._foreign):
+        self._start_once(len(row))
+        with within_floats(self._runs_user_code):
             self._learn(row, value)
         self.n_rounds_ += 1
 
@@ -144,7 +144,7 @@ class LinearBandit(ABC):
         d = learnt["d"]
         check_dimension(d, learnt["state"])
         state = checked(learnt["state"], self._form(d), {"d": d}, "what was learnt")
-        self._ready(d)
+        self._start_once(d)
         self._restore(state)
         self.n_rounds_ = learnt["rounds"]
 
@@ -152,15 +152,15 @@ class LinearBandit(ABC):
 
     def _arms(self, X: object) -> Array:
         arms = as_rows(X, None, self._d, type(self).__name__)
-        self._ready(arms.shape[1])
+        self._start_once(arms.shape[1])
         return arms
 
-    def _ready(self, d: int) -> None:
+    def _start_once(self, d: int) -> None:
         if self._d is None:
             self._start(d)
             self._d = d
 
-    def _foreign(self) -> bool:
+    def _runs_user_code(self) -> bool:
         """Whether user code is run."""
         return False
 

@@ -97,11 +97,11 @@ class Forgetron(Budgeted):
 
     loss = "hinge"
 
-    def _most(self) -> int:
-        return int(self._own.budget) + 1
+    def _max_terms(self) -> int:
+        return int(self._params.budget) + 1
 
     def _terms(self) -> int:
-        return int(self._own.budget)
+        return int(self._params.budget)
 
     def _start(self, d: int) -> None:
         super()._start(d)
@@ -109,10 +109,10 @@ class Forgetron(Budgeted):
 
     def _rounds(self, block: Block, p: Array) -> None:
         def run(start: int, room: int) -> int:
-            budget = int(self._own.budget)
+            budget = int(self._params.budget)
             return forgetron(block, self._support, self._t, start, budget, room, self._matrix, self._sums, p)
 
-        self._with_room(block, run)
+        self._run_with_room(block, run)
 
     def _grow(self) -> None:
         super()._grow()

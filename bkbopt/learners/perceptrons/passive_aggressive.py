@@ -73,6 +73,6 @@ class BPAS(Budgeted):
 
     def _rounds(self, block: Block, p: Array) -> None:
         def run(start: int, room: int) -> int:
-            return bpas(block, self._support, self._t, start, int(self._own.budget), room, float(self._own.C), p)
+            return bpas(block, self._support, self._t, start, int(self._params.budget), room, float(self._params.C), p)
 
-        self._with_room(block, run)
+        self._run_with_room(block, run)

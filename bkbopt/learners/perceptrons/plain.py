@@ -53,7 +53,7 @@ class KernelPerceptron(ExpansionLearner):
         def run(start: int, room: int) -> int:
             return perceptron(block, self._support, self._t, start, 0, room, np.empty(0), p)
 
-        self._with_room(block, run)
+        self._run_with_room(block, run)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -78,9 +78,9 @@ class RBP(Budgeted):
     seed: int | None = 0
 
     def _rounds(self, block: Block, p: Array) -> None:
-        budget, u = int(self._own.budget), self._rng.random(len(p))
+        budget, u = int(self._params.budget), self._rng.random(len(p))
 
         def run(start: int, room: int) -> int:
             return perceptron(block, self._support, self._t, start, budget, room, u, p)
 
-        self._with_room(block, run)
+        self._run_with_room(block, run)

@@ -122,21 +122,21 @@ class Projectron(ExpansionLearner):
         if self.budget is not None:
             check_size("budget", self.budget)
 
-    def _most(self) -> int | None:
-        return None if self._own.budget is None else int(self._own.budget)
+    def _max_terms(self) -> int | None:
+        return None if self._params.budget is None else int(self._params.budget)
 
     def _start(self, d: int) -> None:
         super()._start(d)
         self._root = square(self._support)
 
     def _rounds(self, block: Block, p: Array) -> None:
-        budget = int(self._own.budget or 0)
+        budget = int(self._params.budget or 0)
 
         def run(start: int, room: int) -> int:
-            eta, margin = float(self._own.eta), self._margin
+            eta, margin = float(self._params.eta), self._margin
             return projectron(block, self._support, self._t, budget, room, start, eta, margin, self._root, p)
 
-        self._with_room(block, run)
+        self._run_with_room(block, run)
 
     def _grow(self) -> None:
         super()._grow()

@@ -8,7 +8,7 @@
 Points that may not be chosen are given as rows of X. Methods return None if no other point is left.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -17,14 +17,24 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
+from bkbopt.spaces.base import Point
 
-__all__ = ["TRIES", "CandidateSet", "Choice", "Feasible", "Point", "Scope", "Shared", "exhausted"]
+__all__ = [
+    "TRIES",
+    "CandidateSet",
+    "Choice",
+    "Feasible",
+    "Perturbed",
+    "Scope",
+    "Shared",
+    "best_usable",
+    "exhausted",
+]
 
 #: Number of random points that are tried before the feasible set counts as empty.
 TRIES = 10_000
 
-Point = Mapping[str, float]
 Feasible = Callable[[Point], bool]
 
 
@@ -84,6 +94,10 @@ class Scope:
         return self if self.shared is None else replace(self, shared=replace(self.shared, finished=None))
 
 
+#: Gives the best of a few random points that differ from a centre `(d,)` in one parameter.
+Perturbed = Callable[[Criterion, Tensor, Scope], Choice | None]
+
+
 class CandidateSet(Protocol):
     """The interface that a designer needs of a set of candidates."""
 
@@ -108,16 +122,12 @@ class CandidateSet(Protocol):
         ...
 
     @property
-    def is_perturbed(self) -> bool:
-        """Whether some suggestions should be perturbations; not if the search over the set is exhaustive."""
+    def perturbed(self) -> Perturbed | None:
+        """The coordinate perturbations of the set; None if its search is exhaustive, so that it needs none."""
         ...
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """The point with the largest score."""
-        ...
-
-    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """The best of a few random points that differ from `center (d,)` in one parameter."""
         ...
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
@@ -127,6 +137,23 @@ class CandidateSet(Protocol):
     def upper_bound(self, model: Model, beta: float, incumbents: Tensor) -> float:
         """The largest upper confidence bound over all points, feasible or not; exact if they are listed."""
         ...
+
+
+def best_usable(criterion: Criterion, search: Search, closed: Tensor, usable: Callable[[int], bool]) -> int | None:
+    """The usable row with the largest score; None if there is none.
+
+    Args:
+        criterion: the scores.
+        search: the rows.
+        closed: (A,) rows that may not be chosen; those found to be unusable are added to it.
+        usable: whether a row may be chosen, which may be expensive.
+    """
+    while not closed.numpy().all():  # it stops at the first row that is open
+        row = criterion.best_row(search, closed)
+        if usable(row):
+            return row
+        closed[row] = True
+    return None
 
 
 def exhausted(arms: CandidateSet | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Scope, Shared
+from bkbopt.search.candidates.base import TRIES, Choice, Feasible, Perturbed, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import GRID_LIMIT, GridCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.maximizers.ascent import slopes_of
@@ -117,9 +117,9 @@ class BoxCandidates:
         return self.maximizer.has_choices
 
     @property
-    def is_perturbed(self) -> bool:
+    def perturbed(self) -> Perturbed | None:
         """See `CandidateSet`. In one dimension the search is exhaustive, and a perturbation would be a random point."""
-        return self.space.dim > 1
+        return self._perturbed if self.space.dim > 1 else None
 
     def _usable(self, u: Tensor) -> bool:
         if self._feasible is None:
@@ -209,16 +209,12 @@ class BoxCandidates:
                 U = U[torch.argsort(scores, descending=True, stable=True)[:FRONT]]
             search = PoolMaximizer(self.embedding(U))
             self._shared = _Shared(key, U, search, torch.zeros(len(U), dtype=torch.bool))
-        U, unusable = self._shared.U, self._shared.unusable
-        while not bool(unusable.all()):
-            row = criterion.best_row(self._shared.search, unusable)
-            if self._usable(U[row]):
-                return U[row : row + 1]
-            unusable[row] = True
-        return None
+        U, search, unusable = self._shared.U, self._shared.search, self._shared.unusable
+        row = best_usable(criterion, search, unusable, lambda row: self._usable(U[row]))
+        return None if row is None else U[row : row + 1]
 
-    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """See `CandidateSet`.
+    def _perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
+        """The best of a few random points that differ from `center (d,)` in one parameter.
 
         The number of candidates is small on purpose: of many, the best one would hardly differ from the centre.
         """

@@ -9,13 +9,14 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.candidates.base import Choice, Feasible, Point, Scope
+from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
 from bkbopt.search.maximizers.cluster_parts import ClusterPart, at_once
 from bkbopt.search.maximizers.parted import PartedMaximizer
 from bkbopt.search.maximizers.parts import LocalPart, Part
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Point
 from bkbopt.spaces.encoding import Embedding
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.rows import RowSource
@@ -33,7 +34,7 @@ class Listed(ABC):
 
     is_discrete = is_listed = True
     has_choices = True
-    is_perturbed = False
+    perturbed = None
 
     def __init__(self, search: Search, feasible: Feasible | None) -> None:
         n, d = search.X.shape
@@ -79,17 +80,8 @@ class Listed(ABC):
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
-        closed = self.closed(scope.taken)
-        while not closed.numpy().all():  # it stops at the first row that is open
-            row = criterion.best_row(self.search, closed)
-            if self._usable(row):
-                return self.choice(row)
-            closed[row] = True
-        return None
-
-    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """See `CandidateSet`."""
-        return None
+        row = best_usable(criterion, self.search, self.closed(scope.taken), self._usable)
+        return None if row is None else self.choice(row)
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
-from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Point, Scope, Shared
+from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import Listed, PoolCandidates
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.maximizers.product import N_CLIMBS, N_RANDOM, ProductMaximizer, Usable
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Point
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
 
@@ -108,12 +109,8 @@ class _Nearby:
     def best(self, criterion: Criterion, closed: frozenset[int], usable: Usable) -> int | None:
         """The best usable row that is not one of the `closed` ones; None if there is none."""
         shut = torch.isin(self.rows, torch.tensor(sorted(closed), dtype=torch.int64))
-        while not bool(shut.all()):
-            at = criterion.best_row(self.search, shut)
-            if usable(int(self.rows[at])):
-                return int(self.rows[at])
-            shut[at] = True
-        return None
+        at = best_usable(criterion, self.search, shut, lambda at: usable(int(self.rows[at])))
+        return None if at is None else int(self.rows[at])
 
 
 class ProductCandidates:
@@ -129,7 +126,7 @@ class ProductCandidates:
     is_listed = False
     has_choices = True
     #: As for listed pools.
-    is_perturbed = False
+    perturbed = None
 
     def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:
         self._sub = _Sub.of(pool, fixed or {})
@@ -210,10 +207,6 @@ class ProductCandidates:
             rows = torch.unique(rows if found is None else torch.cat([rows, self._search.cross(found)]))
             self._nearby = _Nearby(key, rows, PoolMaximizer(self._sub.X[rows]))
         return self._nearby
-
-    def perturbed(self, criterion: Criterion, center: Tensor, scope: Scope) -> Choice | None:
-        """See `CandidateSet`."""
-        return None
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""

@@ -21,7 +21,7 @@ from torch import Tensor
 
 __all__ = ["Score", "SlopedScore", "ascend", "differentiated", "slopes_of"]
 
-#: Maps points (n, d) to scores (n,); differentiable.
+#: Maps points (n, d) to scores (n,), larger is better; differentiable where gradients are used.
 Score = Callable[[Tensor], Tensor]
 Floats = npt.NDArray[np.float64]
 

@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.search.maximizers.ascent import Score
 from bkbopt.spaces.rows import ProductRows
 
 __all__ = ["N_CLIMBS", "N_RANDOM", "Climb", "ProductMaximizer", "Usable"]
@@ -42,8 +43,6 @@ MOST_CROSSED = int(math.log2(CROSS))
 #: Rows scored at once: kernel matrices of them stay in the cache.
 BLOCK = 512
 
-#: Scores `(n,)` of encoded points `(n, d)`.
-Score = Callable[[Tensor], Tensor]
 #: Whether a row of the product, by its number, may be chosen.
 Usable = Callable[[int], bool]
 

@@ -14,7 +14,6 @@ surrogate as one that has followed the rows from the first. Warm starts of the f
 """
 
 import copy
-import math
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
@@ -335,7 +334,7 @@ class Quantity:
             lam=surrogate.noise,
             kappa2=self._highest_prior(obs.X, arms),
             effective_dimension=surrogate.effective_dimension(),
-            log_growth=float(getattr(surrogate, "log_growth", math.inf)),
+            log_growth=surrogate.log_growth,
             leverage_sum=surrogate.leverage_sum(),
             batch=len(pending),
             batch_leverage=float(self.pending_leverages(pending).sum()),

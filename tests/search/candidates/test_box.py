@@ -22,14 +22,13 @@ from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.quantity import ModelOptions
 from bkbopt.search.trials.evaluations import Problem
-from bkbopt.search.trials.keyed import keyed
 from bkbopt.spaces.encoding import Encoding
 
 SPACE = {"x": (0.0, 1.0), "rate": bo.Float(1e-4, 1.0, log=True), "n": bo.Int(1, 5), "kind": ["a", "b", "c"]}
 
 
 def candidates(spec: Any) -> BoxCandidates | GridCandidates:
-    parameters = keyed(bo.Space.parse(spec)).parameters
+    parameters = bo.Space.parse(spec).keyed
     return candidates_of(Encoding(tuple(parameters.items())).embedding(parameters, {}), None)
 
 
@@ -132,7 +131,7 @@ def test_continuum_has_no_arms_and_is_not_discrete() -> None:
 def test_upper_bound_is_at_least_that_of_any_point(spec: Any) -> None:
     among, rng = candidates(spec), np.random.default_rng(0)
     X = among.embedding(among.embedding.sample(12, rng))
-    categorical = Encoding(tuple(keyed(bo.Space.parse(spec)).parameters.items())).categorical
+    categorical = Encoding(tuple(bo.Space.parse(spec).keyed.items())).categorical
     gp = bo.ExactGP(bo.kernels.matern52(X.shape[1], categorical=categorical), noise=1e-2)
     gp.observe(X, rng.standard_normal(len(X)))
     bound = among.upper_bound(gp.model, 2.0, X[:3])
@@ -317,7 +316,7 @@ def test_a_shared_start_is_the_best_of_the_shared_points(acquisition: str) -> No
 def test_a_shared_start_is_feasible() -> None:
     gp = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.01)
     gp.observe([[0.5, 0.5], [0.2, 0.7]], [1.0, 0.8])
-    parameters = keyed(bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})).parameters
+    parameters = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)}).keyed
     embedding = Encoding(tuple(parameters.items())).embedding(parameters, {})
     some = BoxCandidates(embedding, lambda point: point["x (float)"] < 0.1)
     none = BoxCandidates(embedding, lambda point: False)
@@ -397,7 +396,7 @@ def test_a_greedy_suggestion_has_a_search_of_its_own_where_there_is_none_to_shar
 
 def test_the_shared_maximiser_is_feasible() -> None:
     gp, _ = in_two_columns()
-    parameters = keyed(bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)})).parameters
+    parameters = bo.Space.parse({"x": (0.0, 1.0), "y": (0.0, 1.0)}).keyed
     embedding = Encoding(tuple(parameters.items())).embedding(parameters, {})
     box = BoxCandidates(embedding, lambda point: point["x (float)"] < 0.3)
     good = gp.observations.X[gp.observations.X[:, 0] < 0.3]

@@ -294,10 +294,7 @@ def test_scores_are_computed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_perturbations_are_made_of_a_product() -> None:
-    candidates = ProductCandidates(library(), None)
-    pool = library()
-    assert not candidates.is_perturbed
-    assert candidates.perturbed(UpperBound.over(model_of(pool), 1.0), pool.X[0], scope(pool)) is None
+    assert ProductCandidates(library(), None).perturbed is None
 
 
 def beside(pool: ProductPool, criterion: Criterion, taken: Tensor | None = None) -> Scope:

@@ -1,0 +1,44 @@
+"""HTML of an optimizer for notebooks."""
+
+import html
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bkbopt.optimizer.readings import Readings
+
+__all__ = ["as_html"]
+
+#: Number of trials that are shown.
+SHOWN = 5
+
+
+def as_html(opt: "Readings") -> str:
+    """See `Optimizer._repr_html_`."""
+    trials = opt.trials
+    states = [trial.state for trial in trials]
+    counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in dict.fromkeys(states)) or "no trials"
+    lines = [f"<b>Optimizer</b> to {', '.join(opt.directions)}: {html.escape(counts)}"]
+    complete = [trial for trial in trials if trial.values and trial.is_feasible]
+    if complete and len(opt.directions) == 1:
+        best, choice = opt.best_trial, opt.recommend()
+        lines.append(f"best value told: {best.value:.6g} (trial {best.id}) at {_shown(best.params)}")
+        lines.append(f"recommended: {choice.mean:.6g} &plusmn; {choice.std:.2g} at {_shown(choice.params)}")
+    elif complete:
+        lines.append(f"Pareto front: {len(opt.best_trials)} trials")
+    names = list(dict.fromkeys(name for trial in trials[-SHOWN:] for name in trial.params))
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", "value", *names])
+    rows = []
+    for trial in trials[-SHOWN:]:
+        values = ", ".join(f"{value:.6g}" for value in trial.values)
+        cells = [str(trial.id), trial.state, values, *(_short(trial.params.get(name, "")) for name in names)]
+        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+    table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""
+    return "<br>".join(lines) + table
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _shown(params: Any) -> str:
+    return html.escape(", ".join(f"{name} = {_short(value)}" for name, value in params.items()))

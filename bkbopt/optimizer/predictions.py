@@ -1,0 +1,75 @@
+"""What the models of an optimizer say: predictions, beta, regret certificates, and how many workers are useful."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
+from bkbopt.errors import SpaceExhaustedError
+from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, finished_only, recommended
+from bkbopt.search.certificate import band_gap, gap_quantile, gaps
+from bkbopt.search.designer import Designer
+from bkbopt.search.trials.reports import RegretCertificate
+
+__all__ = ["beta", "certificate", "constraints", "feasibility", "prediction", "useful_workers"]
+
+
+@torch.no_grad()
+def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[np.ndarray, np.ndarray]:
+    """See `Optimizer.predict_encoded`."""
+    objectives = designer.trained().objectives
+    parts = [objective.averaged(X) if averaged else objective.predict(X) for objective in objectives]
+    mean, std = (np.stack([part[j].numpy() for part in parts], 1) for j in (0, 1))
+    return (mean[:, 0], std[:, 0]) if len(parts) == 1 else (mean, std)
+
+
+@torch.no_grad()
+def constraints(designer: Designer, X: Tensor) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """See `Optimizer.predict_constraints`."""
+    parts = {name: quantity.predict(X) for name, quantity in designer.trained().constraints.items() if quantity.ready}
+    return {name: (mean.numpy(), std.numpy()) for name, (mean, std) in parts.items()}
+
+
+@torch.no_grad()
+def feasibility(designer: Designer, X: Tensor) -> np.ndarray:
+    """See `Optimizer.feasibility`."""
+    return np.exp(designer.trained().log_feasibility(X).numpy())
+
+
+def beta(designer: Designer) -> float:
+    """See `Optimizer.beta`."""
+    objective, nothing = designer.trained().objectives[0], designer.history.X[:0]
+    context = objective.context(designer.n_arms(), nothing, designer.problem.arms)
+    return designer.options.confidence(context)
+
+
+@torch.no_grad()
+def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confidence: float) -> RegretCertificate:
+    """See `Optimizer.regret_certificate`."""
+    fantasy, objective = finished_only(designer)
+    x, lower = fantasy.lower_bound()
+    upper = max(designer.upper_bound(fantasy), lower)
+    naive, width = objective.scaler.rise(lower, upper - lower), fantasy.betas[0]
+    if _is_a_theorem_s(designer.options.confidence) and not designer.options.models.fit:
+        point, index = evaluated_at(designer, x)
+        return RegretCertificate(naive, params_of(point, index), index, None, naive, width)
+    x, point, index = recommended(designer, fantasy, belongs)
+    gap = gap_quantile(gaps(designer, objective, fantasy, x, confidence), confidence)
+    bound = max(gap, band_gap(designer, objective, fantasy, x, confidence))
+    return RegretCertificate(bound, params_of(point, index), index, confidence, naive, width)
+
+
+def _is_a_theorem_s(confidence: Confidence) -> bool:
+    """Whether a theorem guarantees the confidence bounds of this schedule."""
+    inner = confidence.inner if isinstance(confidence, Batch) else confidence
+    return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
+
+
+def useful_workers(designer: Designer, limit: int) -> int:
+    """See `Optimizer.useful_workers`."""
+    n = len(designer.history.running)
+    try:
+        more = designer.suggest_useful(max(limit - n, 0)) if n < limit else []
+    except SpaceExhaustedError:
+        more = []
+    return max(min(n + len(more), limit), 1)
