@@ -9,13 +9,11 @@ from bkbopt.search.trials.curves import Curve
 from bkbopt.search.trials.reports import Diagnostics
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.base import Point
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.space import Space
 
 __all__ = ["COMPLETE", "FAIL", "PRUNED", "RUNNING", "Evaluation", "Point", "Problem", "Request", "Suggestion"]
-
-#: Values of the active parameters by column key, in internal form (see `bkbopt.spaces.encoding`).
-Point = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
