@@ -23,7 +23,7 @@ SHARED = 2
 #: Distinguishes the random numbers of `is_greedy`.
 GREEDY = 3
 #: From this number of running trials on, suggestions share the random starts of their searches, and most are greedy.
-LARGE_BATCH = 10
+LARGE_BATCH = 5
 #: Useful sum of the leverages of pending trials; 1 + this is BBKB's constant C. A sum of 1 halves the variance.
 BATCH_BUDGET = 1.0
 #: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.

@@ -74,7 +74,7 @@ class Models:
             quantity.follow(history.constraint(name, self.first))
         if history.n_failed:
             if self.failing is None:
-                self.failing = self._limit(FAILING_STREAM)
+                self.failing = self._limit(FAILING_STREAM, extended=False)
             self.failing.follow(history.failing())
         self._followed = now
 
@@ -86,9 +86,9 @@ class Models:
                 self.constraints[name] = self._limit(stream)
         self.constraints = {name: self.constraints[name] for name in names}
 
-    def _limit(self, stream: int) -> Quantity:
+    def _limit(self, stream: int, *, extended: bool = True) -> Quantity:
         """A quantity that must stay below zero; its sign is such that larger is more feasible."""
-        return Quantity(self._limits, self.seed, stream, -1.0, winsorised=False, is_limit=True)
+        return Quantity(self._limits, self.seed, stream, -1.0, winsorised=False, is_limit=True, extended=extended)
 
     @property
     def ready(self) -> bool:

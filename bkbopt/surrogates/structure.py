@@ -60,7 +60,13 @@ PROGRESS = 0.1
 
 
 def fit_structure(
-    observations: Observations, kernel: ARDKernel, noise: float, *, fit_noise: bool, rng: np.random.Generator
+    observations: Observations,
+    kernel: ARDKernel,
+    noise: float,
+    *,
+    fit_noise: bool,
+    rng: np.random.Generator,
+    extended: bool = True,
 ) -> tuple[Kernel, float]:
     """A structured kernel and the noise variance, fitted with an unknown constant mean.
 
@@ -70,10 +76,11 @@ def fit_structure(
         noise: noise variance at the start, y squared.
         fit_noise: whether the noise is fitted too.
         rng: generator for the choice of subsets.
+        extended: whether extensions are compared with the stationary kernel.
     """
     is_large = len(observations) > SEVERAL
     subsets = (fit_data(observations, rng=rng) for _ in range(TRIES if is_large else 1))
-    fits = [_fitted(data, kernel, noise, fit_noise, rng) for data in subsets]
+    fits = [_fitted(data, kernel, noise, fit_noise, rng, extended) for data in subsets]
     chosen = fits[0]
     if is_large:
         comparison = FitData.of(observations).subset(JUDGED, rng)
@@ -82,12 +89,15 @@ def fit_structure(
     return chosen.kernel, chosen.noise
 
 
-def _fitted(data: FitData, kernel: ARDKernel, noise: float, fit_noise: bool, rng: np.random.Generator) -> Fit:
+def _fitted(
+    data: FitData, kernel: ARDKernel, noise: float, fit_noise: bool, rng: np.random.Generator, extended: bool
+) -> Fit:
     """The best structure for a part of the points, fitted to all of them."""
     if len(data.U) < FEWEST:
         return _Search(data, kernel, fit_noise).plain(noise)
     few = data.subset(COMPARED, rng)
-    chosen = _Search(few, kernel, fit_noise).best(noise)
+    search = _Search(few, kernel, fit_noise)
+    chosen = search.best(noise) if extended else search.plain(noise)
     if few is data:
         return chosen
     short = FitSettings(max_iterations=AGAIN)

@@ -139,8 +139,9 @@ def test_large_batches_leave_the_bound_under_the_default_schedule_only(
     opt = bo.Optimizer([(0.0, 1.0)] * 2, seed=0, n_startup_trials=5, beta=beta, perturbations=False)
     for trial in opt.ask(5):
         opt.tell(trial, trial.params["x0"])
-    opt.ask(LARGE_BATCH + 2)
-    assert asked == [greedy] * 2
+    opt.ask(LARGE_BATCH + 8)
+    assert len(asked) >= 8  # a repeat may be followed by a second search
+    assert 4 <= sum(asked) if greedy else not any(asked)  # about one in eight explores
 
 
 def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:

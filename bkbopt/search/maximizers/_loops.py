@@ -19,6 +19,9 @@ ARMIJO = 1e-4
 GAIN, SLOPE = 2e-9, 1e-5
 #: A search ends after this number of shortenings of one step.
 SHORTEST = 20
+#: A search ends after EVALUATIONS times its largest number of steps. Smooth scores need fewer; at the border of a
+#: region where trials fail, a cliff of the score, each step is shortened several times.
+EVALUATIONS = 2
 #: Largest length of the first step, in units of the cube; the gradient is a bad model further away.
 FIRST = 0.1
 
@@ -35,7 +38,7 @@ class Rows(NamedTuple):
         S: the latest steps, a ring buffer, (n, h, c).
         Y: decrease of the gradients in these steps, (n, h, c).
         step: length of the current step, a multiple of d, (n,).
-        counts: accepted points (including the start), stored steps, shortenings of the current step, (n, 3).
+        counts: accepted points with the start, stored steps, shortenings of the current step, evaluations, (n, 4).
         done: 1 for searches that have ended, (n,).
     """
 
@@ -58,13 +61,15 @@ def advance(rows: Rows, f: Floats, g: Floats, most: int) -> int:
     for i in range(rows.x.shape[0]):
         if rows.done[i]:
             continue
+        rows.counts[i, 3] += 1
+        is_last = rows.counts[i, 3] >= EVALUATIONS * most
         if _is_taken(rows, i, f[i], g[i]):
-            if _has_converged(rows, i, f[i], g[i]) or rows.counts[i, 0] >= most:
+            if _has_converged(rows, i, f[i], g[i]) or rows.counts[i, 0] >= most or is_last:
                 rows.done[i] = 1
             _take(rows, i, f[i], g[i])
             if not rows.done[i]:
                 _aim(rows, i)
-        elif rows.counts[i, 2] >= SHORTEST:
+        elif rows.counts[i, 2] >= SHORTEST or is_last:
             rows.done[i] = 1
         else:
             _shorten(rows, i, f[i])

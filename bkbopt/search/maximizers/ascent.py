@@ -76,7 +76,7 @@ def ascend(sloped: Callable[[Floats], tuple[Floats, Floats]], X: Floats, most: i
         S=np.zeros((n, MEMORY, c)),
         Y=np.zeros((n, MEMORY, c)),
         step=np.ones(n),
-        counts=np.zeros((n, 3), np.int64),
+        counts=np.zeros((n, 4), np.int64),
         done=np.zeros(n, np.int64),
     )
     going = n

@@ -93,6 +93,7 @@ class Quantity:
             the size of poor values matters.
         is_limit: whether the quantity is a constraint or failing; its noise is then fitted, since the noise of the
             user's surrogate is that of the objective.
+        extended: whether extensions of the stationary kernel are compared; not for failing, which has two values only.
 
     Attributes:
         scaler: scaling of the values, from the last fit.
@@ -105,6 +106,7 @@ class Quantity:
     sign: float
     winsorised: bool
     is_limit: bool = False
+    extended: bool = True
     scaler: Scaler = field(init=False)
     is_constant: bool = field(init=False, default=False)
     _surrogate: Surrogate | None = field(init=False, default=None)
@@ -205,7 +207,7 @@ class Quantity:
     ) -> tuple[Kernel, float]:
         """Fitted kernel and noise variance; for the default kernel with the structure of the largest evidence."""
         if self._is_default(kernel):
-            return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng)
+            return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng, extended=self.extended)
         return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
 
     def _first_noise(self, surrogate: Surrogate, std: Tensor) -> tuple[float, bool]:

@@ -57,6 +57,21 @@ def test_a_search_does_not_depend_on_those_beside_it() -> None:
         np.testing.assert_array_equal(together[i : i + 1], ascend(valley, starts[i : i + 1], 30))
 
 
+def test_at_a_cliff_a_search_ends_near_it_after_twice_its_number_of_steps() -> None:
+    n_evaluations = 0
+
+    def cliff(X: Floats) -> tuple[Floats, Floats]:
+        nonlocal n_evaluations
+        n_evaluations += 1
+        score, slopes = -((X - 0.9) ** 2).sum(1), -2.0 * (X - 0.9)
+        return np.where(X.sum(1) > 1.0, score - 1e6, score), slopes
+
+    found = ascend(cliff, np.array([[0.3, 0.1], [0.0, 0.05]]), 40)
+    assert n_evaluations <= 80
+    np.testing.assert_allclose(found.sum(1), 1.0, atol=1e-4)
+    assert bool((found.sum(1) <= 1.0).all())
+
+
 def test_no_row_becomes_worse_where_the_score_jumps() -> None:
     def cliff(X: Floats) -> tuple[Floats, Floats]:
         return X[:, 0] - 1e6 * (X[:, 0] > 0.6), np.ones_like(X)
