@@ -50,7 +50,7 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     x, lower = fantasy.lower_bound()
     upper = max(designer.upper_bound(fantasy), lower)
     naive, width = objective.scaler.rise(lower, upper - lower), fantasy.betas[0]
-    if _is_a_theorem_s(designer.options.confidence) and not designer.options.models.fit:
+    if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
         point, index = evaluated_at(designer, x)
         return RegretCertificate(naive, params_of(point, index), index, None, naive, width)
     x, point, index = recommended(designer, fantasy, belongs)
@@ -59,7 +59,7 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     return RegretCertificate(bound, params_of(point, index), index, confidence, naive, width)
 
 
-def _is_a_theorem_s(confidence: Confidence) -> bool:
+def _is_guaranteed(confidence: Confidence) -> bool:
     """Whether a theorem guarantees the confidence bounds of this schedule."""
     inner = confidence.inner if isinstance(confidence, Batch) else confidence
     return isinstance(inner, Theorem2 | Srinivas | Chowdhury)
