@@ -141,7 +141,7 @@ def test_large_batches_leave_the_bound_under_the_default_schedule_only(
         opt.tell(trial, trial.params["x0"])
     opt.ask(LARGE_BATCH + 8)
     assert len(asked) >= 8  # a repeat may be followed by a second search
-    assert 4 <= sum(asked) if greedy else not any(asked)  # about one in eight explores
+    assert sum(asked) >= 4 if greedy else not any(asked)  # about one in eight explores
 
 
 def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:
