@@ -64,7 +64,7 @@ SEARCH = (
     Fault(
         "the slope of a bound counts for every objective",
         "search/criteria/criterion.py",
-        'torch.einsum("nk,knd->nd", by_bounds, torch.stack(by_X))',
+        'torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))',
         "torch.stack(by_X).sum(0)",
         ("search/criteria/test_criterion.py",),
     ),

@@ -327,7 +327,7 @@ class Combined:
         if self.improvement is not None:
             bounds, by_X = zip(*(bound.with_slopes(X) for bound in self._bounds), strict=True)
             gain, by_bounds = differentiated(self.improvement, torch.stack(bounds, 1))
-            scores, slopes = scores + gain, slopes + torch.einsum("nk,knd->nd", by_bounds, torch.stack(by_X))
+            scores, slopes = scores + gain, slopes + torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))
         return scores, slopes
 
     def _penalties(self, X: Tensor) -> Tensor:
