@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Confidence
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import best_trials, notebook, predictions, saving
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
@@ -293,6 +293,8 @@ class Readings:
         return predictions.feasibility(self._core.followed(), self._encoded(params)[:])
 
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
+        if not isinstance(params, Iterable):
+            raise ArgumentTypeError(f"params: expected a point or several, got {params!r}.")
         return self.encode([params] if isinstance(params, Mapping) else list(params))
 
     @locked

@@ -1,6 +1,7 @@
 """The start-up design: a scrambled Sobol sequence, from which each trial gets the point with its number."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -39,7 +40,7 @@ def startup_point(
         U: Iterable[Tensor] = [torch.zeros(1, 1, dtype=torch.float64)]
     else:
         U = _quasi_random(free, request)
-        if free.is_discrete and not space.is_conditional and free.cardinality <= MAX_LISTED:
+        if free.is_discrete and free.cardinality <= MAX_LISTED:
             U = itertools.chain(itertools.islice(U, 1), [_listed(free, request.rng())])
     for block in U:
         for u in block:
@@ -56,7 +57,7 @@ def _is_among(point: Point, taken: Sequence[Point]) -> bool:
     # Column by column, since most points differ in the first one. Encoding all points took most of the time beside a
     # thousand running trials.
     for key, value in point.items():
-        taken = [other for other in taken if other.get(key) == value]
+        taken = [other for other in taken if key in other and math.isclose(other[key], value, rel_tol=1e-9)]
     return bool(taken)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 import bkbopt as bo
-from bkbopt.errors import NotReadyError
+from bkbopt.errors import ArgumentTypeError, NotReadyError
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -70,3 +70,19 @@ def test_before_the_first_value_there_is_no_prediction() -> None:
     for call in (opt.predict_constraints, opt.feasibility):
         with pytest.raises(NotReadyError):
             call({"x": 0.5, "y": 0.5})
+
+
+def test_a_constraint_that_was_always_zero_is_probably_satisfied() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["flag"], seed=0)
+    points = [{"x": i / 40} for i in range(12)]
+    opt.tell(points, [float(i) for i in range(12)], constraints={"flag": [0.0] * 12})
+    assert opt.feasibility(points) == pytest.approx([1.0] * 12, abs=1e-6)
+    assert opt.feasibility({"x": 0.9})[0] > 0.8  # far away it is less certain
+
+
+@pytest.mark.parametrize("params", [None, 3], ids=str)
+def test_points_that_are_none_are_an_error(params: object) -> None:
+    opt, _ = searched(0.05)
+    for call in (opt.predict, opt.predict_constraints, opt.feasibility):
+        with pytest.raises(ArgumentTypeError, match="params: expected a point or several"):
+            call(params)  # type: ignore[arg-type]

@@ -250,7 +250,7 @@ class BKBSampler(BaseSampler):
         followed = self._followed
         if followed is None or not followed.belongs_to(study):
             followed = self._followed = FollowedStudy(study, self._options, self._model_seed)
-        followed.update(study.get_trials(deepcopy=False))
+        followed.update(_trials(study))
         return followed
 
     def _trained(self, study: Study) -> FollowedStudy:
@@ -282,4 +282,5 @@ class BKBSampler(BaseSampler):
 
 
 def _trials(study: Study, *states: TrialState) -> list[FrozenTrial]:
-    return study.get_trials(deepcopy=False, states=states)
+    """The study's trials; under `HyperbandPruner` not those of one bracket only, since the model learns from all."""
+    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states or None)

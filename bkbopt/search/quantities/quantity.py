@@ -115,6 +115,7 @@ class Quantity:
     _highest_prior: HighestPrior = field(init=False)
     _categorical: tuple[int, ...] = field(init=False, default=())
     _above_zero: float = field(init=False, default=0.0)
+    _only_zeros: bool = field(init=False, default=False)
     _noisy: bool | None = field(init=False, default=None)
     _known_noise: bool | None = field(init=False, default=None)
     _noise_is_fitted: bool = field(init=False, default=False)
@@ -138,6 +139,7 @@ class Quantity:
         if self.is_limit:
             above, n_zeros = rows.y[rows.y > 0.0], int((rows.y == 0.0).sum())
             self._above_zero = float(above.min()) if len(above) and n_zeros >= ZEROS else 0.0
+            self._only_zeros = n_zeros == len(rows.y) >= ZEROS
         if self._built != built:
             self._surrogate = None  # so that an interrupted fit does not look finished
             learnt = slice(0, mark)
@@ -303,9 +305,9 @@ class Quantity:
         """The limit of a constraint on the standardised scale.
 
         It is zero. If several values are zero, as of flags, counts and max(0, violation), it is half of the smallest
-        value above: posterior means of zeros are on either side of zero.
+        value above: posterior means of zeros are on either side of zero. If all values are zero, it is one unit beyond.
         """
-        return self.scaler.place(0.5 * self._above_zero)
+        return self.scaler.place(0.5 * self._above_zero) - (1.0 if self._only_zeros else 0.0)
 
     @property
     def is_noiseless(self) -> bool:

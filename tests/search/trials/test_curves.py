@@ -51,6 +51,31 @@ def test_trials_that_were_pruned_later_count_with_their_estimates() -> None:
     assert known({1: 11.0}) == pytest.approx(21.0)
 
 
+def test_trials_that_were_pruned_earlier_do_not_count() -> None:
+    complete = [{step: i / 11.0 + 10.0 * (6 - step) for step in range(7)} for i in range(12)]
+    y = [i / 11.0 for i in range(12)]
+    early = [{0: curve[0] + 3.0} for curve in complete[:4]]
+    alone, known = FinalValues(-1.0, complete, y), FinalValues(-1.0, [*complete, *early], [*y, *[math.nan] * 4])
+    asked = {step: 1.5 + 10.0 * (6 - step) for step in range(4)}
+    assert alone(asked) == pytest.approx(1.5)
+    assert known(asked) == alone(asked)
+
+
+@pytest.mark.parametrize("unit", [2.0**600, 2.0**-600])
+def test_estimates_have_the_unit_of_the_values(unit: float) -> None:
+    rng = np.random.default_rng(6)
+    v = rng.normal(size=20)
+    y, asked = v + 0.3 * rng.normal(size=20), np.linspace(-5.0, 5.0, 30)
+    plain = estimates_of(v.tolist(), y.tolist(), asked.tolist())
+    scaled = estimates_of((unit * v).tolist(), (unit * y).tolist(), (unit * asked).tolist())
+    assert [value / unit for value in scaled] == pytest.approx(plain)
+
+
+def test_a_steep_step_of_the_regression_gives_finite_estimates() -> None:
+    v, y = [0.0, 1.0, 2.0, 3.0, 3.0 + 1e-12], [0.0, 1.0, 2.0, 3.0, 1e308]
+    assert 3.0 <= estimates_of(v, y, [3.0 + 5e-13], sign=1.0)[0] <= 1e308
+
+
 def test_enormous_values_give_finite_estimates() -> None:
     y = [1e308, -1e308, 1e307, 0.0, 1.0]
     assert all(
