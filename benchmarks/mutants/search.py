@@ -69,6 +69,13 @@ SEARCH = (
         ("search/criteria/test_criterion.py",),
     ),
     Fault(
+        "a repeat in the best branch comes before a new point of another one",
+        "search/designer.py",
+        "passes = (False, True) if self.history.is_conditional else (True,)",
+        "passes = (True,)",
+        ("optimizer/test_spaces_by_ask_and_tell.py",),
+    ),
+    Fault(
         "an ascent takes steps that lose",
         "search/maximizers/_loops.py",
         "f >= rows.f[i] + ARMIJO * max(promised, 0.0)",

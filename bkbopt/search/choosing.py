@@ -1,5 +1,6 @@
 """Choice of a point of a candidate set: which points are excluded, and whether it is a perturbation."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -63,24 +64,27 @@ class Chooser:
     criterion: Criterion
     request: Request
 
-    def choose(self, candidates: CandidateSet, incumbents: Tensor) -> tuple[Choice, bool] | None:
+    def choose(
+        self, candidates: CandidateSet, incumbents: Tensor, *, repeats: bool = True
+    ) -> tuple[Choice, bool] | None:
         """The choice, and whether it is a perturbation; None if no point is left to propose.
 
         Args:
             candidates: the candidate set.
             incumbents: the best known points in it, best first, (g, d).
+            repeats: whether points that are not worth a repeat are proposed again if there are no others.
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
         perturbs = perturbs and is_perturbation(self.request.number, self.fantasy, candidates, self.history)
         first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))
-        for taken in self._levels(candidates):
+        for taken in self._levels(candidates) if repeats else itertools.islice(self._levels(candidates), 1):
             scope = replace(first, taken=taken)
             if perturbs:
                 choice = perturbed(self.request.number, self.fantasy, candidates, scope.exploring())
                 if choice is not None and not self._is_useless_repeat(candidates, choice):
                     return choice, True
             choice = self._best(candidates, scope)
-            if choice is not None:
+            if choice is not None and (repeats or not self._is_useless_repeat(candidates, choice)):
                 return choice, False
         return None
 

@@ -313,8 +313,11 @@ class Designer:
             fantasy = fantasy.greedy()
         criterion = fantasy.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, self.history, models, fantasy, criterion, request)
-        for candidates, incumbents in self._places(fantasy, criterion, request):
-            found = chooser.choose(candidates, incumbents)
+        # A point of another branch comes before a repeat in the best one.
+        passes = (False, True) if self.history.is_conditional else (True,)
+        tried = ((at, again) for again in passes for at in self._places(fantasy, criterion, request))
+        for (candidates, incumbents), again in tried:
+            found = chooser.choose(candidates, incumbents, repeats=again)
             if found is not None:
                 break
         else:

@@ -453,3 +453,21 @@ def test_a_list_over_all_of_a_discrete_space_proposes_no_point_twice() -> None:
     assert sorted(t.params["n"] for t in opt.ask(10)) == [0, 1, 2, 3, 4]
     with pytest.raises(SpaceExhaustedError):
         opt.ask()
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_without_noise_all_points_of_all_branches_come_before_a_repeat(batch: int, seed: int) -> None:
+    space = {
+        "m": bo.Categorical(["a", "b"]),
+        "n": bo.Int(0, 4, when={"m": "a"}),
+        "z": bo.Int(0, 5, when={"m": "b"}),
+    }
+    opt = bo.Optimizer(space, seed=seed, n_startup_trials=3, deterministic=True)
+    for trial in opt.ask(4):
+        opt.tell(trial, float(sum(v**2 for v in trial.params.values() if isinstance(v, int))))
+    for _ in range(7 // batch):
+        for trial in opt.ask(batch):
+            if batch == 1:
+                opt.tell(trial, float(sum(v**2 for v in trial.params.values() if isinstance(v, int))))
+    assert len({tuple(trial.params.items()) for trial in opt.trials}) == 11

@@ -399,3 +399,33 @@ def test_a_half_published_proposal_disturbs_no_other_sampler() -> None:
     other = optuna.load_study(study_name="study", storage=storage, sampler=BKBSampler(seed=1, n_startup_trials=4))
     other.optimize(lambda trial: suggest_long(trial)["x"], n_trials=2)
     assert [trial.state for trial in study.trials[6:]] == [TrialState.RUNNING, TrialState.COMPLETE, TrialState.COMPLETE]
+
+
+def test_under_hyperband_a_fresh_sampler_suggests_what_a_following_one_does() -> None:
+    # Optuna shows the sampler the trials of one bracket only, which differs from trial to trial.
+    def objective(trial: optuna.Trial) -> float:
+        final = (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2
+        for step in range(1, 10):
+            trial.report(final + 1.0 / step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return final
+
+    def new_study() -> optuna.Study:
+        sampler, pruner = BKBSampler(seed=0, n_startup_trials=5), optuna.pruners.HyperbandPruner(1, 9)
+        return optuna.create_study(sampler=sampler, pruner=pruner, study_name="hyperband")
+
+    study, fresh = new_study(), new_study()
+    study.optimize(objective, n_trials=24)
+    assert any(trial.state == TrialState.PRUNED for trial in study.trials)
+    fresh.add_trials(study.trials)
+    assert fresh.ask().suggest_float("x", 0.0, 1.0) == study.ask().suggest_float("x", 0.0, 1.0)
+
+
+def test_rounding_of_a_grid_point_does_not_make_it_another_start_up_point() -> None:
+    study = optuna.create_study(sampler=BKBSampler(seed=0, n_startup_trials=20))
+    study.enqueue_trial({"x": 0.1 * 6})
+    asked = [
+        study.ask({"x": optuna.distributions.FloatDistribution(0.0, 1.0, step=0.1)}).params["x"] for _ in range(11)
+    ]
+    assert len({round(x, 6) for x in asked}) == 11
