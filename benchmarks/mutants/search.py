@@ -43,8 +43,15 @@ SEARCH = (
     Fault(
         "estimates from few complete trials only",
         "search/trials/curves.py",
-        "self._longer += [(curve, steps, self.sign * self(curve)) for curve, steps, _ in list(group)]",
+        "self._known += [(curve, steps, self.sign * self(curve), True) for curve, steps, _ in list(group)]",
         "pass",
+        CURVES,
+    ),
+    Fault(
+        "trials that were pruned earlier count in an estimate",
+        "search/trials/curves.py",
+        "if is_pruned and steps[-1] <= step:",
+        "if False:",
         CURVES,
     ),
     Fault(
