@@ -16,6 +16,7 @@ from bkbopt.search.candidates import product as product_candidates
 from bkbopt.search.candidates.base import Scope, Shared
 from bkbopt.search.candidates.listed import PoolCandidates
 from bkbopt.search.candidates.product import ProductCandidates, candidates_of_pool
+from bkbopt.search.choosing import LARGE_BATCH
 from bkbopt.search.criteria.criterion import Criterion, UpperBound, rule_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.maximizers import product as product_maximizer
@@ -239,7 +240,7 @@ def test_suggestions_beside_many_running_ones_share_their_random_rows(monkeypatc
 
     monkeypatch.setattr(ProductMaximizer, "sample", sample)
     suggestions = followed(library()).suggest(25)
-    assert len(drawn) == 10 + 2
+    assert len(drawn) == LARGE_BATCH + 2
     assert len({s.index for s in suggestions}) > 15
 
 
