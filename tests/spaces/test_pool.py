@@ -12,18 +12,7 @@ from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.spaces.pool import EncodedPool, Pool
-
-RNG = np.random.default_rng(0)
-ARMS = RNG.random((60, 3)) * [1.0, 100.0, 1e-3]
-TABLE = pd.DataFrame(
-    {
-        "dose": ARMS[:, 0],
-        "steps": np.arange(60) % 7,
-        "solvent": ["water", "oil", "acid"] * 20,
-        "dry": np.arange(60) % 2 == 0,
-    }
-)
-WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat", "cow"]
+from tests.spaces.sample_pools import ARMS, BAD_POOLS, BAD_REPLACEMENTS, TABLE, WORDS, read_only
 
 
 def encoded(arms: Any, **options: Any) -> EncodedPool:
@@ -36,12 +25,6 @@ def words(arms: Any = WORDS) -> EncodedPool:
 
 
 # -- encoding ------------------------------------------------------------------------------------------------------
-
-
-def read_only(A: np.ndarray) -> np.ndarray:
-    A = A.copy()
-    A.flags.writeable = False
-    return A
 
 
 @pytest.mark.parametrize(
@@ -287,63 +270,18 @@ def test_a_column_that_cannot_name_the_rows_is_refused(pool: Pool, message: str)
 
 # -- what is refused -----------------------------------------------------------------------------------------------
 
-NAN_ROW = ARMS.copy()
-NAN_ROW[7, 1] = np.nan
-NAN_TABLE = TABLE.copy()
-NAN_TABLE.loc[4, "dose"] = np.nan
-NO_WORD = TABLE.copy()
-NO_WORD.loc[4, "solvent"] = None
-TWICE = TABLE.copy()
-TWICE.columns = ["dose", "dose", "solvent", "dry"]
 
-REFUSED: dict[str, tuple[Any, str]] = {
-    "nan": (NAN_ROW, "row 7"),
-    "inf": (np.where(np.isnan(NAN_ROW), np.inf, NAN_ROW), "row 7"),
-    "nan in a frame": (NAN_TABLE, "row 4"),
-    "missing category": (NO_WORD, "'solvent', row 4"),
-    "nullable integer": (TABLE.assign(steps=pd.array([None, *range(59)], dtype="Int64")), "'steps', row 0"),
-    "columns of one name": (TWICE, "distinct names"),
-    "lists in a column": (TABLE.assign(solvent=[[1]] * 60), r"numbers or text in column 'solvent', got \[1\]"),
-    "empty array": (ARMS[:0], "at least one arm"),
-    "empty frame": (TABLE.iloc[:0], "at least one arm"),
-    "empty list": ([], "pool"),
-    "no columns": (np.zeros((5, 0)), "at least one column"),
-    "frame without columns": (pd.DataFrame(index=range(5)), "at least one column"),
-    "one dimension": (ARMS[:, 0], "shape"),
-    "three dimensions": (ARMS[None], "shape"),
-    "complex": (ARMS.astype(complex), "real numbers"),
-    "ragged": ([[1.0, 2.0], [3.0]], "pool"),
-    "words without a kernel": (WORDS, "kernel"),
-    "range that overflows": (np.array([[-1e308], [1e308]]), "overflows"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", BAD_POOLS)
 def test_bad_pool_is_refused(name: str) -> None:
-    arms, message = REFUSED[name]
+    arms, message = BAD_POOLS[name]
     with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         encoded(arms)
 
 
-@pytest.mark.parametrize(
-    "arms",
-    [
-        NAN_TABLE,
-        NO_WORD,
-        TABLE.iloc[:0],
-        TABLE[["dose", "steps"]],
-        TABLE.rename(columns={"dose": "Dose"}),
-        TABLE[["steps", "dose", "solvent", "dry"]],
-        TABLE.assign(dose="much"),
-        TABLE.assign(solvent=1.0),
-        ARMS,
-        WORDS,
-        None,
-    ],
-)
-def test_a_replacement_of_other_columns_is_refused(arms: Any) -> None:
+@pytest.mark.parametrize("name", BAD_REPLACEMENTS)
+def test_a_replacement_of_other_columns_is_refused(name: str) -> None:
     with pytest.raises((ArgumentError, ArgumentTypeError), match="pool"):
-        encoded(TABLE).replaced(Pool(arms))
+        encoded(TABLE).replaced(Pool(BAD_REPLACEMENTS[name]))
 
 
 @pytest.mark.parametrize("arms", [[], ARMS, {"a": 1}, 3])

@@ -9,11 +9,10 @@ import torch
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, SpaceExhaustedError
+from tests.spaces import sample_pools
+from tests.spaces.sample_pools import ARMS, BAD_POOLS, BAD_REPLACEMENTS, WORDS, read_only
 
-RNG = np.random.default_rng(0)
-ARMS = RNG.random((60, 3)) * [1.0, 100.0, 1e-3]
-TABLE = pd.DataFrame({"dose": ARMS[:, 0], "steps": np.arange(60) % 7, "solvent": ["water", "oil", "acid"] * 20})
-WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat", "cow"]
+TABLE = sample_pools.TABLE[["dose", "steps", "solvent"]]
 
 
 def overlap(A: list[str], B: list[str]) -> list[list[float]]:
@@ -44,12 +43,6 @@ def words(**options: Any) -> bo.Optimizer:
 
 def fortran(A: np.ndarray) -> np.ndarray:
     return np.asfortranarray(A)
-
-
-def read_only(A: np.ndarray) -> np.ndarray:
-    A = A.copy()
-    A.flags.writeable = False
-    return A
 
 
 @pytest.mark.parametrize(
@@ -294,33 +287,8 @@ def test_new_objects_join_the_old_ones() -> None:
 
 # -- what is refused -----------------------------------------------------------------------------------------------
 
-NAN_ROW = ARMS.copy()
-NAN_ROW[7, 1] = np.nan
-NAN_TABLE = TABLE.copy()
-NAN_TABLE.loc[4, "dose"] = np.nan
-NO_WORD = TABLE.copy()
-NO_WORD.loc[4, "solvent"] = None
-TWICE = TABLE.copy()
-TWICE.columns = ["dose", "dose", "solvent"]
-
 REFUSED: dict[str, tuple[Any, str]] = {
-    "nan": (NAN_ROW, "row 7"),
-    "inf": (np.where(np.isnan(NAN_ROW), np.inf, NAN_ROW), "row 7"),
-    "nan in a frame": (NAN_TABLE, "row 4"),
-    "missing category": (NO_WORD, "'solvent', row 4"),
-    "nullable integer": (TABLE.assign(steps=pd.array([None, *range(59)], dtype="Int64")), "'steps', row 0"),
-    "columns of one name": (TWICE, "distinct names"),
-    "empty array": (ARMS[:0], "at least one arm"),
-    "empty frame": (TABLE.iloc[:0], "at least one arm"),
-    "empty list": ([], "pool"),
-    "no columns": (np.zeros((5, 0)), "at least one column"),
-    "frame without columns": (pd.DataFrame(index=range(5)), "at least one column"),
-    "one dimension": (ARMS[:, 0], "shape"),
-    "three dimensions": (ARMS[None], "shape"),
-    "complex": (ARMS.astype(complex), "real numbers"),
-    "ragged": ([[1.0, 2.0], [3.0]], "pool"),
-    "words without a kernel": (WORDS, "kernel"),
-    "range that overflows": (np.array([[-1e308], [1e308]]), "overflows"),
+    **BAD_POOLS,
     "string": ("abc", "space_or_pool"),
     "set": ({1, 2}, "space_or_pool"),
     "number": (3, "space_or_pool"),
@@ -336,24 +304,9 @@ def test_bad_pool_is_refused(name: str) -> None:
         bo.Optimizer(pool)
 
 
-BAD_REPLACEMENTS: dict[str, Any] = {
-    "nan": NAN_TABLE,
-    "missing category": NO_WORD,
-    "empty": TABLE.iloc[:0],
-    "fewer columns": TABLE[["dose", "steps"]],
-    "other names": TABLE.rename(columns={"dose": "Dose"}),
-    "other order": TABLE[["steps", "dose", "solvent"]],
-    "numbers now words": TABLE.assign(dose="much"),
-    "words now numbers": TABLE.assign(solvent=1.0),
-    "array": ARMS,
-    "list of words": WORDS,
-    "none": None,
-}
-
-
 @pytest.mark.parametrize("name", BAD_REPLACEMENTS)
 def test_refused_replacement_leaves_the_pool_as_it_was(name: str) -> None:
-    opt, untouched = optimizer(TABLE), optimizer(TABLE)
+    opt, untouched = optimizer(sample_pools.TABLE), optimizer(sample_pools.TABLE)
     assert run(opt, 4) == run(untouched, 4)
     with pytest.raises((ArgumentError, ArgumentTypeError)):
         opt.set_pool(BAD_REPLACEMENTS[name])
