@@ -1,7 +1,6 @@
 """The start-up design: a scrambled Sobol sequence, from which each trial gets the point with its number."""
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch import Tensor
 from bkbopt.search.candidates.base import TRIES, Choice
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.spaces.encoding import Encoding
+from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
 
 __all__ = ["startup_point"]
@@ -47,18 +47,9 @@ def startup_point(
             point = space.active_part(embedding.point(u))
             if any(key not in point for key in fixed):
                 continue  # a fixed value belongs to another branch
-            if not _is_among(point, taken) and (feasible is None or feasible(point)):
+            if not with_values(point, taken) and (feasible is None or feasible(point)):
                 return Choice(encoding.encode([point])[0], point)
     return None
-
-
-def _is_among(point: Point, taken: Sequence[Point]) -> bool:
-    """Whether a point of `taken`, which may have further parameters, has the values of `point`."""
-    # Column by column, since most points differ in the first one. Encoding all points took most of the time beside a
-    # thousand running trials.
-    for key, value in point.items():
-        taken = [other for other in taken if key in other and math.isclose(other[key], value, rel_tol=1e-9)]
-    return bool(taken)
 
 
 def _quasi_random(space: Space, request: Request) -> Iterator[Tensor]:

@@ -1,5 +1,6 @@
 """Checks of points: dicts of values by name, as users write them, and encoded rows."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.base import Params
+from bkbopt.spaces.base import Params, Point
 from bkbopt.spaces.conditions import Conditions
 from bkbopt.spaces.parameters import Parameter, shown
 
@@ -20,6 +21,7 @@ __all__ = [
     "internal_points",
     "like",
     "position_of",
+    "with_values",
 ]
 
 
@@ -154,3 +156,12 @@ def as_array(argument: str, X: object) -> NDArray[np.float64]:
 def like(X: Tensor, out: NDArray[np.float64]) -> Tensor:
     """An array as a tensor on the device of `X`."""
     return torch.from_numpy(out).to(X.device if isinstance(X, Tensor) else "cpu")
+
+
+def with_values(values: Point, points: Sequence[Point]) -> list[Point]:
+    """Those of the points, which may have further parameters, that have these values, up to rounding."""
+    # Column by column, since most points differ in the first one; to encode the points would take ten times as long.
+    found = list(points)
+    for key, value in values.items():
+        found = [point for point in found if key in point and math.isclose(point[key], value, rel_tol=1e-9)]
+    return found

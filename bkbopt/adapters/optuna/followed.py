@@ -1,7 +1,6 @@
 """A designer that follows the trials of an Optuna study, and the study's latest distributions."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -12,6 +11,7 @@ from bkbopt.adapters.optuna.columns import evaluation_of, key_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
+from bkbopt.spaces.points import with_values
 
 __all__ = ["FollowedStudy"]
 
@@ -89,7 +89,7 @@ class FollowedStudy:
         """Whether another process has proposed the same point meanwhile; its trial is then pending here too."""
         known = [dict(other) for other in self.running_points(number)]
         self.update(running)
-        return any(_same(other, point) and dict(other) not in known for other in self.running_points(number))
+        return any(dict(other) not in known for other in with_values(point, self.running_points(number)))
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point by name; the signature is that of `bkbopt.optimizer.vocabulary.Vocabulary`."""
@@ -98,7 +98,3 @@ class FollowedStudy:
             _, name, distribution = self._latest[key]
             out[name] = distribution.to_external_repr(value)
         return out
-
-
-def _same(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
-    return all(key in left and math.isclose(left[key], value, rel_tol=1e-9) for key, value in right.items())

@@ -2,8 +2,9 @@
 
 | symbol | shape  | units  | meaning                                                                        |
 | ------ | ------ | ------ | ------------------------------------------------------------------------------ |
-| v      | (n,)   | user's | intermediate values at a step, or at the last one before it, of longer trials  |
-| y      | (n,)   | user's | their final values; estimates for those that were pruned at a later step       |
+| v      | (n,)   | user's | intermediate values at a step, or at the last one before it, of complete       |
+|        |        |        | trials and of those that were pruned later                                     |
+| y      | (n,)   | user's | their final values; estimates for those that were pruned                       |
 
 The estimate for a trial that was pruned at a step is the isotonic regression of y on v at that step: intermediate and
 final values have the same direction, but need not have the same scale. Beyond the poorest v it continues with the slope
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 #: Intermediate values by step.
 Curve = Mapping[int, float]
 
-#: Number of longer trials from which on there is an estimate.
+#: Number of such trials from which on there is an estimate.
 FEWEST = 4
 
 
