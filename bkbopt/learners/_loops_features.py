@@ -147,8 +147,9 @@ def landmark_newton(
 ) -> None:
     """Online Newton steps on z(x) with predictions between -clip and clip, rows start to stop.
 
-    A grows by weight g^2 z z^T. The projection to |w.z| <= clip is applied even if the slope is zero. After a step
-    v = A^-1 z is updated by (A + c z z^T)^-1 z = v / (1 + c q), q = z.v.
+    A grows by weight g^2 z z^T, or by 2 z z^T where the weight is infinite and the slope is not zero. The projection to
+    |w.z| <= clip is applied even if the slope is zero. After a step v = A^-1 z is updated by (A + c z z^T)^-1 z =
+    v / (1 + c q), q = z.v.
     """
     r = M.shape[0]
     k, z, v = np.empty(landmarks.weights.shape[0]), np.empty(r), np.empty(r)
@@ -161,7 +162,7 @@ def landmark_newton(
         g = loss_slope(loss, block.y[t], p[t])
         if q <= 0.0:
             continue
-        growth = weight * g * g
+        growth = 0.0 if g == 0.0 else (2.0 if weight == np.inf else weight * g * g)
         beyond = raw - p[t]
         if beyond == 0.0 and g == 0.0:
             continue

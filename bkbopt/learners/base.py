@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from bkbopt._support import files as storage
 from bkbopt.errors import ArgumentError, reading_state
+from bkbopt.learners.classes import Classes
 from bkbopt.learners.core import LearnerCore
 from bkbopt.learners.interop import join, tags
 from bkbopt.learners.learner_states import learner_from_state, learner_to_state
@@ -215,10 +216,15 @@ class OnlineLearner(LearnerCore):
                 as before the first row, is undecided; as a label it is `classes_[0]`.
             progress: show a progress bar.
         """
+        known = Classes.none() if self._dim is None else self._classes
         raw = self._learn(self._rows(X), y, names_of(X), classes, progress)
         if not self._classifies:
             return raw
-        return self._decisions(raw) if decision else self._classes.predicted(raw)
+        if decision:
+            return self._decisions(raw)
+        predicted = self._classes.predicted(raw)
+        announced_pair = classes is not None and not len(known.labels) and len(self._classes.labels) == 2
+        return predicted if announced_pair else known.before_second(predicted, as_labels(y, len(predicted)))
 
     # -- other forms --------------------------------------------------------------------------------------------------
 

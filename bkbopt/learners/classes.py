@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt.learners.losses import Array
-from bkbopt.learners.rows import merged_classes
+from bkbopt.learners.rows import as_announced, merged_classes
 
 __all__ = ["Classes"]
 
@@ -54,7 +54,7 @@ class Classes:
             ArgumentError: they cannot be compared, or are too many.
         """
         old = self.labels if len(self.labels) else None
-        known = old if announced is None else merged_classes(old, np.asarray(announced), "classes")
+        known = old if announced is None else merged_classes(old, as_announced(announced), "classes")
         two = self if old is not None or known is None or len(known) != 2 else Classes(known, np.arange(2))
         if two._pair is not None and known is not None and len(known) == 2:
             second = np.asarray(labels == two._pair[1])
@@ -83,6 +83,19 @@ class Classes:
         out = np.full((len(raw), len(self.labels)), -np.inf)
         out[:, self.order[: raw.shape[1]]] = raw
         return out
+
+    def before_second(self, predicted: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The labels `predicted (n,)` of a stream with labels `y (n,)`, the only known one before there was a second.
+
+        These classes are those before the stream.
+        """
+        if len(self.order) >= 2:
+            return predicted
+        only = self.labels[self.order[0]] if len(self.order) else y[0]
+        others = np.flatnonzero(y != only)
+        # Nothing was known before the first row of all.
+        predicted[1 - len(self.order) : others[0] + 1 if len(others) else len(y)] = only
+        return predicted
 
     def predicted(self, raw: Array) -> npt.NDArray[Any]:
         """Labels `(n,)`; a margin of zero between two labels gives the first of them."""

@@ -36,6 +36,8 @@ from bkbopt.learners.units import Units
 __all__ = ["LearnerCore"]
 
 _CHUNK = 1000
+#: Largest absolute target in the learner's units.
+LARGEST_TARGET = 1e50
 #: The automatic lengthscale of labels over that of numbers: classes need narrower kernels (docs/design/learners.md).
 LABELS_WIDTH = 0.5**0.5
 #: Attributes that are kept when a learner begins anew in other units.
@@ -199,6 +201,8 @@ class LearnerCore(_Root, metaclass=ABCMeta):
             known, target = known.with_labels(as_labels(y, len(X)), classes)
         else:
             target = as_numbers(y, len(X), loss.name)
+            if self._dim is not None and (self._units is None or self._units.are_fixed):
+                self._scaled_targets(target)  # refuses what is too large before any part of it is learnt
         # A user's kernel may raise any error; all changes are undone.
         with contextlib.ExitStack() as undo, within_floats(self._runs_user_code):
             if self._dim is None:
@@ -246,20 +250,38 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         """Predict and learn rows, with targets or numbers of classes, in the user's units."""
         units, parts, a = self._units, [], 0
         if units is None:
-            return self._learn_scaled(X, y)
+            return self._learn_scaled(X, self._scaled_targets(y))
         while a < len(X):
             b = units.valid_until(a, len(X))
             units.scale_constant_columns(X[a:b], y[a:b])
-            raw = self._learn_scaled(units.scaled_rows(X[a:b]), units.scaled_targets(y[a:b]))
+            raw = self._learn_scaled(units.scaled_rows(X[a:b]), self._scaled_targets(y[a:b]))
             parts.append(units.unscaled_targets(raw))
             first = units.store(X[a:b], y[a:b])
             if first is not None:
                 other = vars(self._started_clone())
                 params = self.get_params()
                 vars(self).update({name: other[name] for name in other if name not in params and name not in _KEPT})
-                self._learn_scaled(units.scaled_rows(first[0]), units.scaled_targets(first[1]))
+                self._learn_scaled(units.scaled_rows(first[0]), self._scaled_targets(first[1]))
             a = b
         return joined(parts)
+
+    def _scaled_targets(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Targets `(n,)` in the learner's units; numbers of classes unchanged.
+
+        Raises:
+            ArgumentError: squares of squares of a target, which steps of second order have, may overflow.
+        """
+        if self._classifies:
+            return y
+        z = y if self._units is None else self._units.scaled_targets(y)
+        i = int(np.argmax(np.abs(z)))
+        if not abs(z[i]) <= LARGEST_TARGET:
+            unit = "standard deviations of the first targets" if self._units is not None else "units"
+            raise ArgumentError(
+                f"y: expected targets within {LARGEST_TARGET:g} {unit}, got {y[i]} at position {i}; drop such rows, or "
+                "clip their targets."
+            )
+        return z
 
     def _learn_scaled(self, Z: Array, y: npt.NDArray[Any]) -> Array:
         """The same in the learner's units."""

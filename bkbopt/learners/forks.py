@@ -7,6 +7,7 @@
 | inverse | (k, k)   | -     | A^-1 of the online Newton steps                                                |
 """
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -28,6 +29,8 @@ __all__ = ["FORKS", "SkeGD"]
 DECOMPOSITIONS = ("eigen", "exact")
 #: Largest size of a sketch in multiples of the number of points; a larger one would save no time.
 LARGEST_SKETCH = 4
+#: The weight of squared slopes in the paper's experiments, for all losses.
+PAPERS_CURVATURE = 0.5
 
 
 @dataclass(kw_only=True, eq=False)
@@ -218,7 +221,10 @@ class FORKS(_Sketched):
             were cut off before it: later 93 to 98 % of the signs agree, with as many mistakes. The same holds for the
             paper's own update, TISVD (`benchmarks/paper_tables/tisvd.py`).
         alpha: the ridge of A, positive.
-        curvature: weight of the outer products in A; the paper has 0.5 for all losses.
+        curvature: weight of the squared slopes in A; the paper has 0.5 for all losses. "exact" is the loss's second
+            derivative, 2, for losses that are quadratic between the bounds of predictions, "squared" and, with a clip
+            of at most 1, "squared_hinge"; for others it is 0.5. With 0.5 the squared loss diverges where alpha is
+            small: the first step is 1/alpha times the slope, and nothing bounds it.
         clip: bound C of the predictions; None for 1 with labels, for three standard deviations with standardised
             numbers, and for none with others.
         seed: of the sketches.
@@ -242,14 +248,18 @@ class FORKS(_Sketched):
 
     loss: str = "squared_hinge"
     alpha: float = 1.0
-    curvature: float = 0.5
+    curvature: float | Literal["exact"] = "exact"
     clip: float | None = None
-    _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1, "loss": "hinge", "alpha": 0.01}
+    _PAPER: ClassVar[dict[str, Any]] = {"rank": 0.1, "loss": "hinge", "alpha": 0.01, "curvature": 0.5}
 
     def _check(self, d: int) -> None:
         super()._check(d)
         check_number("alpha", self.alpha, 0.0, "a positive ridge", strict=True)
-        check_number("curvature", self.curvature, 0.0, "a weight >= 0")
+        if isinstance(self.curvature, str):
+            if self.curvature != "exact":
+                raise ArgumentError(f'curvature: expected a weight >= 0, or "exact", got {self.curvature!r}.')
+        else:
+            check_number("curvature", self.curvature, 0.0, "a weight >= 0")
         if self.clip is not None:
             check_number("clip", self.clip, 0.0, "a positive bound", strict=True)
 
@@ -260,13 +270,19 @@ class FORKS(_Sketched):
             return 1.0
         return np.inf if self._units is None or not self._units.targets else 3.0
 
+    def _weight(self) -> float:
+        """The weight of squared slopes in A; infinite for the loss's second derivative."""
+        if self._params.curvature != "exact":
+            return float(self._params.curvature)
+        return math.inf if self._loss.quadratic(self._bound()) else PAPERS_CURVATURE
+
     def _switch(self, points: Array, a: Array) -> Ints:
         chosen = super()._switch(points, a)
         self._inverse = np.eye(len(self._w)) / float(self._params.alpha)
         return chosen
 
     def _run(self, block: Block, start: int, stop: int, p: Array) -> None:
-        loss, weight, M = self._loss.code, float(self._params.curvature), self._M
+        loss, weight, M = self._loss.code, self._weight(), self._M
         bound, inverse = self._bound(), self._inverse
         landmark_newton(block, self._support, M, self._w, inverse, loss, weight, bound, start, stop, p)
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_number
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, KernelError
 from bkbopt.kernels import ARDKernel, Kernel, as_kernel, rbf
 from bkbopt.learners._loops_kernel import gaussian_matrix
 from bkbopt.learners.losses import Array
@@ -98,9 +98,19 @@ class ForeignGram:
             return np.ascontiguousarray(self.kernel(torch.from_numpy(A), torch.from_numpy(B)).numpy())
 
     def diag(self, A: Array) -> Array:
-        """See `Gram`."""
+        """See `Gram`.
+
+        Raises:
+            KernelError: a negative variance.
+        """
         with torch.no_grad():
-            return np.array(self.kernel.diag(torch.from_numpy(A)).numpy())
+            diag = np.array(self.kernel.diag(torch.from_numpy(A)).numpy())
+        if (diag < 0.0).any():
+            raise KernelError(
+                f"kernel: expected a positive semi-definite kernel, got k(x, x) = {diag.min():.3g} for x = "
+                f"{A[diag.argmin()].tolist()}."
+            )
+        return diag
 
 
 @dataclass(frozen=True)

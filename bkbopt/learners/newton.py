@@ -17,6 +17,8 @@ from bkbopt.learners.losses import Array
 __all__ = ["NewtonLearner", "Rule", "step_weight"]
 
 LARGEST_BOUND = 1e100
+#: C of regressions that need a bound, in standard deviations of the targets.
+DEVIATIONS = 3.0
 _BLOCK = 256
 
 
@@ -49,7 +51,9 @@ class NewtonLearner(OnlineLearner):
 
     Args:
         loss: "squared", "absolute" (regression), "logistic", "hinge" or "squared_hinge" (labels).
-        C: predictions are clipped to [-C, C]; for regression choose it no smaller than the targets' absolute values.
+        C: predictions are clipped to [-C, C]; for regression in standard deviations of the targets with `scale=True`,
+            otherwise in their units. None is 1 for labels. For regression it is no bound where eta is "exact" and the
+            loss "squared", which need none, and 3 otherwise, with `scale=True` only.
         alpha: ridge A_0 = alpha I.
         eta: weight of squared slopes in A. None, as in the papers, is the loss's curvature constant at C, or for a loss
             without curvature 1 / (L C sqrt t). "exact" differs for losses that are quadratic within [-C, C]: "squared",
@@ -59,15 +63,13 @@ class NewtonLearner(OnlineLearner):
     """
 
     loss: str = "squared_hinge"
-    C: float = 1.0
+    C: float | None = None
     alpha: float = 1.0
     eta: float | Literal["exact"] | None = "exact"
-    _PAPER: ClassVar[dict[str, Any]] = {"eta": None}
+    _PAPER: ClassVar[dict[str, Any]] = {"C": 1.0, "eta": None}
 
     def _check(self, d: int) -> None:
-        self._C = check_number("C", self.C, 0.0, "a positive finite bound on predictions", strict=True)
-        if not 1.0 / LARGEST_BOUND <= self._C <= LARGEST_BOUND:
-            raise ArgumentError(f"C: expected a bound from 1e-100 to 1e100, whose square is a number, got {self.C!r}.")
+        self._C = self._bound_of_predictions()
         self._alpha = check_number("alpha", self.alpha, 0.0, "a positive finite ridge", strict=True)
         sigma = self._loss.curvature(self._C)
         eta = sigma
@@ -80,10 +82,23 @@ class NewtonLearner(OnlineLearner):
             eta = check_number("eta", self.eta, 0.0, "a positive finite weight, or None", strict=True)
         self._rule = Rule(self._loss.code, self._C, self._alpha, eta, sigma, self._loss.lipschitz(self._C))
 
-    @property
-    def _target_std(self) -> float:
-        # Predictions beyond C are clipped, so three standard deviations must lie within.
-        return self._C / 3.0
+    def _bound_of_predictions(self) -> float:
+        """C in the learner's units; infinite where predictions are not clipped."""
+        if self.C is not None:
+            C = check_number("C", self.C, 0.0, "a positive finite bound on predictions, or None", strict=True)
+            if 1.0 / LARGEST_BOUND <= C <= LARGEST_BOUND:
+                return C
+            raise ArgumentError(f"C: expected a bound from 1e-100 to 1e100, whose square is a number, got {self.C!r}.")
+        if self._classifies:
+            return 1.0
+        if self._loss.name == "squared" and self.eta == "exact":
+            return math.inf
+        if self.scale:
+            return DEVIATIONS
+        raise ArgumentError(
+            f"C: expected a bound on predictions in units of the targets, since loss={self.loss!r} with "
+            f"eta={self.eta!r} needs one and scale=False leaves targets as they are, got None."
+        )
 
     @abstractmethod
     def _expansion(self) -> tuple[Array, Array]:

@@ -15,12 +15,12 @@ which are stored.
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
-from bkbopt._support.checks import check_count, check_number, check_size
+from bkbopt._support.checks import check_count, check_flag, check_number, check_size
 from bkbopt._support.states import Form, Number, Part
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.base import OnlineLearner
@@ -48,8 +48,9 @@ class PKAWV(OnlineLearner):
 
     Args:
         lam: ridge, y squared over the squared norm of f.
-        features: "taylor"; "nystrom", with inducing points that KORS selects during the stream; an array `(m, d)` of
-            inducing points, for example from `bkbopt.learners.kors.draw_kors`; or a `FeatureMap`.
+        features: "nystrom", with inducing points that KORS selects during the stream; "taylor", which is faster and
+            keeps no rows, but less accurate, and for at most thirty columns or so; an array `(m, d)` of inducing
+            points, for example from `bkbopt.learners.kors.draw_kors`; or a `FeatureMap`.
         degree: M of the Taylor features; their number is (M + d) choose d.
         forward: whether predictions are the forward ones; if not, those of ridge regression.
         mu: ridge of KORS, y squared; the smaller, the more inducing points.
@@ -69,27 +70,29 @@ class PKAWV(OnlineLearner):
         >>> from bkbopt.learners import PKAWV
         >>> X = np.random.default_rng(0).random((200, 1))
         >>> y = np.sin(3.0 * X[:, 0])
-        >>> learner = PKAWV(lengthscale=0.3, lam=0.01, features="nystrom", mu=0.01).partial_fit(X, y)
+        >>> learner = PKAWV(lengthscale=0.3, lam=0.01, mu=0.01).partial_fit(X, y)
         >>> round(float(learner.predict([[0.5]])[0]), 1)
         1.0
     """
 
     lam: float = 1.0
-    features: Any = "taylor"
+    features: Any = "nystrom"
     degree: int = 2
     forward: bool = True
     mu: float = 1.0
     beta: float = 1.0
     eps: float = 0.5
-    max_features: int = 10_000
+    max_features: int = 500
     seed: int | None = 0
+
+    _PAPER: ClassVar[dict[str, Any]] = {"features": "taylor", "max_features": 10_000}
 
     def _check(self, d: int) -> None:
         self._lam = check_number("lam", self.lam, 0.0, "a positive finite ridge", strict=True)
         limit = check_size("max_features", self.max_features)
         self._map: FeatureMap | None = None
         self._growing: GrowingNystrom | None = None
-        self._forward = bool(self.forward)
+        self._forward = check_flag("forward", self.forward)
         if isinstance(self.features, str) and self.features == "nystrom":
             mu = check_number("mu", self.mu, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
             kors = KORS(mu, self.beta, self.eps, limit)
@@ -226,7 +229,7 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
     if isinstance(features, str):
         if features != "taylor":
             raise ArgumentError(
-                f"features: expected 'taylor', 'nystrom', inducing points or a FeatureMap, got {features!r}."
+                f"features: expected 'nystrom', 'taylor', inducing points or a FeatureMap, got {features!r}."
             )
         if learner.kernel is not None:
             raise ArgumentError(
@@ -238,7 +241,7 @@ def _feature_map(learner: PKAWV, kernel: Gram, d: int, limit: int) -> FeatureMap
     if isinstance(features, FeatureMap):
         return _checked_map(features, d)
     if features is None:
-        raise ArgumentTypeError("features: expected 'taylor', 'nystrom', inducing points or a FeatureMap, got None.")
+        raise ArgumentTypeError("features: expected 'nystrom', 'taylor', inducing points or a FeatureMap, got None.")
     return Nystrom.from_points(GramKernel(kernel), torch.from_numpy(as_rows(features, None, d, "features")))
 
 

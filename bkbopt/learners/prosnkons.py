@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bkbopt._support.checks import check_number, check_size
+from bkbopt._support.checks import check_flag, check_number, check_size
 from bkbopt._support.compiled import compiled, fast
 from bkbopt._support.states import Floats, Form, Size
 from bkbopt.learners._loops_kernel import axpy, inner
@@ -148,7 +148,7 @@ class ProsNKONS(NewtonLearner):
         gamma = check_number("gamma", ridge, 0.0, "a positive finite ridge of KORS (y squared)", strict=True)
         limit = None if self.max_dictionary is None else check_size("max_dictionary", self.max_dictionary)
         self._kors = self._SAMPLER(gamma, self.beta, self.eps, limit)
-        self._restart = bool(self.restart)
+        self._restart = check_flag("restart", self.restart)
 
     def _start(self, d: int) -> None:
         self._S, self._W, self._t = GrowingRows(d), np.zeros((0, 0)), 0

@@ -107,7 +107,7 @@ def _ridge(nu: float, _: int) -> Settings:
 
 
 def _newton(nu: float, _: int) -> Settings:
-    return {"loss": "squared", "alpha": 2.0 * (1.0 + nu), "eta": None}
+    return {"loss": "squared", "C": 1.0, "alpha": 2.0 * (1.0 + nu), "eta": None}
 
 
 def _descent(nu: float, _: int) -> Settings:
@@ -140,7 +140,7 @@ def _skegd(nu: float, budget: int) -> Settings:
 
 
 def _forks(nu: float, budget: int) -> Settings:
-    return {**_skegd(nu, budget), "loss": "squared", "alpha": 2.0 * (1.0 + nu), "clip": 1.0}
+    return {**_skegd(nu, budget), "loss": "squared", "alpha": 2.0 * (1.0 + nu), "curvature": 0.5, "clip": 1.0}
 
 
 #: The regression learners whose hypothesis is an expansion in the kernel, by the names that users write.

@@ -19,7 +19,16 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.learners.interop import warn_of_column
 from bkbopt.learners.losses import Array
 
-__all__ = ["as_labels", "as_numbers", "as_row", "as_rows", "merged_classes", "names_of", "within_floats"]
+__all__ = [
+    "as_announced",
+    "as_labels",
+    "as_numbers",
+    "as_row",
+    "as_rows",
+    "merged_classes",
+    "names_of",
+    "within_floats",
+]
 
 Names = tuple[str, ...]
 #: Largest number of classes; each costs as much as a learner of its own.
@@ -137,16 +146,35 @@ def as_labels(y: Any, n: int) -> npt.NDArray[Any]:
     Raises:
         ArgumentError: not one for each row, missing values, or numbers that are not labels (not whole).
     """
-    A = _one_a_row(y, n)
+    return _checked_labels(_one_a_row(y, n), "y")
+
+
+def as_announced(classes: Any) -> npt.NDArray[Any]:
+    """Labels `(k,)` that are announced before they appear.
+
+    Raises:
+        ArgumentError: not a sequence of at least one label, or what `as_labels` refuses.
+    """
+    try:
+        A = np.asarray(_from_tensor(classes))
+    except ValueError:
+        A = np.empty(0)
+    if A.ndim != 1 or not len(A):
+        raise ArgumentError(f"classes: expected a sequence of labels, such as [0, 1], or None, got {classes!r}.")
+    return _checked_labels(A, "classes")
+
+
+def _checked_labels(A: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """`A`, if it can be labels; `name` is the argument that gave them."""
     if A.dtype.kind == "f":
         if not np.isfinite(A).all():
-            raise ArgumentError("y: expected labels, got NaN or infinity among them; drop such rows.")
+            raise ArgumentError(f"{name}: expected labels, got NaN or infinity among them; drop such rows.")
         if (np.floor(A) != A).any():
-            raise ArgumentError("y: Unknown label type: expected labels of classes, got continuous numbers.")
+            raise ArgumentError(f"{name}: Unknown label type: expected labels of classes, got continuous numbers.")
     elif A.dtype.kind == "O" and any(v is None or (isinstance(v, float) and math.isnan(v)) for v in A):
-        raise ArgumentError("y: expected labels, got None or NaN among them; drop such rows.")
+        raise ArgumentError(f"{name}: expected labels, got None or NaN among them; drop such rows.")
     elif A.dtype.kind not in "biuUO":
-        raise ArgumentTypeError(f"y: expected labels (strings, whole numbers, booleans), got dtype {A.dtype}.")
+        raise ArgumentTypeError(f"{name}: expected labels (strings, whole numbers, booleans), got dtype {A.dtype}.")
     return A
 
 

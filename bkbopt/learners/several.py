@@ -31,7 +31,8 @@ _HEAD = Form({"rounds": Count(1, "t"), "own": Kept()})
 def learn_classes(learner: "LearnerCore", X: Array, codes: npt.NDArray[Any]) -> Array:
     """Predict and learn rows of the classes `codes (n,)`: raw predictions `(n,)`, or margins `(n, K)` of K > 2 classes.
 
-    For two classes the codes may be bools. Margins are minus infinity for a class that has not appeared yet.
+    For two classes the codes may be bools. Margins are minus infinity for a class that has not appeared in earlier
+    rows.
     """
     if codes.dtype == np.bool_:
         return learner._stream(X, _signs(codes))
@@ -50,6 +51,9 @@ def learn_classes(learner: "LearnerCore", X: Array, codes: npt.NDArray[Any]) -> 
         for k, head in enumerate(heads, 1):
             out[a:b, k] = head._stream(rows, _signs(own == k))
             head.n_rounds_ += b - a
+        if a in first:
+            # The row is predicted before its label is known.
+            out[a, len(heads)] = -np.inf
     return out
 
 

@@ -108,7 +108,8 @@ class Units:
 
     def scaled_targets(self, y: Array) -> Array:
         """Targets `(n,)` in the learner's units."""
-        return (y - self.c_y) * (self.target_std / (self.s_y or 1.0)) if self.targets else y
+        with np.errstate(over="ignore"):
+            return (y - self.c_y) * (self.target_std / (self.s_y or 1.0)) if self.targets else y
 
     def unscaled_targets(self, p: Array) -> Array:
         """Predictions `(n,)` in units of the targets."""

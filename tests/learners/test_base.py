@@ -224,6 +224,14 @@ def test_labels_for_a_regression_are_refused(name: str, y: list[object], tmp_pat
     assert file_of(model, tmp_path) == before
 
 
+@pytest.mark.parametrize("announced", [[0, 1, np.nan], [0, 1, 0.5], [[0, 1]], [], 5, [[0], [1, 2]]], ids=str)
+def test_invalid_labels_are_refused_in_advance(announced: object) -> None:
+    model = KONS()
+    with pytest.raises(ArgumentError, match=r"^classes: (expected|Unknown label type)"):
+        model.partial_fit(X[:2], [0, 1], classes=announced)
+    assert not hasattr(model, "n_rounds_")
+
+
 @pytest.mark.parametrize("y", [[0.5, 1.0], [np.nan, 1.0], [None, "a"], [1j, 2j]])
 def test_invalid_labels_are_refused(y: list[object]) -> None:
     with pytest.raises(ArgumentError, match=r"Unknown label type|expected labels|Complex data"):

@@ -12,11 +12,14 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.learners import (
     KONS,
     KernelAWV,
+    OnlineLearner,
 )
 from tests.learners.everyone import (
     LABELS,
+    LEARNERS,
     NAMES,
     NUMBERS,
+    REGRESSIONS,
     Factory,
     X,
     as_dict,
@@ -76,6 +79,20 @@ def test_targets_that_do_not_fit_are_refused(base: Factory, tmp_path: Path) -> N
 def test_targets_must_be_finite(bad: float) -> None:
     with pytest.raises(ArgumentError, match=r"y: expected finite values, got .* at position 2"):
         KernelAWV.paper().fit(X[:4], [0.0, 1.0, bad, 2.0])
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_targets_with_powers_beyond_doubles_are_refused_and_large_ones_can_be_saved(name: str, tmp_path: Path) -> None:
+    model = LEARNERS[name]().fit(X[:140], NUMBERS[:140])
+    before = file_of(model, tmp_path)
+    y = np.array([0.0, 1e160, 0.0])
+    with pytest.raises(ArgumentError, match=r"^y: expected targets within 1e\+50 .*, got 1e\+160 at position 1"):
+        model.partial_fit(X[:3], y)
+    assert file_of(model, tmp_path) == before
+    model.partial_fit(X[:3], y * 1e-112)
+    assert np.isfinite(model.predict(X)).all()
+    model.save(tmp_path / "large")
+    np.testing.assert_array_equal(OnlineLearner.load(tmp_path / "large").predict(X), model.predict(X))
 
 
 def test_predictions_before_anything_was_learnt_are_refused(base: Factory) -> None:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, KernelError
 from bkbopt.kernels import matern52, rbf
+from bkbopt.learners import KONS
 from bkbopt.learners.gram import GramKernel, as_gram
 
 A = np.random.default_rng(0).standard_normal((7, 3))
@@ -66,3 +68,13 @@ def test_lengthscale_must_be_positive(lengthscale: float) -> None:
 def test_what_is_no_kernel_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match="kernel: expected a kernel of bkbopt"):
         as_gram("rbf", 1.0, 3)
+
+
+def test_kernel_with_a_negative_variance_is_refused_by_learners_of_labels_too() -> None:
+    def negative(A: Tensor, B: Tensor) -> Tensor:
+        return -(A @ B.T)
+
+    model = KONS(kernel=negative)
+    with pytest.raises(KernelError, match=r"^kernel: expected a positive semi-definite kernel, got k\(x, x\) = -"):
+        model.fit([[1.0], [2.0]], [0, 1])
+    assert not hasattr(model, "n_rounds_")

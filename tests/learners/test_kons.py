@@ -1,6 +1,7 @@
 """KONS against the online Newton step written out in the feature space of a polynomial kernel."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,10 +72,37 @@ def test_exact_weights_of_other_losses_are_those_of_the_paper(loss: str, C: floa
     np.testing.assert_array_equal(exact, KONS.paper(loss=loss, C=C).progressive(X, y, decision=True))
 
 
-def test_squared_loss_with_exact_weights_and_no_clipping_is_ridge_regression() -> None:
-    newton = KONS.paper(loss="squared", eta="exact", alpha=0.3, C=100.0).progressive(X, NUMBERS)
+@pytest.mark.parametrize("C", [None, 100.0])
+def test_squared_loss_with_exact_weights_and_no_clipping_is_ridge_regression(C: float | None) -> None:
+    newton = KONS.paper(loss="squared", eta="exact", alpha=0.3, C=C).progressive(X, NUMBERS)
     # sum (y - f)^2 + alpha |f|^2 / 2, since l'' = 2; 1e-12 was seen.
     np.testing.assert_allclose(newton, OnlineKRR.paper(lam=0.15).progressive(X, NUMBERS), atol=1e-10)
+
+
+def test_bound_of_predictions_is_in_standard_deviations_of_the_first_targets() -> None:
+    y = np.exp(2.0 * X[:, 0])
+    first = y[:128]
+    for C in (0.5, 1.0):
+        p = KONS(loss="squared", C=C).progressive(X, y)[128:]
+        # Rounding of the change of units.
+        assert p.max() == pytest.approx(first.mean() + C * first.std(), rel=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"loss": "absolute"}, {"loss": "squared", "eta": None}], ids=str)
+def test_losses_that_need_a_bound_of_targets_ask_for_it_where_their_units_are_unknown(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=r"^C: expected a bound on predictions in units of the targets"):
+        KONS(scale=False, **options).fit(X, NUMBERS)
+    assert KONS(**options).fit(X, NUMBERS).n_rounds_ == N
+
+
+def test_bound_of_regret_without_a_bound_of_predictions_holds() -> None:
+    model = KONS(loss="squared", scale=False, lengthscale=1.0, alpha=0.3)
+    p = model.progressive(X, NUMBERS)
+    best = OnlineKRR(lam=0.15, scale=False, lengthscale=1.0).fit(X, NUMBERS).hypothesis()
+    K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(-1))
+    f = K @ best.weights
+    regret = float(((NUMBERS - p) ** 2).sum() - ((NUMBERS - f) ** 2).sum())
+    assert 0.0 < regret <= model.regret_bound(float(best.weights @ f) ** 0.5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

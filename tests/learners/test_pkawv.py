@@ -273,6 +273,11 @@ def test_map_of_other_rows_is_refused(features: object) -> None:
         PKAWV.paper(features=features).fit(X, Y)
 
 
+def test_default_bounds_the_features_of_rows_with_many_columns() -> None:
+    rows = np.random.default_rng(0).standard_normal((1200, 150))
+    assert PKAWV().fit(rows, rows[:, 0]).dictionary_size_ == 500
+
+
 def test_no_features_are_refused() -> None:
-    with pytest.raises(ArgumentTypeError, match="features: expected 'taylor'"):
+    with pytest.raises(ArgumentTypeError, match="features: expected 'nystrom'"):
         PKAWV.paper(features=None).fit(X, Y)

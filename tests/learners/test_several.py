@@ -62,13 +62,29 @@ def test_class_that_was_only_announced_is_never_predicted() -> None:
     np.testing.assert_allclose(model.predict_proba(X)[:, 1:], two.predict_proba(X), rtol=1e-12)
 
 
-def test_progressive_margins_of_a_class_are_there_from_its_first_row_on() -> None:
+def test_progressive_margins_of_a_class_are_there_after_its_first_row() -> None:
     model = KOGD()
     F = model.progressive(X, THREE, decision=True)
     for k, label in enumerate(model.classes_):
         start = int(np.argmax(label == THREE))
-        assert np.isfinite(F[start:, k]).all()
+        assert np.isfinite(F[start + 1 :, k]).all()
     assert np.isneginf(F).any()
+
+
+@pytest.mark.parametrize("make", [FOGD, KOGD, ProsNKONS])
+def test_progressive_predicts_what_rows_one_by_one_do_and_no_class_before_its_first_row(
+    make: type[OnlineLearner],
+) -> None:
+    y = np.repeat(np.arange(12), 5)
+    rows = np.random.default_rng(1).standard_normal((60, 3)) + y[:, None]
+    single = make().learn_one(rows[0], y[0])
+    ones = []
+    for x, label in zip(rows[1:], y[1:], strict=True):
+        ones.append(single.predict_one(x))
+        single.learn_one(x, label)
+    predicted = make().progressive(rows, y)
+    np.testing.assert_array_equal(predicted[1:], ones)
+    assert (predicted[5::5] != y[5::5]).all()
 
 
 @pytest.mark.parametrize("n", [100, 200])

@@ -310,7 +310,7 @@ def test_recipes_name_all_learners_of_numbers_but_those_without_an_expansion() -
     with pytest.raises(ArgumentError, match="hypothesis is an expansion"):
         FOGD(loss="squared").fit([[0.0], [1.0]], [0.0, 1.0]).hypothesis()
     with pytest.raises(ArgumentError, match="hypothesis is an expansion"):
-        PKAWV().fit([[0.0], [1.0]], [0.0, 1.0]).hypothesis()
+        PKAWV(features="taylor").fit([[0.0], [1.0]], [0.0, 1.0]).hypothesis()
 
 
 def test_inducing_points_of_the_user_serve_as_well() -> None:
