@@ -3,10 +3,12 @@
 from benchmarks.mutants.botorch import BOTORCH
 from benchmarks.mutants.doors import OPTIMIZER, OPTUNA, SHELL
 from benchmarks.mutants.fault import Fault
-from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, POSTERIOR, SUPPORT
+from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, SUPPORT
 from benchmarks.mutants.gest import GEST
 from benchmarks.mutants.learners import LEARNERS
+from benchmarks.mutants.models import MODELS
 from benchmarks.mutants.plots import PLOTS
+from benchmarks.mutants.posterior import POSTERIOR
 from benchmarks.mutants.river import RIVER
 from benchmarks.mutants.search import SEARCH
 from benchmarks.mutants.spaces import SPACES
@@ -22,7 +24,7 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "posterior": POSTERIOR,
     "spaces": SPACES,
     "surrogates": SURROGATES,
-    "search": SEARCH,
+    "search": MODELS + SEARCH,
     "optimizer": OPTIMIZER,
     "learners": LEARNERS,
     "adapters/botorch": BOTORCH,

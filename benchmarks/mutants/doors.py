@@ -5,7 +5,8 @@ from benchmarks.mutants.fault import Fault
 __all__ = ["OPTIMIZER", "OPTUNA", "SHELL"]
 
 MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_sharing.py")
-SPACES = ("optimizer/test_spaces_by_ask_and_tell.py",)
+OPENING = ("optimizer/test_storage_opening.py",)
+QUEUE = ("optimizer/test_held_and_queued.py",)
 TELLING = ("optimizer/test_telling.py",)
 TRIALS = ("optimizer/test_trials.py",)
 STORAGE = ("optimizer/test_storage.py",)
@@ -54,7 +55,7 @@ OPTIMIZER = (
         "optimizer/logged_designer.py",
         "if len(entries) < count and agrees and",
         "if len(entries) < count and",
-        SPACES,
+        QUEUE,
     ),
     Fault(
         "a constraint that is missing fails nothing",
@@ -103,7 +104,7 @@ OPTIMIZER = (
         "optimizer/logged_designer.py",
         "designer.suggest(count, number=number, fixed=fixed, running=running)",
         "designer.suggest(count, number=number, fixed=fixed)",
-        SPACES,
+        QUEUE,
     ),
     Fault(
         "a file that was replaced is written",
@@ -117,7 +118,7 @@ OPTIMIZER = (
         "optimizer/log_file.py",
         "            if views != [log_rows.view(arguments, described)]:\n",
         "            if not views:\n",
-        ("optimizer/test_saving.py",),
+        ("optimizer/test_saving_refusals.py",),
     ),
     Fault(
         "a transaction that an interrupt left open stays open",
@@ -187,21 +188,21 @@ OPTIMIZER = (
         "optimizer/saving.py",
         '"n_rows", "fingerprint")',
         '"n_rows")',
-        STORAGE,
+        OPENING,
     ),
     Fault(
         "options given anew are forgotten",
         "optimizer/saving.py",
         "                writer.set_option(name, value)\n",
         "                pass\n",
-        STORAGE,
+        OPENING,
     ),
     Fault(
         "trials that were heard of lately are recovered",
         "optimizer/trials.py",
         "(now - (self.seen_at or self.trial.asked_at or now))",
         "(now - (self.trial.asked_at or now))",
-        STORAGE,
+        ("optimizer/test_unfinished_trials.py",),
     ),
     Fault(
         "a constraint of zero is violated",
@@ -229,7 +230,7 @@ OPTIMIZER = (
         "optimizer/vocabulary.py",
         "is_missing(value) and parameters[name].locate(value) is None",
         "is_missing(value)",
-        SPACES,
+        ("optimizer/test_spaces_by_ask_and_tell.py",),
     ),
     Fault(
         "threads do not wait for each other",
@@ -240,9 +241,9 @@ OPTIMIZER = (
     ),
 )
 
+FRESH = ("adapters/optuna/test_fresh_samplers.py",)
 PARALLEL = ("adapters/optuna/test_parallel.py",)
 REPRODUCIBILITY = ("adapters/optuna/test_reproducibility.py",)
-VALUES = ("adapters/optuna/test_values.py",)
 
 OPTUNA = (
     Fault(
@@ -250,28 +251,28 @@ OPTUNA = (
         "adapters/optuna/followed.py",
         "        self.designer.update(news)\n        self._finished.update(finished)\n",
         "        self._finished.update(finished)\n        self.designer.update(news)\n",
-        REPRODUCIBILITY,
+        FRESH,
     ),
     Fault(
         "the range that was seen last counts",
         "adapters/optuna/followed.py",
         "if key not in self._latest or order > self._latest[key][0]:",
         "if True:",
-        REPRODUCIBILITY,
+        FRESH,
     ),
     Fault(
         "trials are learnt in the order of their numbers",
         "adapters/optuna/columns.py",
         "finished.timestamp() if finished is not None else 0.0",
         "0.0",
-        REPRODUCIBILITY,
+        FRESH,
     ),
     Fault(
         "intermediate values of complete trials are not kept",
         "adapters/optuna/columns.py",
         "state in (COMPLETE, PRUNED) else {}",
         "state == PRUNED else {}",
-        VALUES,
+        ("adapters/optuna/test_pruned_trials.py",),
     ),
     Fault(
         "another seed for suggestions is one for the models",

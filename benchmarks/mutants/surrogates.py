@@ -44,7 +44,7 @@ SURROGATES = (
         "surrogates/bkb.py",
         "            restore_rest()\n            self._table = table",
         "            restore_rest()",
-        ("conformance/test_surrogates.py",),
+        ("conformance/test_surrogate_input.py",),
     ),
     Fault(
         "a copy writes into the table of its original",

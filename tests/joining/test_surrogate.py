@@ -6,7 +6,7 @@ import pytest
 import bkbopt as bo
 from tests.conformance import test_surrogates
 from tests.conformance.suites import suite
-from tests.conformance.test_surrogates import KERNEL, NOISE, XS, Factory, data
+from tests.conformance.surrogate_subjects import KERNEL, NOISE, XS, Factory, data
 from tests.joining.newcomers.surrogate import FirstPoints
 
 globals().update(suite(test_surrogates, "factory"))

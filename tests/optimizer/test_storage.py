@@ -1,6 +1,5 @@
-"""A log in a file shared by several optimizers: writes, their visibility, and refusals."""
+"""A log in a file that several optimizers share: what each writes, and what the others see of it."""
 
-import contextlib
 import gc
 import os
 import sqlite3
@@ -15,40 +14,10 @@ import pandas as pd
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError, StorageError, TrialStateError
+from bkbopt.errors import ArgumentError, StorageError, TrialStateError
 from bkbopt.kernels import rbf
 from bkbopt.optimizer.log_file import LogFile
-
-BOX = {"x": (0.0, 1.0), "kind": ["a", None, True], "n": bo.Int(1, 9)}
-POOL = np.random.default_rng(0).random((60, 2)) * [1.0, 50.0]
-FRAME = pd.DataFrame({"dose": POOL[:, 0], "solvent": ["water", "oil", "acid"] * 20})
-WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat"]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-def optimizer(path: Path | None = None, space: Any = None, **options: Any) -> bo.Optimizer:
-    return bo.Optimizer(BOX if space is None else space, storage=path, **{"n_startup_trials": 4, **options})
-
-
-def value(params: Any) -> float:
-    return float(sum(np.sin(3.0 * (v if isinstance(v, (int, float)) else len(str(v)))) for v in params.values()))
-
-
-def advance(opt: bo.Optimizer, n: int) -> list[Any]:
-    asked = []
-    for _ in range(n):
-        trial = opt.ask()
-        asked.append((trial.id, trial.index, dict(trial.params)))
-        if trial.id % 5 == 3:
-            opt.fail(trial)
-        else:
-            opt.tell(trial, value(trial.params))
-    return asked
-
+from tests.optimizer.stored_logs import BOX, POOL, advance, optimizer, table, value
 
 # -- one after the other -------------------------------------------------------------------------------------------
 
@@ -76,12 +45,6 @@ def test_everything_that_can_be_read_comes_back(path: Path) -> None:
     assert again.diagnostics == opt.diagnostics
     assert [t.state for t in again.trials] == ["COMPLETE", "COMPLETE", "FAIL", "RUNNING", "RUNNING"]
     assert again.constraints == ("g",)
-
-
-def table(path: Path) -> pd.DataFrame:
-    """The log as others read it."""
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        return pd.read_sql("SELECT * FROM trials", db)
 
 
 def test_a_read_of_the_table_by_others_is_the_data_frame(path: Path) -> None:
@@ -124,6 +87,13 @@ def test_a_saved_copy_is_a_log_to_go_on_in(path: Path, tmp_path: Path) -> None:
         opt.save(path)
     opt.save(tmp_path / "copy.db")
     assert advance(bo.Optimizer.open(tmp_path / "copy.db"), 4) == advance(opt, 4)
+
+
+def test_theory_preset_goes_on_in_its_file(path: Path) -> None:
+    preset: dict[str, Any] = {"kernel": rbf(2, [0.3, 10.0]), "noise": 0.01, "norm_bound": 2.0, "horizon": 30}
+    opt = bo.theory(POOL, **preset, seed=3)
+    opt.save(path)
+    assert advance(bo.Optimizer.open(path), 5) == advance(opt, 5)
 
 
 # -- at the same time ----------------------------------------------------------------------------------------------
@@ -243,59 +213,7 @@ def test_an_array_that_one_sets_as_the_pool_is_that_of_all(path: Path) -> None:
     assert advance(b, 4) == advance(expected, 4)
 
 
-# -- what a log is opened with -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"direction": "maximize"}, r"directions is \[\"minimize\"\] in the log and \[\"maximize\"\] here"),
-        ({"surrogate": "exact"}, r"surrogate.class is \"BKB\" in the log and \"ExactGP\" here\. Pass"),
-        ({"seed": 1}, "the log has another seed"),
-        ({"surrogate": bo.BKB(bo.kernels.rbf(3))}, r"surrogate.kernel is the default in the log and \{"),
-        ({"surrogate": bo.BKB(qbar=3.0)}, r"others: surrogate.options.qbar is 2.0 in the log and 3.0 here\. "),
-        ({"surrogate": bo.BKB(coins="pull")}, r"surrogate.options.coins is \"arm\" in the log and \"pull\" here"),
-        ({"constraints": ["g"]}, "constraints is"),
-        ({"duplicates": "avoid"}, 'duplicates is "allow" in the log and "avoid" here'),
-        ({"acquisition": "logei"}, "acquisition is"),
-        ({"acquisition": lambda mean, variance: mean}, "in the log and a function of the user here"),
-        ({"feasible": lambda params: True}, "the log was made without feasible="),
-        ({"deterministic": True}, "deterministic is"),
-        ({"space": {"x": (0.0, 2.0)}}, "the search space that .* got another: 'x' is .* in the log and .* here"),
-        ({"space": POOL}, "expected the pool that .* the log has a search space, the call a pool"),
-    ],
-)
-def test_other_arguments_are_refused_with_the_difference(options: Any, words: str, path: Path) -> None:
-    advance(optimizer(path, seed=0), 2)
-    before = path.read_bytes()
-    with pytest.raises(ArgumentError, match=words):
-        optimizer(path, **{"seed": 0, **options})
-    assert path.read_bytes() == before
-
-
-def test_a_log_from_before_an_option_goes_on_with_its_default(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(bo.BKB, "_OPTIONS", tuple(name for name in bo.BKB._OPTIONS if name != "coins"))
-        advance(optimizer(path, seed=0), 6)
-    with pytest.raises(ArgumentError, match=r"surrogate.options.coins is \"arm\" in the log and \"pull\" here"):
-        optimizer(path, seed=0, surrogate=bo.BKB(coins="pull"))
-    again = optimizer(path, seed=0)
-    assert len(again.trials) == 6
-    assert isinstance(again.surrogate, bo.BKB)
-    assert again.surrogate.coins == "arm"
-
-
-@pytest.mark.parametrize("name", ["", ":memory:", "sqlite:///runs.db", b"runs.db", 3, "."])
-def test_storage_other_than_the_path_of_a_file_is_refused(
-    name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for use in (optimizer, bo.Optimizer.open):
-        with pytest.raises(
-            (ArgumentError, ArgumentTypeError, StorageError), match=r"storage: expected (the path of )?a file"
-        ):
-            use(name)
-    assert not list(tmp_path.iterdir())
+# -- the file ------------------------------------------------------------------------------------------------------
 
 
 def test_an_ask_without_its_lock_is_a_storage_error(path: Path) -> None:
@@ -307,108 +225,6 @@ def test_an_ask_without_its_lock_is_a_storage_error(path: Path) -> None:
     assert path.read_bytes() == before
     Path(f"{path}.lock").rmdir()
     assert opt.ask().id == 0
-
-
-def test_beta_and_startup_trials_given_anew_hold_from_then_on(path: Path) -> None:
-    bo.Optimizer(BOX, storage=path, seed=0, beta=1.5, n_startup_trials=3)
-    kept = bo.Optimizer(BOX, storage=path)
-    assert (kept.confidence, kept.n_startup_trials) == (bo.confidence.Constant(1.5), 3)
-    new = bo.Optimizer(BOX, storage=path, beta=bo.confidence.Srinivas(delta=0.2), n_startup_trials=5)
-    assert (new.confidence, new.n_startup_trials) == (bo.confidence.Srinivas(delta=0.2), 5)
-    opened = bo.Optimizer.open(path)
-    assert (opened.confidence, opened.n_startup_trials) == (bo.confidence.Srinivas(delta=0.2), 5)
-    assert bo.Optimizer(BOX, storage=path, n_startup_trials=10).n_startup_trials == 10  # the default may be given too
-    assert bo.Optimizer(BOX, storage=path).n_startup_trials == 10
-    assert bo.Optimizer(BOX).n_startup_trials == 10
-
-
-def test_a_pool_is_recognised_by_its_rows(path: Path) -> None:
-    advance(optimizer(path, POOL, seed=0), 6)
-    assert advance(optimizer(path, POOL.copy()), 2)
-    other = POOL.copy()
-    other[3, 1] += 1e-9
-    for pool in (other, POOL[:-1], POOL[::-1].copy()):
-        with pytest.raises(ArgumentError, match="expected the pool that"):
-            optimizer(path, pool)
-
-
-@pytest.mark.parametrize("large", [False, True])
-def test_a_pool_that_does_not_travel_is_given_again(large: bool, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool: Any = POOL if large else FRAME
-    if large:
-        monkeypatch.setattr("bkbopt.optimizer.description.LARGEST", 100)
-    expected = advance(optimizer(space=pool, seed=0), 10)
-    assert advance(optimizer(path, pool, seed=0), 8) == expected[:8]
-    with pytest.raises(ArgumentError, match=r"pool: expected the 60 rows"):
-        bo.Optimizer.open(path)
-    with pytest.raises(ArgumentError, match=r"pool: expected the 60 rows of the log, got 59"):
-        bo.Optimizer.open(path, pool=pool[:59])
-    assert advance(bo.Optimizer.open(path, pool=pool), 1) == expected[8:9]
-    assert advance(optimizer(path, pool), 1) == expected[9:]
-    if not large:
-        assert path.stat().st_size < 40_000
-    optimizer(path, pool).set_pool(pool[10:50])
-    with pytest.raises(ArgumentError, match="pool: expected the 40 rows"):
-        optimizer(path, pool)
-    assert len(bo.Optimizer.open(path, pool=pool[10:50]).pool or ()) == 40
-
-
-def letters(A: list[Any], B: list[Any]) -> list[list[float]]:
-    return [[len(set(str(a)) & set(str(b))) / (len(set(str(a))) * len(set(str(b)))) ** 0.5 for b in B] for a in A]
-
-
-@pytest.mark.parametrize("objects", [WORDS, [tuple(w) for w in WORDS]], ids=["text", "tuples"])
-def test_objects_are_given_again_and_text_can_be_read_in_the_file(objects: list[Any], path: Path) -> None:
-    def surrogate() -> bo.BKB:
-        return bo.BKB(kernel=letters, noise=0.1)
-
-    pool = bo.Pool(objects)
-    opt = bo.Optimizer(pool, storage=path, seed=0, n_startup_trials=3, surrogate=surrogate())
-    for _ in range(5):
-        trial = opt.ask()
-        opt.tell(trial, float(len(trial.params["arm"])))
-    again = bo.Optimizer.open(path, pool=objects, surrogate=surrogate())
-    assert again.trials == opt.trials
-    assert again.ask().params == bo.Optimizer.load(path, pool=objects, surrogate=surrogate()).trials[-1].params
-    assert set(table(path)["params_arm"]) <= (
-        set(WORDS) if objects is WORDS else {f'{{"object":{i}}}' for i in range(8)} | {None}
-    )
-
-
-def test_options_that_a_log_cannot_store_are_refused_before_a_file_is_made(path: Path) -> None:
-    for options, words in (
-        ({"space": {"x": [object(), object()]}}, "choices"),
-        ({"space": {"x": ["\ud800", "b"]}}, "valid Unicode"),
-        ({"beta": lambda context: 2.0}, "beta: expected a schedule"),
-        ({"space": pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2020-01-01", "2021-01-01"])})}, "into text"),
-    ):
-        with pytest.raises(ArgumentError, match=words):
-            optimizer(path, **options)
-    assert not path.exists()
-
-
-def test_missing_folder_and_missing_file_are_the_systems_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="folder"):
-        optimizer(tmp_path / "nowhere" / "runs.db")
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        bo.Optimizer.open(tmp_path / "runs.db")
-
-
-def test_an_empty_file_becomes_a_log_and_cannot_be_opened_as_one(path: Path) -> None:
-    path.touch()
-    with pytest.raises(StateFileError, match="expected a log"):
-        bo.Optimizer.open(path)
-    advance(optimizer(path, seed=0), 2)
-    assert len(bo.Optimizer.open(path).trials) == 2
-
-
-def test_a_log_in_write_ahead_form_is_turned_back(path: Path) -> None:
-    advance(optimizer(path, seed=0), 3)
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA journal_mode = WAL")
-    advance(bo.Optimizer.open(path), 1)
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
 def test_a_file_that_is_removed_or_replaced_is_noticed_before_anything_is_written(path: Path, tmp_path: Path) -> None:
@@ -424,49 +240,6 @@ def test_a_file_that_is_removed_or_replaced_is_noticed_before_anything_is_writte
     os.replace(tmp_path / "elsewhere", path)
     assert opt.tell(trial, 1.0) == bo.Optimizer.open(path).trials[0]
     assert bo.Optimizer.open(tmp_path / "rescued.db").trials[0].params == trial.params
-
-
-# -- trials that nobody finishes -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("stored", [True, False])
-def test_trials_that_were_left_running_are_failed_and_listed(stored: bool, path: Path) -> None:
-    opt = optimizer(path if stored else None, seed=0)
-    trials = opt.ask(3)
-    opt.tell(trials[1], 1.0)
-    assert opt.recover(older_than=60.0) == []
-    lost = opt.recover()
-    assert [(t.id, t.state) for t in lost] == [(0, "FAIL"), (2, "FAIL")]
-    assert [t.state for t in opt.trials] == ["FAIL", "COMPLETE", "FAIL"]
-    assert opt.recover() == []
-
-
-def test_a_lost_trial_may_be_queued_again(path: Path) -> None:
-    opt = optimizer(path, seed=0)
-    trial = opt.ask()
-    opt.recover(enqueue=True)
-    assert [t.state for t in bo.Optimizer.open(path).trials] == ["FAIL", "WAITING"]
-    again = bo.Optimizer.open(path).ask()
-    assert (again.id, again.params) == (1, trial.params)
-
-
-def test_a_heartbeat_keeps_a_trial_from_being_recovered(path: Path) -> None:
-    opt = optimizer(path, seed=0)
-    kept, lost = opt.ask(2)
-    time.sleep(0.2)
-    bo.Optimizer.open(path).heartbeat([kept])
-    assert [t.id for t in opt.recover(older_than=0.15)] == [lost.id]
-    with pytest.raises(TrialStateError, match=r"heartbeat: .* was failed already"):
-        opt.heartbeat(lost)
-    with pytest.raises(ArgumentError, match="older_than"):
-        opt.recover(older_than=-1.0)
-
-
-def test_theory_preset_goes_on_in_its_file(path: Path) -> None:
-    preset: dict[str, Any] = {"kernel": rbf(2, [0.3, 10.0]), "noise": 0.01, "norm_bound": 2.0, "horizon": 30}
-    opt = bo.theory(POOL, **preset, seed=3)
-    opt.save(path)
-    assert advance(bo.Optimizer.open(path), 5) == advance(opt, 5)
 
 
 def test_a_log_that_nobody_uses_any_more_is_closed(path: Path) -> None:

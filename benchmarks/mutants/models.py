@@ -1,0 +1,246 @@
+"""Faults of the models that a search learns from a log: trials, quantities, and the certificate of a regret."""
+
+from benchmarks.mutants.fault import Fault
+
+__all__ = ["MODELS"]
+
+CURVES = ("search/trials/test_curves.py",)
+FAILURES = ("optimizer/test_failures.py",)
+HISTORY = ("search/trials/test_history.py",)
+QUANTITY = ("search/quantities/test_quantity.py",)
+SCALING = ("search/quantities/test_scaling.py",)
+SEVERAL = ("optimizer/test_several_objectives.py",)
+
+MODELS = (
+    Fault(
+        "a constraint that is measured without noise may be violated by chance",
+        "search/models.py",
+        "quantity.ready and not (noisy_only and quantity.is_noiseless)",
+        "quantity.ready",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
+        "without noise zeros of a constraint are compared by posterior mean",
+        "search/models.py",
+        "if not quantity.is_noiseless:",
+        "if True:",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
+        "the first of a pruned trial's values counts",
+        "search/trials/curves.py",
+        "step = max(curve, default=None)",
+        "step = min(curve, default=None)",
+        CURVES,
+    ),
+    Fault(
+        "estimates from few complete trials only",
+        "search/trials/curves.py",
+        "self._known += [(curve, steps, self.sign * self(curve), True) for curve, steps, _ in list(group)]",
+        "pass",
+        CURVES,
+    ),
+    Fault(
+        "trials that were pruned earlier count in an estimate",
+        "search/trials/curves.py",
+        "if is_pruned and steps[-1] <= step:",
+        "if False:",
+        CURVES,
+    ),
+    Fault(
+        "a pruned trial that was poorer than all others has the value of the poorest",
+        "search/trials/curves.py",
+        "if -math.inf < v < worst:",
+        "if False:",
+        CURVES,
+    ),
+    Fault(
+        "estimates of learnt rows change between marks",
+        "search/trials/history.py",
+        "FinalValues(self.sign, self.curves[:mark], self.y[:mark])",
+        "FinalValues(self.sign, self.curves, self.y)",
+        HISTORY,
+    ),
+    Fault(
+        "a late trial is appended",
+        "search/trials/history.py",
+        "bisect.insort(self.finished, evaluation, key=lambda other: other.order)",
+        "self.finished.append(evaluation)",
+        HISTORY,
+    ),
+    Fault(
+        "a late trial voids nothing",
+        "search/trials/history.py",
+        "        if late:\n            self._void()",
+        "        if late:\n            pass",
+        HISTORY,
+    ),
+    Fault(
+        "columns come in the order of their first trials",
+        "search/trials/history.py",
+        "sorted(self.parameters.keys() - set(first))",
+        "[key for key in self.parameters if key not in first]",
+        HISTORY,
+    ),
+    Fault(
+        "trials fail where they succeeded",
+        "search/trials/history.py",
+        "1.0 if failed else -1.0",
+        "-1.0 if failed else 1.0",
+        HISTORY,
+    ),
+    Fault(
+        "a mark of failures ends before its failure",
+        "search/trials/history.py",
+        "self._failures[last_mark(self.n_failed, 1) - 1] + 1)",
+        "self._failures[last_mark(self.n_failed, 1) - 1])",
+        HISTORY,
+    ),
+    Fault(
+        "a mark comes a row late",
+        "search/quantities/marked_rows.py",
+        "max(mark + 1, math.ceil(GROWTH * mark))) <= n:",
+        "max(mark + 1, math.ceil(GROWTH * mark))) < n:",
+        QUANTITY,
+    ),
+    Fault(
+        "rows that moved are taken for known",
+        "search/quantities/quantity.py",
+        "built = (rows.version, mark)",
+        "built = (0, mark)",
+        QUANTITY,
+    ),
+    Fault(
+        "constraints hold above zero",
+        "search/models.py",
+        "Quantity(self._limits, self.seed, stream, -1.0,",
+        "Quantity(self._limits, self.seed, stream, 1.0,",
+        (*SEVERAL, *FAILURES),
+    ),
+    Fault(
+        "pending points of several objectives improve the front again",
+        "search/models.py",
+        "            if len(self.pending):\n",
+        "            if False:\n",
+        ("search/test_models.py",),
+    ),
+    Fault(
+        "searches start from the best points, feasible or not",
+        "search/models.py",
+        "(rank - 1e3 * lost).topk",
+        "rank.topk",
+        ("search/test_models.py",),
+    ),
+    Fault(
+        "a certificate has the word of the posterior for it",
+        "search/certificate.py",
+        "0.5 * (1.0 + confidence) * (len(gap) + 1)",
+        "confidence * (len(gap) + 1)",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
+        "a certificate takes the fitted hyper-parameters for certain",
+        "search/quantities/quantity.py",
+        "        if not self.options.fit:\n            return [(surrogate.model",
+        "        if True:\n            return [(surrogate.model",
+        ("search/test_certificate.py",),
+    ),
+    Fault(
+        "late values cut off the bad regions",
+        "search/quantities/scaling.py",
+        "min(_floor(z), _floor(z[:FIRST]))",
+        "_floor(z)",
+        SCALING,
+    ),
+    Fault(
+        "an offset is divided before it is subtracted",
+        "search/quantities/scaling.py",
+        "return float(s.median()) if narrow else 0.0",
+        "return 0.0",
+        SCALING,
+    ),
+    Fault(
+        "far values are measured by their own side",
+        "search/quantities/scaling.py",
+        "(q3 - median) or top - median",
+        "(q3 - float(ordered[0])) or top - median",
+        SCALING,
+    ),
+    Fault(
+        "a far value of a limit changes its side",
+        "search/quantities/scaling.py",
+        "min(lowest, 0.0) - away",
+        "lowest - away",
+        SCALING,
+    ),
+    Fault(
+        "late values make early ones far",
+        "search/quantities/scaling.py",
+        "for part in (quarter, quarter[:FIRST])]",
+        "for part in (quarter,)]",
+        SCALING,
+    ),
+    Fault(
+        "a prediction overflows",
+        "search/quantities/scaling.py",
+        "(away + self.origin)).clamp(-LARGEST, LARGEST)",
+        "(away + self.origin))",
+        SCALING,
+    ),
+    Fault(
+        "bent values are compared without the slopes of the map",
+        "search/quantities/bending.py",
+        " + float((data.n * scaler.log_slopes(data.ybar)).sum())",
+        "",
+        ("search/quantities/test_bending.py",),
+    ),
+    Fault(
+        "a deviation of bent values is everywhere that at the best",
+        "search/quantities/scaling.py",
+        "self.scale * slope * self.unit",
+        "self.scale * self.unit",
+        SCALING,
+    ),
+    Fault(
+        "the limit's zero is clamped with the values",
+        "search/quantities/quantity.py",
+        "return self.scaler.place(0.5 * self._above_zero)",
+        "return float(self.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])",
+        ("search/quantities/test_scaling.py", "search/quantities/test_quantity.py"),
+    ),
+    Fault(
+        "known noise of the user's own units is bounded in ours",
+        "search/quantities/quantity.py",
+        "(lam / std.square()).clamp(*OWN_WEIGHTS)",
+        "lam / std.square().clamp(1e-12, 1e12)",
+        QUANTITY,
+    ),
+    Fault(
+        "kappa^2 is that of the first points",
+        "search/quantities/schedule_inputs.py",
+        "self._of(X[self._n :]))",
+        "0.0) or self._of(X[:PRIOR_BLOCK])",
+        QUANTITY,
+    ),
+    Fault(
+        "a change of the space that was interrupted is half done",
+        "search/trials/history.py",
+        "was_interrupted, self._interrupted = self._interrupted, True",
+        "was_interrupted, self._interrupted = False, True",
+        HISTORY,
+    ),
+    Fault(
+        "an interrupted update forgets ranges",
+        "search/trials/history.py",
+        "for name in evaluation.constraints}\n        self._merge_all()\n",
+        "for name in evaluation.constraints}\n",
+        HISTORY,
+    ),
+    Fault(
+        "a whole number of a schedule gets into the log",
+        "search/models.py",
+        "float(confidence(context))",
+        "confidence(context)",
+        ("faults/test_crafted_logs.py",),
+    ),
+)

@@ -1,0 +1,128 @@
+"""What a copy of a log cannot hold, and `load` takes again: objects, kernels, tables, constraints."""
+
+from pathlib import Path
+from typing import Any
+
+import gpytorch
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError
+from tests.optimizer.logs_to_save import BOX, CASES, POOL, advance
+from tests.sweeps import sweep
+
+WORDS = ["ant", "bee", "cat", "antelope", "beetle", "catfish", "ape", "bat", "cow", "eel", "elk", "dog"]
+TABLE = pd.DataFrame({"dose": POOL[:, 0], "steps": np.arange(120) % 7, "solvent": ["water", "oil", "acid"] * 40})
+
+
+def overlap(A: list[str], B: list[str]) -> list[list[float]]:
+    return [[len(set(a) & set(b)) / (len(set(a)) * len(set(b))) ** 0.5 for b in B] for a in A]
+
+
+def words() -> bo.Optimizer:
+    return bo.Optimizer(WORDS, seed=1, n_startup_trials=4, surrogate=bo.BKB(kernel=overlap, noise=0.05))
+
+
+def test_objects_and_their_kernel_are_given_again(tmp_path: Path) -> None:
+    opt = words()
+    asked = advance(opt, 10)
+    opt.save(tmp_path / "s")
+    surrogate = bo.BKB(kernel=overlap, noise=0.05)
+    with pytest.raises(ArgumentError, match=r"surrogate: .* the kernel that the log was made with"):
+        bo.Optimizer.load(tmp_path / "s", pool=WORDS)
+    with pytest.raises(ArgumentError, match=r"pool: .* pass pool="):
+        bo.Optimizer.load(tmp_path / "s", surrogate=surrogate)
+    with pytest.raises(ArgumentError, match="pool: expected the 12 distinct objects"):
+        bo.Optimizer.load(tmp_path / "s", pool=WORDS[:5], surrogate=surrogate)
+    again = bo.Optimizer.load(tmp_path / "s", pool=WORDS, surrogate=surrogate)
+    assert asked + advance(again, 10) == advance(words(), 20)
+
+
+def test_objects_that_came_and_went_are_given_in_order_of_appearance(tmp_path: Path) -> None:
+    a, b = words(), words()
+    for opt in (a, b):
+        advance(opt, 6)
+        opt.set_pool([*WORDS[4:], "emu", "asp"])
+        advance(opt, 2)
+    a.save(tmp_path / "s")
+    again = bo.Optimizer.load(tmp_path / "s", pool=[*WORDS, "emu", "asp"], surrogate=bo.BKB(kernel=overlap, noise=0.05))
+    assert again.trials == a.trials
+    assert advance(again, 8) == advance(b, 8)
+
+
+@pytest.mark.parametrize(("fit", "resample"), sweep([True, False], ["delayed", "every"]))
+def test_gpytorch_kernel_is_given_again_and_keeps_what_was_fitted(fit: bool, resample: str, tmp_path: Path) -> None:
+    def surrogate() -> bo.BKB:
+        kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.MaternKernel(nu=2.5, ard_num_dims=2))
+        return bo.BKB(kernel, noise=None if fit else 0.1, resample=resample)
+
+    def fresh() -> bo.Optimizer:
+        return bo.Optimizer(BOX, seed=1, n_startup_trials=4, surrogate=surrogate(), fit=fit)
+
+    opt = fresh()
+    asked = advance(opt, 7)
+    opt.save(tmp_path / "s")
+    with pytest.raises(ArgumentError, match="surrogate"):
+        bo.Optimizer.load(tmp_path / "s")
+    with pytest.raises(ArgumentError, match="expected a BKB"):
+        bo.Optimizer.load(tmp_path / "s", surrogate=bo.ExactGP(gpytorch.kernels.RBFKernel()))
+    again = bo.Optimizer.load(tmp_path / "s", surrogate=surrogate())
+    assert asked + advance(again, 3) == advance(fresh(), 10)
+
+
+def test_callable_kernel_is_given_again(tmp_path: Path) -> None:
+    def kernel(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return torch.exp(-torch.cdist(A, B, compute_mode="donot_use_mm_for_euclid_dist") / 0.5)
+
+    def fresh() -> bo.Optimizer:
+        return bo.Optimizer(POOL, seed=1, n_startup_trials=4, surrogate=bo.ExactGP(kernel))
+
+    opt = fresh()
+    asked = advance(opt, 10)
+    opt.save(tmp_path / "s")
+    again = bo.Optimizer.load(tmp_path / "s", surrogate=bo.ExactGP(kernel))
+    assert asked + advance(again, 6) == advance(fresh(), 16)
+
+
+def test_data_frame_is_given_again(tmp_path: Path) -> None:
+    def fresh() -> bo.Optimizer:
+        return bo.Optimizer(TABLE, seed=1, n_startup_trials=4)
+
+    opt = fresh()
+    asked = advance(opt, 10)
+    opt.save(tmp_path / "s")
+    with pytest.raises(ArgumentError, match=r"pool: .* pass pool="):
+        bo.Optimizer.load(tmp_path / "s")
+    with pytest.raises(ArgumentError, match="columns"):
+        bo.Optimizer.load(tmp_path / "s", pool=TABLE[["dose"]])
+    with pytest.raises(ArgumentError, match="columns"):
+        bo.Optimizer.load(tmp_path / "s", pool=POOL)
+    assert asked + advance(bo.Optimizer.load(tmp_path / "s", pool=TABLE), 8) == advance(fresh(), 18)
+
+
+@pytest.mark.parametrize("pool", [pytest.param(POOL, marks=pytest.mark.slow), TABLE], ids=["array", "frame"])
+def test_pool_that_changed_keeps_the_encoding_of_the_first(pool: Any, tmp_path: Path) -> None:
+    a, b = (bo.Optimizer(pool, seed=1, n_startup_trials=4) for _ in range(2))
+    for opt in (a, b):
+        advance(opt, 8)
+        opt.set_pool(pool[40:80])  # of a smaller range, and with other first categories
+        advance(opt, 2)
+    a.save(tmp_path / "s")
+    again = bo.Optimizer.load(tmp_path / "s", pool=None if isinstance(pool, np.ndarray) else pool[40:80])
+    assert again.recommend() == a.recommend()
+    assert advance(again, 8) == advance(b, 8)
+
+
+@pytest.mark.parametrize("name", ["mixed", "grid", "pool"])
+def test_constraint_is_given_again(name: str, tmp_path: Path) -> None:
+    def feasible(params: Any) -> bool:
+        return float(next(iter(params.values()))) * 7.3 % 1.0 > 0.4
+
+    space, options = CASES[name]
+    a, b = (bo.Optimizer(space, seed=2, n_startup_trials=4, feasible=feasible, **options) for _ in range(2))
+    asked = advance(a, 8)
+    a.save(tmp_path / "s")
+    assert asked + advance(bo.Optimizer.load(tmp_path / "s", feasible=feasible), 4) == advance(b, 12)

@@ -1,0 +1,43 @@
+"""Trials that nobody finishes: recovered, queued again, or kept by a heartbeat."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+import bkbopt as bo
+from bkbopt.errors import ArgumentError, TrialStateError
+from tests.optimizer.stored_logs import optimizer
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_trials_that_were_left_running_are_failed_and_listed(stored: bool, path: Path) -> None:
+    opt = optimizer(path if stored else None, seed=0)
+    trials = opt.ask(3)
+    opt.tell(trials[1], 1.0)
+    assert opt.recover(older_than=60.0) == []
+    lost = opt.recover()
+    assert [(t.id, t.state) for t in lost] == [(0, "FAIL"), (2, "FAIL")]
+    assert [t.state for t in opt.trials] == ["FAIL", "COMPLETE", "FAIL"]
+    assert opt.recover() == []
+
+
+def test_a_lost_trial_may_be_queued_again(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    trial = opt.ask()
+    opt.recover(enqueue=True)
+    assert [t.state for t in bo.Optimizer.open(path).trials] == ["FAIL", "WAITING"]
+    again = bo.Optimizer.open(path).ask()
+    assert (again.id, again.params) == (1, trial.params)
+
+
+def test_a_heartbeat_keeps_a_trial_from_being_recovered(path: Path) -> None:
+    opt = optimizer(path, seed=0)
+    kept, lost = opt.ask(2)
+    time.sleep(0.2)
+    bo.Optimizer.open(path).heartbeat([kept])
+    assert [t.id for t in opt.recover(older_than=0.15)] == [lost.id]
+    with pytest.raises(TrialStateError, match=r"heartbeat: .* was failed already"):
+        opt.heartbeat(lost)
+    with pytest.raises(ArgumentError, match="older_than"):
+        opt.recover(older_than=-1.0)
