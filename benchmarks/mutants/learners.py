@@ -22,6 +22,20 @@ LEARNERS = (
         (*INPUT, *STATES),
     ),
     Fault(
+        "a class is predicted in its first row",
+        "learners/several.py",
+        "out[a, len(heads)] = -np.inf",
+        "pass",
+        SEVERAL,
+    ),
+    Fault(
+        "the squared loss is clipped",
+        "learners/newton.py",
+        "            return math.inf\n        if self.scale:",
+        "            return 0.5\n        if self.scale:",
+        KONS,
+    ),
+    Fault(
         "a kernel that fails half-way leaves half a state",
         "learners/core.py",
         "undo.callback(self._set_attributes, vars(self._copy()))",
@@ -59,7 +73,7 @@ LEARNERS = (
     Fault(
         "rows are not learnt again in new units",
         "learners/core.py",
-        "self._learn_scaled(units.scaled_rows(first[0]), units.scaled_targets(first[1]))",
+        "self._learn_scaled(units.scaled_rows(first[0]), self._scaled_targets(first[1]))",
         "pass",
         UNITS,
     ),

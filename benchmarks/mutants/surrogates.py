@@ -26,6 +26,20 @@ SURROGATES = (
         FANTASY,
     ),
     Fault(
+        "known noise variances are taken for unknown ones",
+        "surrogates/gradients.py",
+        "data.unknown(M.diagonal() / n).sum()",
+        "(M.diagonal() / n).sum()",
+        ("surrogates/test_known_noise.py",),
+    ),
+    Fault(
+        "a fit of unknown noise changes known variances",
+        "surrogates/fit_data.py",
+        "torch.where(self.known > 0.0, self.known, noises)",
+        "noises",
+        ("surrogates/test_known_noise.py",),
+    ),
+    Fault(
         "known noise has no weight",
         "surrogates/bkb.py",
         "self._state.update_and_leverage(z, y, weight)",

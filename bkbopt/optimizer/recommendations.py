@@ -114,7 +114,8 @@ class _Evaluated:
         """The rows in the current space or pool, best first; then those of all spaces.
 
         Rows that are feasible with probability `SURE` come first, then those that are expected to be feasible, each by
-        the posterior mean of the first objective; then the others by their expected violation of the constraints.
+        the first objective: its posterior mean, or without noise the measured value; then the others by their expected
+        violation of the constraints.
         """
         order = torch.argsort(self._rank, descending=True, stable=True).tolist()
         for here in (True, False):
@@ -157,8 +158,8 @@ class _Evaluated:
 
     @cached_property
     def _rank(self) -> Tensor:
-        means, expected = self._fantasy.means[:, 0], self._fantasy.feasible
-        rank = torch.where(expected, means, means.min() - 1.0 - self._fantasy.lost)
+        best, expected = self._comparable[:, 0], self._fantasy.feasible
+        rank = torch.where(expected, best, best.min() - 1.0 - self._fantasy.lost)
         # Among equal means a point with a complete trial is preferred.
         return torch.where(self._complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
 

@@ -121,7 +121,8 @@ class ExactGP(SurrogateBase[Model]):
     def effective_dimension(self) -> float:
         """Tr K (K + lam I)^-1 over all evaluations = sum_i (1 - lam / n_i (E^-1)_ii)."""
         inverse_diagonal = (self._G * self._G).sum(0)
-        return float((1.0 - self.noise / self.observations.n * inverse_diagonal).sum())
+        # In exact arithmetic each term is between 0 and 1; with a noise variance near the rounding of K it need not be.
+        return float((1.0 - self.noise / self.observations.n * inverse_diagonal).clamp(0.0, 1.0).sum())
 
 
 def exact_model(kernel: Kernel, U: Tensor, G: Tensor, ybar: Tensor, noise: float) -> Model:

@@ -11,7 +11,8 @@
 log p(y) = log N(ybar; 0, E) - (Y2 - sum s_i^2 / n_i) / (2 lam) - sum (repeats_i log(2 pi lam) + log n_i) / 2,
 
 up to half the sum of the logarithms of the weights, which is constant. The cost does not depend on the number of
-repeats. The priors assume standardised values.
+repeats. Known noise variances take the place of lam / n_i, and have no other terms. The priors assume standardised
+values.
 
 Of more points a subset is fitted (see `fit_data.py`). A variational bound on all points was tried instead: with 128
 inducing points it fitted the ripples of a function as noise, where an exact fit to a subset had resolved them, and the
@@ -94,7 +95,7 @@ class Fit:
 
 
 def fit_hyperparameters(
-    observations: Observations,
+    observations: Observations | FitData,
     kernel: Kernel,
     noise: float,
     *,
@@ -107,7 +108,7 @@ def fit_hyperparameters(
     """Kernel and noise variance that maximise the marginal likelihood times the priors.
 
     Args:
-        observations: the data, standardised.
+        observations: the data, standardised; `FitData` where some noise variances are known and others are not.
         kernel: the start; a kernel without hyper-parameters is returned unchanged.
         noise: noise variance at the start, y squared.
         fit_noise: whether the noise is fitted too.
@@ -118,7 +119,7 @@ def fit_hyperparameters(
     """
     settings = settings or FitSettings()
     fittable = isinstance(kernel, FittableKernel) and len(kernel.theta) > 0
-    if not len(observations) or not (fittable or fit_noise):
+    if not len(FitData.of(observations).U) or not (fittable or fit_noise):
         return kernel, noise
     data = fit_data(observations, settings, rng)
     fits = [
@@ -129,7 +130,9 @@ def fit_hyperparameters(
     return (best.kernel, best.noise) if math.isfinite(best.value) else (kernel, noise)
 
 
-def fit_data(obs: Observations, settings: FitSettings | None = None, rng: np.random.Generator | None = None) -> FitData:
+def fit_data(
+    obs: Observations | FitData, settings: FitSettings | None = None, rng: np.random.Generator | None = None
+) -> FitData:
     """The data of a fit: all observations, or those of a random subset of the points; see `FitSettings`."""
     settings = settings or FitSettings()
     rng = rng or np.random.default_rng(0)
@@ -375,7 +378,7 @@ def _log_density(data: FitData, lam: Tensor, quadratic: Tensor, logdet: Tensor) 
 
 def _products(data: FitData, kernel: Kernel, lam: Tensor) -> tuple[Tensor, Tensor]:
     """[ybar, 1]^T E^-1 [ybar, 1] `(2, 2)` and log det E."""
-    L = safe_cholesky(noisy_gram(kernel, data.U, lam / data.n))
+    L = safe_cholesky(noisy_gram(kernel, data.U, data.noises(lam)))
     both = torch.stack([data.ybar, torch.ones_like(data.ybar)], 1)
     A = torch.linalg.solve_triangular(L, both, upper=False)
     return A.T @ A, 2.0 * L.diagonal().log().sum()

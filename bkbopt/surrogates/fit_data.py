@@ -5,6 +5,10 @@
 | U      | (u, d) | enc.  | unique points                                                              |
 | n      | (u,)   | -     | counts                                                                     |
 | ybar   | (u,)   | y     | mean value of each point                                                   |
+| lam    | scalar | y^2   | unknown noise variance of an evaluation with weight 1                      |
+
+Where some evaluations have known noise and others do not, U has the points of both, one after the other: a point with
+evaluations of both kinds is there twice. The known variances do not depend on lam.
 
 The points of a search are dense around the best ones. A random 400 of 1,000 points has few in the rest of the space,
 and lengthscales are then fitted to noise. So half of a subset is spread over the space by Gonzalez' greedy rule (1985:
@@ -35,6 +39,8 @@ class FitData:
         ybar: mean value of each unique point (u,), units of y.
         within: Y2 - sum s_i^2 / n_i, sum of squares of the repeats around their means, y squared.
         repeats: number of evaluations of each unique point after the first, (u,).
+        known: noise variances of `ybar` that are known, (u,), y squared, and 0 for the others; None if all are unknown.
+            Points with known variances have the count 1 and no repeats.
     """
 
     U: Tensor
@@ -42,12 +48,37 @@ class FitData:
     ybar: Tensor
     within: float
     repeats: Tensor
+    known: Tensor | None = None
 
     @classmethod
-    def of(cls, obs: Observations) -> "FitData":
+    def of(cls, obs: "Observations | FitData") -> "FitData":
         """The data of all observations."""
+        if isinstance(obs, FitData):
+            return obs
         within = max(obs.Y2 - float((obs.s * obs.s / obs.n).sum()), 0.0)
         return cls(obs.X, obs.n, obs.s / obs.n, within, obs.repeats)
+
+    @classmethod
+    def with_known(cls, unknown: Observations, known: Observations) -> "FitData":
+        """The data of observations with unknown noise, and of others whose weights are 1 / noise variance."""
+        rest, n, zeros = cls.of(unknown), torch.ones_like(known.n), torch.zeros_like(known.n)
+        return cls(
+            torch.cat([rest.U, known.X]),
+            torch.cat([rest.n, n]),
+            torch.cat([rest.ybar, known.s / known.n]),
+            rest.within,
+            torch.cat([rest.repeats, zeros]),
+            torch.cat([torch.zeros_like(rest.n), 1.0 / known.n]),
+        )
+
+    def noises(self, lam: Tensor | float) -> Tensor:
+        """Noise variances of `ybar`, (u,), y squared."""
+        noises = lam / self.n
+        return noises if self.known is None else torch.where(self.known > 0.0, self.known, noises)
+
+    def unknown(self, values: Tensor) -> Tensor:
+        """Those of `values (u,)` whose noise is unknown; zero for the others."""
+        return values if self.known is None else torch.where(self.known > 0.0, 0.0, values)
 
     def subset(self, most: int, rng: np.random.Generator) -> "FitData":
         """The data of at most `most` points, half of them far apart; `within` is scaled by their share of the repeats.
@@ -65,7 +96,8 @@ class FitData:
         rows = torch.as_tensor(np.sort(np.concatenate([apart, rest])), device=self.U.device)
         repeats = self.repeats[rows]
         within = self.within * float(repeats.sum()) / max(float(self.repeats.sum()), 1.0)
-        return FitData(self.U[rows], self.n[rows], self.ybar[rows], within, repeats)
+        known = None if self.known is None else self.known[rows]
+        return FitData(self.U[rows], self.n[rows], self.ybar[rows], within, repeats, known)
 
 
 def _far_apart(U: Tensor, k: int) -> list[int]:

@@ -3,7 +3,7 @@
 | symbol | shape  | units | meaning                                                        |
 | ------ | ------ | ----- | -------------------------------------------------------------- |
 | U      | (u, d) | enc.  | unique points                                                  |
-| E      | (u, u) | y^2   | K_UU + lam N^-1                                                |
+| E      | (u, u) | y^2   | K_UU + lam N^-1; known noise variances where there are any     |
 | v      | (u,)   | 1/y   | E^-1 (ybar - c), c the best constant mean                      |
 | M      | (u, u) | 1/y^2 | derivative of the log likelihood by E: (v v^T - E^-1) / 2      |
 
@@ -35,7 +35,7 @@ def likelihood_and_gradient(
     """
     U, n, ybar, within, repeats = data.U, data.n, data.ybar, data.within, float(data.repeats.sum())
     K, pullback = kernel.with_pullback(U)
-    K.diagonal().add_(lam / n)
+    K.diagonal().add_(data.noises(lam))
     inverse, logdet = inverse_and_logdet(K)
     v = inverse @ ybar
     quadratic = ybar @ v
@@ -47,5 +47,5 @@ def likelihood_and_gradient(
     value = -0.5 * (float(quadratic) + logdet + len(n) * math.log(2.0 * math.pi)) - rest
 
     M = inverse.mul_(-0.5).addr_(v, v, alpha=0.5)  # in place: new memory costs as much as the arithmetic
-    by_noise = lam * (M.diagonal() / n).sum() + 0.5 * within / lam - 0.5 * repeats
+    by_noise = lam * data.unknown(M.diagonal() / n).sum() + 0.5 * within / lam - 0.5 * repeats
     return value, torch.cat([pullback(M), by_noise.reshape(1)])

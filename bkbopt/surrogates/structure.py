@@ -60,7 +60,7 @@ PROGRESS = 0.1
 
 
 def fit_structure(
-    observations: Observations,
+    observations: Observations | FitData,
     kernel: ARDKernel,
     noise: float,
     *,
@@ -71,21 +71,22 @@ def fit_structure(
     """A structured kernel and the noise variance, fitted with an unknown constant mean.
 
     Args:
-        observations: the data, standardised.
+        observations: the data, standardised; see `fit_hyperparameters`.
         kernel: the start.
         noise: noise variance at the start, y squared.
         fit_noise: whether the noise is fitted too.
         rng: generator for the choice of subsets.
         extended: whether extensions are compared with the stationary kernel.
     """
-    is_large = len(observations) > SEVERAL
-    subsets = (fit_data(observations, rng=rng) for _ in range(TRIES if is_large else 1))
+    whole = FitData.of(observations)
+    is_large = len(whole.U) > SEVERAL
+    subsets = (fit_data(whole, rng=rng) for _ in range(TRIES if is_large else 1))
     fits = [_fitted(data, kernel, noise, fit_noise, rng, extended) for data in subsets]
     chosen = fits[0]
     if is_large:
-        comparison = FitData.of(observations).subset(JUDGED, rng)
+        comparison = whole.subset(JUDGED, rng)
         chosen = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))
-    log.debug("structure of %d points: %s", len(observations), chosen.kernel)
+    log.debug("structure of %d points: %s", len(whole.U), chosen.kernel)
     return chosen.kernel, chosen.noise
 
 

@@ -223,3 +223,11 @@ def test_a_trial_without_its_constraint_is_the_best_only_where_no_other_is_feasi
     assert opt.best_trial == unknown
     known = opt.tell({"x": 0.2}, 2.0, constraints={"g": -1.0})
     assert opt.best_trial == known
+
+
+def test_recommended_point_without_noise_is_the_best_measured_one() -> None:
+    opt = bo.Optimizer(BOX, direction="minimize", seed=0)
+    points = [{"x": float(x), "y": float(y)} for x, y in np.random.default_rng(0).random((60, 2))]
+    # Values that differ by less than the model's errors at observed points.
+    opt.tell(points, [1e-7 * i + (p["x"] > 0.3) * (p["x"] - 0.3) ** 2 for i, p in enumerate(points)])
+    assert dict(opt.recommend().params) == dict(opt.best_trial.params)

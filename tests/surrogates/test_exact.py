@@ -159,3 +159,10 @@ def test_tiny_noise_interpolates_and_variance_is_never_negative() -> None:
         posterior = gp.posterior(np.vstack([X, rng.random((500, 2))]))
         assert float(posterior.variance.min()) >= 0.0
         np.testing.assert_allclose(posterior.mean[:200], y, rtol=0.0, atol=1e-4)
+
+
+def test_effective_dimension_is_between_zero_and_the_number_of_values_where_noise_is_below_rounding() -> None:
+    X = np.random.default_rng(0).random((80, 1))
+    gp = ExactGP(rbf(1, 1.0), 1e-14)
+    gp.observe(X, np.sin(X[:, 0]))
+    assert 0.0 <= gp.effective_dimension() <= 80.0

@@ -3,13 +3,18 @@
 import numpy as np
 import pytest
 import torch
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import matern52
+from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.fit import log_marginal_likelihood
+from bkbopt.surrogates.fit_data import FitData
+from bkbopt.surrogates.gradients import likelihood_and_gradient
 
 OUTPUTSCALE, NOISE = 2.0, 0.05
 # So short a lengthscale that every point is worth appending to a dictionary.
@@ -112,3 +117,47 @@ def test_weights_that_are_none_are_refused(weight: list[object], error: type[Exc
     with pytest.raises(error, match=message):
         gp.observe([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0], weight)
     assert len(gp.observations) == 0
+
+
+def partly_known() -> tuple[np.ndarray, np.ndarray, np.ndarray, FitData]:
+    """Points, values and known variances (NaN: unknown); some points have values of both kinds, and repeats."""
+    rng = np.random.default_rng(5)
+    X = rng.random((12, 2))[[*range(12), 0, 0, 1, 1, 2, 2]]
+    y, variance = rng.standard_normal(18), 10.0 ** rng.uniform(-2.0, 0.5, 18)
+    variance[[0, 2, 3, 7, 12, 14, 15]] = np.nan
+    given, sums = np.isfinite(variance), [Observations(2), Observations(2)]
+    for seen, rows, weight in ((sums[0], ~given, None), (sums[1], given, torch.as_tensor(1.0 / variance[given]))):
+        seen.add(torch.as_tensor(X[rows]), torch.as_tensor(y[rows]), weight)
+    return X, y, variance, FitData.with_known(*sums)
+
+
+def test_likelihood_of_unknown_noise_beside_known_noise_is_the_joint_normal_density() -> None:
+    X, y, variance, data = partly_known()
+    K = KERNEL(torch.as_tensor(X), torch.as_tensor(X)).numpy()
+    lams = (1e-3, 0.05, 2.0)
+    dense = [
+        multivariate_normal.logpdf(y, cov=K + np.diag(np.where(np.isfinite(variance), variance, lam))) for lam in lams
+    ]
+    ours = [float(log_marginal_likelihood(data, KERNEL, torch.tensor(lam, dtype=torch.float64))) for lam in lams]
+    # Up to a constant.
+    np.testing.assert_allclose(np.diff(ours), np.diff(dense), rtol=1e-10)
+
+
+def test_gradient_by_unknown_noise_beside_known_noise_is_that_of_automatic_differentiation() -> None:
+    data = partly_known()[-1]
+    x = torch.tensor(-2.0, dtype=torch.float64, requires_grad=True)
+    expected = log_marginal_likelihood(data, KERNEL, x.exp(), 1.0)
+    (slope,) = torch.autograd.grad(expected, x)
+    value, gradient = likelihood_and_gradient(data, KERNEL, float(x.detach().exp()), 1.0)
+    assert value == pytest.approx(float(expected.detach()), rel=1e-11)
+    assert float(gradient[-1]) == pytest.approx(float(slope), rel=1e-9)
+
+
+def test_a_subset_keeps_known_variances_with_their_points() -> None:
+    data = partly_known()[-1]
+    part = data.subset(9, np.random.default_rng(0))
+    assert part.known is not None
+    assert data.known is not None
+    for u, value, known in zip(part.U, part.ybar, part.known, strict=True):
+        row = int(((u == data.U).all(1) & (data.ybar == value)).nonzero()[0])
+        assert known == data.known[row]

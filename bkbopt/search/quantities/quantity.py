@@ -172,10 +172,11 @@ class Quantity:
         self._noise_is_fitted = fit_noise and not bool(torch.isfinite(std).any())
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
         start = kernel, noise
-        # The weights lam / std^2 of known noise depend on lam; if lam is fitted, there is a second pass.
-        for _ in range(2 if fit_noise and bool(torch.isfinite(std).any()) else 1):
-            observations = self._observed(X, y, std, noise)
-            kernel, noise = self._fitted_to(observations, kernel, noise, fit_noise, surrogate.rng)
+        if fit_noise and bool(torch.isfinite(std).any()):
+            data: Observations | FitData = self._partly_known(X, y, std)
+        else:
+            data = self._observed(X, y, std, noise)
+        kernel, noise = self._fitted_to(data, kernel, noise, fit_noise, surrogate.rng)
         if self._may_bend(start[0], mark) and is_better_bent(X, y, self.scaler, (kernel, noise), start, fit_noise):
             self.scaler = self.scaler.bent(y)
             kernel, noise = self._fitted_to(self._observed(X, y, std, noise), *start, fit_noise, surrogate.rng)
@@ -205,7 +206,12 @@ class Quantity:
         return self.winsorised and unknown and n >= FEWEST and self._is_default(kernel)
 
     def _fitted_to(
-        self, observations: Observations, kernel: Kernel, noise: float, fit_noise: bool, rng: np.random.Generator
+        self,
+        observations: Observations | FitData,
+        kernel: Kernel,
+        noise: float,
+        fit_noise: bool,
+        rng: np.random.Generator,
     ) -> tuple[Kernel, float]:
         """Fitted kernel and noise variance; for the default kernel with the structure of the largest evidence."""
         if self._is_default(kernel):
@@ -214,13 +220,21 @@ class Quantity:
 
     def _first_noise(self, surrogate: Surrogate, std: Tensor) -> tuple[float, bool]:
         """The noise variance at the start of a fit, and whether it is fitted."""
-        if self.options.deterministic:
-            return DETERMINISTIC, False
         if surrogate.fixed_noise and not self.is_limit:
             return self.scaler.noise(surrogate.noise**0.5), False
+        if self.options.deterministic:
+            return DETERMINISTIC, False
         if bool(torch.isfinite(std).all()):
             return self.scaler.noise(float(std.median())), False
         return DEFAULT_NOISE, True
+
+    def _partly_known(self, X: Tensor, y: Tensor, std: Tensor) -> FitData:
+        """The data of a fit of unknown noise beside values with known noise, whose variances are constant in it."""
+        unknown, known, given = Observations(X.shape[1]), Observations(X.shape[1]), torch.isfinite(std)
+        v = self.scaler.transform(y)
+        unknown.add(X[~given], v[~given])
+        known.add(X[given], v[given], 1.0 / self.scaler.noises(std[given]))
+        return FitData.with_known(unknown, known)
 
     def _observed(self, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
         observations = Observations(X.shape[1])
