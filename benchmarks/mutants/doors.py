@@ -121,14 +121,14 @@ OPTIMIZER = (
     ),
     Fault(
         "a transaction that an interrupt left open stays open",
-        "optimizer/readings.py",
+        "optimizer/locking.py",
         "                if not is_within:\n                    self._core.release()\n",
         "                pass\n",
         INTERRUPTS,
     ),
     Fault(
         "a look at the trials ends the ask that it comes from",
-        "optimizer/readings.py",
+        "optimizer/locking.py",
         "                if not is_within:\n",
         "                if True:\n",
         INTERRUPTS,
@@ -233,7 +233,7 @@ OPTIMIZER = (
     ),
     Fault(
         "threads do not wait for each other",
-        "optimizer/readings.py",
+        "optimizer/locking.py",
         "        with self._lock:\n            is_within",
         "        if True:\n            is_within",
         ("optimizer/test_sharing.py",),

@@ -16,9 +16,31 @@ POOL = ("search/maximizers/test_pool.py",)
 PRODUCT = ("search/candidates/test_product.py",)
 QUANTITY = ("search/quantities/test_quantity.py",)
 SCALING = ("search/quantities/test_scaling.py",)
+SLICES = ("search/test_slices.py",)
 SEVERAL = ("optimizer/test_several_objectives.py",)
 
 SEARCH = (
+    Fault(
+        "what is recommended with fixed values is the upper confidence bound's maximiser",
+        "search/criteria/expected.py",
+        "UpperBound.over(model, 0.0)",
+        "UpperBound.over(model, 2.0)",
+        SLICES,
+    ),
+    Fault(
+        "what is recommended with fixed values is in the best region without them",
+        "search/designer.py",
+        "regions_of(self.history, self.problem.space, fixed, rng)",
+        "regions_of(self.history, self.problem.space, {}, rng)",
+        SLICES,
+    ),
+    Fault(
+        "constraints of a recommendation with fixed values hold with probability one half",
+        "search/slices.py",
+        "(sure, 0.5) if fantasy.constraints",
+        "(0.5,) if fantasy.constraints",
+        SLICES,
+    ),
     Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
