@@ -302,6 +302,13 @@ RUNS = ("adapters/shell/test_run.py",)
 
 SHELL = (
     Fault(
+        "three outputs that cannot be read stop a run that has values",
+        "adapters/shell/run.py",
+        "self._n_unreadable == UNREADABLE and not self.opt.n_complete",
+        "self._n_unreadable == UNREADABLE",
+        RUNS,
+    ),
+    Fault(
         "the last of two values of a constraint counts",
         "adapters/shell/commands.py",
         "    if len(limits) < len(args.constraint):",
