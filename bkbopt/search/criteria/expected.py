@@ -12,9 +12,9 @@ ascent has to move. With a penalty proportional to the excess it stops where it 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import torch
-from scipy.special import ndtri
 from torch import Tensor
 
 from bkbopt.posterior.model import Model
@@ -57,7 +57,7 @@ class Expected:
             span: range of the objective's means, y.
             sure: the probability.
         """
-        z = float(ndtri(sure ** (1.0 / max(len(constraints), 1)))) if sure > 0.5 else 0.0
+        z = NormalDist().inv_cdf(sure ** (1.0 / max(len(constraints), 1))) if sure > 0.5 else 0.0
         limits = tuple((UpperBound.over(constraint.model, -z), constraint.bound) for constraint in constraints)
         return cls(UpperBound.over(model, 0.0), limits, PENALTY * (span or 1.0), crashes)
 
