@@ -122,14 +122,14 @@ OPTIMIZER = (
     ),
     Fault(
         "a transaction that an interrupt left open stays open",
-        "optimizer/readings.py",
+        "optimizer/locking.py",
         "                if not is_within:\n                    self._core.release()\n",
         "                pass\n",
         INTERRUPTS,
     ),
     Fault(
         "a look at the trials ends the ask that it comes from",
-        "optimizer/readings.py",
+        "optimizer/locking.py",
         "                if not is_within:\n",
         "                if True:\n",
         INTERRUPTS,
@@ -234,7 +234,7 @@ OPTIMIZER = (
     ),
     Fault(
         "threads do not wait for each other",
-        "optimizer/readings.py",
+        "optimizer/locking.py",
         "        with self._lock:\n            is_within",
         "        if True:\n            is_within",
         ("optimizer/test_sharing.py",),
@@ -302,6 +302,13 @@ LOG_COMMANDS = ("adapters/shell/test_log_commands.py",)
 RUNS = ("adapters/shell/test_run.py",)
 
 SHELL = (
+    Fault(
+        "three outputs that cannot be read stop a run that has values",
+        "adapters/shell/run.py",
+        "self._n_unreadable == UNREADABLE and not self.opt.n_complete",
+        "self._n_unreadable == UNREADABLE",
+        RUNS,
+    ),
     Fault(
         "the last of two values of a constraint counts",
         "adapters/shell/commands.py",

@@ -12,8 +12,30 @@ LAW = ("search/test_law.py",)
 PARTS = ("conformance/test_parts.py",)
 POOL = ("search/maximizers/test_pool.py",)
 PRODUCT = ("search/candidates/test_product.py",)
+SLICES = ("search/test_slices.py",)
 
 SEARCH = (
+    Fault(
+        "what is recommended with fixed values is the upper confidence bound's maximiser",
+        "search/criteria/expected.py",
+        "UpperBound.over(model, 0.0)",
+        "UpperBound.over(model, 2.0)",
+        SLICES,
+    ),
+    Fault(
+        "what is recommended with fixed values is in the best region without them",
+        "search/designer.py",
+        "regions_of(self.history, self.problem.space, fixed, rng)",
+        "regions_of(self.history, self.problem.space, {}, rng)",
+        SLICES,
+    ),
+    Fault(
+        "constraints of a recommendation with fixed values hold with probability one half",
+        "search/slices.py",
+        "(sure, 0.5) if fantasy.constraints",
+        "(0.5,) if fantasy.constraints",
+        SLICES,
+    ),
     Fault(
         "the slope of a bound counts for every objective",
         "search/criteria/criterion.py",

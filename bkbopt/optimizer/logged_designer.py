@@ -176,14 +176,17 @@ class LoggedDesigner:
                 raise ValueError("known noise for a learner, which gives all values the same weight")
             old = self.log.entries[number] if number < len(self.log) else None
             if old is not None and old.space == entry.space and old.trial.state != WAITING:
-                out[number] = replace(entry, point=old.point, trial=replace(trial, params=old.trial.params))
+                out[number] = replace(
+                    entry, point=old.point, trial=replace(trial, params=old.trial.params, label=old.trial.label)
+                )
             else:
                 unknown.setdefault((entry.space, trial.state == WAITING), []).append(entry)
         for (space, is_part), group in unknown.items():
             words = self._words(space)
             points = words.restored([entry.trial.params for entry in group], is_part)
             for entry, point in zip(group, points, strict=True):
-                trial = replace(entry.trial, params=words.params(point, None))
+                label = words.label(entry.trial.index, point)
+                trial = replace(entry.trial, params=words.params(point, None), label=label)
                 out[trial.id] = replace(entry, point=point, trial=trial)
         return list(out.values())
 
@@ -220,14 +223,14 @@ class LoggedDesigner:
         self.log.forget_changes()
         return self.designer
 
-    def followed(self) -> Designer:
-        """The designer, updated with all changed trials.
+    def followed(self, call: str) -> Designer:
+        """The designer, updated with all changed trials; `call` is the name of the user's call, for errors.
 
         Raises:
             NotReadyError: no trial has a value.
         """
         if not self.log.n_complete:
-            raise NotReadyError("tell: expected at least one value of an objective before, got none; tell one.")
+            raise NotReadyError(f"{call}: expected at least one value of an objective, got none; call tell first.")
         return self.update()
 
     def _evaluation(self, entry: Entry) -> Evaluation:
@@ -306,7 +309,8 @@ class LoggedDesigner:
 
     def _entry(self, number: int, point: Point, index: int | None, now: datetime, **more: Any) -> Entry:
         """The entry of a running trial in the current space."""
-        trial = Trial(number, self.vocabulary.params(point, index), index, asked_at=now)
+        words = self.vocabulary
+        trial = Trial(number, words.params(point, index), index, asked_at=now, label=words.label(index))
         return Entry(trial, len(self.spaces) - 1, point, **more)
 
     def enqueue(self, params: Params) -> Trial:

@@ -11,9 +11,10 @@ from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import saving
 from bkbopt.optimizer.arguments import as_directions, as_names
+from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
-from bkbopt.optimizer.readings import Readings, locked
+from bkbopt.optimizer.readings import Readings
 from bkbopt.optimizer.telling import Report, reports_of, trial_ids
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.search.criteria.acquisition import Acquisition

@@ -13,6 +13,7 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Fantasy
 from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.search.slices import best_with
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import FrontPoint, Recommendation
 from bkbopt.search.trials.states import FAIL
@@ -24,6 +25,7 @@ __all__ = [
     "finished_only",
     "non_dominated",
     "recommendation",
+    "recommendation_with",
     "recommended",
     "recommended_front",
 ]
@@ -50,6 +52,15 @@ def recommendation(designer: Designer, params_of: ParamsOf, belongs: Belongs) ->
     x, point, index = recommended(designer, fantasy, belongs)
     mean, std = objective.predict(x[None])
     return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
+
+
+@torch.no_grad()
+def recommendation_with(designer: Designer, fixed: Point, params_of: ParamsOf) -> Recommendation:
+    """See `Optimizer.recommend` with fixed values."""
+    fantasy, objective = finished_only(designer)
+    choice = best_with(designer, fantasy, fixed, SURE)
+    mean, std = objective.predict(choice.x[None])
+    return Recommendation(params_of(choice.point, choice.index), choice.index, float(mean[0]), float(std[0]))
 
 
 @torch.no_grad()

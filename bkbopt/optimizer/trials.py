@@ -3,7 +3,7 @@
 The module imports neither torch nor NumPy, so that programs that only report a value start fast.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,8 @@ class Trial:
         stds: standard deviations of the values' noise if the user gave them, else None.
         asked_at: time of the ask (of the tell, for points that were not asked for); UTC.
         told_at: time of completion; UTC.
+        label: name of the row, if the pool has an `id_column`. It is not in a file: after reading, trials have it whose
+            row of the current pool is the same.
 
     Example:
         >>> import bkbopt as bo
@@ -63,6 +65,7 @@ class Trial:
     stds: tuple[float, ...] | None = None
     asked_at: datetime | None = None
     told_at: datetime | None = None
+    label: Hashable | None = field(default=None, compare=False)
 
     @property
     def value(self) -> float | None:
@@ -300,6 +303,8 @@ def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]
         columns[f"constraints_{name}"] = [t.constraints.get(name) for t in trials]
     if any(t.index is not None for t in trials):
         columns["index"] = [t.index for t in trials]
+    if any(t.label is not None for t in trials):
+        columns["label"] = [t.label for t in trials]
     columns["state"] = [t.state for t in trials]
     return columns
 

@@ -1,6 +1,6 @@
 """Vocabularies: conversion between the user's parameters and the points of the search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,6 +27,10 @@ class Vocabulary(Protocol):
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point, or of a partial point; `index` is its row of the pool, if known."""
+        ...
+
+    def label(self, index: int | None, point: Point | None = None) -> Hashable | None:
+        """The name of a row of the pool by its `id_column`; None if it has none, or another point than this one."""
         ...
 
     def holds(self, point: Point) -> bool:
@@ -67,6 +71,10 @@ class SpaceVocabulary:
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """See `Vocabulary`."""
         return self.space.external([point])[0]
+
+    def label(self, index: int | None, point: Point | None = None) -> None:
+        """See `Vocabulary`."""
+        return
 
     def holds(self, point: Point) -> bool:
         """See `Vocabulary`."""
@@ -121,6 +129,10 @@ class PoolVocabulary:
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """See `Vocabulary`."""
         return dict(self.pool.params_of(point) if index is None else self.pool.decode(index))
+
+    def label(self, index: int | None, point: Point | None = None) -> Hashable | None:
+        """See `Vocabulary`."""
+        return self.pool.name(index, point)
 
     def holds(self, point: Point) -> bool:
         """See `Vocabulary`."""

@@ -269,12 +269,16 @@ class Designer:
         """The largest upper confidence bound of the first objective; exact over a pool, otherwise found by a search."""
         model, beta = fantasy.models[0], fantasy.betas[0]
         incumbents = fantasy.incumbents(torch.arange(len(fantasy.known)))
+        return max(candidates.upper_bound(model, beta, incumbents) for candidates in self.candidates_with({}))
+
+    def candidates_with(self, fixed: Point) -> list[CandidateSet]:
+        """The sets that together have all points with the fixed values: the arms of the pool, or the regions."""
         if self.problem.pool is not None:
-            return self.pool_candidates.upper_bound(model, beta, incumbents)
+            return [self.pool_candidates.restricted(fixed) if fixed else self.pool_candidates]
         assert self.problem.space is not None
         rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
-        regions = regions_of(self.history, self.problem.space, {}, rng)
-        return max(candidates_of(region.embedding, None).upper_bound(model, beta, incumbents) for region in regions)
+        regions = regions_of(self.history, self.problem.space, fixed, rng)
+        return [candidates_of(region.embedding, self.problem.feasible) for region in regions]
 
     # -- start-up ----------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Arms"]
 
+#: Largest number of columns that `repr` names.
+SHOWN = 6
+
 
 class Arms(ABC):
     """A pool as encoded points; it never changes.
@@ -87,6 +90,11 @@ class Arms(ABC):
             ArgumentError: no such row, or several.
         """
 
+    def __repr__(self) -> str:
+        names = ", ".join(map(str, [*self.names[:SHOWN], "..."] if len(self.names) > SHOWN else self.names))
+        named = "" if self.pool.id_column is None else f", rows named by {self.pool.id_column!r}"
+        return f"<pool of {len(self)} rows: {self.dim} column{'s' * (self.dim != 1)} ({names}){named}>"
+
     def __len__(self) -> int:
         """Number of arms A."""
         return len(self.X)
@@ -133,6 +141,8 @@ class Arms(ABC):
     def internal(self, params: Params, i: int = 0) -> dict[str, float]:
         """The point of an arm's parameters: all columns of a row, of the pool or not, or {"index": row of the pool}.
 
+        Where a column names the rows, {its name: a label} is a row as well.
+
         Args:
             params: the parameters.
             i: their place among others, for messages.
@@ -143,8 +153,9 @@ class Arms(ABC):
         """
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
-        if set(params) == {"index"}:
-            return self.point(self._checked_row(params["index"]))
+        row = self._row_given(params)
+        if row is not None:
+            return self.point(row)
         if set(params) != set(self.names):
             expected = f"the columns {self.names}" if self.columns is not None else '{"arm": object} or {"index": row}'
             raise ArgumentError(f"params: expected {expected}, got {tuple(params)} in row {i}.")
@@ -159,8 +170,9 @@ class Arms(ABC):
         """
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"{argument}: expected a dict, got {type(params).__name__}.")
-        if set(params) == {"index"}:
-            return self.point(self._checked_row(params["index"]))
+        row = self._row_given(params)
+        if row is not None:
+            return self.point(row)
         point = self.part(params, argument)
         if not self.rows_like(point):
             raise ArgumentError(f"{argument}: expected values that an arm of the pool has, got {dict(params)!r}.")
@@ -207,8 +219,14 @@ class Arms(ABC):
         return list(itertools.islice((row for row in rows if self.point(row) == point), 2))
 
     def row_named(self, params: Params) -> int | None:
-        """The row whose number `params` gives; None if `params` describes the arm."""
-        return int(params["index"]) if set(params) == {"index"} else None
+        """The row whose number or name `params` gives; None if `params` describes the arm."""
+        return self._row_given(params)
+
+    def name(self, row: int | None, point: Point | None = None) -> Hashable | None:
+        """The value of `id_column` in a row; None without such a column, and if the row is not at `point`."""
+        if row is None or self.pool.id_column is None or not row < len(self):
+            return None
+        return self.label(row) if point is None or self.point(row) == point else None
 
     def some_rows(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Random rows, at most `n`, each once."""
@@ -225,6 +243,13 @@ class Arms(ABC):
     @abstractmethod
     def _internal(self, name: str, value: Any, where: str) -> float:
         """One value in internal form; `where` is for messages."""
+
+    def _row_given(self, params: Params) -> int | None:
+        if set(params) == {"index"}:
+            return self._checked_row(params["index"])
+        if self.pool.id_column is not None and set(params) == {self.pool.id_column}:
+            return self.row_of(params[self.pool.id_column])
+        return None
 
     def _checked_row(self, row: Any) -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):

@@ -80,15 +80,16 @@ def active_names(conditions: Conditions, row: Params, i: int) -> list[str]:
     return [name for name in conditions.parameters if conditions.is_active(name, positions)]
 
 
-def position_of(name: str, parameter: Parameter, row: Params, i: int) -> float | int:
-    """The position of the value of one parameter in row i.
+def position_of(name: str, parameter: Parameter, row: Params, i: int | str) -> float | int:
+    """The position of the value of one parameter in row i; for messages, i may be the name of an argument.
 
     Raises:
         ArgumentError: the value is not one of the parameter's.
     """
     position = parameter.locate(row[name])
     if position is None:
-        raise ArgumentError(f"parameter {name!r} in row {i}: expected {parameter.expected}, got {shown(row[name])}")
+        where = f"{i}: parameter {name!r}" if isinstance(i, str) else f"parameter {name!r} in row {i}"
+        raise ArgumentError(f"{where}: expected {parameter.expected}, got {shown(row[name])}")
     return position
 
 
@@ -106,7 +107,7 @@ def fixed_values(conditions: Conditions, params: object, argument: str) -> dict[
         raise ArgumentError(
             f"{argument}: expected names among {_listed(conditions.parameters)}, got {_listed(unknown)}"
         )
-    point = _internal(conditions, params, 0)
+    point = _internal(conditions, params, argument)
     if not conditions.count(point):
         raise ArgumentError(
             f"{argument}: expected parameters that can be active together, got {shown(dict(params))}; see their "
@@ -115,7 +116,7 @@ def fixed_values(conditions: Conditions, params: object, argument: str) -> dict[
     return point
 
 
-def _internal(conditions: Conditions, row: Params, i: int) -> dict[str, float]:
+def _internal(conditions: Conditions, row: Params, i: int | str) -> dict[str, float]:
     """The internal forms of a point's values by column key."""
     return {
         conditions.keys[name]: parameter.internal_at(position_of(name, parameter, row, i))

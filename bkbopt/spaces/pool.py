@@ -119,7 +119,7 @@ class Pool:
         return cls(Product.of(parts, feasible))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EncodedPool(Arms):
     """A pool in memory as encoded points; it never changes.
 

@@ -25,7 +25,7 @@ from bkbopt.spaces.tables import FARTHEST, Columns, columns_of
 __all__ = ["ProductPool"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProductPool(Arms):
     """A product pool as encoded points; see `Arms`.
 

@@ -67,7 +67,7 @@ def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None
         return StoredPool.of(parts_of(pool), pool, scale, None if like is None else like.columns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoredPool(Arms):
     """A pool whose rows are read when they are needed; it never changes. See `Arms` and `encoded_pool`.
 

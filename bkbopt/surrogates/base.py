@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import as_points, as_values, check_noise
+from bkbopt._support.showing import shown_call
 from bkbopt._support.threads import small_work
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.kernels import ARDKernel, CallableKernel, Kernel, as_kernel, matern52
@@ -146,6 +147,9 @@ class SurrogateBase(ABC, Generic[T]):
         self.observations = Observations(0)
         self._kept: tuple[Counted[T], ...] = ()
         self._epochs = Epochs()
+
+    def __repr__(self) -> str:
+        return shown_call(type(self), {"kernel": self._kernel, **self.options()})
 
     @property
     def kernel(self) -> Kernel:

@@ -68,7 +68,7 @@ def nothing(opt: bo.Optimizer) -> None:
 
 def warm(opt: bo.Optimizer) -> None:
     """The models exist before the call."""
-    opt._core.followed().trained()
+    opt._core.followed("predict").trained()
 
 
 def to_the_mark(opt: bo.Optimizer) -> None:

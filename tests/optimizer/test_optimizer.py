@@ -293,8 +293,16 @@ def test_reading_never_changes_the_asks_to_come(surrogate: str, problem: tuple[A
 def test_nothing_can_be_read_before_the_first_value() -> None:
     opt = optimizer()
     opt.ask()
-    for call in (opt.recommend, opt.regret_certificate, lambda: opt.predict([BOX_POINT]), lambda: opt.surrogate):
-        with pytest.raises(NotReadyError, match="at least one value"):
+    calls = {
+        "recommend": opt.recommend,
+        "regret_certificate": opt.regret_certificate,
+        "predict": lambda: opt.predict([BOX_POINT]),
+        "surrogate": lambda: opt.surrogate,
+        "noise_std": lambda: opt.noise_std,
+        "beta": lambda: opt.beta,
+    }
+    for name, call in calls.items():
+        with pytest.raises(NotReadyError, match=f"^{name}: expected at least one value of an objective, got none"):
             call()
     with pytest.raises(NotReadyError, match="best_trial"):
         _ = opt.best_trial

@@ -171,7 +171,7 @@ def test_probability_of_feasibility_is_that_of_the_noisy_constraints_alone(noise
         "measured": [p["x"] - 0.5 + noise * rng.standard_normal() for p in points],
     }
     opt.tell(points, [p["x"] for p in points], constraints=limits)
-    models, X = opt._core.followed().trained(), opt.encode(points)
+    models, X = opt._core.followed("predict").trained(), opt.encode(points)
     quantity = models.constraints["measured"]
     posterior = quantity.surrogate.posterior(X)
     probability = norm.cdf(((posterior.mean - quantity.zero) / posterior.variance.sqrt()).numpy())

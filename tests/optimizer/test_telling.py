@@ -197,6 +197,9 @@ def test_messages_name_the_argument_that_was_given() -> None:
     for call, words in (
         (lambda: opt.enqueue({"y": 1.0}), "params: expected names"),
         (lambda: opt.ask(fixed={"y": 1.0}), "fixed: expected names"),
+        (lambda: opt.ask(fixed={"x": 5.0}), "fixed: parameter 'x': expected a number in"),
+        (lambda: opt.enqueue({"x": 5.0}), "params: parameter 'x': expected a number in"),
+        (lambda: opt.tell({"x": 5.0}, 0.0), "parameter 'x' in row 0: expected a number in"),
         (lambda: opt.tell({"y": 1.0}, 0.0), "params: expected values"),
         (lambda: pool.enqueue({"x0": 0.5}), "params: expected values that an arm"),
         (lambda: pool.ask(fixed={"x0": 0.5}), "fixed: expected values that an arm"),

@@ -314,7 +314,7 @@ def test_points_that_do_not_meet_the_conditions_are_refused(point, message):
     [
         (3, ArgumentTypeError, "fixed: expected a dict of parameters, got 3"),
         ({"y": 1}, ArgumentError, "fixed: expected names among .*, got 'y'"),
-        ({"model": "knn"}, ArgumentError, "'model' .* expected one of"),
+        ({"model": "knn"}, ArgumentError, "fixed: parameter 'model': expected one of"),
         ({"model": "tree", "gamma": 0.1}, ArgumentError, "fixed: expected parameters that can be active together"),
         ({"depth": 2, "kernel": "rbf"}, ArgumentError, "can be active together"),
     ],

@@ -14,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt._support.checks import check_count, check_flag
+from bkbopt._support.showing import shown_call
 from bkbopt.adapters.optuna.columns import key_of, space_of
 from bkbopt.adapters.optuna.followed import FollowedStudy
 from bkbopt.adapters.optuna.independent import independent_value
@@ -100,6 +101,7 @@ class BKBSampler(BaseSampler):
         acquisition: Any = "ucb",
         kernel: object = None,
     ) -> None:
+        self._given = {name: value for name, value in locals().items() if name != "self"}
         rule = as_rule(acquisition)
         if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
             raise ArgumentTypeError(
@@ -124,6 +126,9 @@ class BKBSampler(BaseSampler):
         self._lock = threading.RLock()
         #: One record for each suggestion that this object made with the model.
         self.diagnostics: list[Diagnostics] = []
+
+    def __repr__(self) -> str:
+        return shown_call(type(self), self._given)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the lock and the designer, which follows from the storage."""

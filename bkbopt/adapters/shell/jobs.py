@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from bkbopt.adapters.shell.writing import check_outcome
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.trials import Outcome
 
-__all__ = ["Command", "Job", "outcome_of"]
+__all__ = ["FORM", "Command", "FormError", "Job", "outcome_of"]
 
 #: Seconds between SIGTERM and SIGKILL.
 GRACE = 5.0
@@ -26,7 +27,14 @@ TAIL = 65536
 #: Largest number of characters of a line in a message.
 SHOWN = 300
 
+#: The form of the last line of an output, for messages.
+FORM = "a number for each objective, and name=number for each constraint, separated by blanks"
+
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class FormError(ArgumentError):
+    """An output whose last line does not have the form of values."""
 
 
 class Command:
@@ -98,11 +106,15 @@ class Job:
         trial_id: number of the trial.
         params: its parameters.
 
+    Attributes:
+        unreadable: the end of an output in which no values were found; None for all others.
+
     Raises:
         OSError: the process cannot be started.
     """
 
     def __init__(self, words: Sequence[str], trial_id: int, params: Mapping[str, Any]) -> None:
+        self.unreadable: str | None = None
         environment = {**os.environ, "BKBOPT_PARAMS": json.dumps(dict(params)), "BKBOPT_TRIAL": str(trial_id)}
         with contextlib.ExitStack() as files:
             self._output: IO[bytes] = files.enter_context(tempfile.TemporaryFile())
@@ -132,6 +144,8 @@ class Job:
                 return Outcome(), _ending(status) + (f": {error[:SHOWN]}" if error else "")
             return outcome_of(_tail(self._output), aims), None
         except ArgumentError as error:
+            if isinstance(error, FormError):
+                self.unreadable = _tail(self._output)[-SHOWN:].strip()
             return Outcome(), str(error)
         finally:
             self._files.close()
@@ -197,7 +211,8 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
     """The values on the last line of an output: numbers, and `name=number` for constraints, separated by blanks.
 
     Raises:
-        ArgumentError: the line has another form.
+        FormError: the line has another form.
+        ArgumentError: a value is not finite.
     """
     line = last_line(output)
     values: list[float] = []
@@ -206,17 +221,22 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
         name, equals, text = word.rpartition("=")
         number = _number(text)
         if number is None or (equals and name in limits):
-            raise ArgumentError(f"output: expected numbers, and name=number once, on the last line, got {_cut(line)}.")
+            raise FormError(f"output: expected numbers, and name=number once, on the last line, got {_cut(line)}.")
         if equals:
             limits[name] = number
         else:
             values.append(number)
     if not values and not limits:
-        raise ArgumentError(f"output: expected a number on the last line, got {_cut(line) if line else 'no output'}.")
-    outcome = check_outcome(aims, values, limits)
+        raise FormError(f"output: expected a number on the last line, got {_cut(line) if line else 'no output'}.")
+    try:
+        outcome = check_outcome(aims, values, limits)
+    except ArgumentError as error:
+        if all(map(math.isfinite, [*values, *limits.values()])):
+            raise FormError(str(error)) from None
+        raise
     missing = [name for name in aims.constraints if name not in limits]
     if missing:  # without this check the trial would be feasible
-        raise ArgumentError(f"output: expected {missing[0]}=number on the last line as well, got {_cut(line)}.")
+        raise FormError(f"output: expected {missing[0]}=number on the last line as well, got {_cut(line)}.")
     return outcome
 
 

@@ -11,7 +11,7 @@ from bkbopt._support.locks import locked
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import space_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
@@ -89,7 +89,10 @@ def best(args: argparse.Namespace) -> Iterator[Row]:
     """The recommended point; see `best_rows`."""
     from bkbopt import Optimizer
 
-    return best_rows(Optimizer.load(args.state))
+    opt = Optimizer.load(args.state)
+    if not opt.n_complete:
+        raise NotReadyError(f"best: expected at least one trial with a value, got none of {len(opt.trials)}; tell one.")
+    return best_rows(opt)
 
 
 def best_rows(opt: "Optimizer") -> Iterator[Row]:

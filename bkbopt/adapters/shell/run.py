@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bkbopt._support.locks import locked
 from bkbopt._support.sqlite import PATIENCE
-from bkbopt.adapters.shell.jobs import GRACE, Command, Job
+from bkbopt.adapters.shell.jobs import FORM, GRACE, Command, Job
 from bkbopt.adapters.shell.model_commands import best_rows
 from bkbopt.adapters.shell.progress import Progress
 from bkbopt.adapters.shell.rows import Row
@@ -39,6 +39,8 @@ __all__ = ["run"]
 BEAT = 10.0
 #: Seconds without a heartbeat after which a trial of a run is lost.
 SILENCE = 60.0
+#: A run without any value stops after so many outputs in a row that cannot be read: all others would fail as well.
+UNREADABLE = 3
 #: Seconds between two reads of the log.
 POLL = 1.0
 
@@ -91,6 +93,7 @@ class _Loop:
         self._over = threading.Event()
         self._is_stopped = self._is_exhausted = False
         self._awaited: set[int] = set()
+        self._n_unreadable = 0
         self._bar = _bar(settings)
 
     # -- the main thread ---------------------------------------------------------------------------------------------
@@ -177,9 +180,20 @@ class _Loop:
     def _take(self, ended: tuple[int, str | None] | None) -> None:
         if ended is not None:
             number, message = ended
-            self.jobs.pop(number, None)
+            job = self.jobs.pop(number, None)
             if message is not None:
                 self._say(f"bkbopt: trial {number}: {message}")
+            self._check_readable(None if job is None else job.unreadable)
+
+    def _check_readable(self, output: str | None) -> None:
+        """Stop the run if its first outputs cannot be read; `output` is the end of one that cannot, None for others."""
+        self._n_unreadable = 0 if output is None else self._n_unreadable + 1
+        if output is not None and self._n_unreadable == UNREADABLE and not self.opt.n_complete:
+            shown = f"an output that ends with {output!r}" if output else "no output"
+            raise ArgumentError(
+                f"command: expected {FORM} on the last line of its output, got {shown}, and {UNREADABLE} trials in a "
+                f"row failed so; mend the command, and delete {self.opt.storage}, where these trials count as failed."
+            )
 
     def _recover(self) -> None:
         """Queue the points of trials whose run has died."""

@@ -1,6 +1,6 @@
 """Records that the search reports to users and plots."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,12 +45,14 @@ class Recommendation:
         index: its row in the pool, or None.
         mean: posterior mean of its noise-free value, user's units.
         std: posterior standard deviation of that value, user's units.
+        label: name of its row, if the pool has an `id_column`.
     """
 
     params: Mapping[str, Any]
     index: int | None
     mean: float
     std: float
+    label: Hashable | None = None
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,14 @@ class FrontPoint:
         index: its row in the pool, or None.
         means: posterior means of its noise-free values, one for each objective, user's units.
         stds: posterior standard deviations of these values, user's units.
+        label: name of its row, if the pool has an `id_column`.
     """
 
     params: Mapping[str, Any]
     index: int | None
     means: tuple[float, ...]
     stds: tuple[float, ...]
+    label: Hashable | None = None
 
 
 @dataclass(frozen=True)

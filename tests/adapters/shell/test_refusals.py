@@ -43,7 +43,7 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "0", "1", "--constraint", "hat=1"), "constraints: expected names among (), got 'hat'"),
         (("export", state, state), "out: expected a file other than the log"),
         (("export", state, Path(state).parent / "no" / "a.csv"), "folder"),
-        (("best", state), "at least one value"),
+        (("best", state), "best: expected at least one trial with a value, got none of "),
         (("show", state + "x"), "there is no file"),
         (("ask", state + "x"), "there is no file"),
         (("frobnicate",), "invalid choice: 'frobnicate'"),

@@ -1,6 +1,7 @@
 """`bkbopt run`: values and failures of a command, several at once, and the same command again after any end."""
 
 import json
+import re
 import signal
 import sys
 import time
@@ -122,6 +123,46 @@ def test_a_command_that_takes_too_long_fails_and_without_any_value_nothing_is_be
     assert sorted(err[:2]) == [f"bkbopt: trial {i}: failed: not finished after 0.5 s" for i in (0, 1)]
     assert err[2].startswith("bkbopt: error: run: expected at least one trial with a value, got none of 2")
     assert not (folder / "space.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("print('loss 0.3'); print('done {x}')", "an output that ends with 'loss 0.3.ndone 0[.][0-9]+', "),
+        ("print({x}, {x})", "an output that ends with '0[.][0-9]+ 0[.][0-9]+', "),
+        ("pass # {x}", "no output, "),
+    ],
+)
+def test_a_run_stops_after_three_outputs_that_cannot_be_read(
+    folder: Path, capsys: pytest.CaptureFixture[str], code: str, shown: str
+) -> None:
+    options = ["--trials", "50", "--quiet"]
+    assert cli.main(["run", str(folder / "space.toml"), *options, "--", sys.executable, "-S", "-c", code]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.startswith(f"bkbopt: trial {i}: failed: ") for i, line in enumerate(lines[:3])] == [True] * 3
+    expected = "a number for each objective, and name=number for each constraint, separated by blanks"
+    assert re.search(f"error: command: expected {expected} on the last line of its output, got {shown}", lines[3])
+    assert "delete " in lines[3]
+    assert len(lines) == 4
+    assert states(folder) == ["FAIL"] * 3
+
+
+@pytest.mark.parametrize(
+    "code", ["print('nan')", "import os; print('no' if int(os.environ['BKBOPT_TRIAL']) % 3 else 'nan')", "exit(1)"]
+)
+def test_programs_that_fail_or_print_no_finite_number_do_not_stop_a_run(
+    folder: Path, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    words = [sys.executable, "-c", code]
+    assert cli.main(["run", str(folder / "space.toml"), "--trials", "6", "--quiet", "--", *words]) == 1
+    assert "run: expected at least one trial with a value, got none of 6" in capsys.readouterr().err
+
+
+def test_after_a_value_outputs_that_cannot_be_read_do_not_stop_a_run(folder: Path) -> None:
+    code = "import os; print('no' if int(os.environ['BKBOPT_TRIAL']) else 1)"
+    words = [sys.executable, "-S", "-c", code]
+    assert cli.main(["run", str(folder / "space.toml"), "--trials", "6", "--quiet", "--", *words]) == 0
+    assert states(folder) == ["COMPLETE"] + ["FAIL"] * 5
 
 
 def test_a_run_ends_where_there_is_nothing_left_to_propose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -259,7 +259,7 @@ def test_unknown_noise_is_fitted_to_the_values_that_have_it(told: float, true: f
     y = torch.sin(6.0 * X[:, 0]) + torch.where(given, true, unknown) * torch.as_tensor(rng.standard_normal(110))
     m = fitted(X, y, std=torch.where(given, told, NAN), first=110)
     sd = m.surrogate.noise**0.5 * m.scaler.scale * m.scaler.unit
-    # A standard deviation from 40 values has a relative error of 11 %; with one factor for all noise it was 0.07, 0.2, 0.01.
+    # Standard deviations of 40 values have relative errors of 11 %; with one factor for all noise: 0.07, 0.2, 0.01.
     assert sd == pytest.approx(unknown, rel=0.35)
 
 

@@ -1,0 +1,98 @@
+"""The criterion of recommendations that need not have been evaluated: the posterior mean, where constraints hold.
+
+| symbol | shape  | units | meaning                                                                          |
+| ------ | ------ | ----- | -------------------------------------------------------------------------------- |
+| X      | (n, d) | enc.  | encoded points                                                                   |
+| z      | -      | -     | a constraint holds if its mean exceeds its zero by z standard deviations         |
+| excess | (n, c) | y     | how far each of c constraints is from that; 0 where it holds                      |
+
+The penalty is quadratic in the excess, and smooth: the best point is often on a constraint's border, along which the
+ascent has to move. With a penalty proportional to the excess it stops where it meets the border.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import torch
+from torch import Tensor
+
+from bkbopt.posterior.model import Model
+from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
+from bkbopt.search.criteria.criterion import CRASH_PENALTY, Constraint, Crashes, Search, UpperBound
+
+__all__ = ["Expected"]
+
+#: Loss for an excess of one standard deviation of a constraint's values, in ranges of the objective's means. It is so
+#: large that the point is beyond the border by less than the precision of the constraint's model.
+PENALTY = 5e4
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The posterior mean of the objective, less a penalty where constraints are not expected to hold.
+
+    Attributes:
+        mean: the posterior mean.
+        limits: bounds of the constraints, with the values that they have to reach.
+        weight: loss for an excess of one, in 1 / y.
+        crashes: exclusion of points near failures; None without failures.
+    """
+
+    mean: UpperBound
+    limits: tuple[tuple[UpperBound, float], ...]
+    weight: float
+    crashes: Crashes | None
+
+    @classmethod
+    def of(
+        cls, model: Model, constraints: Sequence[Constraint], crashes: Crashes | None, span: float, sure: float
+    ) -> "Expected":
+        """The criterion for constraints that hold with probability `sure`, 0.5 for those whose means reach their zero.
+
+        Args:
+            model: model of the objective.
+            constraints: models of the constraints; the probability is that each holds, to the power of their number.
+            crashes: exclusion of points near failures.
+            span: range of the objective's means, y.
+            sure: the probability.
+        """
+        z = NormalDist().inv_cdf(sure ** (1.0 / max(len(constraints), 1))) if sure > 0.5 else 0.0
+        limits = tuple((UpperBound.over(constraint.model, -z), constraint.bound) for constraint in constraints)
+        return cls(UpperBound.over(model, 0.0), limits, PENALTY * (span or 1.0), crashes)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """See `Criterion`."""
+        scores = self.mean(X) - self._crashed(X)
+        return scores - self.weight * self.excess(X).square().sum(1) if self.limits else scores
+
+    def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        scores, slopes = self.mean.with_slopes(X)
+        for limit, least in self.limits:
+            reached, by_X = limit.with_slopes(X)
+            excess = (least - reached).clamp_min(0.0)
+            scores = scores - self.weight * excess.square()
+            slopes = slopes + 2.0 * self.weight * excess[:, None] * by_X
+        return scores - self._crashed(X), slopes
+
+    def excess(self, X: Tensor) -> Tensor:
+        """See the module's table."""
+        parts = [(least - limit(X)).clamp_min(0.0) for limit, least in self.limits]
+        return torch.stack(parts, 1) if parts else X.new_zeros(len(X), 0)
+
+    def holds(self, x: Tensor) -> bool:
+        """Whether the constraints hold at the point `x (d,)`, up to the precision of their models."""
+        is_near = bool((self.excess(x[None]) <= CONSTRAINT_FLOOR).all())
+        return is_near and not float(self._crashed(x[None]))
+
+    def _crashed(self, X: Tensor) -> Tensor:
+        none = X.new_zeros(len(X))
+        return none if self.crashes is None else none + CRASH_PENALTY * self.weight * self.crashes(X)
+
+    def best_row(self, search: Search, excluded: Tensor) -> int:
+        """See `Criterion`; without constraints by the lazy argmax."""
+        if not self.limits and self.crashes is None:
+            return self.mean.best_row(search, excluded)
+        scores = search.scores(self, self.mean.model.features.size)
+        return int(scores.masked_fill(excluded, -torch.inf).argmax())

@@ -1,0 +1,30 @@
+"""Objects shown as the calls that make them, with the arguments that were given."""
+
+import pytest
+
+import bkbopt as bo
+from bkbopt._support.showing import shown_call
+from bkbopt.adapters.optuna import BKBSampler
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (bo.BKB(), "BKB()"),
+        (bo.BKB(noise=0.1, qbar=3, max_inducing=None), "BKB(noise=0.1, qbar=3.0, max_inducing=None)"),
+        (bo.FourierGP(n_frequencies=64, seed=3), "FourierGP(n_frequencies=64, seed=3)"),
+        (BKBSampler(), "BKBSampler()"),
+        (BKBSampler(seed=3, beta=2.0, acquisition="logei"), "BKBSampler(seed=3, beta=2.0, acquisition='logei')"),
+    ],
+)
+def test_surrogates_and_samplers_show_the_arguments_that_differ_from_the_defaults(given: object, text: str) -> None:
+    assert repr(given) == text
+
+
+def test_a_given_kernel_is_shown() -> None:
+    kernel = bo.kernels.rbf(2, 0.3)
+    assert repr(bo.ExactGP(kernel)) == f"ExactGP(kernel={kernel!r})"
+
+
+def test_what_is_no_argument_is_left_out() -> None:
+    assert shown_call(bo.ExactGP, {"noise": 0.5, "needs_kernel": True}) == "ExactGP(noise=0.5)"
