@@ -145,9 +145,23 @@ SUPPORT = (
     Fault(
         "a kernel may return too many columns",
         "_support/foreign_kernels.py",
-        "if values.shape != shape:",
-        "if values.shape[0] != shape[0]:",
+        "if K.shape != shape:",
+        "if K.shape[0] != shape[0]:",
         ("kernels/test_kernels.py",),
+    ),
+    Fault(
+        "a function of numpy gets tensors",
+        "_support/foreign_functions.py",
+        "    return _as_array\n",
+        "    return _detached\n",
+        ("_support/test_foreign_functions.py",),
+    ),
+    Fault(
+        "a kernel's own diagonal is not tried before the kernel is differentiated",
+        "_support/foreign_kernels.py",
+        "            self._own_diag(A)\n",
+        "            pass\n",
+        ("_support/test_foreign_kernels.py",),
     ),
     Fault(
         "a GPyTorch kernel is fitted in the user's hands",

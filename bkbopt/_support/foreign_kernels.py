@@ -9,13 +9,13 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.foreign_functions import Way, real_tensor, way_of
 from bkbopt.errors import KernelError
 
 __all__ = ["CallableKernel", "GPyTorchKernel"]
@@ -94,8 +94,10 @@ class GPyTorchKernel:
 class CallableKernel:
     """A plain callable `(A, B) -> K`, on points or, with `objects`, on arbitrary objects of a pool.
 
-    With `objects` the points of the surrogate are indices `(n, 1)` into that list, and the callable receives lists of
-    objects. Values of the wrong shape, and values that are not real or not finite, raise `KernelError`.
+    A callable that PyTorch can differentiate receives tensors; another one, of numpy for example, receives arrays.
+    Which one it is, its first call decides. With `objects` the points of the surrogate are indices `(n, 1)` into that
+    list, and the callable receives lists of objects. Values of the wrong shape, and values that are not real or not
+    finite, raise `KernelError`.
 
     Example:
         >>> import torch
@@ -112,36 +114,47 @@ class CallableKernel:
 
     function: Callable[[Any, Any], Any]
     objects: Sequence[object] | None = None
+    _ways: list[Way] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """See `Kernel`."""
-        return _checked(self.function(self._look_up(X1), self._look_up(X2)), (len(X1), len(X2)), X1)
+        return _checked(self.function(*self._passed(X1, X2)), (len(X1), len(X2)), X1)
 
     def diag(self, X: Tensor) -> Tensor:
         """The callable's own `diag` if it has one, otherwise the diagonals of small blocks of the matrix."""
-        own = getattr(self.function, "diag", None)
-        if own is not None:
-            return _checked(own(self._look_up(X)), (len(X),), X)
+        if self._own_diag is not None:
+            return _checked(self._own_diag(*self._passed(X)), (len(X),), X)
         return torch.cat([self(B, B).diagonal() for B in X.split(32)]) if len(X) else X.new_zeros(0)
 
-    def _look_up(self, X: Tensor) -> object:
-        if self.objects is None:
-            return X
-        return [self.objects[int(i)] for i in X[:, 0].tolist()]
+    @property
+    def _own_diag(self) -> Callable[[Any], Any] | None:
+        return getattr(self.function, "diag", None)
+
+    def _passed(self, *points: Tensor) -> list[Any]:
+        """The points as the callable gets them."""
+        if self.objects is not None:
+            return [[self.objects[int(i)] for i in X[:, 0].tolist()] for X in points]
+        if not self._ways:
+            self._ways.append(way_of(self._whole, points[0][:1], points[-1][:1]))
+        return [self._ways[0](X) for X in points]
+
+    def _whole(self, A: Any, B: Any) -> object:
+        """The callable with its own `diag`: both have to take the points in the same way."""
+        if self._own_diag is not None:
+            self._own_diag(A)
+        return self.function(A, B)
 
 
 def _checked(values: object, shape: tuple[int, ...], X: Tensor) -> Tensor:
     """Returned kernel values in the dtype and on the device of `X`; `KernelError` for a wrong shape or bad values."""
-    if not isinstance(values, Tensor):
-        array = np.asarray(values)
-        values = torch.tensor(array) if array.dtype.kind in "biuf" else torch.tensor(1j)
-    if values.is_complex():
+    K = real_tensor(values)
+    if K is None:
         raise KernelError("kernel: expected real numbers, got complex or non-numeric values; check what it returns.")
-    if values.shape != shape:
+    if K.shape != shape:
         raise KernelError(
-            f"kernel: expected values of shape {shape} for that many points, got shape {tuple(values.shape)}; "
+            f"kernel: expected values of shape {shape} for that many points, got shape {tuple(K.shape)}; "
             "return k(A, B) with a row for each of A and a column for each of B."
         )
-    if not bool(torch.isfinite(values).all()):
+    if not bool(torch.isfinite(K).all()):
         raise KernelError("kernel: expected finite values, got NaN or infinity among them; check the kernel.")
-    return values.to(X)
+    return K.to(X)

@@ -49,8 +49,8 @@ class Optimizer(Readings):
         surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
         acquisition: acquisition function: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores. Its
-            arguments and result are tensors (n,) of standardised values that are maximised; it must be differentiable.
-            With several objectives, constraints or failed trials other criteria are used, see
+            arguments and result are tensors (n,) of standardised values that are maximised, or arrays if PyTorch cannot
+            differentiate it. With several objectives, constraints or failed trials other criteria are used, see
             `bkbopt.search.criteria.criterion`.
         beta: width of the confidence bounds: None (the default schedule), a number of standard deviations, or a
             schedule of `bkbopt.confidence`.

@@ -139,15 +139,13 @@ def _best(X: RowSource, fantasy: Fantasy) -> tuple[Tensor, Tensor]:
 
 def _climbed(candidates: BoxCandidates, drawn: Sequence[Paths], each: int, X: Tensor, columns: Tensor) -> Tensor:
     """Values (k,) that the draws `columns (k,)` reach by gradient ascent from their starts `X (k, d)`."""
-    by_model = [torch.nonzero(columns // each == j)[:, 0] for j in range(len(drawn))]
 
     def score(U: Tensor) -> Tensor:
-        points = candidates.embedding(U)
+        points, draws = candidates.embedding(U), columns.repeat(len(U) // len(columns))
+        by_model = [torch.nonzero(draws // each == j)[:, 0] for j in range(len(drawn))]
         order = torch.cat(by_model)
         parts = [
-            path.each(points[rows], columns[rows] % each)
-            for path, rows in zip(drawn, by_model, strict=True)
-            if len(rows)
+            path.each(points[rows], draws[rows] % each) for path, rows in zip(drawn, by_model, strict=True) if len(rows)
         ]
         return torch.cat(parts)[torch.argsort(order)]
 

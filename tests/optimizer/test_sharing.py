@@ -185,11 +185,16 @@ def mean_and_sd(mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
     return mean + 2.0 * variance.sqrt()
 
 
+def of_arrays(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    return np.asarray(mean) + 2.0 * np.sqrt(variance)
+
+
+@pytest.mark.parametrize("acquisition", [mean_and_sd, of_arrays])
 @pytest.mark.parametrize(
     "space", [BOX, {"n": bo.Int(0, 40), "k": ["a", "b"]}, np.random.default_rng(0).random((60, 2))]
 )
-def test_acquisition_of_the_users_is_maximised_as_the_named_one_is(space: Any) -> None:
-    named, own = (optimizer(space, acquisition=a, beta=2.0, perturbations=False) for a in ("ucb", mean_and_sd))
+def test_acquisition_of_the_users_is_maximised_as_the_named_one_is(space: Any, acquisition: Any) -> None:
+    named, own = (optimizer(space, acquisition=a, beta=2.0, perturbations=False) for a in ("ucb", acquisition))
     for _ in range(9):
         a, b = named.ask(), own.ask()
         values = [v for v in a.params.values() if isinstance(v, (int, float))]
@@ -210,6 +215,39 @@ def test_error_of_the_users_acquisition_comes_through_and_changes_nothing() -> N
         with pytest.raises(RuntimeError, match="mine"):
             opt.ask()
     assert len(opt.trials) == 2
+
+
+@pytest.mark.parametrize("space", [BOX, np.random.default_rng(0).random((60, 2))])
+def test_an_ask_whose_scores_are_refused_changes_nothing(space: Any) -> None:
+    scale = 1.0
+
+    def sometimes(mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+        return scale * mean
+
+    opt, twin = (optimizer(space, acquisition=sometimes) for _ in range(2))
+    for i in range(6):
+        for each in (opt, twin):
+            each.tell(each.ask(), float(i % 3))
+    scale = float("nan")
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match=r"^acquisition: expected scores without NaN"):
+            opt.ask()
+    assert len(opt.trials) == 6
+    scale = 1.0
+    assert opt.ask().params == twin.ask().params
+
+
+@pytest.mark.parametrize("space", [BOX, np.random.default_rng(0).random((60, 2))])
+def test_a_point_with_a_score_of_minus_infinity_is_not_asked_for(space: Any) -> None:
+    def known(mean: torch.Tensor, variance: torch.Tensor) -> torch.Tensor:
+        return torch.where(variance > 0.2, -torch.inf, variance)
+
+    surrogate = bo.ExactGP(bo.kernels.rbf(2, 0.5), noise=0.01)
+    opt = optimizer(space, acquisition=known, surrogate=surrogate, fit=False)
+    for _ in range(8):
+        opt.tell(opt.ask(), 0.0)
+    deviation = opt.predict([opt.ask().params])[1]
+    assert 0.05 < float(deviation[0]) ** 2 <= 0.2
 
 
 def test_deterministic_objective_is_fitted_without_noise_and_no_point_is_repeated() -> None:

@@ -9,13 +9,16 @@
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-__all__ = ["UCB", "Acquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
+from bkbopt._support.foreign_functions import Way, real_tensor, way_of
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["UCB", "Acquisition", "CheckedAcquisition", "ClosedFormAcquisition", "LogEI", "LogFeasibility"]
 
 #: Lower bound of variances of standardised y, which keeps the gradient of the square root finite.
 VARIANCE_FLOOR = 1e-16
@@ -26,7 +29,7 @@ CONSTRAINT_FLOOR = 1e-3
 
 
 class Acquisition(Protocol):
-    """A differentiable score of candidates from their posterior."""
+    """A score of candidates from their posterior."""
 
     def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
         """Scores `(n,)`."""
@@ -40,6 +43,58 @@ class ClosedFormAcquisition(Acquisition, Protocol):
     def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
         """Derivatives of the scores by mean and variance, each `(n,)`."""
         ...
+
+
+@dataclass(frozen=True)
+class CheckedAcquisition:
+    """A function of the user, whose scores are checked.
+
+    It gets tensors or, if PyTorch cannot differentiate it, arrays; its first call decides which. Scores may be
+    infinite: a point with minus infinity is the last choice.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> from bkbopt.search.criteria.acquisition import CheckedAcquisition
+        >>> acquisition = CheckedAcquisition(lambda mean, variance: mean + np.sqrt(variance))
+        >>> acquisition(torch.zeros(2), torch.tensor([1.0, 4.0]))
+        tensor([1., 2.])
+    """
+
+    function: Acquisition
+    _ways: list[Way] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __call__(self, mean: Tensor, variance: Tensor) -> Tensor:
+        """Scores `(n,)`.
+
+        Raises:
+            ArgumentError: the result has another shape, or NaN among its values.
+            ArgumentTypeError: the result is not of real numbers.
+        """
+        if not self._ways:
+            self._ways.append(way_of(self.function, mean, variance))
+        way = self._ways[0]
+        returned = self.function(way(mean), way(variance))
+        scores = real_tensor(returned)
+        if scores is None:
+            raise ArgumentTypeError(
+                f"acquisition: expected a tensor or an array of real scores, got {type(returned).__name__} without "
+                "real numbers; return a score for each entry of mean."
+            )
+        if scores.shape != mean.shape:
+            raise ArgumentError(
+                f"acquisition: expected scores of shape {tuple(mean.shape)}, got shape {tuple(scores.shape)}; return a "
+                "score for each entry of mean."
+            )
+        wrong = scores.isnan()
+        if bool(wrong.any()):
+            i = int(wrong.nonzero()[0])
+            raise ArgumentError(
+                f"acquisition: expected scores without NaN, got NaN for mean {float(mean[i]):g} and variance "
+                f"{float(variance[i]):g}; clamp divisors and arguments of roots and logarithms, or return -inf for a "
+                "point that should not be proposed."
+            )
+        return scores.to(mean)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,14 @@ from torch import Tensor
 from bkbopt.kernels import Kernel
 from bkbopt.posterior.model import Collapsed, Model, Predictor
 from bkbopt.posterior.paths import Paths, draw_paths
-from bkbopt.search.criteria.acquisition import UCB, Acquisition, ClosedFormAcquisition, LogEI, LogFeasibility
+from bkbopt.search.criteria.acquisition import (
+    UCB,
+    Acquisition,
+    CheckedAcquisition,
+    ClosedFormAcquisition,
+    LogEI,
+    LogFeasibility,
+)
 from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.maximizers.ascent import differentiated
 from bkbopt.search.maximizers.parted import PartedMaximizer
@@ -68,7 +75,7 @@ class Criterion(Protocol):
     """A score of encoded points, larger is better."""
 
     def __call__(self, X: Tensor) -> Tensor:
-        """Scores `(n,)` of the points `X (n, d)`; differentiable."""
+        """Scores `(n,)` of the points `X (n, d)`."""
         ...
 
     def best_row(self, search: Search, excluded: Tensor) -> int:
@@ -217,7 +224,9 @@ def rule_of(acquisition: str | Acquisition) -> AcquisitionRule:
     """The rule of a name in `ACQUISITIONS`, or of a callable of mean and variance."""
     if isinstance(acquisition, str):
         return ACQUISITIONS[acquisition]
-    return AcquisitionRule("custom", _BuildCustom(acquisition))
+    # Functions with derivatives in closed form are those of the package; a wrapper would hide the derivatives.
+    is_checked = not isinstance(acquisition, ClosedFormAcquisition)
+    return AcquisitionRule("custom", _BuildCustom(CheckedAcquisition(acquisition) if is_checked else acquisition))
 
 
 @dataclass(frozen=True)

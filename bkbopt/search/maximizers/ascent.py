@@ -11,7 +11,7 @@ the sum of all scores would share both among the rows, and has an overhead of 0.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -19,14 +19,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-__all__ = ["Score", "SlopedScore", "ascend", "differentiated", "slopes_of"]
+__all__ = ["Score", "SlopedScore", "ascend", "differences", "differentiated", "slopes_of"]
 
-#: Maps points (n, d) to scores (n,), larger is better; differentiable where gradients are used.
+#: Maps points (n, d) to scores (n,), larger is better.
 Score = Callable[[Tensor], Tensor]
 Floats = npt.NDArray[np.float64]
 
 #: Number of steps that a search stores (the memory of L-BFGS).
 MEMORY = 10
+#: Step of a difference, as a fraction of a column's range: its errors by curvature and by rounding are both about 1e-6.
+STEP = 1e-6
 
 
 @runtime_checkable
@@ -43,17 +45,35 @@ class SlopedScore(Protocol):
 
 
 def slopes_of(score: Score) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """The function from points `(n, d)` to scores `(n,)` and their gradients `(n, d)`."""
+    """The function from points `(n, d)` to scores `(n,)` and their gradients `(n, d)`, NaN where it has none."""
     return score.with_slopes if isinstance(score, SlopedScore) else functools.partial(differentiated, score)
 
 
 def differentiated(score: Score, X: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores and gradients by automatic differentiation; the score of a row must depend on that row only."""
+    """Scores and gradients by automatic differentiation; the score of a row must depend on that row only.
+
+    The gradients are NaN if PyTorch cannot differentiate the score, as with kernels of numpy.
+    """
     with torch.enable_grad():
         X = X.detach().clone().requires_grad_(True)
         scores = score(X)
-        (slopes,) = torch.autograd.grad(scores.sum(), X)
-    return scores.detach(), slopes
+        slopes = None
+        if scores.requires_grad:
+            (slopes,) = torch.autograd.grad(scores.sum(), X, allow_unused=True)
+    return scores.detach(), torch.full_like(X, torch.nan) if slopes is None else slopes
+
+
+def differences(score: Score, X: Tensor, columns: Sequence[int], scores: Tensor) -> Tensor:
+    """Slopes `(n, c)` of the scores `(n,)` of the points `X (n, d)` in c columns, by one-sided differences.
+
+    Steps go towards the middle of a column, since a user's kernel need not be defined outside of the space, and the
+    other columns stay, since they may be codes of categories. The score is called once, with c copies of the points.
+    """
+    n, c = len(X), len(columns)
+    Y, rows, moved = X.repeat(c, 1), torch.arange(n * c), torch.tensor(columns).repeat_interleave(n)
+    before = Y[rows, moved]
+    Y[rows, moved] += torch.where(before > 0.5, -STEP, STEP)
+    return ((score(Y) - scores.repeat(c)) / (Y[rows, moved] - before)).reshape(c, n).T
 
 
 def ascend(sloped: Callable[[Floats], tuple[Floats, Floats]], X: Floats, most: int) -> Floats:

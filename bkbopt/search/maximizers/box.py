@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.threads import small_work
-from bkbopt.search.maximizers.ascent import Score, ascend, slopes_of
+from bkbopt.search.maximizers.ascent import Score, ascend, differences, slopes_of
 from bkbopt.spaces.space import Space
 
 __all__ = ["BoxMaximizer", "SearchSettings"]
@@ -90,7 +90,7 @@ class BoxMaximizer:
         """Candidates `(n, d)`: the refined ones by decreasing score, then the others by decreasing score.
 
         Args:
-            score: scores (n,) of points `(n, d)`; differentiable.
+            score: scores (n,) of points `(n, d)`.
             incumbents: the best known points, best first, (k, d); they are among the starts.
             rng: generator of the candidates.
             usable: whether a point is feasible; refinement starts from usable points only.
@@ -216,7 +216,10 @@ class BoxMaximizer:
         return X
 
     def climbed(self, X: Tensor, score: Score, max_iterations: int) -> Tensor:
-        """The points `X (n, d)` after a gradient ascent, in the relaxed columns; `score` may differ from row to row."""
+        """The points `X (n, d)` after a gradient ascent, in the relaxed columns.
+
+        The score may differ from row to row; it is called with the points or with several copies of them.
+        """
         return self._ascend(X, score, max_iterations) if self._relaxed else X
 
     def _ascend(self, X: Tensor, score: Score, most: int) -> Tensor:
@@ -226,7 +229,11 @@ class BoxMaximizer:
         def sloped(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             Y[:, columns] = torch.from_numpy(free)
             scores, slopes = with_slopes(Y)
-            return scores.numpy(), slopes[:, columns].numpy()
+            slopes = slopes[:, columns]
+            unknown = slopes.isnan()
+            if bool(unknown.any()):
+                slopes = torch.where(unknown, differences(score, Y, columns, scores), slopes)
+            return scores.numpy(), slopes.numpy()
 
         Y[:, columns] = torch.from_numpy(ascend(sloped, X[:, columns].numpy(), most))
         Y = self.space.snap(Y)

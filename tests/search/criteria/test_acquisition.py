@@ -1,6 +1,7 @@
 """Acquisitions against mpmath's arithmetic of sixty digits; what all of them keep to is in `tests/conformance`."""
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from bkbopt.search.criteria.acquisition import UCB, VARIANCE_FLOOR, LogEI
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.search.criteria.acquisition import UCB, VARIANCE_FLOOR, CheckedAcquisition, LogEI
 
 # Dense around the seams at -1 and -1000, and out to where everything but a logarithm underflows.
 SCORES = np.unique(
@@ -84,3 +86,40 @@ def test_ucb_is_the_mean_plus_beta_standard_deviations() -> None:
 
 def test_ucb_has_a_floor_of_the_variance() -> None:
     assert UCB(2.0)(torch.zeros(1), torch.zeros(1)).item() == pytest.approx(2.0 * math.sqrt(VARIANCE_FLOOR))
+
+
+BAD_SCORES: dict[str, tuple[Any, type[Exception], str]] = {
+    "a column": (lambda m, v: m[:, None], ArgumentError, r"scores of shape \(3,\), got shape \(3, 1\); return"),
+    "a number": (lambda m, v: m.mean(), ArgumentError, r"scores of shape \(3,\), got shape \(\)"),
+    "too few": (lambda m, v: m[:2], ArgumentError, r"got shape \(2,\)"),
+    "NaN": (lambda m, v: torch.log(m), ArgumentError, r"got NaN for mean -1 and variance 0.5; clamp"),
+    "NaN of arrays": (lambda m, v: np.where(m < 0.0, np.nan, m), ArgumentError, r"got NaN for mean -1 and"),
+    "nothing": (lambda m, v: None, ArgumentTypeError, "real scores, got NoneType without"),
+    "text": (lambda m, v: ["good"] * len(m), ArgumentTypeError, "real scores, got list without"),
+    "complex": (lambda m, v: m * 1j, ArgumentTypeError, "got ndarray without real numbers"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SCORES)
+def test_scores_that_cannot_be_compared_are_refused(name: str) -> None:
+    function, error, message = BAD_SCORES[name]
+    mean, variance = torch.tensor([1.0, -1.0, 2.0]).double(), torch.tensor([1.0, 0.5, 2.0]).double()
+    acquisition = CheckedAcquisition(function)
+    for _ in range(2):  # and again, in the same words
+        with pytest.raises(error, match=r"^acquisition: expected .*" + message):
+            acquisition(mean, variance)
+
+
+def test_a_function_of_torch_keeps_its_derivatives_and_one_of_numpy_gets_arrays() -> None:
+    mean = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    variance = torch.tensor([4.0, 0.25], dtype=torch.float64)
+    of_torch = CheckedAcquisition(lambda m, v: m + 3.0 * v.sqrt())(mean, variance)
+    of_numpy = CheckedAcquisition(lambda m, v: m + np.float64(3.0) * np.sqrt(v))(mean, variance)
+    assert of_torch.requires_grad
+    assert not of_numpy.requires_grad
+    assert of_torch.tolist() == of_numpy.tolist() == [7.0, 3.5]
+
+
+def test_infinite_scores_are_compared() -> None:
+    scores = CheckedAcquisition(lambda m, v: torch.log(m))(torch.tensor([0.0, torch.inf]), torch.ones(2))
+    assert scores.tolist() == [-torch.inf, torch.inf]

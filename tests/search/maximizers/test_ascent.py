@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize, rosen, rosen_der
 from torch import Tensor
 
-from bkbopt.search.maximizers.ascent import ascend, differentiated, slopes_of
+from bkbopt.search.maximizers.ascent import ascend, differences, differentiated, slopes_of
 
 Floats = NDArray[np.float64]
 
@@ -123,3 +123,26 @@ def test_slopes_of_their_own_are_preferred() -> None:
     scores, slopes = slopes_of(Score())(torch.ones(2, 3))
     assert scores.tolist() == [3.0, 3.0]
     assert torch.equal(slopes, torch.ones(2, 3))
+
+
+def test_slopes_of_a_score_that_torch_cannot_differentiate_are_unknown() -> None:
+    X = torch.rand(4, 2, dtype=torch.float64)
+    weight = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    for score in (lambda X: X.detach().sum(1), lambda X: X.detach() @ weight):
+        scores, slopes = differentiated(score, X)
+        torch.testing.assert_close(scores, X.sum(1))
+        assert not scores.requires_grad
+        assert bool(slopes.isnan().all())
+
+
+def test_differences_are_the_slopes_of_their_columns_and_stay_in_the_cube() -> None:
+    X = torch.tensor([[0.0, 1.0, 2.0], [0.3, 0.8, 1.0], [1.0, 0.0, 0.0]], dtype=torch.float64)
+
+    def score(Y: Tensor) -> Tensor:
+        assert bool(((Y[:, :2] >= 0.0) & (Y[:, :2] <= 1.0)).all())
+        assert torch.equal(Y[:, 2], X[:, 2].repeat(len(Y) // 3))  # a column of codes
+        return torch.exp(Y).sum(1)
+
+    slopes = differences(score, X, [1, 0], score(X))
+    # Half of the curvature, at most e, times the step.
+    torch.testing.assert_close(slopes, torch.exp(X[:, [1, 0]]), rtol=0.0, atol=2e-6)
