@@ -123,6 +123,13 @@ BOTORCH = (
         ("adapters/botorch/test_fit.py",),
     ),
     Fault(
+        "a likelihood of the user's is replaced by the usual one",
+        "adapters/botorch/fit.py",
+        "if type(mll) is ExactMarginalLogLikelihood:",
+        "if not isinstance(mll, BKBMarginalLogLikelihood):",
+        ("adapters/botorch/test_own_likelihoods.py",),
+    ),
+    Fault(
         "copies share what is in no graph",
         "adapters/botorch/training_data.py",
         "for tensor in self._data() if not tensor.is_leaf",

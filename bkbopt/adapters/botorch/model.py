@@ -54,8 +54,8 @@ class BKBModel(SharedDataGP):
     ridge leverage scores (Calandriello et al. 2019, Algorithm 1), and the variance has the DTC form, which does not
     starve: far from the inducing points it is the prior variance.
 
-    `fit_gpytorch_mll` works with any exact marginal log likelihood of this model, including BoTorch's usual one, and
-    builds no n x n matrix; see `fit_bkb_model`.
+    `fit_gpytorch_mll` with BoTorch's usual `ExactMarginalLogLikelihood` builds no n x n matrix; see `fit_bkb_model`. A
+    user's own marginal log likelihood is optimised as it is, on all points, and costs what it does for `SingleTaskGP`.
 
     Noise variances that are given to a method are known ones, like `train_Yvar`. Where the likelihood learns additional
     noise (`FixedNoiseGaussianLikelihood(..., learn_additional_noise=True)`), that is added to them.
