@@ -7,6 +7,7 @@ __all__ = ["BOTORCH"]
 MODEL = ("adapters/botorch/test_model.py",)
 CONDITIONING = ("adapters/botorch/test_conditioning.py",)
 COVARIANCE = ("adapters/botorch/test_covariance.py",)
+LEARNT_NOISE = ("adapters/botorch/test_learnt_noise.py",)
 
 BOTORCH = (
     Fault(
@@ -50,6 +51,20 @@ BOTORCH = (
         "conditioned(X, targets - self.mean_module(X), noise",
         "conditioned(X, targets, noise",
         CONDITIONING,
+    ),
+    Fault(
+        "points conditioned on have no learnt noise",
+        "adapters/botorch/model.py",
+        "noise = noise if learnt is None else noise + learnt",
+        "noise = noise",
+        LEARNT_NOISE,
+    ),
+    Fault(
+        "fantasies have the learnt noise twice",
+        "adapters/botorch/model.py",
+        "if observation_noise is None and self._learnt_noise is not None:",
+        "if False:",
+        LEARNT_NOISE,
     ),
     Fault(
         "conditioning forgets the noise",
@@ -106,6 +121,13 @@ BOTORCH = (
         "-g[..., None] * a\n",
         "g[..., None] * a\n",
         ("adapters/botorch/test_fit.py",),
+    ),
+    Fault(
+        "a likelihood of the user's is replaced by the usual one",
+        "adapters/botorch/fit.py",
+        "if type(mll) is ExactMarginalLogLikelihood:",
+        "if not isinstance(mll, BKBMarginalLogLikelihood):",
+        ("adapters/botorch/test_own_likelihoods.py",),
     ),
     Fault(
         "copies share what is in no graph",

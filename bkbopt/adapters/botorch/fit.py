@@ -1,16 +1,19 @@
 """Fitting of a `BKBModel`: BoTorch's optimiser and a marginal likelihood of bounded cost."""
 
+import copy
 import logging
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from botorch.exceptions.errors import ModelFittingError
+from botorch.exceptions.errors import ModelFittingError, UnsupportedError
 from botorch.exceptions.warnings import OptimizationWarning
+from botorch.fit import _fit_fallback
 from botorch.models import SingleTaskGP
 from botorch.optim.fit import fit_gpytorch_mll_scipy
-from gpytorch.mlls import MarginalLogLikelihood
+from gpytorch.mlls import ExactMarginalLogLikelihood, MarginalLogLikelihood
+from gpytorch.mlls._approximate_mll import _ApproximateMarginalLogLikelihood  # as BoTorch does; it has no public name
 
 from bkbopt._support.threads import small_scipy_work
 from bkbopt.adapters.botorch.mll import BKBMarginalLogLikelihood
@@ -61,35 +64,57 @@ def fit_likelihood(
     optimizer: Callable[..., Any] = fit_gpytorch_mll_scipy,
     closure_kwargs: dict[str, Any] | None = None,
     optimizer_kwargs: dict[str, Any] | None = None,
-    **ignored: Any,  # noqa: ARG001  BoTorch passes arguments of other fits
+    **others: Any,
 ) -> None:
-    """Fit the model of `mll`; any other likelihood object is replaced by `BKBMarginalLogLikelihood`.
+    """Fit the model of `mll`.
+
+    The usual `ExactMarginalLogLikelihood` is replaced by a `BKBMarginalLogLikelihood`, whose subclasses are fitted like
+    it, on random subsets. Other objectives are the user's: BoTorch optimises them as for a `SingleTaskGP`, on the prior
+    of all points.
 
     Args:
-        mll: marginal log likelihood of a `BKBModel`.
+        mll: marginal log likelihood of a `BKBModel`, other than a variational bound.
         closure: an objective of the user, which is optimised once, without a first fit.
         optimizer: the optimiser, one of BoTorch's.
         closure_kwargs: arguments of the objective.
         optimizer_kwargs: arguments of the optimiser.
-        ignored: other arguments of `fit_gpytorch_mll`, which do not apply here.
+        others: other arguments of `fit_gpytorch_mll`, for an `mll` of the user's; our own fits have none.
 
     Raises:
+        UnsupportedError: `mll` is a bound for variational models.
         ModelFittingError: no finite hyper-parameters were found; the model is unchanged.
     """
-    model, likelihood = mll.model, mll.likelihood
-    own = mll if isinstance(mll, BKBMarginalLogLikelihood) else BKBMarginalLogLikelihood(likelihood, model)
-    arguments = dict(optimizer_kwargs or {})
+    if isinstance(mll, _ApproximateMarginalLogLikelihood):
+        raise UnsupportedError(
+            f"mll: expected a likelihood of an exact model, got {type(mll).__name__}, a bound for models with a "
+            "variational distribution; use ExactMarginalLogLikelihood, which costs no more for this model, or "
+            "fit_bkb_model(model)."
+        )
     given = {"closure": closure, "closure_kwargs": closure_kwargs}
-    arguments.update({name: value for name, value in given.items() if value is not None})
+    # The type itself: a subclass is another objective.
+    if type(mll) is ExactMarginalLogLikelihood:
+        mll = BKBMarginalLogLikelihood(mll.likelihood, mll.model)
+    if isinstance(mll, BKBMarginalLogLikelihood):
+        objective = {name: value for name, value in given.items() if value is not None}
+        _fit_own(mll, optimizer, dict(optimizer_kwargs or {}) | objective)
+    else:
+        # What `fit_gpytorch_mll` does for models without a `custom_fit`, with its retries and warnings.
+        others.update(given, optimizer=optimizer, optimizer_kwargs=optimizer_kwargs)
+        _fit_fallback(mll, **others)
+
+
+def _fit_own(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    model = mll.model
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     model.train()
-    points = min(model.train_targets.shape[-1], own.max_points)
-    if closure is None and points > AT_ONCE_UP_TO:
-        first = BKBMarginalLogLikelihood(likelihood, model, max_points=FIRST_POINTS, seed=own.seed)
+    points = min(model.train_targets.shape[-1], mll.max_points)
+    if "closure" not in arguments and points > AT_ONCE_UP_TO:
+        first = copy.copy(mll)  # of the same class: a subclass has one objective in both fits
+        first.max_points = FIRST_POINTS
         _optimise(first, optimizer, arguments)
         if optimizer is fit_gpytorch_mll_scipy:
             arguments["options"] = {"maxiter": SECOND_ITERATIONS, **arguments.get("options", {})}
-    _optimise(own, optimizer, arguments)
+    _optimise(mll, optimizer, arguments)
     if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
         with torch.no_grad():
             for name, p in model.named_parameters():
@@ -98,7 +123,7 @@ def fit_likelihood(
             "model: expected finite hyper-parameters from the fit, got NaN or infinity; check the scale of the "
             "training data and the priors. The model is unchanged."
         )
-    own.eval()
+    mll.eval()
 
 
 def _optimise(mll: BKBMarginalLogLikelihood, optimizer: Callable[..., Any], arguments: dict[str, Any]) -> None:

@@ -37,7 +37,8 @@ __all__ = ["BKBMarginalLogLikelihood"]
 class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc]  # GPyTorch has no types
     """Log marginal likelihood per point of a `BKBModel`, with the priors: exact, on at most `max_points` points.
 
-    With at most `max_points` training points it is `ExactMarginalLogLikelihood`, with more that of a random subset.
+    With at most `max_points` training points it is `ExactMarginalLogLikelihood`, with more that of a random subset. A
+    subclass whose `forward` adds terms to it is fitted at the same cost.
 
     Args:
         likelihood: the model's likelihood.

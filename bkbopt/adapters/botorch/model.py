@@ -16,6 +16,7 @@ from botorch.models.transforms.outcome import OutcomeTransform
 from botorch.models.utils import add_output_dim, gpt_posterior_settings, multioutput_to_batch_mode_transform
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.posteriors.transformed import TransformedPosterior
+from botorch.sampling.base import MCSampler
 from botorch.utils.datasets import SupervisedDataset
 from botorch.utils.types import DEFAULT, _DefaultType
 from gpytorch.distributions import MultivariateNormal
@@ -24,6 +25,7 @@ from gpytorch.means import Mean
 from gpytorch.mlls import MarginalLogLikelihood
 from gpytorch.module import Module
 from gpytorch.settings import prior_mode
+from linear_operator.operators import DiagLinearOperator
 from torch import Tensor
 
 from bkbopt._support.checks import check_count, check_number
@@ -52,8 +54,11 @@ class BKBModel(SharedDataGP):
     ridge leverage scores (Calandriello et al. 2019, Algorithm 1), and the variance has the DTC form, which does not
     starve: far from the inducing points it is the prior variance.
 
-    `fit_gpytorch_mll` works with any exact marginal log likelihood of this model, including BoTorch's usual one, and
-    builds no n x n matrix; see `fit_bkb_model`.
+    `fit_gpytorch_mll` with BoTorch's usual `ExactMarginalLogLikelihood` builds no n x n matrix; see `fit_bkb_model`. A
+    user's own marginal log likelihood is optimised as it is, on all points, and costs what it does for `SingleTaskGP`.
+
+    Noise variances that are given to a method are known ones, like `train_Yvar`. Where the likelihood learns additional
+    noise (`FixedNoiseGaussianLikelihood(..., learn_additional_noise=True)`), that is added to them.
 
     Args:
         train_X: (batch_shape) x n x d training inputs.
@@ -132,8 +137,8 @@ class BKBModel(SharedDataGP):
         Args:
             X: the points.
             output_indices: indices of the outputs to return; by default all.
-            observation_noise: whether to add the noise variance, or variances (batch_shape) x q x m to add, after the
-                outcome transform.
+            observation_noise: whether to add the noise variance (of known ones the mean), or known variances
+                (batch_shape) x q x m to add, after the outcome transform.
             posterior_transform: applied to the result.
 
         Raises:
@@ -158,11 +163,25 @@ class BKBModel(SharedDataGP):
     def _apply_noise(
         self, X: Tensor, mvn: MultivariateNormal, observation_noise: bool | Tensor = False
     ) -> MultivariateNormal:
+        shape, m = torch.Size((*mvn.batch_shape, *mvn.event_shape)), self._num_outputs
         if isinstance(observation_noise, Tensor):
-            shape = torch.Size((*mvn.batch_shape, *mvn.event_shape))
-            shape = shape[:-2] + shape[:-3:-1] if self._num_outputs > 1 else torch.Size((*shape, 1))
-            check_noise("observation_noise", observation_noise, shape, zero=True)
-        return super()._apply_noise(X, mvn, observation_noise)
+            expected = shape[:-2] + shape[:-3:-1] if m > 1 else torch.Size((*shape, 1))
+            check_noise("observation_noise", observation_noise, expected, zero=True)
+        learnt = self._learnt_noise
+        if learnt is None or observation_noise is False:
+            return super()._apply_noise(X, mvn, observation_noise)
+        # GPyTorch takes a given variance for the known and for the learnt noise, and adds it twice.
+        if isinstance(observation_noise, Tensor):
+            noise = (observation_noise.mT if m > 1 else observation_noise[..., 0]) + learnt
+        else:
+            noise = self.likelihood.noise.mean(-1, keepdim=True)
+        return MultivariateNormal(mvn.mean, mvn.lazy_covariance_matrix + DiagLinearOperator(noise.expand(shape)))
+
+    @property
+    def _learnt_noise(self) -> Tensor | None:
+        """The variance `(..., 1)` that the likelihood learns besides known ones; None if it learns none."""
+        additional = getattr(self.likelihood, "second_noise_covar", None)
+        return None if additional is None else cast(Tensor, additional.noise)
 
     @property
     def prediction(self) -> Prediction:
@@ -196,8 +215,8 @@ class BKBModel(SharedDataGP):
         Args:
             X: (batch_shape) x n' x d new inputs.
             Y: (batch_shape') x n' x m new outputs; leading dimensions that `X` lacks are batches of fantasies.
-            noise: noise variances with the shape of `Y`, after the outcome transform; needed if the model was made
-                with `train_Yvar`.
+            noise: known noise variances with the shape of `Y`, after the outcome transform; needed if the model was
+                made with `train_Yvar`.
             kwargs: must be empty.
 
         Raises:
@@ -224,6 +243,27 @@ class BKBModel(SharedDataGP):
             targets, noise = Y.squeeze(-1), None if noise is None else noise.squeeze(-1)
         return self._with_given(inputs, X, targets, noise)
 
+    def fantasize(self, X: Tensor, sampler: MCSampler, observation_noise: Tensor | None = None, **kwargs: Any) -> Self:
+        """BoTorch's fantasies: a model conditioned on noisy values at `X` that are drawn from the posterior.
+
+        Args:
+            X: (batch_shape) x n' x d points.
+            sampler: the sampler of the values.
+            observation_noise: known noise variances (batch_shape) x (1 or n') x m of the values, after the outcome
+                transform. By default the noise is that of the likelihood, for known variances with their mean.
+            kwargs: arguments of `condition_on_observations`.
+
+        Raises:
+            InputDataError: NaN or infinity in `X`, or a noise variance that is not positive.
+            BotorchTensorDimensionError: a shape that does not fit the model.
+        """
+        if observation_noise is None and self._learnt_noise is not None:
+            # BoTorch would give the mean of known and learnt noise as known, to which the learnt noise is then added.
+            known = self.likelihood.noise_covar.noise
+            known = known.expand(*self._aug_batch_shape, known.shape[-1]).mean(-1, keepdim=True)
+            observation_noise = known.mT if self._num_outputs > 1 else known[..., None]
+        return super().fantasize(X, sampler, observation_noise, **kwargs)
+
     def get_fantasy_model(self, inputs: Tensor, targets: Tensor, **kwargs: Any) -> Self:
         """GPyTorch's form of `condition_on_observations`: transformed inputs, targets without an output dimension."""
         return self._with_given(inputs, inputs, targets, kwargs.get("noise"))
@@ -240,6 +280,8 @@ class BKBModel(SharedDataGP):
         else:
             own = torch.broadcast_shapes(noise.shape[:-1], self._aug_batch_shape)
             new.likelihood = self.likelihood.get_fantasy_likelihood(noise=noise.expand(*own, noise.shape[-1]))
+            learnt = self._learnt_noise
+            noise = noise if learnt is None else noise + learnt  # as the new likelihood does
         conditioned = self.prediction.conditioned(X, targets - self.mean_module(X), noise.expand(targets.shape))
         new.prediction_strategy = replace(conditioned, theta=new._theta())
         new._give(X, original, targets)
