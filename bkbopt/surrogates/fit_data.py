@@ -59,8 +59,11 @@ class FitData:
         return cls(obs.X, obs.n, obs.s / obs.n, within, obs.repeats)
 
     @classmethod
-    def with_known(cls, unknown: Observations, known: Observations) -> "FitData":
-        """The data of observations with unknown noise, and of others whose weights are 1 / noise variance."""
+    def partly_known(cls, X: Tensor, y: Tensor, variances: Tensor) -> "FitData":
+        """The data of values `y (n,)` at points `X (n, d)` with noise `variances (n,)`, NaN where they are unknown."""
+        given, unknown, known = torch.isfinite(variances), Observations(X.shape[1]), Observations(X.shape[1])
+        unknown.add(X[~given], y[~given])
+        known.add(X[given], y[given], 1.0 / variances[given])
         rest, n, zeros = cls.of(unknown), torch.ones_like(known.n), torch.zeros_like(known.n)
         return cls(
             torch.cat([rest.U, known.X]),

@@ -10,7 +10,6 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 from bkbopt import BKB, ExactGP, FourierGP, LearnerSurrogate
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import matern52
-from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import log_marginal_likelihood
 from bkbopt.surrogates.fit_data import FitData
@@ -125,10 +124,7 @@ def partly_known() -> tuple[np.ndarray, np.ndarray, np.ndarray, FitData]:
     X = rng.random((12, 2))[[*range(12), 0, 0, 1, 1, 2, 2]]
     y, variance = rng.standard_normal(18), 10.0 ** rng.uniform(-2.0, 0.5, 18)
     variance[[0, 2, 3, 7, 12, 14, 15]] = np.nan
-    given, sums = np.isfinite(variance), [Observations(2), Observations(2)]
-    for seen, rows, weight in ((sums[0], ~given, None), (sums[1], given, torch.as_tensor(1.0 / variance[given]))):
-        seen.add(torch.as_tensor(X[rows]), torch.as_tensor(y[rows]), weight)
-    return X, y, variance, FitData.with_known(*sums)
+    return X, y, variance, FitData.partly_known(*map(torch.as_tensor, (X, y, variance)))
 
 
 def test_likelihood_of_unknown_noise_beside_known_noise_is_the_joint_normal_density() -> None:

@@ -46,8 +46,10 @@ from bkbopt.surrogates.structure import fit_structure
 __all__ = ["ModelOptions", "Quantity"]
 
 CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
-#: Noise variance of a deterministic objective, relative to the variance of its values.
-DETERMINISTIC = 1e-6
+#: Noise variance of a deterministic objective, relative to the variance of its values; see docs/design/fits.md.
+DETERMINISTIC = 1e-8
+#: Noise variance of the model without noise in the test for noise: the lower limit of fitted ones.
+FREE_OF_NOISE = 1e-6
 #: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
 #: the fitted one is 1e-6, its lower limit, or little more.
 NOISELESS = 1e-5
@@ -173,7 +175,8 @@ class Quantity:
         kernel: Kernel = self._first_kernel(X.shape[1], rows.categorical)
         start = kernel, noise
         if fit_noise and bool(torch.isfinite(std).any()):
-            data: Observations | FitData = self._partly_known(X, y, std)
+            values, noises = self.scaler.transform(y), self.scaler.noises(std)
+            data: Observations | FitData = FitData.partly_known(X, values, noises)
         else:
             data = self._observed(X, y, std, noise)
         kernel, noise = self._fitted_to(data, kernel, noise, fit_noise, surrogate.rng)
@@ -227,14 +230,6 @@ class Quantity:
         if bool(torch.isfinite(std).all()):
             return self.scaler.noise(float(std.median())), False
         return DEFAULT_NOISE, True
-
-    def _partly_known(self, X: Tensor, y: Tensor, std: Tensor) -> FitData:
-        """The data of a fit of unknown noise beside values with known noise, whose variances are constant in it."""
-        unknown, known, given = Observations(X.shape[1]), Observations(X.shape[1]), torch.isfinite(std)
-        v = self.scaler.transform(y)
-        unknown.add(X[~given], v[~given])
-        known.add(X[given], v[given], 1.0 / self.scaler.noises(std[given]))
-        return FitData.with_known(unknown, known)
 
     def _observed(self, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
         observations = Observations(X.shape[1])
@@ -396,7 +391,7 @@ class Quantity:
             fitted = Observations(obs.dim)
             fitted.add(obs.X[:mark], (obs.s / obs.n)[:mark])  # without repeats rows and points are the same
             start = self._first_kernel(obs.dim, self._categorical)
-            free, _ = self._fitted_to(fitted, start, DETERMINISTIC, False, np.random.default_rng(0))
+            free, _ = self._fitted_to(fitted, start, FREE_OF_NOISE, False, np.random.default_rng(0))
             data = FitData.of(fitted)
-            self._noisy = log_evidence(data, kernel, noise) > log_evidence(data, free, DETERMINISTIC) + EVIDENCE
+            self._noisy = log_evidence(data, kernel, noise) > log_evidence(data, free, FREE_OF_NOISE) + EVIDENCE
         return self._noisy
