@@ -11,8 +11,16 @@ TRIALS = ("optimizer/test_trials.py",)
 STORAGE = ("optimizer/test_storage.py",)
 CRAFTED = ("faults/test_crafted_logs.py",)
 INTERRUPTS = ("faults/test_interrupts.py",)
+CHANGED = ("optimizer/test_changed_spaces.py",)
 
 OPTIMIZER = (
+    Fault(
+        "a new space forgets the choices of the earlier ones",
+        "optimizer/logged_designer.py",
+        "successor(candidates, self.spaces) if isinstance",
+        "successor(candidates, ()) if isinstance",
+        CHANGED,
+    ),
     Fault(
         "a front keeps dominated points of equal sums",
         "optimizer/recommendations.py",

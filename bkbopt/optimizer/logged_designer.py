@@ -25,6 +25,7 @@ from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
+from bkbopt.spaces.succession import successor
 
 __all__ = ["LoggedDesigner"]
 
@@ -53,6 +54,8 @@ class LoggedDesigner:
         self, problem: Problem, options: Options, entropy: int, feasible: Callable[[Params], bool] | None
     ) -> None:
         self._feasible = feasible
+        if problem.space is not None:  # that of another optimizer may continue lists of its own
+            problem = replace(problem, space=successor(problem.space, ()))
         self.spaces: list[Space | Arms] = [problem.candidates]
         self.vocabulary = vocabulary_of(problem.candidates)
         self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
@@ -74,7 +77,7 @@ class LoggedDesigner:
     def set_candidates(self, candidates: Space | Arms) -> None:
         """Take another space or pool from here on."""
         if self.file is None:
-            self.spaces.append(candidates)
+            self._append(candidates)
         else:
             described = describe(candidates)
             self._coming = candidates
@@ -83,6 +86,10 @@ class LoggedDesigner:
                 if described != self.file.spaces[-1]:
                     writer.add_space(described)
         self.refresh()
+
+    def _append(self, candidates: Space | Arms) -> None:
+        """Add the space or pool of later trials; a space continues the lists of the earlier ones."""
+        self.spaces.append(successor(candidates, self.spaces) if isinstance(candidates, Space) else candidates)
 
     def _use_last(self) -> None:
         """Pass the last space or pool to the designer; this is repeated if it was interrupted."""
@@ -108,10 +115,11 @@ class LoggedDesigner:
 
     def follow(self, file: LogFile, current: Space | Arms) -> None:
         """Take over the log of a file, whose last space or pool is `current`, and keep to it."""
-        is_pool = isinstance(current, Arms)
-        self.spaces = [current if is_pool else self._read(described) for described in file.spaces[:-1]]
-        self.spaces.append(current)
-        self._use(current)
+        self.spaces = []
+        for described in file.spaces[:-1]:
+            self._append(current if isinstance(current, Arms) else self._read(described))
+        self._append(current)
+        self._use(self.spaces[-1])
         self.file = file
         self.refresh()
 
@@ -148,7 +156,8 @@ class LoggedDesigner:
         if new and not new[-1].is_space:  # the file has the rows of the last pool only
             self.spaces += [self._read(new[-1])] * len(new)
         else:
-            self.spaces += map(self._read, new)
+            for described in new:
+                self._append(self._read(described))
         self._use_last()
         if entries:
             try:

@@ -214,8 +214,9 @@ class Optimizer(Readings):
     def set_space(self, space: Any) -> None:
         """Replace the search space; ranges may change, and parameters may be added and removed.
 
-        Past trials are kept in the model if their parameters have the same kind, also with another range or step. A new
-        parameter has an unknown value in past trials.
+        Past trials are kept in the model if their parameters have the same kind, also with another range, step or list
+        of values. A listed value is known by the value: lists may be permuted, extended and shortened. A value that was
+        removed stays in the model and is not proposed. A new parameter has an unknown value in past trials.
 
         Raises:
             ArgumentError: the optimizer has a pool, or the space is invalid (see the constructor); nothing changes.
