@@ -15,6 +15,27 @@ CHANGED = ("optimizer/test_changed_spaces.py",)
 
 OPTIMIZER = (
     Fault(
+        "values of the past count where the parameter is not active",
+        "optimizer/log_spaces.py",
+        "for key, value in self.point.items() if key in active}",
+        "for key, value in self.point.items()}",
+        CHANGED,
+    ),
+    Fault(
+        "trials that were learnt before do not get the values of the past",
+        "optimizer/logged_designer.py",
+        "            self.log.change_all()\n",
+        "",
+        CHANGED,
+    ),
+    Fault(
+        "ranges do not hold the values of the past",
+        "search/trials/evaluations.py",
+        "(self.space, *self.added)",
+        "(self.space,)",
+        CHANGED,
+    ),
+    Fault(
         "a new space forgets the choices of the earlier ones",
         "optimizer/logged_designer.py",
         "successor(candidates, self.spaces) if isinstance",

@@ -8,6 +8,8 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.kernels import matern52
+from bkbopt.optimizer.log_file import Described, LogFile
+from bkbopt.optimizer.log_rows import put_space
 
 LISTS: dict[str, tuple[Any, Any]] = {
     "permuted choices": (["a", "b", "c"], ["c", "a", "b"]),
@@ -168,3 +170,123 @@ def test_conditions_on_a_list_that_changes_hold_by_value() -> None:
     run(opt, 6, f)
     assert all(("rate" in t.params) == (t.params["kind"] == "slow") for t in opt.trials)
     assert opt.recommend().params["kind"] == "slow"
+
+
+# -- parameters that are new -------------------------------------------------------------------------------------------
+
+WIDER = {"x": (0.0, 1.0), "k": ["new", "old"], "z": (0.0, 2.0)}
+PAST = {"z": 0.5, "k": "old"}
+
+
+def bowl(p: Any) -> float:
+    return (p["x"] - 0.4) ** 2 + (p.get("z", 0.5) - 0.5) ** 2 + (p.get("k", "old") == "new")
+
+
+def line(storage: Path | None = None, n: int = 12, **options: Any) -> bo.Optimizer:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, n_startup_trials=4, storage=storage, **options)
+    run(opt, n, bowl)
+    return opt
+
+
+def test_stated_values_count_as_if_they_had_been_told() -> None:
+    moved = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, surrogate=bo.BKB(noise=1e-4), n_startup_trials=0)
+    fresh = bo.Optimizer(WIDER, seed=0, surrogate=bo.BKB(noise=1e-4), n_startup_trials=0)
+    xs = [i / 12 for i in range(12)]
+    moved.tell([{"x": x} for x in xs], [bowl({"x": x}) for x in xs])
+    moved.set_space(WIDER, past=PAST)
+    fresh.tell([{"x": x, **PAST} for x in xs], [bowl({"x": x}) for x in xs])
+    assert (moved.observed()[0] == fresh.observed()[0]).all()
+    at = [{"x": x, "k": k, "z": z} for x in (0.1, 0.4) for k in ("new", "old") for z in (0.0, 0.5, 2.0)]
+    assert predicted(moved, at).tolist() == predicted(fresh, at).tolist()
+    assert [t.params for t in moved.ask(3)] == [t.params for t in fresh.ask(3)]
+    assert moved.recommend() == fresh.recommend()
+    assert moved.best_trial.params.keys() == {"x"}  # what was evaluated
+
+
+def test_stated_values_are_in_the_log(tmp_path: Path) -> None:
+    first = line(tmp_path / "log")
+    other = bo.Optimizer.open(tmp_path / "log")
+    running = first.ask()
+    first.set_space(WIDER, past=PAST)
+    first.set_space(WIDER, past=PAST)  # as it is: nothing happens, and so in a program that runs again
+    first.set_space(WIDER)
+    first.tell(running, 0.3)
+    run(first, 3, bowl)
+    at = [{"x": 0.4, "k": "old", "z": z} for z in (0.0, 0.5, 2.0)]
+    again = bo.Optimizer.open(tmp_path / "log")
+    first.save(tmp_path / "copy")
+    copied = bo.Optimizer.load(tmp_path / "copy")
+    assert predicted(other, at).tolist() == predicted(first, at).tolist()  # which had read trials of the first space
+    assert predicted(again, at).tolist() == predicted(copied, at).tolist() == predicted(first, at).tolist()
+    assert copied.recommend() == first.recommend()
+    assert [t.params for t in again.ask(2)] == [t.params for t in copied.ask(2)]
+    # With the arguments of the first call the log is found again.
+    assert bo.Optimizer({"x": (0.0, 1.0)}, seed=0, n_startup_trials=4, storage=tmp_path / "log").space == first.space
+
+
+def test_stated_values_keep_their_place_when_ranges_move_on() -> None:
+    opt = line(n=6)
+    opt.set_space(WIDER, past=PAST)
+    opt.set_space({**WIDER, "z": (1.0, 2.0), "k": ["new"]})
+    X, _ = opt.observed()
+    assert X[:, 1:].tolist() == [[1.0, 0.25]] * 6  # behind the choice that is left, and a quarter of the way to 2
+    opt.set_space(WIDER)
+    assert (opt.observed()[0][:, 1:] == opt.encode([{"x": 0.0, **PAST}])[:, 1:]).all()
+
+
+def test_stated_values_of_conditional_parameters_are_those_of_trials_in_which_they_are_active() -> None:
+    opt = bo.Optimizer({"k": ["a", "b"], "x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"k": k, "x": x} for k in "ab" for x in (0.1, 0.7)], [1.0, 2.0, 3.0, 4.0])
+    opt.set_space({"k": ["a", "b"], "x": (0.0, 1.0), "z": bo.Float(0.0, 1.0, when={"k": "b"})}, past={"z": 0.25})
+    told = [
+        {"k": "a", "x": 0.1},
+        {"k": "a", "x": 0.7},
+        {"k": "b", "x": 0.1, "z": 0.25},
+        {"k": "b", "x": 0.7, "z": 0.25},
+    ]
+    assert (opt.observed()[0] == opt.encode(told)).all()
+
+
+def test_a_parameter_of_another_kind_is_new() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "z": 7}, seed=0)
+    opt.tell({"x": 0.5, "z": 7}, 1.0)
+    opt.set_space({"x": (0.0, 1.0), "z": (0.0, 10.0)}, past={"z": 7.0})
+    assert opt.recommend().params == {"x": 0.5, "z": 7.0}
+
+
+@pytest.mark.parametrize("past", [[1.0], {"x": 0.5}, {"z": "wide"}, {"z": [1]}, {"q": 1.0}])
+def test_a_file_with_values_of_the_past_that_do_not_fit_is_refused(past: Any, tmp_path: Path) -> None:
+    opt = line(tmp_path / "log", n=1)
+    opt.set_space(WIDER, past=PAST)
+    file = LogFile(tmp_path / "log")
+    with file.transaction() as writer:
+        put_space(writer.connection, 1, Described({**file.spaces[1].text, "past": past}))
+    with pytest.raises(bo.errors.StateFileError, match="past"):
+        bo.Optimizer.open(tmp_path / "log")
+
+
+@pytest.mark.parametrize(
+    ("past", "words"),
+    [
+        (3, "past: expected a dict of parameters, got int"),
+        ({"y": 1.0}, r"past: expected names among 'k', 'w', 'x', 'z', got 'y'"),
+        ({"x": 0.5}, r"past: expected parameters that are new in this space \('k', 'w', 'z'\), got 'x'"),
+        ({"z": 3.0}, r"'z'.*expected .*got 3.0"),
+        ({"k": "none"}, "'k'.*expected one of 'new', 'old'"),
+        ({"w": 0.5}, "past: expected a value of 'k' too, since 'w' is conditional on it"),
+        ({"w": 0.5, "k": "old"}, "past: expected parameters that can be active together"),
+    ],
+)
+def test_values_of_the_past_that_do_not_belong_to_new_parameters_are_refused(past: Any, words: str) -> None:
+    opt = line(n=5)
+    before = predicted(opt, [{"x": 0.3}])
+    with pytest.raises((bo.errors.ArgumentError, bo.errors.ArgumentTypeError), match=words):
+        opt.set_space({**WIDER, "w": bo.Float(0.0, 1.0, when={"k": "new"})}, past=past)
+    assert opt.space == bo.Space.parse({"x": (0.0, 1.0)})
+    assert predicted(opt, [{"x": 0.3}]).tolist() == before.tolist()
+
+
+def test_without_stated_values_the_model_assumes_the_middle_and_the_first_choice() -> None:
+    opt = line(n=5)
+    opt.set_space(WIDER)
+    assert (opt.observed()[0][:, 1:] == opt.encode([{"x": 0.0, "k": "new", "z": 1.0}])[:, 1:]).all()
