@@ -15,6 +15,20 @@ CHANGED = ("optimizer/test_changed_spaces.py",)
 
 OPTIMIZER = (
     Fault(
+        "points that lack new parameters rank behind none outside of the space",
+        "optimizer/recommendations.py",
+        "return IN if self._belongs(point) else COMPLETED if",
+        "return IN if self._belongs(point) else OUTSIDE if",
+        CHANGED,
+    ),
+    Fault(
+        "a recommended point lacks what became active by an assumed value",
+        "search/designer.py",
+        "while free := space.free_in(whole):",
+        "if free := space.free_in(whole):",
+        CHANGED,
+    ),
+    Fault(
         "values of the past count where the parameter is not active",
         "optimizer/log_spaces.py",
         "for key, value in self.point.items() if key in active}",

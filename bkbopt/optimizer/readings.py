@@ -202,9 +202,10 @@ class Readings:
         """The evaluated point with the best posterior mean among those expected to be feasible.
 
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
-        are any. The point belongs to the current space or pool; if no evaluated point does, it is the best of all
-        points, without an index. If none is expected to be feasible, it is the point with the smallest expected
-        violation of the constraints. With noise use this instead of `best_trial`.
+        are any. The point belongs to the current space or pool. If no evaluated point does, it is the best of those
+        that only lack new parameters, with the values that the model assumes for these (see `set_space`); if there are
+        none, the best of all points, completed, without an index. If none is expected to be feasible, it is the point
+        with the smallest expected violation. With noise use this instead of `best_trial`.
 
         Raises:
             NotReadyError: there is no value yet.
@@ -221,9 +222,9 @@ class Readings:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
 
         "Expected to be feasible" is as in `recommend`. The points belong to the current space or pool, and come in the
-        order of the first objective, the best first. If no evaluated point belongs to it, the front is that of all
-        points. If none is expected to be feasible, the front is the point with the smallest expected violation of the
-        constraints. With noise use this instead of `best_trials`, where lucky values hide better points.
+        order of the first objective, the best first. If no evaluated point belongs to it, the points are completed as
+        in `recommend`. If none is expected to be feasible, the front is the point with the smallest expected violation
+        of the constraints. With noise use this instead of `best_trials`, where lucky values hide better points.
 
         Raises:
             NotReadyError: there is no value yet.

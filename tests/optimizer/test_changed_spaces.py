@@ -290,3 +290,81 @@ def test_without_stated_values_the_model_assumes_the_middle_and_the_first_choice
     opt = line(n=5)
     opt.set_space(WIDER)
     assert (opt.observed()[0][:, 1:] == opt.encode([{"x": 0.0, "k": "new", "z": 1.0}])[:, 1:]).all()
+
+
+# -- recommendations ---------------------------------------------------------------------------------------------------
+
+
+def check_recommended(opt: bo.Optimizer) -> dict[str, Any]:
+    """The recommended parameters, which can be predicted as they are, told and asked for."""
+    best = opt.recommend()
+    mean, std = opt.predict(best.params)
+    assert (mean[0], std[0]) == (best.mean, best.std)
+    queued = opt.enqueue(best.params)
+    trial = opt.ask()
+    assert (trial.id, trial.params) == (queued.id, best.params)
+    return dict(best.params)
+
+
+def test_a_recommended_point_of_the_past_has_the_values_that_are_assumed() -> None:
+    opt = line()
+    x = opt.recommend().params["x"]
+    new = {"n": bo.Int(0, 4), "s": bo.Ordinal(["S", "M", "L"]), "rate": bo.Float(1e-2, 1.0, log=True), "c": "fixed"}
+    opt.set_space({**WIDER, **new})
+    found = check_recommended(opt)
+    assert found == {
+        "x": x,
+        "k": "new",
+        "z": 1.0,
+        "n": 2,
+        "s": "M",
+        "rate": pytest.approx(0.1),
+        "c": "fixed",
+    }
+    assert opt.best_trial.params.keys() == {"x"}
+    assert opt.regret_certificate().params == found
+
+
+def test_values_that_are_assumed_are_those_of_the_space_nearest_to_mid_range() -> None:
+    opt = line()
+    opt.set_space({"x": (0.0, 1.0), "n": bo.Int(0, 3), "s": bo.Ordinal([1, 2, 4, 8])})
+    best = opt.recommend().params
+    assert (best["n"] in (1, 2), best["s"] in (2, 4)) == (True, True)
+    check_recommended(opt)
+
+
+def test_an_assumed_choice_brings_the_parameters_under_it() -> None:
+    opt = line()
+    under = {"a": bo.Float(0.0, 1.0, when={"k": "new"}), "b": bo.Float(0.0, 1.0, when={"k": "old"})}
+    opt.set_space({"x": (0.0, 1.0), "k": ["new", "old"], **under})
+    assert check_recommended(opt).keys() == {"x", "k", "a"}
+
+
+def test_points_that_lack_new_parameters_come_before_those_outside_and_behind_those_inside() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"x": i / 10} for i in range(11)], [i / 10 for i in range(11)])
+    opt.set_space({"x": (0.45, 1.0), "k": ["a", "b"]})
+    assert check_recommended(opt) == {"x": 0.5, "k": "a"}
+    assert [point.params for point in opt.recommend_front()] == [{"x": 0.5, "k": "a"}]
+    opt.tell({"x": 0.9, "k": "b"}, 5.0)
+    assert opt.recommend().params == {"x": 0.9, "k": "b"}
+    # Where an earlier trial is taken to have been at the same point, the later one counts.
+    opt.tell({"x": 0.5, "k": "a"}, 0.5)
+    assert check_recommended(opt) == {"x": 0.5, "k": "a"}
+    opt.set_space({"x": (2.0, 3.0), "k": ["a", "b"], "z": (0.0, 1.0)})
+    assert opt.recommend().params.keys() == {"x", "k", "z"}  # the best of all, where it was evaluated
+    assert opt.recommend().params["x"] < 2.0
+
+
+def test_a_front_of_the_past_is_completed() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0)
+    opt.tell([{"x": i / 4} for i in range(5)], [[i / 4, i / 4] for i in range(5)])
+    opt.set_space({"x": (0.0, 1.0), "z": (0.0, 1.0)}, past={"z": 1.0})
+    assert [point.params for point in opt.recommend_front()] == [{"x": i / 4, "z": 1.0} for i in range(5)]
+    opt.set_space({"x": (0.0, 1.0), "z": (0.0, 1.0), "k": ["a", "b"]})
+    front = opt.recommend_front()
+    assert [point.params for point in front] == [{"x": i / 4, "z": 1.0, "k": "a"} for i in range(5)]
+    means, stds = opt.predict([point.params for point in front])
+    assert [(point.means, point.stds) for point in front] == list(
+        zip(map(tuple, means.tolist()), map(tuple, stds.tolist()), strict=True)
+    )
