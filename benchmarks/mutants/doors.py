@@ -22,13 +22,6 @@ OPTIMIZER = (
         CHANGED,
     ),
     Fault(
-        "a recommended point lacks what became active by an assumed value",
-        "search/designer.py",
-        "while free := space.free_in(whole):",
-        "if free := space.free_in(whole):",
-        CHANGED,
-    ),
-    Fault(
         "values of the past count where the parameter is not active",
         "optimizer/log_spaces.py",
         "for key, value in self.point.items() if key in active}",
@@ -43,17 +36,10 @@ OPTIMIZER = (
         CHANGED,
     ),
     Fault(
-        "ranges do not hold the values of the past",
-        "search/trials/evaluations.py",
-        "(self.space, *self.added)",
-        "(self.space,)",
-        CHANGED,
-    ),
-    Fault(
         "a new space forgets the choices of the earlier ones",
-        "optimizer/logged_designer.py",
-        "successor(candidates, self.spaces) if isinstance",
-        "successor(candidates, ()) if isinstance",
+        "optimizer/log_spaces.py",
+        "space, earlier = successor(candidates, list(self)), list(self)",
+        "space, earlier = successor(candidates, ()), list(self)",
         CHANGED,
     ),
     Fault(

@@ -20,6 +20,20 @@ SEVERAL = ("optimizer/test_several_objectives.py",)
 
 SEARCH = (
     Fault(
+        "ranges do not hold the values of the past",
+        "search/trials/evaluations.py",
+        "(self.space, *self.added)",
+        "(self.space,)",
+        ("optimizer/test_changed_spaces.py",),
+    ),
+    Fault(
+        "a recommended point lacks what became active by an assumed value",
+        "search/designer.py",
+        "while free := space.free_in(whole):",
+        "if free := space.free_in(whole):",
+        ("optimizer/test_changed_spaces.py",),
+    ),
+    Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
         "quantity.ready and not (noisy_only and quantity.is_noiseless)",
