@@ -12,8 +12,37 @@ TRIALS = ("optimizer/test_trials.py",)
 STORAGE = ("optimizer/test_storage.py",)
 CRAFTED = ("faults/test_crafted_logs.py",)
 INTERRUPTS = ("faults/test_interrupts.py",)
+CHANGED = ("optimizer/test_changed_spaces.py",)
 
 OPTIMIZER = (
+    Fault(
+        "points that lack new parameters rank behind none outside of the space",
+        "optimizer/recommendations.py",
+        "return IN if self._belongs(point) else COMPLETED if",
+        "return IN if self._belongs(point) else OUTSIDE if",
+        CHANGED,
+    ),
+    Fault(
+        "values of the past count where the parameter is not active",
+        "optimizer/log_spaces.py",
+        "for key, value in self.point.items() if key in active}",
+        "for key, value in self.point.items()}",
+        CHANGED,
+    ),
+    Fault(
+        "trials that were learnt before do not get the values of the past",
+        "optimizer/logged_designer.py",
+        "            self.log.change_all()\n",
+        "",
+        CHANGED,
+    ),
+    Fault(
+        "a new space forgets the choices of the earlier ones",
+        "optimizer/log_spaces.py",
+        "space, earlier = successor(candidates, list(self)), list(self)",
+        "space, earlier = successor(candidates, ()), list(self)",
+        CHANGED,
+    ),
     Fault(
         "a front keeps dominated points of equal sums",
         "optimizer/recommendations.py",

@@ -16,6 +16,20 @@ SLICES = ("search/test_slices.py",)
 
 SEARCH = (
     Fault(
+        "ranges do not hold the values of the past",
+        "search/trials/evaluations.py",
+        "(self.space, *self.added)",
+        "(self.space,)",
+        ("optimizer/test_changed_spaces.py",),
+    ),
+    Fault(
+        "a recommended point lacks what became active by an assumed value",
+        "search/designer.py",
+        "while free := space.free_in(whole):",
+        "if free := space.free_in(whole):",
+        ("optimizer/test_changed_spaces.py",),
+    ),
+    Fault(
         "what is recommended with fixed values is the upper confidence bound's maximiser",
         "search/criteria/expected.py",
         "UpperBound.over(model, 0.0)",

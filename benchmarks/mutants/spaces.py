@@ -8,6 +8,7 @@ CONDITIONS = ("spaces/test_conditions.py",)
 ENCODING = ("spaces/test_encoding.py",)
 POOL = ("spaces/test_pool.py",)
 PRODUCT = ("spaces/test_product_pool.py",)
+SUCCESSION = ("spaces/test_succession.py",)
 SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
 
 SPACES = (
@@ -59,6 +60,27 @@ SPACES = (
         "same = old.step == new.step and (old.low - new.low) % old.step == 0",
         "same = old.step == new.step",
         ENCODING,
+    ),
+    Fault(
+        "a choice that left a list has the place of one that came",
+        "spaces/numbering.py",
+        "inside = at + (i + 1.0) / (len(group) + 1.0)",
+        "inside = at + i + 1.0",
+        SUCCESSION,
+    ),
+    Fault(
+        "choices of a new list are numbered anew",
+        "spaces/choices.py",
+        "positions = [None if position is None else int(position) for position in found]",
+        "positions = list(range(len(known.values)))",
+        SUCCESSION,
+    ),
+    Fault(
+        "a point of a choice that was removed counts as the nearest one",
+        "spaces/encoding.py",
+        "        if self.has_all:\n            return fixed",
+        "        if True:\n            return fixed",
+        SUCCESSION,
     ),
     Fault(
         "new choices of a pool take the codes of the old ones",

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bkbopt.optimizer import log_schema as schema
@@ -16,7 +16,8 @@ class Described:
     """The description of a search space or a pool in a log.
 
     Attributes:
-        text: `Space.to_dict`, or the columns of the pool.
+        text: `Space.to_dict`, with the values that earlier trials had for new parameters as "past" if they are known;
+            or the columns of the pool.
         rows: rows of a pool that is an array, float64, little-endian, row by row; None if they are not stored.
     """
 
@@ -27,6 +28,19 @@ class Described:
     def is_space(self) -> bool:
         """Whether it is a search space, not a pool."""
         return "parameters" in self.text
+
+    @property
+    def past(self) -> Mapping[str, Any]:
+        """The values that earlier trials had for new parameters of the space, by name."""
+        past = self.text.get("past", {})
+        if not isinstance(past, dict):
+            raise ValueError("values of past trials that are not by name")
+        return past
+
+    def with_past(self, past: Mapping[str, Any]) -> "Described":
+        """The description with these values of `past`; without any it does not name them."""
+        text = {key: value for key, value in self.text.items() if key != "past"}
+        return replace(self, text={**text, "past": dict(past)} if past else text)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -15,9 +15,10 @@ from typing import Any
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.description import describe, read_candidates
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
+from bkbopt.optimizer.log_spaces import LogSpaces
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
-from bkbopt.optimizer.vocabulary import Vocabulary, vocabulary_of
+from bkbopt.optimizer.vocabulary import vocabulary_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
@@ -53,7 +54,10 @@ class LoggedDesigner:
         self, problem: Problem, options: Options, entropy: int, feasible: Callable[[Params], bool] | None
     ) -> None:
         self._feasible = feasible
-        self.spaces: list[Space | Arms] = [problem.candidates]
+        self.spaces = LogSpaces()
+        self.spaces.append(problem.candidates, {})
+        if isinstance(self.spaces[0], Space):  # it may have come with the lists of another log
+            problem = replace(problem, space=self.spaces[0])
         self.vocabulary = vocabulary_of(problem.candidates)
         self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
         self.log = TrialLog()
@@ -71,17 +75,20 @@ class LoggedDesigner:
 
     # -- spaces and pools --------------------------------------------------------------------------------------------
 
-    def set_candidates(self, candidates: Space | Arms) -> None:
-        """Take another space or pool from here on."""
+    def set_candidates(self, candidates: Space | Arms, past: Params) -> None:
+        """Take another space or pool from here on; `past` are values that earlier trials had for new parameters."""
         if self.file is None:
-            self.spaces.append(candidates)
+            if not self.spaces.is_last(candidates, past):
+                self.spaces.append(candidates, past)
         else:
-            described = describe(candidates)
             self._coming = candidates
             with self._transaction() as (_, writer):
                 assert writer is not None
-                if described != self.file.spaces[-1]:
-                    writer.add_space(described)
+                if not self.spaces.is_last(candidates, past):
+                    _, values = self.spaces.next(candidates, past)
+                    described = describe(candidates).with_past({} if values is None else values.params)
+                    if described != self.file.spaces[-1].with_past(described.past):
+                        writer.add_space(described)
         self.refresh()
 
     def _use_last(self) -> None:
@@ -90,9 +97,9 @@ class LoggedDesigner:
             self._use(self.spaces[-1])
 
     def _use(self, candidates: Space | Arms) -> None:
-        self._n_used = 0
-        if isinstance(candidates, Arms):  # it has the choices of all earlier pools; their rows are not needed
-            self.spaces = [candidates] * len(self.spaces)
+        first, self._n_used = self._n_used, 0
+        if isinstance(candidates, Arms):
+            self.spaces.use_everywhere(candidates)
         problem = self.designer.problem
         if isinstance(candidates, Space):
             problem = replace(problem, space=candidates)
@@ -101,17 +108,23 @@ class LoggedDesigner:
                 self.designer.options.models.surrogate.bind_objects(candidates.objects)
             problem = replace(problem, pool=candidates)
         self.vocabulary = vocabulary_of(candidates)
-        self.designer.set_problem(replace(problem, feasible=self._is_feasible()))
+        problem = replace(problem, feasible=self._is_feasible())
+        if self.spaces.has_past(first):  # the points of all trials have changed
+            self.designer = Designer(problem, self.designer.options, self.designer.seed)
+            self.log.change_all()
+        else:
+            self.designer.set_problem(problem)
         self._n_used = len(self.spaces)
 
     # -- the log and its file ----------------------------------------------------------------------------------------
 
     def follow(self, file: LogFile, current: Space | Arms) -> None:
         """Take over the log of a file, whose last space or pool is `current`, and keep to it."""
-        is_pool = isinstance(current, Arms)
-        self.spaces = [current if is_pool else self._read(described) for described in file.spaces[:-1]]
-        self.spaces.append(current)
-        self._use(current)
+        self.spaces = LogSpaces()
+        for described in file.spaces[:-1]:
+            self.spaces.restore(described, current if isinstance(current, Arms) else self._read(described))
+        self.spaces.restore(file.spaces[-1], current)
+        self._use(self.spaces[-1])
         self.file = file
         self.refresh()
 
@@ -146,9 +159,9 @@ class LoggedDesigner:
         entries, last = file.changes(self._seen)
         new = file.spaces[len(self.spaces) :]
         if new and not new[-1].is_space:  # the file has the rows of the last pool only
-            self.spaces += [self._read(new[-1])] * len(new)
-        else:
-            self.spaces += map(self._read, new)
+            new = [new[-1]] * len(new)
+        for described in new:
+            self.spaces.restore(described, self._read(described))
         self._use_last()
         if entries:
             try:
@@ -162,7 +175,7 @@ class LoggedDesigner:
 
     def _read(self, described: Described) -> Space | Arms:
         """A space or pool of the file; of one that was set here, which need not be in the file, the object itself."""
-        if self._coming is not None and describe(self._coming) == described:
+        if self._coming is not None and describe(self._coming) == described.with_past({}):
             return self._coming
         return read_candidates(described, None, self.designer.options.models.fit)
 
@@ -182,18 +195,13 @@ class LoggedDesigner:
             else:
                 unknown.setdefault((entry.space, trial.state == WAITING), []).append(entry)
         for (space, is_part), group in unknown.items():
-            words = self._words(space)
+            words = vocabulary_of(self.spaces[space])
             points = words.restored([entry.trial.params for entry in group], is_part)
             for entry, point in zip(group, points, strict=True):
                 label = words.label(entry.trial.index, point)
                 trial = replace(entry.trial, params=words.params(point, None), label=label)
                 out[trial.id] = replace(entry, point=point, trial=trial)
         return list(out.values())
-
-    def _words(self, space: int) -> Vocabulary:
-        """The vocabulary of a space; all pools share that of the last one, which has the choices of all."""
-        candidates = self.spaces[space]
-        return self.vocabulary if isinstance(candidates, Arms) else vocabulary_of(candidates)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[tuple[list[Entry], Writer | None]]:
@@ -213,7 +221,8 @@ class LoggedDesigner:
     def stored(self, entry: Entry) -> Entry:
         """An entry with its parameters as JSON values, as a file stores it."""
         point = {} if entry.point is None else entry.point
-        return replace(entry, trial=replace(entry.trial, params=self._words(entry.space).stored(point)))
+        params = vocabulary_of(self.spaces[entry.space]).stored(point)
+        return replace(entry, trial=replace(entry.trial, params=params))
 
     # -- the designer ------------------------------------------------------------------------------------------------
 
@@ -233,18 +242,24 @@ class LoggedDesigner:
             raise NotReadyError(f"{call}: expected at least one value of an objective, got none; call tell first.")
         return self.update()
 
+    def point(self, entry: Entry) -> Point:
+        """The point of an entry with the values that later spaces state for it."""
+        return self.spaces.complete(entry.point or {}, entry.space)[0]
+
     def _evaluation(self, entry: Entry) -> Evaluation:
         t, space = entry.trial, self.spaces[entry.space]
+        point, added = self.spaces.complete(entry.point or {}, entry.space)
         order = (float(-1 if entry.place is None else entry.place), t.id)
         return Evaluation(
             t.id,
             t.state,
-            {} if entry.point is None else entry.point,
+            point,
             space if isinstance(space, Space) else None,
             order,
             t.values,
             t.stds,
             constraints=t.constraints,
+            added=added,
         )
 
     # -- asking ------------------------------------------------------------------------------------------------------

@@ -210,21 +210,30 @@ class Optimizer(Readings):
         new = encoded_pool(given, scale=old.scale, has_kernel=has_kernel, like=old)
         if new.feasible is not None and new.feasible is not old.feasible:
             raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
-        self._core.set_candidates(new)
+        self._core.set_candidates(new, {})
 
     @locked
-    def set_space(self, space: Any) -> None:
+    def set_space(self, space: Any, past: Params | None = None) -> None:
         """Replace the search space; ranges may change, and parameters may be added and removed.
 
-        Past trials are kept in the model if their parameters have the same kind, also with another range or step. A new
-        parameter has an unknown value in past trials.
+        Past trials are kept in the model if their parameters have the same kind, also with another range, step or list
+        of values (permuted, extended or shortened). A value that was removed stays in the model and is not proposed. A
+        new parameter had some value in past trials too: state it with `past`. Otherwise the model takes it to have been
+        mid-range, or the first choice, and is sure of this, rightly or not.
+
+        Args:
+            space: the search space of later trials.
+            past: values that all earlier trials had for new parameters, by name.
 
         Raises:
-            ArgumentError: the optimizer has a pool, or the space is invalid (see the constructor); nothing changes.
+            ArgumentError: the optimizer has a pool, the space is invalid (see the constructor), or `past` has other
+                parameters than new ones, or values outside of the space; nothing changes.
         """
         if self.space is None:
             raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
-        self._core.set_candidates(Space.parse(space))
+        if not isinstance(past, Mapping | None):
+            raise ArgumentTypeError(f"past: expected a dict of parameters, got {type(past).__name__}.")
+        self._core.set_candidates(Space.parse(space), past or {})
 
     # -- telling -----------------------------------------------------------------------------------------------------
 

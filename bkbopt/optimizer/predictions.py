@@ -51,8 +51,8 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     upper = max(designer.upper_bound(fantasy), lower)
     naive, width = objective.scaler.rise(lower, upper - lower), fantasy.betas[0]
     if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
-        point, index = evaluated_at(designer, x)
-        return RegretCertificate(naive, params_of(point, index), index, None, naive, width)
+        point, index = evaluated_at(designer, x, belongs)
+        return RegretCertificate(naive, params_of(designer.assumed(point), index), index, None, naive, width)
     x, point, index = recommended(designer, fantasy, belongs)
     gap = gap_quantile(gaps(designer, objective, fantasy, x, confidence), confidence)
     bound = max(gap, band_gap(designer, objective, fantasy, x, confidence))

@@ -163,9 +163,10 @@ class Readings:
         """The evaluated point with the best posterior mean among those expected to be feasible.
 
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
-        are any. The point belongs to the current space or pool; if no evaluated point does, it is the best of all
-        points, without an index. If none is expected to be feasible, it is the point with the smallest expected
-        violation of the constraints. With noise use this instead of `best_trial`.
+        are any. The point belongs to the current space or pool. If no evaluated point does, it is the best of those
+        that only lack new parameters, with the values that the model assumes for these (see `set_space`); if there are
+        none, the best of all points, completed, without an index. If none is expected to be feasible, it is the point
+        with the smallest expected violation. With noise use this instead of `best_trial`.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if
@@ -208,9 +209,9 @@ class Readings:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
 
         "Expected to be feasible" is as in `recommend`. The points belong to the current space or pool, and come in the
-        order of the first objective, the best first. If no evaluated point belongs to it, the front is that of all
-        points. If none is expected to be feasible, the front is the point with the smallest expected violation of the
-        constraints. With noise use this instead of `best_trials`, where lucky values hide better points.
+        order of the first objective, the best first. If no evaluated point belongs to it, the points are completed as
+        in `recommend`. If none is expected to be feasible, the front is the point with the smallest expected violation
+        of the constraints. With noise use this instead of `best_trials`, where lucky values hide better points.
 
         Raises:
             NotReadyError: there is no value yet.
@@ -296,7 +297,7 @@ class Readings:
         """Encoded points (n, d) and values (n,) or (n, k), user's units, in the order of completion."""
         entries = [self._core.log.entries[i] for i in self._core.log.order if self._core.log.entries[i].trial.values]
         values = np.array([entry.trial.values for entry in entries]).reshape(-1, len(self.directions))
-        X = self._core.update().history.encode([entry.point or {} for entry in entries])
+        X = self._core.update().history.encode(list(map(self._core.point, entries)))
         return X, values[:, 0] if len(self.directions) == 1 else values
 
     @property

@@ -32,6 +32,8 @@ __all__ = [
 
 #: Probability with which a recommended point is feasible, if there is such a point.
 SURE = 0.9
+#: Whether an evaluated point belongs to the current space: as it is, with further values for new parameters, or not.
+IN, COMPLETED, OUTSIDE = 0, 1, 2
 #: Maps a point and its row in the pool to parameters.
 ParamsOf = Callable[[Point, int | None], dict[str, Any]]
 #: Says whether a point belongs to the current space.
@@ -68,15 +70,14 @@ def recommended_front(designer: Designer, params_of: ParamsOf, belongs: Belongs)
     """See `Optimizer.recommend_front`."""
     fantasy, _ = finished_only(designer)
     points = _Evaluated(designer, fantasy, belongs)
-    rows = points.front()
-    X = fantasy.known[rows]
+    found = list(map(points.complete, points.front()))
+    X = torch.stack([x for x, _, _ in found])
     parts = [objective.predict(X) for objective in designer.trained().objectives]
     means, stds = (torch.stack([part[j] for part in parts], 1).tolist() for j in (0, 1))
-    found = []
-    for row, mean, std in zip(rows, means, stds, strict=True):
-        point, index = points.at(row)
-        found.append(FrontPoint(params_of(point, index), index, tuple(mean), tuple(std)))
-    return found
+    return [
+        FrontPoint(params_of(point, index), index, tuple(mean), tuple(std))
+        for (_, point, index), mean, std in zip(found, means, stds, strict=True)
+    ]
 
 
 def non_dominated(
@@ -98,18 +99,19 @@ def non_dominated(
 def recommended(designer: Designer, fantasy: Fantasy, belongs: Belongs) -> tuple[Tensor, Point, int | None]:
     """The recommended point: encoded `(d,)`, its parameters, and its row in the pool."""
     points = _Evaluated(designer, fantasy, belongs)
-    row = next(points.by_rank())
-    return fantasy.known[row], *points.at(row)
+    return points.complete(next(points.by_rank()))
 
 
-def evaluated_at(designer: Designer, x: Tensor) -> tuple[Point, int | None]:
+def evaluated_at(designer: Designer, x: Tensor, belongs: Belongs) -> tuple[Point, int | None]:
     """The parameters of the evaluated point `x (d,)`, and its row in the pool.
 
-    Of several trials with this encoded point the first that did not fail gives the parameters.
+    Of several trials with this encoded point the first that did not fail gives the parameters, or rather the first one
+    that belongs to the current space: others may lack a parameter that is new in it.
     """
     history, pool = designer.history, designer.problem.pool
     trials = (x == history.X).all(1).nonzero()[:, 0].tolist()
-    point = next(e.point for e in map(history.finished.__getitem__, trials) if e.state != FAIL)
+    points = [e.point for e in map(history.finished.__getitem__, trials) if e.state != FAIL]
+    point = points[0] if len(points) == 1 else next(filter(belongs, points), points[0])
     rows = [] if pool is None else pool.rows_at(x)
     return point, int(rows[0]) if len(rows) else None
 
@@ -120,34 +122,34 @@ class _Evaluated:
     def __init__(self, designer: Designer, fantasy: Fantasy, belongs: Belongs) -> None:
         self._designer, self._history, self._pool = designer, designer.history, designer.problem.pool
         self._models, self._fantasy, self._belongs = designer.trained(), fantasy, belongs
+        self._standing: dict[int, int] = {}
 
     def by_rank(self) -> Iterator[int]:
-        """The rows in the current space or pool, best first; then those of all spaces.
+        """The rows in the current space or pool, best first; then those that are once completed; then all.
 
         Rows that are feasible with probability `SURE` come first, then those that are expected to be feasible, each by
         the first objective: its posterior mean, or without noise the measured value; then the others by their expected
         violation of the constraints.
         """
         order = torch.argsort(self._rank, descending=True, stable=True).tolist()
-        for here in (True, False):
+        for outermost in (IN, COMPLETED, OUTSIDE):
             for level in self._levels:
-                yield from (i for i in order if level[i] and (not here or self.is_here(i)))
+                yield from (i for i in order if level[i] and self.standing(i) <= outermost)
 
     def front(self) -> list[int]:
         """The rows of the Pareto front by posterior means, the best in the first objective first.
 
-        They are in the current space or pool if a row is, and feasible with probability `SURE` or else expected to be
-        feasible. If there is no such row, the front is the best row.
+        They are as near to the current space or pool as the best row (see `standing`), and feasible with probability
+        `SURE` or else expected to be feasible. If there is no such row, the front is the best row.
         """
         best = next(self.by_rank())
-        here = self.is_here(best)
-        fronts = (self._front_of(level, here) for level in self._levels[:2])
+        fronts = (self._front_of(level, self.standing(best)) for level in self._levels[:2])
         return next((front for front in fronts if front), [best])
 
-    def _front_of(self, level: Tensor, here: bool) -> list[int]:
+    def _front_of(self, level: Tensor, outermost: int) -> list[int]:
         rows = (level & self._complete).nonzero()[:, 0].tolist()
         Y = self._comparable[rows].numpy()
-        return [rows[i] for i in non_dominated(Y, lambda i: not here or self.is_here(rows[i]))]
+        return [rows[i] for i in non_dominated(Y, lambda i: self.standing(rows[i]) <= outermost)]
 
     @property
     def _comparable(self) -> Tensor:
@@ -181,12 +183,23 @@ class _Evaluated:
         complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
         return torch.tensor([key in complete for key in row_keys(self._fantasy.known)], dtype=torch.bool)
 
-    def is_here(self, row: int) -> bool:
-        """Whether the point belongs to the current space or pool."""
-        if self._pool is not None:
-            return bool(self._pool.rows_at(self._fantasy.known[row]))
-        return self._belongs(self.at(row)[0])
+    def standing(self, row: int) -> int:
+        """Whether the point belongs to the current space or pool: as it was evaluated, once completed, or not."""
+        if row not in self._standing:
+            self._standing[row] = self._standing_of(row)
+        return self._standing[row]
 
-    def at(self, row: int) -> tuple[Point, int | None]:
-        """See `evaluated_at`."""
-        return evaluated_at(self._designer, self._fantasy.known[row])
+    def _standing_of(self, row: int) -> int:
+        if self._pool is not None:
+            return IN if self._pool.rows_at(self._fantasy.known[row]) else OUTSIDE
+        point, _ = self._at(row)
+        return IN if self._belongs(point) else COMPLETED if self._belongs(self._designer.assumed(point)) else OUTSIDE
+
+    def complete(self, row: int) -> tuple[Tensor, Point, int | None]:
+        """The point of a row with values for all parameters: encoded `(d,)`, the values, and its row in the pool."""
+        point, index = self._at(row)
+        whole = self._designer.assumed(point)
+        return self._fantasy.known[row] if whole is point else self._history.encode([whole])[0], whole, index
+
+    def _at(self, row: int) -> tuple[Point, int | None]:
+        return evaluated_at(self._designer, self._fantasy.known[row], self._belongs)

@@ -81,10 +81,11 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     """Write a copy of the log; see `Optimizer.save`."""
     if core.file is not None and os.path.realpath(path) == core.file.path:
         raise ArgumentError(f"path: expected a file other than that of the log itself, got {os.fspath(path)!r}.")
-    entries, spaces = [core.stored(entry) for entry in core.log.entries], core.spaces
-    if isinstance(spaces[-1], Arms):  # one pool for all
-        entries, spaces = [replace(entry, space=0) for entry in entries], spaces[-1:]
-    content = LogFile.written(options, [describe(space) for space in spaces], entries)
+    entries, numbers = [core.stored(entry) for entry in core.log.entries], range(len(core.spaces))
+    if isinstance(core.spaces[-1], Arms):  # one pool for all
+        entries, numbers = [replace(entry, space=0) for entry in entries], numbers[-1:]
+    described = [describe(core.spaces[number]).with_past(core.spaces.past(number)) for number in numbers]
+    content = LogFile.written(options, described, entries)
     with replacing(os.path.realpath(path)):
         replace_atomically(path, lambda file: file.write(content))
 
@@ -206,7 +207,7 @@ def _other(held: Described, given: Described) -> str:
 def _is_same(mine: Described, other: Described) -> bool:
     """Whether two spaces are equal, or two pools have the same rows."""
     if mine.is_space or other.is_space:
-        return to_json(mine.text) == to_json(other.text)
+        return to_json(mine.with_past({}).text) == to_json(other.with_past({}).text)
     keys = ("objects", "rows", "names", "kinds", "n_rows", "fingerprint")
     return all(mine.text.get(key) == other.text.get(key) for key in keys)
 

@@ -194,7 +194,7 @@ class TrialLog:
             for entry in self._coming:
                 self._store(entry)
             self._read_all()
-            self._changed = [entry.trial.id for entry in self.entries if entry.trial.state != WAITING]
+            self.change_all()
             self._coming = ()
 
     def _is_over(self, number: int) -> bool:
@@ -251,6 +251,10 @@ class TrialLog:
     def changed(self) -> list[Entry]:
         """Entries that are new or changed since `forget_changes` was called, except queued ones."""
         return [self.entries[trial_id] for trial_id in dict.fromkeys(self._changed)]
+
+    def change_all(self) -> None:
+        """Let all entries except queued ones count as changed."""
+        self._changed = [entry.trial.id for entry in self.entries if entry.trial.state != WAITING]
 
     def forget_changes(self) -> None:
         """Clear the list of changes."""

@@ -205,9 +205,29 @@ class Designer:
             rows = pool.rows_like(point)
             return (pool.point(rows[0]), rows[0]) if len(rows) == 1 else None
         assert space is not None
-        single = {key: p.internal_values[0] for key, p in space.keyed.items() if p.n_values == 1}
-        every = space.active_part({**single, **point})
+        every = space.active_part({**self._single(space), **point})
         return None if space.free_in(every) else (every, None)
+
+    def assumed(self, point: Point) -> Point:
+        """The point of a trial with a value for each active parameter of the space, as the models see it.
+
+        Missing values are mid-range, or the first choice: the nearest ones of the space to those of `Encoding.absent`.
+        Others stay as they are, also outside of the space; those of inactive parameters are left out.
+        """
+        space, encoding = self.problem.space, self.history.encoding
+        if space is None:
+            return point
+        whole = space.active_part({**self._single(space), **point})
+        while free := space.free_in(whole):  # a value that is added may make other parameters active
+            embedding = encoding.embedding(free, whole)
+            added = embedding.point(embedding.project(encoding.encode([whole]))[0])
+            whole = space.active_part({**self._single(space), **point, **added})
+        return point if whole.keys() == point.keys() else whole
+
+    @staticmethod
+    def _single(space: Space) -> Point:
+        """The values of the parameters that have only one."""
+        return {key: p.internal_values[0] for key, p in space.keyed.items() if p.n_values == 1}
 
     def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
         diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)

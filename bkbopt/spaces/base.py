@@ -1,14 +1,15 @@
 """The base of all parameters: the condition under which they are active, and values in internal form.
 
-The *internal form* of a value is a float: the number itself, or the index of the choice. Logs, encodings and searches
-hold values in this form under *column keys*: the parameter's name with its kind, its scale and its choices. A parameter
-with another kind, scale or list of choices has another column; ranges and steps may change within a column.
+The *internal form* of a value is a float: the number itself, or the number of the choice (see
+`bkbopt.spaces.numbering`). Logs, encodings and searches hold values in this form under *column keys*: the parameter's
+name with its kind, its scale and its first list of choices. A parameter with another kind or scale has another column;
+ranges, steps and lists of choices may change within a column, the latter by `ParameterBase.after`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.scales import Scale
@@ -76,6 +77,28 @@ class ParameterBase(ABC):
     @abstractmethod
     def external(self, number: float) -> Any:
         """Return the value whose internal form is `number`, which may lie outside of the range as it is now."""
+
+    @property
+    def n_numbers(self) -> int | None:
+        """Number of values in internal form, those of earlier lists too; see `n_values`."""
+        return self.n_values
+
+    @property
+    def generation(self) -> int:
+        """How many other lists of values the parameter had before; 0 for a range."""
+        return 0
+
+    def unconditional(self) -> Self:
+        """Return the parameter without its condition."""
+        return self if self.when is None else replace(self, when=None)  # type: ignore[type-var]  # a dataclass
+
+    def after(self, earlier: "ParameterBase | None") -> Self:
+        """Return the parameter as the successor of one of the same name, so that both have one column.
+
+        A listed value keeps the number that it has in the earlier parameter. Ranges, and successors of another kind,
+        are what they are.
+        """
+        return self
 
     @abstractmethod
     def column_key(self, name: str) -> str:

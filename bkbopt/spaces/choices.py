@@ -4,10 +4,11 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import Kind, ParameterBase, checked_when, ordered, set_fields
+from bkbopt.spaces.numbering import Numbering
 from bkbopt.spaces.scales import Codes, Grid, Scale
 from bkbopt.spaces.values import as_python, identity, is_hashable, is_real, places_of, same, shown
 
@@ -15,9 +16,14 @@ __all__ = ["Categorical", "Ordinal"]
 
 
 class _Listed(ParameterBase):
-    """The common base of `Categorical` and `Ordinal`: positions and internal values are indices of the choices."""
+    """The common base of `Categorical` and `Ordinal`: positions are indices of the choices, internal values numbers.
+
+    Attributes:
+        numbering: the numbers of the choices; None if they are the indices, as long as there was no other list.
+    """
 
     _places: dict[object, int]
+    numbering: Numbering | None
 
     @property
     @abstractmethod
@@ -33,7 +39,7 @@ class _Listed(ParameterBase):
         if not isinstance(other, _Listed) or type(self) is not type(other):
             return NotImplemented
         alike = len(self.listed) == len(other.listed) and all(map(same, self.listed, other.listed))
-        return alike and self.when == other.when
+        return alike and self.when == other.when and self.numbering == other.numbering
 
     def __hash__(self) -> int:
         return hash((type(self), len(self.listed)))  # choices need not be hashable
@@ -65,11 +71,53 @@ class _Listed(ParameterBase):
 
     def internal_at(self, position: float) -> float:
         """See `ParameterBase`."""
-        return float(position)
+        return float(position if self.numbering is None else self.numbering.own[int(position)])
 
     def external(self, number: float) -> Any:
         """See `ParameterBase`."""
-        return self.listed[int(number)]
+        return (self.listed if self.numbering is None else self.numbering.values)[int(number)]
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """The place in the column of each value that has a number, by number."""
+        return tuple(map(float, range(len(self.listed)))) if self.numbering is None else self.numbering.places
+
+    @property
+    def n_numbers(self) -> int | None:
+        """See `ParameterBase`."""
+        return len(self.listed if self.numbering is None else self.numbering.values)
+
+    @property
+    def generation(self) -> int:
+        """See `ParameterBase`."""
+        return 0 if self.numbering is None else self.numbering.generation
+
+    def unconditional(self) -> Self:
+        """See `ParameterBase`."""
+        return self if self.when is None else self._numbered(self.numbering, None)
+
+    def after(self, earlier: ParameterBase | None) -> Self:
+        """See `ParameterBase`."""
+        if not isinstance(earlier, _Listed) or type(earlier) is not type(self):
+            return self if self.numbering is None else self._numbered(None, self.when)
+        if len(self.listed) == len(earlier.listed) and all(map(same, self.listed, earlier.listed)):
+            known = earlier.numbering
+            return self if known is self.numbering else self._numbered(known, self.when)
+        known = earlier.numbering or Numbering.first(earlier.listed)
+        found = map(self.locate, known.values)
+        positions = [None if position is None else int(position) for position in found]
+        return self._numbered(known.continued(self.listed, positions, ordered=self.kind == "ordinal"), self.when)
+
+    def _numbered(self, numbering: Numbering | None, when: Mapping[str, Any] | None) -> Self:
+        """The same values with other numbers and another condition."""
+        out = type(self)(self.listed, when=when)  # type: ignore[call-arg]  # the subclasses take both
+        set_fields(out, numbering=numbering)
+        return out
+
+    @property
+    def _first_listed(self) -> tuple[Any, ...]:
+        """The values of the first list."""
+        return self.listed if self.numbering is None else self.numbering.values[: self.numbering.n_first]
 
     def _take(self, argument: str, given: object) -> None:
         """Check the values and the condition of a new parameter."""
@@ -109,6 +157,7 @@ class Categorical(_Listed):
     _: KW_ONLY
     when: Mapping[str, Any] | None = None
     _places: dict[object, int] = field(init=False, repr=False)
+    numbering: Numbering | None = field(init=False, repr=False, default=None)
     kind: ClassVar[Kind] = "categorical"
     absent: ClassVar[float] = 0.0  # the first choice
 
@@ -127,7 +176,7 @@ class Categorical(_Listed):
 
     def column_key(self, name: str) -> str:
         """See `ParameterBase`."""
-        return f"{name} of {self.choices!r}"
+        return f"{name} of {self._first_listed!r}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,6 +205,7 @@ class Ordinal(_Listed):
     _: KW_ONLY
     when: Mapping[str, Any] | None = None
     _places: dict[object, int] = field(init=False, repr=False)
+    numbering: Numbering | None = field(init=False, repr=False, default=None)
     kind: ClassVar[Kind] = "ordinal"
 
     def __post_init__(self) -> None:
@@ -183,4 +233,4 @@ class Ordinal(_Listed):
 
     def column_key(self, name: str) -> str:
         """See `ParameterBase`."""
-        return f"{name} in order {self.values!r}"
+        return f"{name} in order {self._first_listed!r}"

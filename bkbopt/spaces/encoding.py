@@ -12,7 +12,7 @@ in its column, so that it adds nothing to the distance of two points without it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -68,10 +68,13 @@ def real_numbers(low: float, high: float, *, log: bool = False, step: float | No
 
 
 def merged(old: Parameter, new: Parameter) -> Parameter:
-    """The smallest parameter with the values of both, which belong to one column; it has no condition."""
-    old, new = (p if p.when is None else replace(p, when=None) for p in (old, new))
+    """The smallest parameter with the values of both, which belong to one column; it has no condition.
+
+    Of lists it is the later one, which has numbers and places for all values of the earlier ones.
+    """
+    old, new = old.unconditional(), new.unconditional()
     if old == new or isinstance(old, Categorical | Ordinal) or isinstance(new, Categorical | Ordinal):
-        return old
+        return new if new.generation > old.generation else old
     low, high = min(old.low, new.low), max(old.high, new.high)
     if isinstance(old, Int) and isinstance(new, Int):
         same = old.step == new.step and (old.low - new.low) % old.step == 0
@@ -136,12 +139,12 @@ class Encoding:
         """
         inner = {key: _in_internal_form(parameter) for key, parameter in proposed.items()}
         # A parameter with a single value now may have a column, from trials in which it had several.
-        known = {**fixed, **{key: p.internal(p.first) for key, p in inner.items() if p.n_values == 1}}
-        free = {key: p for key, p in inner.items() if p.n_values != 1}
-        ranges = {key: p for key, p in free.items() if isinstance(p, Float | Int)}
-        lows = {key: float(p.low) for key, p in ranges.items()}
-        highs = {key: float(p.high) for key, p in ranges.items()}
+        known = {**fixed, **{key: p.internal_values[0] for key, p in proposed.items() if p.n_values == 1}}
+        free = {key: p for key, p in proposed.items() if p.n_values != 1}
+        ranges = {key: _ends(p) for key, p in free.items() if not isinstance(p, Categorical)}
+        lows, highs = ({key: ends[side] for key, ends in ranges.items()} for side in (0, 1))
         base, low, high = self.encode([known, lows, highs])
+        lists = [(key, p) for key, p in free.items() if isinstance(p, Categorical | Ordinal)]
         columns = torch.tensor([self.columns[key] for key in free], dtype=torch.int64)
         varies = torch.tensor([key in ranges for key in free], dtype=torch.bool)
         return Embedding(
@@ -151,11 +154,16 @@ class Encoding:
             columns=columns,
             low=torch.where(varies, low[columns], 0.0),
             width=torch.where(varies, (high - low)[columns], 1.0),
+            has_all=all(p.n_values == self._by_key[key].n_numbers for key, p in lists),
         )
 
     @cached_property
     def _free(self) -> tuple[tuple[str, Parameter], ...]:
-        return tuple((key, parameter) for key, parameter in self.parameters if parameter.n_values != 1)
+        return tuple((key, parameter) for key, parameter in self.parameters if parameter.n_numbers != 1)
+
+    @cached_property
+    def _by_key(self) -> Mapping[str, Parameter]:
+        return dict(self.parameters)
 
     @cached_property
     def _codes(self) -> "_Codes":
@@ -180,6 +188,7 @@ class Embedding:
         columns: (k,) columns of what varies.
         low: (k,) where the ranges begin within their columns.
         width: (k,) how much of their columns the ranges take.
+        has_all: whether every value of the columns of lists is one of the space's.
     """
 
     space: Space | None
@@ -188,11 +197,12 @@ class Embedding:
     columns: Tensor
     low: Tensor
     width: Tensor
+    has_all: bool
 
     @cached_property
     def is_whole(self) -> bool:
         """Whether the space is all of the encoding."""
-        same = torch.equal(self.columns, torch.arange(len(self.base)))
+        same = self.has_all and torch.equal(self.columns, torch.arange(len(self.base)))
         return same and bool((self.low == 0.0).all()) and bool((self.width == 1.0).all())
 
     def __call__(self, U: Tensor) -> Tensor:
@@ -218,7 +228,11 @@ class Embedding:
 
     def holds(self, X: Tensor) -> Tensor:
         """Which of the encoded points `X (n, d)` have the fixed values, (n,) of bool."""
-        return ((self.base == X) | self._varies).all(1)
+        fixed = ((self.base == X) | self._varies).all(1)
+        if self.has_all:
+            return fixed
+        # The nearest point of the space to a value that is no longer listed is another point.
+        return fixed & torch.isclose(self(self.project(X)), X, rtol=0.0, atol=1e-9).all(1)
 
     @cached_property
     def _varies(self) -> Tensor:
@@ -243,8 +257,9 @@ class Embedding:
 class _Codes:
     """The scales of several columns at once: internal values to codes by few operations on whole tables.
 
-    With t = value - low, rounded to t / step on a grid, the code is f(t) / width, f = log(1 + t / low) on a log scale.
-    Each operation is that of `bkbopt.spaces.scales`, so that the codes are the same to the last bit.
+    The value of a listed choice is its place. With t = value - low, rounded to t / step on a grid, the code is
+    f(t) / width, f = log(1 + t / low) on a log scale. Each operation is that of `bkbopt.spaces.scales`, so that the
+    codes are the same to the last bit.
     """
 
     low: NDArray[np.float64]
@@ -255,6 +270,8 @@ class _Codes:
     top: NDArray[np.float64]
     logarithmic: NDArray[np.int64]
     log_low: NDArray[np.float64]
+    #: Places by number, of the columns in which a later list has moved them.
+    places: Mapping[int, NDArray[np.float64]]
 
     @classmethod
     def of_parameters(cls, parameters: Sequence[Parameter]) -> "_Codes":
@@ -271,10 +288,16 @@ class _Codes:
             top=np.array([float((lines[j].n or 1) - 1) for j in gridded]),
             logarithmic=np.array(logarithmic, dtype=np.int64),
             log_low=np.array([lines[j].low for j in logarithmic]),
+            places={j: np.array(line.places) for j, line in enumerate(lines) if line.places is not None},
         )
 
     def encoded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Codes of internal values `(n, d)`, each the nearest in its column's range; NaN stays NaN."""
+        for j, places in self.places.items():
+            values = values.copy()
+            known = ~np.isnan(values[:, j])
+            numbers = values[known, j].astype(np.int64)
+            values[known, j] = places[np.minimum(numbers, len(places) - 1)]
         T = np.minimum(np.maximum(values, self.low), self.high) - self.low
         if len(self.gridded):
             T[:, self.gridded] = np.minimum(np.rint(T[:, self.gridded] / self.step), self.top)
@@ -295,26 +318,39 @@ class _ColumnScale:
     step: float
     n: int | None
     log: bool
+    #: Places by number, see `bkbopt.spaces.numbering`; None if they are the numbers.
+    places: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, parameter: Parameter) -> "_ColumnScale":
         """The scale of a parameter that varies."""
         if isinstance(parameter, Categorical | Ordinal):
-            top = len(parameter.listed) - 1.0
-            return cls(0.0, top, top if isinstance(parameter, Ordinal) else 1.0, 1.0, len(parameter.listed), False)
+            places = parameter.places
+            low, high = min(places), max(places)
+            width = high - low if isinstance(parameter, Ordinal) else 1.0
+            if parameter.numbering is None:
+                return cls(low, high, width, 1.0, len(places), False)
+            return cls(low, high, width, 1.0, None, False, places)
         step = 1.0 if parameter.step is None else float(parameter.step)
         return cls(
             float(parameter.low), float(parameter.high), parameter.scale.width, step, parameter.n_values, parameter.log
         )
 
 
+def _ends(parameter: Float | Int | Ordinal) -> tuple[float, float]:
+    """The first and the last value of a parameter in internal form."""
+    if isinstance(parameter, Ordinal):
+        return parameter.internal_at(0), parameter.internal_at(len(parameter.listed) - 1)
+    return float(parameter.low), float(parameter.high)
+
+
 def _in_internal_form(parameter: Parameter) -> Parameter:
     """The parameter of the internal forms of the values."""
     if isinstance(parameter, Categorical | Ordinal):
-        return _of_indices(type(parameter), len(parameter.listed))
-    return parameter if parameter.when is None else replace(parameter, when=None)
+        return _of_numbers(type(parameter), parameter.internal_values)
+    return parameter.unconditional()
 
 
 @lru_cache(maxsize=64)
-def _of_indices(kind: type[Categorical | Ordinal], n: int) -> Categorical | Ordinal:
-    return kind([float(i) for i in range(n)])
+def _of_numbers(kind: type[Categorical | Ordinal], numbers: tuple[float, ...]) -> Categorical | Ordinal:
+    return kind(numbers)

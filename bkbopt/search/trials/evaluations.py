@@ -30,6 +30,7 @@ class Evaluation:
         stds: known standard deviations of the values' noise, user's units; None if the noise is fitted.
         curve: intermediate values by step, of a trial that is pruned or complete.
         constraints: values of constraints by name; a point is feasible if all are <= 0.
+        added: the ranges of values that the point got from later spaces.
     """
 
     number: int
@@ -41,6 +42,12 @@ class Evaluation:
     stds: tuple[float, ...] | None = None
     curve: Curve = field(default_factory=dict)
     constraints: Mapping[str, float] = field(default_factory=dict)
+    added: tuple[Space, ...] = ()
+
+    @property
+    def spaces(self) -> tuple[Space, ...]:
+        """The spaces whose ranges hold the point."""
+        return self.added if self.space is None else (self.space, *self.added)
 
 
 @dataclass(frozen=True)

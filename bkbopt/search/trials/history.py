@@ -154,8 +154,8 @@ class History:
             else:
                 self.finished.append(evaluation)
             self._constraints.update(evaluation.constraints)
-            if evaluation.space is not None and evaluation.state != FAIL:
-                self._widen(evaluation.space)
+            for space in evaluation.spaces if evaluation.state != FAIL else ():
+                self._widen(space)
         if late:
             self._void()
         self._take_all()
@@ -182,7 +182,7 @@ class History:
     def _merge_all(self) -> None:
         """Recompute the union of the ranges of the problem's space and of the spaces of the trials."""
         self._encoding, self.parameters, self._spaces = None, {}, {}
-        for space in (self.problem.space, *(e.space for e in self.finished if e.state != FAIL)):
+        for space in (self.problem.space, *(space for e in self.finished if e.state != FAIL for space in e.spaces)):
             if space is not None:
                 self._merge(space)
 
