@@ -1,12 +1,13 @@
 """All faults, by part of the package."""
 
 from benchmarks.mutants.botorch import BOTORCH
-from benchmarks.mutants.doors import OPTIMIZER, OPTUNA, SHELL
+from benchmarks.mutants.doors import OPTUNA, SHELL
 from benchmarks.mutants.fault import Fault
 from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, SUPPORT
 from benchmarks.mutants.gest import GEST
 from benchmarks.mutants.learners import LEARNERS
 from benchmarks.mutants.models import MODELS
+from benchmarks.mutants.optimizer import OPTIMIZER
 from benchmarks.mutants.plots import PLOTS
 from benchmarks.mutants.posterior import POSTERIOR
 from benchmarks.mutants.river import RIVER

@@ -250,17 +250,8 @@ class LoggedDesigner:
         t, space = entry.trial, self.spaces[entry.space]
         point, added = self.spaces.complete(entry.point or {}, entry.space)
         order = (float(-1 if entry.place is None else entry.place), t.id)
-        return Evaluation(
-            t.id,
-            t.state,
-            point,
-            space if isinstance(space, Space) else None,
-            order,
-            t.values,
-            t.stds,
-            constraints=t.constraints,
-            added=added,
-        )
+        known = space if isinstance(space, Space) else None
+        return Evaluation(t.id, t.state, point, known, order, t.values, t.stds, constraints=t.constraints, added=added)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

@@ -58,8 +58,7 @@ class Optimizer(Readings):
             noise variance given with the surrogate is kept, in the user's units. With False nothing is scaled, and
             kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
         duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice.
-        deterministic: whether the black box has no noise: the same parameters always give the same value. A noise
-            variance given with the surrogate is kept.
+        deterministic: whether the same parameters always give the same value. A given noise variance is kept.
         feasible: `feasible(params) -> bool`; only points for which it is true are proposed.
         storage: path of an SQLite file for the log; None for a log in memory. If the file exists, its trials are
             continued, and the other arguments must be those it was made with. Omitted values of `seed`, `beta` and

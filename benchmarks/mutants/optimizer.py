@@ -1,0 +1,271 @@
+"""Faults of the optimizer with its log."""
+
+from benchmarks.mutants.fault import Fault
+
+__all__ = ["OPTIMIZER"]
+
+MINIMIZING = ("optimizer/test_minimizing.py", "optimizer/test_sharing.py")
+OPENING = ("optimizer/test_storage_opening.py",)
+QUEUE = ("optimizer/test_held_and_queued.py",)
+TELLING = ("optimizer/test_telling.py",)
+TRIALS = ("optimizer/test_trials.py",)
+STORAGE = ("optimizer/test_storage.py",)
+CRAFTED = ("faults/test_crafted_logs.py",)
+INTERRUPTS = ("faults/test_interrupts.py",)
+CHANGED = ("optimizer/test_changed_spaces.py",)
+
+OPTIMIZER = (
+    Fault(
+        "points that lack new parameters rank behind none outside of the space",
+        "optimizer/recommendations.py",
+        "return IN if self._belongs(point) else COMPLETED if",
+        "return IN if self._belongs(point) else OUTSIDE if",
+        CHANGED,
+    ),
+    Fault(
+        "values of the past count where the parameter is not active",
+        "optimizer/log_spaces.py",
+        "for key, value in self.point.items() if key in active}",
+        "for key, value in self.point.items()}",
+        CHANGED,
+    ),
+    Fault(
+        "trials that were learnt before do not get the values of the past",
+        "optimizer/logged_designer.py",
+        "            self.log.change_all()\n",
+        "",
+        CHANGED,
+    ),
+    Fault(
+        "a new space forgets the choices of the earlier ones",
+        "optimizer/log_spaces.py",
+        "space, earlier = successor(candidates, list(self)), list(self)",
+        "space, earlier = successor(candidates, ()), list(self)",
+        CHANGED,
+    ),
+    Fault(
+        "a front keeps dominated points of equal sums",
+        "optimizer/recommendations.py",
+        "np.lexsort((np.arange(len(Y)), *-Y.T[::-1]))",
+        "np.lexsort((np.arange(len(Y)), -(Y / 8.0).sum(1)))",
+        ("faults/test_numerics.py",),
+    ),
+    Fault(
+        "equal values without noise differ in a front",
+        "optimizer/recommendations.py",
+        "q.measured if q.is_noiseless else self._fantasy.means[:, k]",
+        "self._fantasy.means[:, k]",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
+        "a recommended point under noisy constraints is feasible with probability one half",
+        "optimizer/recommendations.py",
+        "SURE = 0.9",
+        "SURE = 0.5",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
+        "an interrupt loses what was told",
+        "optimizer/logged_designer.py",
+        "self.designer.update(map(self._evaluation, self.log.changed()))\n        self.log.forget_changes()\n",
+        "changed = self.log.changed()\n        self.log.forget_changes()\n"
+        "        self.designer.update(map(self._evaluation, changed))\n",
+        ("optimizer/test_sharing.py",),
+    ),
+    Fault(
+        "one running trial is told twice in a call",
+        "optimizer/logged_designer.py",
+        "next((i for i in running.get(_key(point), ()) if i not in taken), None)",
+        "next(iter(running.get(_key(point), ())), None)",
+        TELLING,
+    ),
+    Fault(
+        "queued points are asked against the values held",
+        "optimizer/logged_designer.py",
+        "if len(entries) < count and agrees and",
+        "if len(entries) < count and",
+        QUEUE,
+    ),
+    Fault(
+        "a constraint that is missing fails nothing",
+        "optimizer/telling.py",
+        "column[:, 0], valid & fine",
+        "column[:, 0], valid",
+        TELLING,
+    ),
+    Fault(
+        "trials are learnt in the order of their ids",
+        "optimizer/trials.py",
+        "            self.order.append(number)\n",
+        "            self.order.append(number)\n            self.order.sort()\n",
+        TRIALS,
+    ),
+    Fault(
+        "an interrupted put is not made good",
+        "optimizer/trials.py",
+        "        if self._coming:\n",
+        "        if False:\n",
+        TRIALS,
+    ),
+    Fault(
+        "a finished trial is told again",
+        "optimizer/trials.py",
+        "(e for e in entries if not self._is_over(e.trial.id))",
+        "entries",
+        TRIALS,
+    ),
+    Fault(
+        "an ask keeps the numbers that others have taken meanwhile",
+        "optimizer/logged_designer.py",
+        "if self._basis() != basis:",
+        "if False:",
+        STORAGE,
+    ),
+    Fault(
+        "a space that another process has set is not taken over",
+        "optimizer/logged_designer.py",
+        "new = file.spaces[len(self.spaces) :]",
+        "new = file.spaces[:0]",
+        STORAGE,
+    ),
+    Fault(
+        "a queued trial of the same ask does not count as running",
+        "optimizer/logged_designer.py",
+        "designer.suggest(count, number=number, fixed=fixed, running=running)",
+        "designer.suggest(count, number=number, fixed=fixed)",
+        QUEUE,
+    ),
+    Fault(
+        "a file that was replaced is written",
+        "optimizer/log_file.py",
+        "self._connection is None or identity(self.path) != self._inode",
+        "self._connection is None",
+        STORAGE,
+    ),
+    Fault(
+        "triggers and views of others are let in",
+        "optimizer/log_file.py",
+        "            if views != [log_rows.view(arguments, described)]:\n",
+        "            if not views:\n",
+        ("optimizer/test_saving_refusals.py",),
+    ),
+    Fault(
+        "a transaction that an interrupt left open stays open",
+        "optimizer/locking.py",
+        "                if not is_within:\n                    self._core.release()\n",
+        "                pass\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "a look at the trials ends the ask that it comes from",
+        "optimizer/locking.py",
+        "                if not is_within:\n",
+        "                if True:\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "a transaction that ends late rolls back another one",
+        "optimizer/log_file.py",
+        "                if self._transaction is own:\n",
+        "                if True:\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "queued trials count as finished after an interrupt",
+        "optimizer/trials.py",
+        "[entry.trial.id for entry in self.entries if entry.trial.state != WAITING]",
+        "list(range(len(self.entries)))",
+        TRIALS,
+    ),
+    Fault(
+        "a space that an interrupt kept from being used is never used",
+        "optimizer/logged_designer.py",
+        "        self.log.mend()\n        self._use_last()\n",
+        "        self.log.mend()\n",
+        INTERRUPTS,
+    ),
+    Fault(
+        "a trial of a space that is new cannot be looked up",
+        "optimizer/log_file.py",
+        "        if n_spaces != len(self.spaces):\n",
+        "        if False:\n",
+        (*CRAFTED, *STORAGE),
+    ),
+    Fault(
+        "numbers of changes may be anything",
+        "optimizer/log_schema.py",
+        "not (_whole(change) and _whole(space) < n_spaces)",
+        "not _whole(space) < n_spaces",
+        CRAFTED,
+    ),
+    Fault(
+        "ranges of a pool's columns may be anything",
+        "optimizer/description.py",
+        "    if not of_one_length or not bool(",
+        "    if False and not bool(",
+        CRAFTED,
+    ),
+    Fault(
+        "rows are read without their checksums",
+        "optimizer/log_schema.py",
+        "    if checksum(row[:-1]) != row[-1]:\n",
+        "    if False:\n",
+        ("optimizer/test_log_schema.py",),
+    ),
+    Fault(
+        "another pool of the same shape is taken for that of the log",
+        "optimizer/saving.py",
+        '"n_rows", "fingerprint")',
+        '"n_rows")',
+        OPENING,
+    ),
+    Fault(
+        "options given anew are forgotten",
+        "optimizer/saving.py",
+        "                writer.set_option(name, value)\n",
+        "                pass\n",
+        OPENING,
+    ),
+    Fault(
+        "trials that were heard of lately are recovered",
+        "optimizer/trials.py",
+        "(now - (self.seen_at or self.trial.asked_at or now))",
+        "(now - (self.trial.asked_at or now))",
+        ("optimizer/test_unfinished_trials.py",),
+    ),
+    Fault(
+        "a constraint of zero is violated",
+        "optimizer/trials.py",
+        "all(value <= 0.0 for value",
+        "all(value < 0.0 for value",
+        TRIALS,
+    ),
+    Fault(
+        "a later callback overrules an earlier one",
+        "optimizer/minimizing.py",
+        "self.asked_to |= callback(self.optimizer, trial) is True",
+        "self.asked_to = callback(self.optimizer, trial) is True",
+        MINIMIZING,
+    ),
+    Fault(
+        "the trial whose error ends a run stays running",
+        "optimizer/minimizing.py",
+        "            finished = _finish(optimizer, trial, future.result, catch)\n            del in_flight[trial.id]\n",
+        "            del in_flight[trial.id]\n            finished = _finish(optimizer, trial, future.result, catch)\n",
+        MINIMIZING,
+    ),
+    Fault(
+        "a choice of None is a gap in a table",
+        "optimizer/vocabulary.py",
+        "is_missing(value) and parameters[name].locate(value) is None",
+        "is_missing(value)",
+        ("optimizer/test_spaces_by_ask_and_tell.py",),
+    ),
+    Fault(
+        "threads do not wait for each other",
+        "optimizer/locking.py",
+        "        with self._lock:\n            is_within",
+        "        if True:\n            is_within",
+        ("optimizer/test_sharing.py",),
+    ),
+)
