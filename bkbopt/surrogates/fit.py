@@ -76,7 +76,7 @@ class FitSettings:
     noise_loc: float = -5.0
     noise_scale: float = 1.5
     mean_precision: float = 1.0
-    noise_bounds: tuple[float, float] = (1e-6, 10.0)
+    noise_bounds: tuple[float, float] = (1e-8, 10.0)
 
 
 @dataclass(frozen=True)

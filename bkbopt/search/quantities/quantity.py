@@ -48,10 +48,10 @@ __all__ = ["ModelOptions", "Quantity"]
 CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
 #: Noise variance of a deterministic objective, relative to the variance of its values; see docs/design/fits.md.
 DETERMINISTIC = 1e-8
-#: Noise variance of the model without noise in the test for noise: the lower limit of fitted ones.
+#: Noise variance of the model without noise in the test for noise; as much noise, or less, is none.
 FREE_OF_NOISE = 1e-6
 #: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
-#: the fitted one is 1e-6, its lower limit, or little more.
+#: the fitted one is between its lower limit, 1e-8, and some 1e-6.
 NOISELESS = 1e-5
 #: With this number of values of a constraint that are zero, its limit is moved; see `Quantity.zero`.
 ZEROS = 3
@@ -393,5 +393,6 @@ class Quantity:
             start = self._first_kernel(obs.dim, self._categorical)
             free, _ = self._fitted_to(fitted, start, FREE_OF_NOISE, False, np.random.default_rng(0))
             data = FitData.of(fitted)
-            self._noisy = log_evidence(data, kernel, noise) > log_evidence(data, free, FREE_OF_NOISE) + EVIDENCE
+            gain = log_evidence(data, kernel, noise) - log_evidence(data, free, FREE_OF_NOISE)
+            self._noisy = noise > FREE_OF_NOISE and gain > EVIDENCE
         return self._noisy
