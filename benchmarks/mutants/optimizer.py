@@ -13,6 +13,7 @@ STORAGE = ("optimizer/test_storage.py",)
 CRAFTED = ("faults/test_crafted_logs.py",)
 INTERRUPTS = ("faults/test_interrupts.py",)
 CHANGED = ("optimizer/test_changed_spaces.py",)
+REPLACED = ("optimizer/test_replaced_outcomes.py",)
 
 OPTIMIZER = (
     Fault(
@@ -32,7 +33,7 @@ OPTIMIZER = (
     Fault(
         "trials that were learnt before do not get the values of the past",
         "optimizer/logged_designer.py",
-        "            self.log.change_all()\n",
+        "        self.log.change_all()\n",
         "",
         CHANGED,
     ),
@@ -74,7 +75,7 @@ OPTIMIZER = (
     ),
     Fault(
         "one running trial is told twice in a call",
-        "optimizer/logged_designer.py",
+        "optimizer/outcomes.py",
         "next((i for i in running.get(_key(point), ()) if i not in taken), None)",
         "next(iter(running.get(_key(point), ())), None)",
         TELLING,
@@ -108,11 +109,18 @@ OPTIMIZER = (
         TRIALS,
     ),
     Fault(
-        "a finished trial is told again",
+        "outcomes of finished trials stay",
         "optimizer/trials.py",
-        "(e for e in entries if not self._is_over(e.trial.id))",
-        "entries",
-        TRIALS,
+        "self.entries[entry.trial.id].outcome == entry.outcome",
+        "True",
+        REPLACED,
+    ),
+    Fault(
+        "what was learnt of a replaced outcome stays",
+        "optimizer/logged_designer.py",
+        "if self.log.is_rewritten:",
+        "if False:",
+        REPLACED,
     ),
     Fault(
         "an ask keeps the numbers that others have taken meanwhile",

@@ -16,6 +16,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, Space
 from bkbopt.optimizer.description import describe, read_candidates
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.log_spaces import LogSpaces
+from bkbopt.optimizer.outcomes import finished, replaced
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
 from bkbopt.optimizer.vocabulary import vocabulary_of
@@ -110,11 +111,15 @@ class LoggedDesigner:
         self.vocabulary = vocabulary_of(candidates)
         problem = replace(problem, feasible=self._is_feasible())
         if self.spaces.has_past(first):  # the points of all trials have changed
-            self.designer = Designer(problem, self.designer.options, self.designer.seed)
-            self.log.change_all()
+            self._begin_anew(problem)
         else:
             self.designer.set_problem(problem)
         self._n_used = len(self.spaces)
+
+    def _begin_anew(self, problem: Problem) -> None:
+        """Take a new designer, which is to learn all trials again."""
+        self.designer = Designer(problem, self.designer.options, self.designer.seed)
+        self.log.change_all()
 
     # -- the log and its file ----------------------------------------------------------------------------------------
 
@@ -228,6 +233,9 @@ class LoggedDesigner:
 
     def update(self) -> Designer:
         """The designer, updated with all changed trials; an interrupted update is repeated."""
+        if self.log.is_rewritten:
+            self._begin_anew(self.designer.problem)
+            self.log.is_rewritten = False
         self.designer.update(map(self._evaluation, self.log.changed()))
         self.log.forget_changes()
         return self.designer
@@ -337,37 +345,20 @@ class LoggedDesigner:
 
     def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Check all reports, then write all; `call` is the name of the user's call, for errors."""
-        params = [report.target for report in reports if isinstance(report.target, Mapping)]
-        points = self.vocabulary.points(params)
+        points = iter(self.vocabulary.points([r.target for r in reports if isinstance(r.target, Mapping)]))
         with self._transaction() as (entries, _):
-            entries.extend(self._finished(reports, iter(points), call))
+            entries.extend(finished(self.log, reports, points, self._told, call))
         return [entry.trial for entry in entries]
 
-    def _finished(self, reports: Sequence[Report], points: Iterator[Point], call: str) -> list[Entry]:
-        running: dict[frozenset[tuple[str, float]], list[int]] = {}
-        if any(isinstance(report.target, Mapping) for report in reports):
-            for i in self.log.running:
-                running.setdefault(_key(self.log.entries[i].point or {}), []).append(i)
-        taken: set[int] = set()
-        done: list[Entry] = []
-        now, n_new = utc_now(), 0
-        for place, report in enumerate(reports, start=len(self.log.order)):
-            if isinstance(report.target, Mapping):
-                point = next(points)
-                number = next((i for i in running.get(_key(point), ()) if i not in taken), None)
-                if number is None:
-                    index = self.vocabulary.index(point, report.target)
-                    entry = self._entry(len(self.log) + n_new, point, index, now)
-                    n_new += 1
-                else:
-                    entry = self.log.entries[number]
-            else:
-                entry = self.log.running_entry(report.target, call)
-            if entry.trial.id in taken:
-                raise ArgumentError(f"trial: expected each trial once, got trial {entry.trial.id} twice.")
-            taken.add(entry.trial.id)
-            done.append(entry.finished(report.outcome, place, now))
-        return done
+    def _told(self, number: int, point: Point, params: Params, now: datetime) -> Entry:
+        """The entry of a point that was not asked for."""
+        return self._entry(number, point, self.vocabulary.index(point, params), now)
+
+    def replace(self, reports: Sequence[Report], call: str) -> list[Trial]:
+        """Replace the outcomes of finished trials."""
+        with self._transaction() as (entries, _):
+            entries.extend(replaced(self.log, reports, call))
+        return [entry.trial for entry in entries]
 
     # -- heartbeats and lost trials ----------------------------------------------------------------------------------
 
@@ -387,7 +378,3 @@ class LoggedDesigner:
             if enqueue:
                 entries.extend(entry.repeated(number, now) for number, entry in enumerate(silent, len(self.log)))
         return [entry.trial for entry in lost]
-
-
-def _key(point: Point) -> frozenset[tuple[str, float]]:
-    return frozenset(point.items())

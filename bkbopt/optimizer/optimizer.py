@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, overload
 
 from bkbopt._support import forks
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_count, check_flag, check_number
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import saving
@@ -246,6 +246,7 @@ class Optimizer(Readings):
         std: Any = None,
         columns: Sequence[str] | None = None,
         invalid: Literal["raise", "fail"] = "raise",
+        replace: bool = False,
     ) -> Trial | list[Trial]:
         """Report the value of a trial, or of many trials.
 
@@ -260,13 +261,15 @@ class Optimizer(Readings):
             columns: the columns of a data frame that are parameters; others are ignored. None for all columns that no
                 other argument names.
             invalid: "fail" marks rows without a finite value as failed trials; "raise" raises an error.
+            replace: whether the trials are finished or failed ones whose outcomes are replaced: a wrong value by the
+                right one, or a std by a larger one where the value is outdated. All is then learnt again.
 
         Returns:
             The finished trial or trials.
 
         Raises:
             UnknownTrialError: there is no trial with this id.
-            TrialStateError: the trial was told or failed before.
+            TrialStateError: the trial was told or failed before; with `replace`, it was not.
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: an argument has the wrong type.
 
@@ -287,7 +290,7 @@ class Optimizer(Readings):
             invalid=invalid,
             without_gaps=self._core.vocabulary.without_gaps,
         )
-        told = self._core.finish(reports, "tell")
+        told = (self._core.replace if check_flag("replace", replace) else self._core.finish)(reports, "tell")
         return told if many else told[0]
 
     @locked
@@ -350,12 +353,7 @@ class Optimizer(Readings):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **given: Any) -> "Optimizer":
-        """Read the log of a file into memory; later changes are not written to the file.
-
-        Args:
-            path: path of a file that `storage` or `save` made.
-            given: the other arguments of `open`, whose errors also apply here.
-        """
+        """Read the log of a file into memory; later changes are not written to it. Arguments and errors: see `open`."""
         optimizer = cls.open(path, **given)
         optimizer._core.leave_file()
         return optimizer

@@ -130,6 +130,11 @@ class Entry:
         )
         return replace(self, trial=trial, place=place)
 
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of a finished trial."""
+        return Outcome(self.trial.values, self.trial.constraints, self.trial.stds)
+
     def repeated(self, number: int, now: datetime) -> "Entry":
         """A new queued trial at the same point."""
         return Entry(Trial(number, self.trial.params, state=WAITING, asked_at=now), self.space, self.point)
@@ -142,16 +147,20 @@ class Entry:
 class TrialLog:
     """All trials by id. Trials are never removed, and their states only advance: queued, running, finished.
 
+    The outcome of a finished trial may be replaced by another one; its place stays.
+
     Attributes:
         entries: the entries, by id.
         order: ids of the finished trials in the order of completion.
         waiting: ids of the queued trials, in order.
         running: ids of the running trials, in order.
         n_complete: number of trials with values.
+        is_rewritten: whether outcomes were replaced, so that what was learnt from the log has to be learnt again.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.is_rewritten = False
         #: Entries that `put` is storing; after an interrupt `mend` stores them.
         self._coming: Sequence[Entry] = ()
         self._changed: list[int] = []
@@ -173,19 +182,26 @@ class TrialLog:
         Raises:
             ValueError: a trial, or a place in the order of completion, is missing; nothing was stored.
         """
-        coming = sorted((e for e in entries if not self._is_over(e.trial.id)), key=lambda entry: entry.trial.id)
+        changed = sorted((e for e in entries if not self._is_known(e)), key=lambda entry: entry.trial.id)
+        coming = [entry for entry in changed if not self._is_over(entry.trial.id)]
+        rewritten = [entry for entry in changed if self._is_over(entry.trial.id)]
         new = [entry.trial.id for entry in coming if entry.trial.id >= len(self.entries)]
         finished = sorted((e for e in coming if e.place is not None), key=lambda entry: entry.place or 0)
         places = [entry.place for entry in finished]
-        if new != list(range(len(self), len(self) + len(new))) or len(set(map(_id, coming))) < len(coming):
+        if new != list(range(len(self), len(self) + len(new))) or len(set(map(_id, changed))) < len(changed):
             raise ValueError(f"new trials {new} after {len(self)} trials")
         if places != list(range(len(self.order), len(self.order) + len(places))):
             raise ValueError(f"places {places} after {len(self.order)} finished trials")
-        self._coming = coming
-        for entry in coming:
+        if any(entry.place != self.entries[entry.trial.id].place for entry in rewritten):
+            raise ValueError(f"other places of the trials {list(map(_id, rewritten))}, which were finished before")
+        self.is_rewritten |= bool(rewritten)
+        self._coming = changed
+        for entry in changed:
             self._store(entry)
         for entry in (*(e for e in coming if e.place is None), *finished):
             self._index(entry)
+        if rewritten:
+            self._read_all()
         self._coming = ()
 
     def mend(self) -> None:
@@ -199,6 +215,10 @@ class TrialLog:
 
     def _is_over(self, number: int) -> bool:
         return number < len(self.entries) and self.entries[number].place is not None
+
+    def _is_known(self, entry: Entry) -> bool:
+        """Whether the trial is finished with this outcome."""
+        return self._is_over(entry.trial.id) and self.entries[entry.trial.id].outcome == entry.outcome
 
     def _store(self, entry: Entry) -> None:
         if entry.trial.id == len(self.entries):
@@ -247,6 +267,22 @@ class TrialLog:
         """
         known = 0 <= trial_id < len(self.entries)
         return check_running(self.entries[trial_id] if known else None, trial_id, len(self), call)
+
+    def finished_entry(self, trial_id: int, call: str) -> Entry:
+        """The entry of a finished trial.
+
+        Raises:
+            UnknownTrialError: there is no trial with this id.
+            TrialStateError: the trial is queued or running.
+        """
+        if not 0 <= trial_id < len(self.entries):
+            raise _unknown(trial_id, len(self))
+        if not self._is_over(trial_id):
+            fate = "is queued" if self.entries[trial_id].trial.state == WAITING else "is running"
+            raise TrialStateError(
+                f"{call}: expected a finished trial, as replace=True, but trial {trial_id} {fate}; leave replace out."
+            )
+        return self.entries[trial_id]
 
     def changed(self) -> list[Entry]:
         """Entries that are new or changed since `forget_changes` was called, except queued ones."""
@@ -321,10 +357,14 @@ def utc_now() -> datetime:
 def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str) -> Entry:
     """The entry, checked to be that of a running trial; raises the errors of `TrialLog.running_entry`."""
     if entry is None:
-        raise UnknownTrialError(f"trial: expected the id of a trial (0 to {n_trials - 1}), got {trial_id}.")
+        raise _unknown(trial_id, n_trials)
     if entry.trial.state != RUNNING:
         raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {_fate(entry.trial)}.")
     return entry
+
+
+def _unknown(trial_id: int, n_trials: int) -> UnknownTrialError:
+    return UnknownTrialError(f"trial: expected the id of a trial (0 to {n_trials - 1}), got {trial_id}.")
 
 
 def _fate(trial: Trial) -> str:

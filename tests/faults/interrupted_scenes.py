@@ -110,6 +110,7 @@ CALLS: dict[str, Callable[[bo.Optimizer], Any]] = {
     "ask(3)": lambda opt: opt.ask(3),
     "ask(fixed)": lambda opt: opt.ask(fixed={"kind": "b"}),
     "tell": lambda opt: told(opt, opt.trials[-1]),
+    "tell, replaced": lambda opt: opt.tell([1, 3], [0.5, 0.25], replace=True),
     "tell past data": past,
     "tell, refused": refused,
     "fail": lambda opt: opt.fail(opt.trials[-1]),
@@ -129,7 +130,7 @@ def _scenes() -> list[Scene]:
     out += [Scene(f"model, {name}", model, warm, call) for name, call in CALLS.items()]
     out += [
         Scene(f"model in memory, {name}", model, warm, CALLS[name], stored=False)
-        for name in ("ask", "ask(3)", "tell", "fail", "enqueue", "set_space", "recover")
+        for name in ("ask", "ask(3)", "tell", "tell, replaced", "fail", "enqueue", "set_space", "recover")
     ]
     out += [Scene(f"a fit, {name}", model, nothing, CALLS[name]) for name in ("ask", "recommend")]
     out += [

@@ -1,0 +1,87 @@
+"""The entries of a log that follow from reports: of trials that finish, and of those whose outcomes are replaced."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.telling import Report
+from bkbopt.optimizer.trials import Entry, TrialLog, utc_now
+from bkbopt.search.trials.evaluations import Point
+from bkbopt.spaces.base import Params
+
+__all__ = ["finished", "replaced"]
+
+
+def finished(
+    log: TrialLog,
+    reports: Sequence[Report],
+    points: Iterator[Point],
+    new: Callable[[int, Point, Params, datetime], Entry],
+    call: str,
+) -> list[Entry]:
+    """The entries of trials that finish.
+
+    Args:
+        log: the log.
+        reports: the outcomes, by trial or by parameters.
+        points: the points of those by parameters, in their order.
+        new: makes an entry of a number, a point, parameters and a time, for points at which no trial is running.
+        call: the name of the user's call, for errors.
+
+    Raises:
+        UnknownTrialError, TrialStateError: see `TrialLog.running_entry`.
+        ArgumentError: a trial has two reports.
+    """
+    running: dict[frozenset[tuple[str, float]], list[int]] = {}
+    if any(isinstance(report.target, Mapping) for report in reports):
+        for i in log.running:
+            running.setdefault(_key(log.entries[i].point or {}), []).append(i)
+    taken: set[int] = set()
+    done: list[Entry] = []
+    now, n_new = utc_now(), 0
+    for place, report in enumerate(reports, start=len(log.order)):
+        if isinstance(report.target, Mapping):
+            point = next(points)
+            number = next((i for i in running.get(_key(point), ()) if i not in taken), None)
+            if number is None:
+                entry = new(len(log) + n_new, point, report.target, now)
+                n_new += 1
+            else:
+                entry = log.entries[number]
+        else:
+            entry = log.running_entry(report.target, call)
+        _take(entry, taken)
+        done.append(entry.finished(report.outcome, place, now))
+    return done
+
+
+def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]:
+    """The entries of finished trials with other outcomes; their places in the order of completion stay.
+
+    Raises:
+        UnknownTrialError, TrialStateError: see `TrialLog.finished_entry`.
+        ArgumentError: a trial has two reports.
+        ArgumentTypeError: a report by parameters.
+    """
+    taken: set[int] = set()
+    done = []
+    for report in reports:
+        if isinstance(report.target, Mapping):
+            raise ArgumentTypeError("trial: expected trials or their ids, since replace=True, got parameters.")
+        old = log.finished_entry(report.target, call)
+        _take(old, taken)
+        assert old.place is not None
+        assert old.trial.told_at is not None
+        done.append(old.finished(report.outcome, old.place, old.trial.told_at))
+    return done
+
+
+def _take(entry: Entry, taken: set[int]) -> None:
+    """Add the trial to those that have a report."""
+    if entry.trial.id in taken:
+        raise ArgumentError(f"trial: expected each trial once, got trial {entry.trial.id} twice.")
+    taken.add(entry.trial.id)
+
+
+def _key(point: Point) -> frozenset[tuple[str, float]]:
+    return frozenset(point.items())
