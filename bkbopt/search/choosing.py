@@ -81,16 +81,16 @@ class Chooser:
             scope = replace(first, taken=taken)
             if perturbs:
                 choice = perturbed(self.request.number, self.fantasy, candidates, scope.exploring())
-                if choice is not None and not self._is_useless_repeat(candidates, choice):
+                if choice is not None and not self._is_useless_repeat(choice):
                     return choice, True
             choice = self._best(candidates, scope)
-            if choice is not None and (repeats or not self._is_useless_repeat(candidates, choice)):
+            if choice is not None and (repeats or not self._is_useless_repeat(choice)):
                 return choice, False
         return None
 
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
         choice = candidates.best(self.criterion, scope)
-        if choice is not None and self._is_useless_repeat(candidates, choice):
+        if choice is not None and self._is_useless_repeat(choice):
             untried = replace(scope, taken=torch.cat([scope.taken, self.fantasy.known]))
             other = candidates.best(self.criterion, untried) or candidates.random(untried.rng, untried.taken)
             choice = other or choice
@@ -138,10 +138,9 @@ class Chooser:
             sums[first] += leverage
         return pending[spent]
 
-    def _is_useless_repeat(self, candidates: CandidateSet, choice: Choice) -> bool:
+    def _is_useless_repeat(self, choice: Choice) -> bool:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
-        may_repeat = candidates.is_discrete or self.fantasy.is_greedy
-        if not (may_repeat and self.options.models.fit):
+        if not self.options.models.fit:
             return False
         return bool((self.fantasy.known == choice.x).all(1).any()) and not self._is_noisy()
 

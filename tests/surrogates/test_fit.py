@@ -205,7 +205,7 @@ def test_constant_values_fit_to_something_finite(y: np.ndarray) -> None:
     kernel, noise = fit_hyperparameters(observed(X, y), matern52(2), 1e-2)
     assert isinstance(kernel, ARDKernel)
     assert bool(torch.isfinite(kernel.theta).all())
-    assert 1e-6 <= noise <= 10.0
+    assert 1e-8 <= noise <= 10.0
 
 
 def test_no_gradients_are_left_behind_and_the_grad_mode_is_restored() -> None:
