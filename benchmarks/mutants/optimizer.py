@@ -111,8 +111,8 @@ OPTIMIZER = (
     Fault(
         "outcomes of finished trials stay",
         "optimizer/trials.py",
-        "self.entries[entry.trial.id].outcome == entry.outcome",
-        "True",
+        "return old.place != entry.place or old.outcome == entry.outcome",
+        "return True",
         REPLACED,
     ),
     Fault(

@@ -182,7 +182,7 @@ class TrialLog:
         Raises:
             ValueError: a trial, or a place in the order of completion, is missing; nothing was stored.
         """
-        changed = sorted((e for e in entries if not self._is_known(e)), key=lambda entry: entry.trial.id)
+        changed = sorted((e for e in entries if not self._stays(e)), key=lambda entry: entry.trial.id)
         coming = [entry for entry in changed if not self._is_over(entry.trial.id)]
         rewritten = [entry for entry in changed if self._is_over(entry.trial.id)]
         new = [entry.trial.id for entry in coming if entry.trial.id >= len(self.entries)]
@@ -192,8 +192,6 @@ class TrialLog:
             raise ValueError(f"new trials {new} after {len(self)} trials")
         if places != list(range(len(self.order), len(self.order) + len(places))):
             raise ValueError(f"places {places} after {len(self.order)} finished trials")
-        if any(entry.place != self.entries[entry.trial.id].place for entry in rewritten):
-            raise ValueError(f"other places of the trials {list(map(_id, rewritten))}, which were finished before")
         self.is_rewritten |= bool(rewritten)
         self._coming = changed
         for entry in changed:
@@ -216,9 +214,12 @@ class TrialLog:
     def _is_over(self, number: int) -> bool:
         return number < len(self.entries) and self.entries[number].place is not None
 
-    def _is_known(self, entry: Entry) -> bool:
-        """Whether the trial is finished with this outcome."""
-        return self._is_over(entry.trial.id) and self.entries[entry.trial.id].outcome == entry.outcome
+    def _stays(self, entry: Entry) -> bool:
+        """Whether the trial is finished, and the entry does not replace its outcome: that has the same place."""
+        if not self._is_over(entry.trial.id):
+            return False
+        old = self.entries[entry.trial.id]
+        return old.place != entry.place or old.outcome == entry.outcome
 
     def _store(self, entry: Entry) -> None:
         if entry.trial.id == len(self.entries):

@@ -95,6 +95,18 @@ def test_queued_trial_is_no_change_until_it_is_started() -> None:
     assert [e.point for e in log.changed()] == [{"a (int)": 1.0}]
 
 
+def test_outcome_at_the_same_place_replaces_that_of_a_finished_trial() -> None:
+    log = log_of(2)
+    finish(log, 0, Outcome((1.0,)))
+    log.forget_changes()
+    log.put([entry(0).finished(Outcome((1.0,)), 0, NOW)])
+    assert not log.is_rewritten
+    log.put([entry(0).finished(Outcome(), 0, NOW)])
+    assert log.is_rewritten
+    assert [t.state for t in log] == ["FAIL", RUNNING]
+    assert (log.order, log.n_complete) == ([0], 0)
+
+
 def test_finished_trial_stays_what_it_is() -> None:
     log = log_of(2)
     finish(log, 0, Outcome((1.0,)))
