@@ -73,7 +73,7 @@ LEARNERS = (
     Fault(
         "rows are not learnt again in new units",
         "learners/core.py",
-        "self._learn_scaled(units.scaled_rows(first[0]), self._scaled_targets(first[1]))",
+        "self._learn_scaled(units.scaled_rows(first[0]), units.scaled_targets(first[1]))",
         "pass",
         UNITS,
     ),
@@ -192,8 +192,8 @@ LEARNERS = (
     Fault(
         "the weight of slopes lags a round behind",
         "learners/kons.py",
-        "step_weight(rule, g, block.first + t + 1)",
-        "step_weight(rule, g, max(block.first + t, 1))",
+        "step_weight(rule, block.first + t + 1)",
+        "step_weight(rule, max(block.first + t, 1))",
         KONS,
     ),
     Fault(
@@ -221,9 +221,9 @@ LEARNERS = (
     ),
     Fault(
         "exact weights are those of slopes",
-        "learners/newton.py",
-        "return 2.0 / (g * g) if g != 0.0 else 0.0",
-        "return 2.0",
+        "learners/losses.py",
+        "return 2.0 if eta == math.inf else eta * g * g",
+        "return 2.0 * g * g if eta == math.inf else eta * g * g",
         KONS,
     ),
     Fault(

@@ -40,8 +40,8 @@ OPTIMIZER = (
     Fault(
         "a new space forgets the choices of the earlier ones",
         "optimizer/log_spaces.py",
-        "space, earlier = successor(candidates, list(self)), list(self)",
-        "space, earlier = successor(candidates, ()), list(self)",
+        "space = successor(candidates, earlier)",
+        "space = successor(candidates, ())",
         CHANGED,
     ),
     Fault(

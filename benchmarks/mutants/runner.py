@@ -38,9 +38,9 @@ class Found:
 
 def look_for(fault: Fault, root: Path = ROOT) -> Found:
     """Whether the tests detect the mutant with that fault."""
-    with copied(root, compiled="_loops" not in fault.file and "compiled" not in fault.file) as folder:
-        path = folder / "bkbopt" / fault.file
-        path.write_text(fault.sown(path.read_text(encoding="utf-8")), encoding="utf-8")
+    text = (root / "bkbopt" / fault.file).read_text(encoding="utf-8")
+    with copied(root, compiled="compiled" not in text) as folder:
+        (folder / "bkbopt" / fault.file).write_text(fault.sown(text), encoding="utf-8")
         done = run_tests(folder, fault.tests)
     if done.returncode == 0:
         return Found(fault, None)

@@ -64,8 +64,8 @@ SPACES = (
     Fault(
         "a choice that left a list has the place of one that came",
         "spaces/numbering.py",
-        "inside = at + (i + 1.0) / (len(group) + 1.0)",
-        "inside = at + i + 1.0",
+        "first = at + step",
+        "first = at + 1.0",
         SUCCESSION,
     ),
     Fault(

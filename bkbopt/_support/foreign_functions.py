@@ -5,6 +5,7 @@ cannot differentiate, are given arrays, and the search takes differences of the 
 `search/maximizers/ascent.py`).
 """
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,8 @@ from torch import Tensor
 
 __all__ = ["Way", "real_tensor", "way_of"]
 
+#: Errors of functions that get a tensor where they need an array, or an array where they need a tensor.
+UNSUITED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 #: Makes of a tensor the argument of a user's function.
 Way = Callable[[Tensor], Any]
 
@@ -23,20 +26,15 @@ def way_of(function: Callable[..., object], *examples: Tensor) -> Way:
     """How the arguments of `function` have to be passed, found by calls with `examples`.
 
     They are passed as they are if PyTorch can differentiate the result, else as arrays, and as tensors without
-    gradients if it fails with arrays. An error that it raises in any case is raised.
+    gradients if it fails with arrays. An error that it raises with these too is raised, and so is one of another kind
+    than `UNSUITED`, at once.
     """
-    try:
+    with contextlib.suppress(*UNSUITED):
         if _is_differentiable(function, examples):
             return _as_they_are
-    except MemoryError:  # it says nothing about the function
-        raise
-    except Exception:  # noqa: BLE001  a function of the user may raise any error
-        pass
     try:
         function(*map(_as_array, examples))
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001  a function of the user may raise any error
+    except UNSUITED:
         function(*map(_detached, examples))
         return _detached
     return _as_array

@@ -17,7 +17,7 @@ import numpy as np
 
 from bkbopt._support.compiled import compiled, fast, fused
 from bkbopt.learners._loops_kernel import Block, Floats, Support, axpy, inner, kernel_row
-from bkbopt.learners.losses import loss_slope
+from bkbopt.learners.losses import growth, loss_slope
 
 __all__ = [
     "fourier_descent",
@@ -147,9 +147,8 @@ def landmark_newton(
 ) -> None:
     """Online Newton steps on z(x) with predictions between -clip and clip, rows start to stop.
 
-    A grows by weight g^2 z z^T, or by 2 z z^T where the weight is infinite and the slope is not zero. The projection to
-    |w.z| <= clip is applied even if the slope is zero. After a step v = A^-1 z is updated by (A + c z z^T)^-1 z =
-    v / (1 + c q), q = z.v.
+    A grows by c z z^T with c = `growth(weight, g)`. The projection to |w.z| <= clip is applied even if the slope is
+    zero. After a step v = A^-1 z is updated by (A + c z z^T)^-1 z = v / (1 + c q), q = z.v.
     """
     r = M.shape[0]
     k, z, v = np.empty(landmarks.weights.shape[0]), np.empty(r), np.empty(r)
@@ -162,13 +161,13 @@ def landmark_newton(
         g = loss_slope(loss, block.y[t], p[t])
         if q <= 0.0:
             continue
-        growth = 0.0 if g == 0.0 else (2.0 if weight == np.inf else weight * g * g)
+        c = growth(weight, g)
         beyond = raw - p[t]
         if beyond == 0.0 and g == 0.0:
             continue
-        axpy(w, -(beyond / q + g / (1.0 + growth * q)), v, r)
-        if growth > 0.0:
-            rank_one(inverse, -growth / (1.0 + growth * q), v)
+        axpy(w, -(beyond / q + g / (1.0 + c * q)), v, r)
+        if c > 0.0:
+            rank_one(inverse, -c / (1.0 + c * q), v)
 
 
 @fast

@@ -224,7 +224,9 @@ class OnlineLearner(LearnerCore):
             return self._decisions(raw)
         predicted = self._classes.predicted(raw)
         announced_pair = classes is not None and not len(known.labels) and len(self._classes.labels) == 2
-        return predicted if announced_pair else known.before_second(predicted, as_labels(y, len(predicted)))
+        if announced_pair or len(known.order) >= 2:
+            return predicted
+        return known.before_second(predicted, as_labels(y, len(predicted)))
 
     # -- other forms --------------------------------------------------------------------------------------------------
 

@@ -87,10 +87,8 @@ class Classes:
     def before_second(self, predicted: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The labels `predicted (n,)` of a stream with labels `y (n,)`, the only known one before there was a second.
 
-        These classes are those before the stream.
+        These classes, one at most, are those before the stream.
         """
-        if len(self.order) >= 2:
-            return predicted
         only = self.labels[self.order[0]] if len(self.order) else y[0]
         others = np.flatnonzero(y != only)
         # Nothing was known before the first row of all.

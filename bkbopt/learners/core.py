@@ -139,11 +139,6 @@ class LearnerCore(_Root, metaclass=ABCMeta):
     def _classifies(self) -> bool:
         return self._loss.task == "classification"
 
-    @property
-    def _target_std(self) -> float:
-        """A standard deviation of standardised targets, in the learner's units."""
-        return 1.0
-
     def _rows(self, X: object) -> Array:
         return as_rows(X, self._names, self._dim, type(self).__name__)
 
@@ -171,7 +166,7 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         if not scale and (not automatic or self._params.kernel is not None):
             return None
         width = LABELS_WIDTH if self._classifies else 1.0
-        return Units(d, standardise=scale, targets=not self._classifies, target_std=self._target_std, width=width)
+        return Units(d, standardise=scale, targets=not self._classifies, width=width)
 
     def _set_features(self, d: int, names: Names | None) -> None:
         self.n_features_in_, self.n_rounds_ = d, 0
@@ -201,8 +196,6 @@ class LearnerCore(_Root, metaclass=ABCMeta):
             known, target = known.with_labels(as_labels(y, len(X)), classes)
         else:
             target = as_numbers(y, len(X), loss.name)
-            if self._dim is not None and (self._units is None or self._units.are_fixed):
-                self._scaled_targets(target)  # refuses what is too large before any part of it is learnt
         # A user's kernel may raise any error; all changes are undone.
         with contextlib.ExitStack() as undo, within_floats(self._runs_user_code):
             if self._dim is None:
@@ -210,6 +203,8 @@ class LearnerCore(_Root, metaclass=ABCMeta):
                 self._begin(X.shape[1], names)
             elif self._may_fail(len(X)) or (self._units is not None and not self._units.are_fixed):
                 undo.callback(self._set_attributes, vars(self._copy()))
+            if self._units is None or self._units.are_fixed:
+                self._check_size(target)
             raw = self._learn_chunks(X, target, progress)
             undo.pop_all()
         if known is not None:
@@ -250,29 +245,31 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         """Predict and learn rows, with targets or numbers of classes, in the user's units."""
         units, parts, a = self._units, [], 0
         if units is None:
-            return self._learn_scaled(X, self._scaled_targets(y))
+            return self._learn_scaled(X, y)
         while a < len(X):
             b = units.valid_until(a, len(X))
             units.scale_constant_columns(X[a:b], y[a:b])
-            raw = self._learn_scaled(units.scaled_rows(X[a:b]), self._scaled_targets(y[a:b]))
+            if not units.are_fixed:
+                self._check_size(y[a:b])
+            raw = self._learn_scaled(units.scaled_rows(X[a:b]), units.scaled_targets(y[a:b]))
             parts.append(units.unscaled_targets(raw))
             first = units.store(X[a:b], y[a:b])
             if first is not None:
                 other = vars(self._started_clone())
                 params = self.get_params()
                 vars(self).update({name: other[name] for name in other if name not in params and name not in _KEPT})
-                self._learn_scaled(units.scaled_rows(first[0]), self._scaled_targets(first[1]))
+                self._learn_scaled(units.scaled_rows(first[0]), units.scaled_targets(first[1]))
             a = b
         return joined(parts)
 
-    def _scaled_targets(self, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Targets `(n,)` in the learner's units; numbers of classes unchanged.
+    def _check_size(self, y: npt.NDArray[Any]) -> None:
+        """Refuse targets `(n,)` whose fourth powers, which steps of second order have, may overflow.
 
         Raises:
-            ArgumentError: squares of squares of a target, which steps of second order have, may overflow.
+            ArgumentError: such a target; nothing was learnt.
         """
         if self._classifies:
-            return y
+            return
         z = y if self._units is None else self._units.scaled_targets(y)
         i = int(np.argmax(np.abs(z)))
         if not abs(z[i]) <= LARGEST_TARGET:
@@ -281,7 +278,6 @@ class LearnerCore(_Root, metaclass=ABCMeta):
                 f"y: expected targets within {LARGEST_TARGET:g} {unit}, got {y[i]} at position {i}; drop such rows, or "
                 "clip their targets."
             )
-        return z
 
     def _learn_scaled(self, Z: Array, y: npt.NDArray[Any]) -> Array:
         """The same in the learner's units."""

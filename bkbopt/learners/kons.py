@@ -38,7 +38,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.learners.growing import GrowingCholesky, GrowingRows
 from bkbopt.learners.interop import not_ready
 from bkbopt.learners.kors import KORS, Sampler, border, offer, residual
-from bkbopt.learners.losses import Array, loss_slope
+from bkbopt.learners.losses import Array, growth, loss_slope
 from bkbopt.learners.newton import NewtonLearner, Rule, step_weight
 
 __all__ = ["KONS", "SketchedKONS"]
@@ -116,9 +116,8 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
         yhat = min(max(ybar, -rule.C), rule.C)
         new.yhat[t] = yhat
         g = loss_slope(rule.loss, block.y[t], yhat)
-        eta = step_weight(rule, g, block.first + t + 1)
-        weight = eta * g * g
-        enters = coins.gamma >= 1.0 or coin(coins, t, g * math.sqrt(eta), k, v_kors)
+        weight = growth(step_weight(rule, block.first + t + 1), g)
+        enters = coins.gamma >= 1.0 or coin(coins, t, math.copysign(math.sqrt(weight), g), k, v_kors)
         # Below that, alpha / weight would dominate the factor, and the row changes nothing.
         enters = enters and weight > 1e-14
         c = (weight * yhat if enters else 0.0) - g
@@ -126,7 +125,7 @@ def rounds(block: Block, rule: Rule, coins: Coins, new: Added) -> None:
             c -= (ybar - yhat) * alpha / r
         new.c[t] = c
         new.bound[0] += g * g * (r / (r * weight + alpha) if enters else r / alpha)
-        new.bound[1] += g * g * max((eta if enters else 0.0) - rule.curvature, 0.0)
+        new.bound[1] += max((weight if enters else 0.0) - growth(rule.curvature, g), 0.0)
         new.y_w[:m] += c * v[:m]  # not in the sum's loop: see ridge_rows
         for j in range(m):
             inner += c * v[j] * v[j]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from bkbopt._support.compiled import compiled
 from bkbopt.errors import ArgumentError
 
-__all__ = ["LOSSES", "Array", "Loss", "Task", "get_loss", "loss_slope"]
+__all__ = ["LOSSES", "Array", "Loss", "Task", "get_loss", "growth", "loss_slope"]
 
 Array = npt.NDArray[np.float64]
 Task = Literal["classification", "regression"]
@@ -193,3 +193,11 @@ def loss_slope(code: int, y: float, p: float) -> float:
     if p > y:
         return 1.0
     return -1.0 if p < y else 0.0
+
+
+@compiled
+def growth(eta: float, g: float) -> float:
+    """The growth of A along phi in an online Newton step: eta g^2, or l'' = 2 if eta is infinite and g is not 0."""
+    if g == 0.0:
+        return 0.0
+    return 2.0 if eta == math.inf else eta * g * g

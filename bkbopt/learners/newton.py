@@ -38,10 +38,8 @@ class Rule(NamedTuple):
 
 
 @compiled
-def step_weight(rule: Rule, g: float, t: int) -> float:
-    """The weight eta of the squared slope g^2 in round t = 1, 2, ..."""
-    if rule.eta == math.inf:
-        return 2.0 / (g * g) if g != 0.0 else 0.0
+def step_weight(rule: Rule, t: int) -> float:
+    """The weight eta of the squared slope in round t = 1, 2, ..., for `growth`."""
     return rule.eta if rule.eta > 0.0 else 1.0 / (rule.lipschitz * rule.C * math.sqrt(t))
 
 

@@ -26,7 +26,7 @@ from bkbopt._support.states import Floats, Form, Size
 from bkbopt.learners._loops_kernel import axpy, inner
 from bkbopt.learners.growing import GrowingRows
 from bkbopt.learners.kors import KORS, Sampler, offer
-from bkbopt.learners.losses import Array, loss_slope
+from bkbopt.learners.losses import Array, growth, loss_slope
 from bkbopt.learners.newton import NewtonLearner, Rule, step_weight
 from bkbopt.learners.nystrom import grown_root
 
@@ -78,7 +78,7 @@ def rounds(
         out[t] = yhat
         if q > 0.0:
             g = loss_slope(rule.loss, block.y[t], yhat)
-            weight = step_weight(rule, g, block.first + t + 1) * g * g
+            weight = growth(step_weight(rule, block.first + t + 1), g)
             axpy(epoch.u, -((ybar - yhat) / q + g / (1.0 + weight * q)), v, r)
             if weight > 0.0:
                 factor = -weight / (1.0 + weight * q)

@@ -5,7 +5,7 @@
 | X, y     | (n, d) | as given  | rows and, for a regression, targets                                           |
 | c, s     | (d,)   | as X      | centre and unit of each column: mean and standard deviation at the last mark  |
 | Z        | (n, d) | -         | (X - c) / s                                                                   |
-| c_y, s_y | -      | as y      | the same of the targets; the learner gets (y - c_y) target_std / s_y          |
+| c_y, s_y | -      | as y      | the same of the targets; the learner gets (y - c_y) / s_y                     |
 | l        | -      | as Z      | lengthscale: the root of the sum of the variances of the columns of Z, times  |
 |          |        |           | the root of a half for labels                                                 |
 
@@ -42,13 +42,12 @@ class Units:
         d: number of columns.
         standardise: whether c and s are those of the rows; if not, 0 and 1.
         targets: whether targets are standardised as well.
-        target_std: how many of the learner's units a standard deviation of the targets is.
         width: factor from the root of the sum of variances to the lengthscale.
     """
 
-    def __init__(self, d: int, *, standardise: bool, targets: bool, target_std: float, width: float = 1.0) -> None:
+    def __init__(self, d: int, *, standardise: bool, targets: bool, width: float = 1.0) -> None:
         self.standardise, self.targets = standardise, standardise and targets
-        self.target_std, self.width = target_std, width
+        self.width = width
         self.c, self.s, self.c_y, self.s_y, self.lengthscale = np.zeros(d), np.ones(d), 0.0, 1.0, 1.0
         self._X: Array | None = np.zeros((0, d))
         self._y = np.zeros(0)
@@ -109,7 +108,7 @@ class Units:
     def scaled_targets(self, y: Array) -> Array:
         """Targets `(n,)` in the learner's units."""
         with np.errstate(over="ignore"):
-            return (y - self.c_y) * (self.target_std / (self.s_y or 1.0)) if self.targets else y
+            return (y - self.c_y) * (1.0 / (self.s_y or 1.0)) if self.targets else y
 
     def unscaled_targets(self, p: Array) -> Array:
         """Predictions `(n,)` in units of the targets."""
@@ -118,7 +117,7 @@ class Units:
     @property
     def slope(self) -> float:
         """The size of one of the learner's units in units of the targets."""
-        return self.s_y / self.target_std if self.targets else 1.0
+        return self.s_y if self.targets else 1.0
 
     def state_dict(self) -> dict[str, object]:
         """For a state file."""

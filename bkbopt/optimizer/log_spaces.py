@@ -115,7 +115,8 @@ class LogSpaces:
         """
         if not isinstance(candidates, Space):
             return candidates, None
-        space, earlier = successor(candidates, list(self)), list(self)
+        earlier = list(self)
+        space = successor(candidates, earlier)
         return space, PastValues.stated(space, earlier, past) if past else PastValues(space, {})
 
     def is_last(self, candidates: Space | Arms, past: Params) -> bool:

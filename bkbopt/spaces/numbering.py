@@ -52,9 +52,8 @@ class Numbering:
         new = [position for position in range(len(listed)) if position not in own]
         own |= {position: len(self.values) + i for i, position in enumerate(new)}
         gone = [number for number, position in enumerate(positions) if position is None]
-        moved = {number: float(len(listed) + i) for i, number in enumerate(gone)}
-        if ordered:
-            moved = self._behind(positions, len(listed) - 1)
+        last = len(listed) - 1
+        moved = self._behind(positions, last) if ordered else {n: last + 1.0 + i for i, n in enumerate(gone)}
         known = [moved[number] if position is None else float(position) for number, position in enumerate(positions)]
         return Numbering(
             (*self.values, *(listed[position] for position in new)),
@@ -77,9 +76,13 @@ class Numbering:
                 groups.setdefault(at, []).append(number)
             else:
                 at = position
-        places = {}
+        places: dict[int, float] = {}
         for at, group in groups.items():
-            for i, number in enumerate(group):
-                inside = at + (i + 1.0) / (len(group) + 1.0)
-                places[number] = float(i - len(group)) if at < 0 else at + i + 1.0 if at == last else inside
+            first, step = at + 1.0, 1.0  # beyond the last position
+            if at < 0:
+                first = -float(len(group))
+            elif at < last:
+                step = 1.0 / (len(group) + 1.0)
+                first = at + step
+            places |= {number: first + i * step for i, number in enumerate(group)}
         return places

@@ -155,7 +155,7 @@ def test_scale_is_true_or_false() -> None:
 
 
 def test_marks_are_powers_of_two() -> None:
-    units, marks = Units(3, standardise=True, targets=False, target_std=1.0), []
+    units, marks = Units(3, standardise=True, targets=False), []
     for t in range(FIRST_ROWS + 9):
         if units.store(X[t : t + 1], np.zeros(1)) is not None:
             marks.append(t + 1)

@@ -386,6 +386,8 @@ class Quantity:
             return within > 1e-9 * max(obs.Y2, 1e-300)
         if len(obs) > TEST_UP_TO:
             return True
+        if noise <= FREE_OF_NOISE:
+            return False
         if self._noisy is None:
             _, mark = self._built
             fitted = Observations(obs.dim)
@@ -393,6 +395,5 @@ class Quantity:
             start = self._first_kernel(obs.dim, self._categorical)
             free, _ = self._fitted_to(fitted, start, FREE_OF_NOISE, False, np.random.default_rng(0))
             data = FitData.of(fitted)
-            gain = log_evidence(data, kernel, noise) - log_evidence(data, free, FREE_OF_NOISE)
-            self._noisy = noise > FREE_OF_NOISE and gain > EVIDENCE
+            self._noisy = log_evidence(data, kernel, noise) > log_evidence(data, free, FREE_OF_NOISE) + EVIDENCE
         return self._noisy
