@@ -30,6 +30,7 @@ __all__ = [
     "Srinivas",
     "Theorem2",
     "as_confidence",
+    "beta_of",
     "theorem1_qbar",
 ]
 
@@ -76,7 +77,7 @@ class ScheduleContext:
 class Confidence(Protocol):
     """A schedule of beta."""
 
-    def __call__(self, progress: ScheduleContext) -> float:
+    def __call__(self, context: ScheduleContext) -> float:
         """beta, which multiplies a standard deviation."""
         ...
 
@@ -98,7 +99,7 @@ class Constant:
         """Check the number."""
         _check_numbers(beta=self.beta)
 
-    def __call__(self, progress: ScheduleContext) -> float:
+    def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`."""
         return self.beta
 
@@ -127,9 +128,9 @@ class Practical:
         if self.low > self.high:
             raise ArgumentError(f"low: expected a number <= high = {self.high!r}, got {self.low!r}.")
 
-    def __call__(self, progress: ScheduleContext) -> float:
+    def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`."""
-        return min(max(self.scale * math.sqrt(math.log1p(progress.effective_dimension)), self.low), self.high)
+        return min(max(self.scale * math.sqrt(math.log1p(context.effective_dimension)), self.low), self.high)
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,9 @@ class Theorem2:
         if self.form == "running" and self.epsilon > 0.5:
             raise ArgumentError(f'epsilon: form="running" needs epsilon <= 1/2, got {self.epsilon!r}.')
 
-    def __call__(self, progress: ScheduleContext) -> float:
+    def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`."""
-        p, eps, xi, F = progress, self.epsilon, self.noise_sd, self.norm_bound
+        p, eps, xi, F = context, self.epsilon, self.noise_sd, self.norm_bound
         alpha = (1.0 + eps) / (1.0 - eps)
         t = max(p.t, 1)
         log_delta = math.log(1.0 / self.delta)
@@ -213,10 +214,10 @@ class Srinivas:
         """Check the range."""
         _check_probability("delta", self.delta)
 
-    def __call__(self, progress: ScheduleContext) -> float:
+    def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`; for a space that is not finite A is that of a grid of 100 values a column."""
-        arms = progress.n_arms if progress.n_arms is not None else 100.0 ** min(progress.dim, 100)
-        return math.sqrt(2.0 * math.log(arms * max(progress.t, 1) ** 2 * math.pi**2 / (6.0 * self.delta)))
+        arms = context.n_arms if context.n_arms is not None else 100.0 ** min(context.dim, 100)
+        return math.sqrt(2.0 * math.log(arms * max(context.t, 1) ** 2 * math.pi**2 / (6.0 * self.delta)))
 
 
 @dataclass(frozen=True)
@@ -258,9 +259,9 @@ class Chowdhury:
         if check_number("epsilon", self.epsilon, 0.0, "a number from 0 to below 1") >= 1.0:
             raise ArgumentError(f"epsilon: expected a number from 0 to below 1, got {self.epsilon!r}.")
 
-    def __call__(self, progress: ScheduleContext) -> float:
+    def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`."""
-        p, eps = progress, self.epsilon
+        p, eps = context, self.epsilon
         gamma = 0.5 * p.effective_dimension * (1.0 + math.log1p(p.kappa2 * max(p.t, 1) / p.lam))
         width = math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / self.delta)))
         bias = (1.0 + math.sqrt(eps / (1.0 - eps))) * self.norm_bound
@@ -288,9 +289,9 @@ class Batch:
         """Check the budget."""
         check_number("leverage_budget", self.leverage_budget, 1.0, "a number >= 1")
 
-    def __call__(self, progress: ScheduleContext) -> float:
+    def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`."""
-        return self.inner(progress) * math.sqrt(min(1.0 + progress.batch_leverage, self.leverage_budget))
+        return self.inner(context) * math.sqrt(min(1.0 + context.batch_leverage, self.leverage_budget))
 
 
 def theorem1_qbar(horizon: int, delta: float = 0.1, epsilon: float = 0.5) -> float:
@@ -334,6 +335,16 @@ def as_confidence(beta: object) -> Confidence:
     if isinstance(beta, Confidence) and not isinstance(beta, type):
         return beta
     return Constant(check_number("beta", beta, 0.0, "a number >= 0, a schedule of bkbopt.confidence, or None"))
+
+
+def beta_of(schedule: Confidence, context: ScheduleContext) -> float:
+    """The beta of a schedule, which may be the user's own.
+
+    Raises:
+        ArgumentTypeError: the schedule does not return a number.
+        ArgumentError: the number is negative or not finite.
+    """
+    return check_number("beta", schedule(context), 0.0, "a finite number >= 0 from the schedule of beta")
 
 
 def _check_numbers(**numbers: object) -> None:

@@ -14,6 +14,7 @@ from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule, rule_of
 from bkbopt.search.trials.evaluations import Problem
 from bkbopt.search.trials.history import History
+from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.sources import is_stored
@@ -33,6 +34,7 @@ __all__ = [
     "as_problem",
     "as_rule",
     "as_surrogate",
+    "check_columns",
     "check_kernel",
     "checked_seed",
     "shown",
@@ -101,6 +103,21 @@ def check_kernel(surrogate: Surrogate, history: History) -> None:
         raise ArgumentError(
             f"surrogate: expected a kernel with {history.dim} columns, those of the encoded points, got one with "
             f"{surrogate.kernel.dim}."
+        )
+
+
+def check_columns(surrogate: Surrogate, old: Space | Arms, new: Space | Arms) -> None:
+    """Raise an error if a new space has other encoded columns than the old one, and the surrogate's kernel was given.
+
+    The points of all trials are encoded together. A given kernel has a number of columns, and a lengthscale for each.
+    """
+    if not (surrogate.has_kernel and isinstance(old, Space) and isinstance(new, Space)):
+        return
+    if list(old.keyed) != list(new.keyed):
+        names = [", ".join(repr(name) for name, _ in space.items) for space in (old, new)]
+        raise ArgumentError(
+            f"space: expected the parameters {names[0]}, of these kinds and in this order, for which the surrogate's "
+            f"kernel was given, got {names[1]}; keep them, or make a new optimizer."
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from bkbopt import confidence
+from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
 from bkbopt.optimizer.log_file import Described
@@ -244,26 +245,32 @@ def with_new_options(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe_schedule(schedule: object) -> dict[str, Any]:
-    """The description of a schedule of beta.
-
-    Raises:
-        ArgumentError: the schedule is not one of `bkbopt.confidence`.
-    """
+    """The description of a schedule of beta; the class of one that is not of `bkbopt.confidence` is None."""
     name = type(schedule).__name__
     if isinstance(schedule, confidence.Batch):
         inner = describe_schedule(schedule.inner)
+        if inner["class"] is None:
+            return inner
         return {"class": name, "options": {"leverage_budget": schedule.leverage_budget}, "inner": inner}
-    if name not in SCHEDULES:
-        raise ArgumentError(f"beta: expected a schedule of bkbopt.confidence in a log, got one of type {name}.")
+    if type(schedule) is not SCHEDULES.get(name):
+        return {"class": None}
     return {"class": name, "options": _plain("beta", asdict(schedule))}  # type: ignore[call-overload]
 
 
-def read_schedule(own: Mapping[str, Any], depth: int = 0) -> Any:
-    """The schedule of a description."""
+def read_schedule(own: Mapping[str, Any], given: Confidence | None = None, depth: int = 0) -> Any:
+    """The schedule of a description; `given` is the one passed when the log is opened, or None.
+
+    Raises:
+        ArgumentError: the user's schedule is needed and not given.
+    """
+    if given is not None:
+        return given
+    if own["class"] is None:
+        raise ArgumentError("beta: expected the schedule of yours that the log was made with, got none; pass beta=.")
     if depth > DEEPEST:
         raise ValueError(f"more than {DEEPEST} nested schedules")
     if own["class"] == "Batch":
-        return confidence.Batch(read_schedule(own["inner"], depth + 1), **own["options"])
+        return confidence.Batch(read_schedule(own["inner"], None, depth + 1), **own["options"])
     return SCHEDULES[own["class"]](**own["options"])
 
 

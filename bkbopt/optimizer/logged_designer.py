@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
+from bkbopt.optimizer.arguments import check_columns
 from bkbopt.optimizer.description import describe, read_candidates
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.log_spaces import LogSpaces
@@ -78,6 +79,7 @@ class LoggedDesigner:
 
     def set_candidates(self, candidates: Space | Arms, past: Params) -> None:
         """Take another space or pool from here on; `past` are values that earlier trials had for new parameters."""
+        check_columns(self.designer.options.models.surrogate, self.spaces[-1], self.spaces.next(candidates, {})[0])
         if self.file is None:
             if not self.spaces.is_last(candidates, past):
                 self.spaces.append(candidates, past)
@@ -263,12 +265,13 @@ class LoggedDesigner:
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
-    def ask(self, count: int | None, fixed: Point, *, beating: bool = False) -> list[Trial]:
+    def ask(self, count: int | None, fixed: Params, *, beating: bool = False) -> list[Trial]:
         """The next trials, queued ones first; fewer than `count` if no other point can be proposed.
 
         With `count` None the search chooses the number. Processes ask one after the other, and may tell while another
         one asks. With `beating` each trial has its first heartbeat at once.
         """
+        # Parameters are converted after changes of other processes were read, which may have set another space.
         with contextlib.nullcontext() if self.file is None else self.file.asking():
             self.refresh()
             basis = self._basis()
@@ -282,11 +285,12 @@ class LoggedDesigner:
     def _basis(self) -> tuple[int, list[int], int]:
         return len(self.log), self.log.waiting, len(self.spaces)
 
-    def _next(self, count: int | None, fixed: Point) -> list[Entry]:
-        entries = self._from_queue(len(self.log.waiting) if count is None else count, fixed)
+    def _next(self, count: int | None, fixed: Params) -> list[Entry]:
+        held = self.vocabulary.fixed(fixed, "fixed")
+        entries = self._from_queue(len(self.log.waiting) if count is None else count, held)
         if count is None or len(entries) < count:
             try:
-                entries += self._suggested(None if count is None else count - len(entries), fixed, entries)
+                entries += self._suggested(None if count is None else count - len(entries), held, entries)
             except SpaceExhaustedError:
                 if not entries:
                     raise
@@ -329,11 +333,11 @@ class LoggedDesigner:
 
     def enqueue(self, params: Params) -> Trial:
         """Queue a point; missing parameters are suggested when the trial is asked for."""
-        given = self.vocabulary.fixed(params, "params")
-        whole, feasible = self.designer.whole(given), self.designer.problem.feasible
-        if whole is not None and feasible is not None and not feasible(whole[0]):
-            raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
         with self._transaction() as (entries, _):
+            given = self.vocabulary.fixed(params, "params")
+            whole, feasible = self.designer.whole(given), self.designer.problem.feasible
+            if whole is not None and feasible is not None and not feasible(whole[0]):
+                raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
             entries.append(self._queued(len(self.log), given))
         return entries[0].trial
 
@@ -345,8 +349,8 @@ class LoggedDesigner:
 
     def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Check all reports, then write all; `call` is the name of the user's call, for errors."""
-        points = iter(self.vocabulary.points([r.target for r in reports if isinstance(r.target, Mapping)]))
         with self._transaction() as (entries, _):
+            points = iter(self.vocabulary.points([r.target for r in reports if isinstance(r.target, Mapping)]))
             entries.extend(finished(self.log, reports, points, self._told, call))
         return [entry.trial for entry in entries]
 

@@ -1,6 +1,9 @@
 """`minimize` and `maximize`: the loop of ask, evaluate and tell, on any executor."""
 
+import contextlib
 import functools
+import importlib.util
+import logging
 import queue
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -8,13 +11,15 @@ from typing import Any
 
 from bkbopt._support.checks import check_count, check_number
 from bkbopt._support.progress import bars
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError, StorageError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import RUNNING
 
 __all__ = ["maximize", "minimize"]
+
+logger = logging.getLogger(__name__)
 
 #: Trials between two regret certificates; a certificate costs as much as several asks.
 CERTIFY_EVERY = 10
@@ -43,8 +48,8 @@ def minimize(
         n_trials: number of trials; None for as many as `timeout` or `stop_at_regret` allow.
         timeout: seconds after which no trial is started; running trials are waited for.
         callbacks: functions that are called as `callback(optimizer, trial)` after each trial; the run stops when one
-            returns True.
-            If it has a method `finish`, that is called as `finish(optimizer)` when the run has ended without an error.
+            returns True. A callback with a method `finish` is called as `finish(optimizer)` when the run has ended
+            without an error.
         executor: an object with `submit(f, params) -> future`, whose futures have `add_done_callback`, as in
             `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
         n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
@@ -59,8 +64,11 @@ def minimize(
         The optimizer; see `Optimizer.recommend`, `Optimizer.best_trial` and `Optimizer.trials_dataframe`.
 
     Raises:
-        ArgumentError: a number is out of range, there is no stopping rule, or `Optimizer` or `tell` raises it.
+        ArgumentError: a number is out of range, there is no stopping rule, `stop_at_regret` was given with several
+            objectives, or `Optimizer` or `tell` raises it.
         ArgumentTypeError: an argument has the wrong type.
+        SpaceExhaustedError: with `duplicates="avoid"`, no point was left for the first trial. If none is left later on,
+            the run ends.
 
     Example:
         >>> import bkbopt as bo
@@ -142,6 +150,11 @@ class _Stop:
         regret: float | None,
         callbacks: tuple[Callable[[Optimizer, Trial], object], ...],
     ) -> None:
+        if regret is not None and len(optimizer.directions) > 1:
+            raise ArgumentError(
+                "stop_at_regret: expected a single objective, since the certificate is that of the recommended point, "
+                f"got {len(optimizer.directions)}; use n_trials, timeout or a callback."
+            )
         self.optimizer, self.n_trials, self.regret, self.callbacks = optimizer, n_trials, regret, callbacks
         self.deadline = None if timeout is None else time.monotonic() + timeout
         self.started = self.ended = 0
@@ -153,6 +166,20 @@ class _Stop:
             return False
         sign = sign_of(self.optimizer.direction)
         return self.best is None or sign * trial.values[0] > sign * self.best.values[0]
+
+    def next_trial(self) -> Trial | None:
+        """The next trial, if the run goes on and a point is left."""
+        if self.now():
+            return None
+        try:
+            trial = self.optimizer.ask()
+        except SpaceExhaustedError:
+            if not self.started:
+                raise
+            self.asked_to = True
+            return None
+        self.started += 1
+        return trial
 
     def now(self) -> bool:
         """Whether no further trial may start."""
@@ -176,12 +203,8 @@ class _Stop:
 
 
 def _bar(show: bool, total: int | None) -> Any:
-    import contextlib
-
     if not show:
         return contextlib.nullcontext()
-    import importlib.util
-
     # A notebook's own bar is made of ipywidgets; where they are not installed tqdm.auto warns of that.
     if importlib.util.find_spec("ipywidgets") is None:
         from tqdm import tqdm
@@ -191,9 +214,8 @@ def _bar(show: bool, total: int | None) -> Any:
 
 
 def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, catch: tuple[type[Exception], ...], bar: Any) -> None:
-    while not stop.now():
-        trial, finished = optimizer.ask(), None
-        stop.started += 1
+    while (trial := stop.next_trial()) is not None:
+        finished = None
         try:
             finished = _finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch)
         finally:
@@ -214,10 +236,9 @@ def _run_on(
     done: queue.SimpleQueue[tuple[Trial, Any]] = queue.SimpleQueue()
     in_flight: dict[int, tuple[Trial, Any]] = {}
     try:
-        while in_flight or not stop.now():
-            while len(in_flight) < n_workers and not stop.now():
-                trial = optimizer.ask()
-                stop.started += 1
+        while True:
+            while len(in_flight) < n_workers and (trial := stop.next_trial()) is not None:
+                in_flight[trial.id] = (trial, None)  # it is failed if `submit` raises an error
                 future = executor.submit(f, dict(trial.params))
                 in_flight[trial.id] = (trial, future)
                 future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
@@ -235,9 +256,15 @@ def _run_on(
 
 
 def _fail_running(optimizer: Optimizer, trials: Iterable[Trial]) -> None:
-    """Fail those of the trials that are still running."""
-    states = {trial.id: trial.state for trial in optimizer.trials}
-    optimizer.fail([trial for trial in trials if states[trial.id] == RUNNING])
+    """Fail those of the trials that are still running; the error that ends the run is not replaced by another."""
+    numbers = [trial.id for trial in trials]
+    if not numbers:
+        return
+    try:
+        states = {trial.id: trial.state for trial in optimizer.trials}
+        optimizer.fail([number for number in numbers if states[number] == RUNNING])
+    except StorageError as error:
+        logger.error("Trials %s are still running in the log (see Optimizer.recover): %s", numbers, error)
 
 
 def _finish(optimizer: Optimizer, trial: Trial, result: Callable[[], Any], catch: tuple[type[Exception], ...]) -> Trial:

@@ -172,8 +172,7 @@ class Optimizer(Readings):
         """
         useful = isinstance(n, str) and n == "useful"
         count = None if useful else 1 if n is None else check_count("n", n, 1, 'a whole number >= 1, "useful" or None')
-        held = self._core.vocabulary.fixed(fixed or {}, "fixed")
-        trials = self._core.ask(count, held, beating=heartbeat)
+        trials = self._core.ask(count, {} if fixed is None else fixed, beating=heartbeat)
         return trials[0] if n is None else trials
 
     @locked
@@ -225,8 +224,10 @@ class Optimizer(Readings):
             past: values that all earlier trials had for new parameters, by name.
 
         Raises:
-            ArgumentError: the optimizer has a pool, the space is invalid (see the constructor), or `past` has other
-                parameters than new ones, or values outside of the space; nothing changes.
+            ArgumentError: the optimizer has a pool, the space is invalid (see the constructor), or has other parameters
+                than the surrogate's kernel, if that was given; or `past` has other parameters than new ones, or values
+                outside of the space. Nothing changes.
+            ArgumentTypeError: `past` is not a dict.
         """
         if self.space is None:
             raise ArgumentError("space: expected an optimizer over a space, but this one has a pool; see set_pool.")
@@ -367,6 +368,7 @@ class Optimizer(Readings):
         surrogate: Surrogate | None = None,
         feasible: Callable[[Params], bool] | None = None,
         acquisition: Acquisition | None = None,
+        beta: Confidence | None = None,
     ) -> "Optimizer":
         """Continue the log of a file, in the file; later asks are bit for bit the same as without the interruption.
 
@@ -377,6 +379,7 @@ class Optimizer(Readings):
             surrogate: the surrogate with its kernel, if that was the user's own.
             feasible: the constraint on parameters, if there was one.
             acquisition: the acquisition function, if it was the user's own.
+            beta: the schedule of beta, if it was the user's own.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -388,7 +391,7 @@ class Optimizer(Readings):
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(file.close)
             current, arguments = saving.arguments_of(
-                file, pool, surrogate, acquisition, has_feasible=feasible is not None
+                file, pool, surrogate, acquisition, beta, has_feasible=feasible is not None
             )
             with file.fits():
                 where = current if isinstance(current, Space) else current.pool

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2
+from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2, beta_of
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, finished_only, recommended
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
@@ -40,7 +40,7 @@ def beta(designer: Designer) -> float:
     """See `Optimizer.beta`."""
     objective, nothing = designer.trained().objectives[0], designer.history.X[:0]
     context = objective.context(designer.n_arms(), nothing, designer.problem.arms)
-    return designer.options.confidence(context)
+    return beta_of(designer.options.confidence, context)
 
 
 @torch.no_grad()

@@ -197,7 +197,7 @@ class Readings:
                 "recommend: expected a single objective, got several; use recommend_front for the Pareto front."
             )
         words = self._core.vocabulary
-        held = words.fixed(fixed or {}, "fixed")
+        held = words.fixed({} if fixed is None else fixed, "fixed")
         if held:
             found = recommendation_with(self._core.followed("recommend"), held, words.params)
         else:
@@ -367,6 +367,7 @@ class Readings:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
+    @locked
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the log (options, space and all trials) to a file, atomically.
 
@@ -378,10 +379,9 @@ class Readings:
         Raises:
             ArgumentError: the file is that of the log itself, or an argument cannot be stored in a log.
             OSError: the file cannot be written; an existing file is unchanged.
+            StorageError: the system does not give access to the file of the log.
         """
-        with self._lock:
-            self._core.mend()
-            saving.save(path, self._describe(), self._core)
+        saving.save(path, self._describe(), self._core)
 
     def _describe(self) -> dict[str, Any]:
         """The arguments as a log stores them."""

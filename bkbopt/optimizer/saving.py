@@ -9,6 +9,7 @@ from bkbopt import __version__
 from bkbopt._support.checks import check_count
 from bkbopt._support.replacing import replace_atomically
 from bkbopt._support.sqlite import replacing
+from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.description import (
     describe,
@@ -91,7 +92,13 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
 
 
 def arguments_of(
-    file: LogFile, pool: Any, surrogate: Surrogate | None, acquisition: Acquisition | None, *, has_feasible: bool
+    file: LogFile,
+    pool: Any,
+    surrogate: Surrogate | None,
+    acquisition: Acquisition | None,
+    beta: Confidence | None,
+    *,
+    has_feasible: bool,
 ) -> tuple[Space | Arms, dict[str, Any]]:
     """The space or pool of a log, and the other arguments that its optimizer was made with.
 
@@ -110,7 +117,7 @@ def arguments_of(
         arguments = {name: options[name] for name in ARGUMENTS}
         arguments["acquisition"] = options["acquisition"] if acquisition is None else acquisition
         arguments["surrogate"] = read_surrogate(options["surrogate"], surrogate)
-        arguments["beta"] = read_schedule(options["beta"])
+        arguments["beta"] = read_schedule(options["beta"], beta)
         return current, arguments
 
 

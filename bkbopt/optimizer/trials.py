@@ -24,6 +24,7 @@ __all__ = [
     "Outcome",
     "Trial",
     "TrialLog",
+    "check_finished",
     "check_running",
     "utc_now",
 ]
@@ -276,14 +277,8 @@ class TrialLog:
             UnknownTrialError: there is no trial with this id.
             TrialStateError: the trial is queued or running.
         """
-        if not 0 <= trial_id < len(self.entries):
-            raise _unknown(trial_id, len(self))
-        if not self._is_over(trial_id):
-            fate = "is queued" if self.entries[trial_id].trial.state == WAITING else "is running"
-            raise TrialStateError(
-                f"{call}: expected a finished trial, as replace=True, but trial {trial_id} {fate}; leave replace out."
-            )
-        return self.entries[trial_id]
+        known = 0 <= trial_id < len(self.entries)
+        return check_finished(self.entries[trial_id] if known else None, trial_id, len(self), call)
 
     def changed(self) -> list[Entry]:
         """Entries that are new or changed since `forget_changes` was called, except queued ones."""
@@ -361,6 +356,19 @@ def check_running(entry: Entry | None, trial_id: int, n_trials: int, call: str) 
         raise _unknown(trial_id, n_trials)
     if entry.trial.state != RUNNING:
         raise TrialStateError(f"{call}: expected a running trial, but trial {trial_id} {_fate(entry.trial)}.")
+    return entry
+
+
+def check_finished(entry: Entry | None, trial_id: int, n_trials: int, call: str) -> Entry:
+    """The entry, checked to be that of a finished trial; raises the errors of `TrialLog.finished_entry`."""
+    if entry is None:
+        raise _unknown(trial_id, n_trials)
+    if entry.trial.state in (WAITING, RUNNING):
+        fate = "is queued" if entry.trial.state == WAITING else "is running"
+        raise TrialStateError(
+            f"{call}: expected a finished trial, since its outcome is replaced, but trial {trial_id} {fate}; leave "
+            "replace out."
+        )
     return entry
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.confidence import Confidence, ScheduleContext
+from bkbopt.confidence import Confidence, ScheduleContext, beta_of
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
@@ -116,7 +116,7 @@ class Models:
         return Fantasy(
             models,
             contexts,
-            tuple(float(confidence(context)) for context in contexts),
+            tuple(beta_of(confidence, context) for context in contexts),
             tuple(constraints),
             pending,
             known,

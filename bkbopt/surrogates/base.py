@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.arrays import as_points, as_values, check_noise
+from bkbopt._support.checks import check_count
 from bkbopt._support.showing import shown_call
 from bkbopt._support.threads import small_work
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
@@ -143,7 +144,7 @@ class SurrogateBase(ABC, Generic[T]):
         self.fixed_noise = noise is not None
         self.device = torch.device(device) if device is not None else None
         self._kernel: Kernel | None = None if kernel is None else placed(as_kernel(kernel), self.device)
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(check_count("seed", seed, 0))
         self.observations = Observations(0)
         self._kept: tuple[Counted[T], ...] = ()
         self._epochs = Epochs()

@@ -63,7 +63,6 @@ class FourierGP(SurrogateBase[GaussianState]):
         self.n_frequencies = check_count("n_frequencies", n_frequencies, 1, "a whole number >= 1")
         if self.n_frequencies > MOST:
             raise ArgumentError(f"n_frequencies: expected a whole number from 1 to {MOST}, got {n_frequencies!r}.")
-        check_count("seed", seed, 0)
         if kernel is not None:
             self.check_kernel(self.kernel)
         self.seed = seed

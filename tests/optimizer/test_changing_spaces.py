@@ -74,3 +74,16 @@ def test_space_that_became_conditional_keeps_the_past() -> None:
     opt.set_space({"kind": ["a", "b"], "x": bo.Float(0.0, 1.0, when={"kind": "a"})})
     run(opt, 6, lambda p: (p["x"] - 0.3) ** 2 if "x" in p else 1.0)
     assert opt.recommend().params["kind"] == "a"
+
+
+@pytest.mark.parametrize("space", [{"x": (0.0, 1.0)}, {**BOX, "z": (0.0, 1.0)}, dict(reversed(BOX.items()))])
+def test_parameters_are_those_of_a_kernel_that_was_given(space: dict[str, object]) -> None:
+    surrogate = bo.BKB(bo.kernels.matern52(2, 0.3), noise=0.01)
+    opt, same = (optimizer(surrogate=surrogate) for _ in range(2))
+    for one in (opt, same):
+        run(one, 6)
+    with pytest.raises(ArgumentError, match="for which the surrogate's kernel was given"):
+        opt.set_space(space)
+    assert opt.ask().params == same.ask().params
+    opt.set_space({"x": (0.0, 2.0), "y": (-2.0, 2.0)})  # the same columns
+    assert set(opt.ask().params) == {"x", "y"}

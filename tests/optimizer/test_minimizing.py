@@ -5,12 +5,14 @@ import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError, StorageError
+from bkbopt.optimizer.log_file import LogFile
 
 SPACE = {"x": (0.0, 1.0), "k": ["a", "b"]}
 OPTIONS: dict[str, Any] = {"seed": 0, "n_startup_trials": 4}
@@ -285,3 +287,57 @@ def test_bad_argument_is_named_before_anything_runs(options: dict[str, Any], err
 def test_single_exception_or_callback_need_not_be_in_a_list() -> None:
     opt = bo.minimize(fragile, SPACE, 6, catch=BoomError, callbacks=lambda opt, trial: len(opt.trials) == 4, **OPTIONS)
     assert len(opt.trials) == 4
+
+
+class Refusing(ThreadPoolExecutor):
+    """It takes two jobs, and then none."""
+
+    n_taken = 0
+
+    def submit(self, *given: Any, **more: Any) -> Any:
+        if self.n_taken == 2:
+            raise RuntimeError("no more")
+        self.n_taken += 1
+        return super().submit(*given, **more)
+
+
+def test_no_trial_stays_running_if_the_executor_refuses_it() -> None:
+    opt = bo.Optimizer(SPACE, **OPTIONS)
+    with Refusing(1) as executor, pytest.raises(RuntimeError, match="no more"):
+        bo.minimize(bowl, opt, 9, executor=executor, n_workers=1)
+    assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL"]
+
+
+@pytest.mark.parametrize("n_workers", [None, 6])
+def test_run_ends_when_no_arm_is_left(n_workers: int | None) -> None:
+    arms = [[0.1], [0.7], [0.4], [0.2]]
+    with ThreadPoolExecutor(6) as executor:
+        more = {} if n_workers is None else {"executor": executor, "n_workers": n_workers}
+        opt = bo.minimize(itemgetter("x0"), arms, 20, duplicates="avoid", **more, **OPTIONS)
+    assert sorted(t.value for t in opt.trials) == [0.1, 0.2, 0.4, 0.7]
+    with pytest.raises(SpaceExhaustedError):
+        bo.minimize(itemgetter("x0"), opt, 1)
+
+
+def test_regret_of_several_objectives_is_no_stopping_rule() -> None:
+    opt = bo.Optimizer(SPACE, directions=["minimize", "maximize"])
+    with pytest.raises(ArgumentError, match="stop_at_regret: expected a single objective"):
+        bo.minimize(lambda p: [p["x"], p["x"]], opt, 3, stop_at_regret=0.1)
+    assert opt.trials == []
+
+
+def test_a_storage_that_fails_does_not_replace_the_error_that_ended_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    opt = bo.Optimizer(SPACE, storage=tmp_path / "log.db", **OPTIONS)
+
+    def unreachable(file: LogFile, since: int) -> Any:
+        raise StorageError("the file cannot be read")
+
+    def failing(params: dict[str, Any]) -> float:
+        monkeypatch.setattr(LogFile, "changes", unreachable)
+        raise BoomError("too hot")
+
+    with pytest.raises(BoomError, match="too hot"):
+        bo.minimize(failing, opt, 3)
+    assert "Trials [0] are still running in the log" in caplog.text

@@ -1,5 +1,6 @@
 """What a copy of a log cannot hold, and `load` takes again: objects, kernels, tables, constraints."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import bkbopt as bo
+from bkbopt.confidence import Batch, ScheduleContext
 from bkbopt.errors import ArgumentError
 from tests.optimizer.logs_to_save import BOX, CASES, POOL, advance
 from tests.sweeps import sweep
@@ -126,3 +128,38 @@ def test_constraint_is_given_again(name: str, tmp_path: Path) -> None:
     asked = advance(a, 8)
     a.save(tmp_path / "s")
     assert asked + advance(bo.Optimizer.load(tmp_path / "s", feasible=feasible), 4) == advance(b, 12)
+
+
+@dataclasses.dataclass(frozen=True)
+class Narrow:
+    """A schedule of the user's own."""
+
+    beta: float = 0.5
+
+    def __call__(self, context: ScheduleContext) -> float:
+        return self.beta
+
+
+@pytest.mark.parametrize("beta", [Narrow(), lambda context: 0.5, Batch(Narrow())])
+def test_own_schedule_of_beta_is_given_again(beta: Any, tmp_path: Path) -> None:
+    def fresh() -> bo.Optimizer:
+        return bo.Optimizer(BOX, seed=1, n_startup_trials=4, beta=beta)
+
+    opt = fresh()
+    asked = advance(opt, 7)
+    opt.save(tmp_path / "s")
+    with pytest.raises(ArgumentError, match=r"beta: expected the schedule of yours .*; pass beta="):
+        bo.Optimizer.load(tmp_path / "s")
+    assert asked + advance(bo.Optimizer.load(tmp_path / "s", beta=beta), 4) == advance(fresh(), 11)
+
+
+@pytest.mark.parametrize("beta", [float("nan"), float("inf"), -5.0])
+def test_number_of_an_own_schedule_is_checked(beta: float) -> None:
+    opt = bo.Optimizer(BOX, seed=1, n_startup_trials=1, beta=Narrow(beta))
+    for x in (0.2, 0.7):
+        opt.tell({"x": x, "rate": 0.1}, x)
+    with pytest.raises(ArgumentError, match="beta: expected a finite number >= 0 from the schedule"):
+        opt.ask()
+    with pytest.raises(ArgumentError, match="beta: expected a finite number >= 0 from the schedule"):
+        _ = opt.beta
+    assert len(opt.trials) == 2

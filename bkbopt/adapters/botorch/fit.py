@@ -30,7 +30,14 @@ FIRST_POINTS = 300
 SECOND_ITERATIONS = 15
 
 
-def fit_bkb_model(model: SingleTaskGP, **kwargs: Any) -> SingleTaskGP:
+def fit_bkb_model(
+    model: SingleTaskGP,
+    *,
+    closure: Callable[..., Any] | None = None,
+    optimizer: Callable[..., Any] = fit_gpytorch_mll_scipy,
+    closure_kwargs: dict[str, Any] | None = None,
+    optimizer_kwargs: dict[str, Any] | None = None,
+) -> SingleTaskGP:
     """Fit the hyper-parameters of a `BKBModel` and return the model, in evaluation mode.
 
     This is `fit_gpytorch_mll(BKBMarginalLogLikelihood(model.likelihood, model))`. Priors and constraints are those of
@@ -39,7 +46,10 @@ def fit_bkb_model(model: SingleTaskGP, **kwargs: Any) -> SingleTaskGP:
 
     Args:
         model: a `BKBModel`.
-        kwargs: see `fit_likelihood`.
+        closure: an objective of the user, which is optimised once, without a first fit.
+        optimizer: the optimiser, one of BoTorch's.
+        closure_kwargs: arguments of the objective.
+        optimizer_kwargs: arguments of the optimiser.
 
     Raises:
         ModelFittingError: no finite hyper-parameters were found; the model is unchanged.
@@ -52,7 +62,13 @@ def fit_bkb_model(model: SingleTaskGP, **kwargs: Any) -> SingleTaskGP:
         >>> bool(model.likelihood.noise < 0.01)
         True
     """
-    fit_likelihood(BKBMarginalLogLikelihood(model.likelihood, model), **kwargs)
+    fit_likelihood(
+        BKBMarginalLogLikelihood(model.likelihood, model),
+        closure=closure,
+        optimizer=optimizer,
+        closure_kwargs=closure_kwargs,
+        optimizer_kwargs=optimizer_kwargs,
+    )
     model.eval()
     return model
 
@@ -78,7 +94,8 @@ def fit_likelihood(
         optimizer: the optimiser, one of BoTorch's.
         closure_kwargs: arguments of the objective.
         optimizer_kwargs: arguments of the optimiser.
-        others: other arguments of `fit_gpytorch_mll`, for an `mll` of the user's; our own fits have none.
+        others: other arguments of `fit_gpytorch_mll`, for an `mll` of the user's; our own fits ignore them, as BoTorch
+            ignores those that it does not know.
 
     Raises:
         UnsupportedError: `mll` is a bound for variational models.

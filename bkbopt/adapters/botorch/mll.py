@@ -65,7 +65,7 @@ class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc
     ) -> None:
         super().__init__(likelihood, model)
         self.max_points = check_count("max_points", max_points, 1, "a whole number >= 1")
-        self.seed = seed
+        self.seed = check_count("seed", seed, 0)
 
     def forward(self, function_dist: MultivariateNormal, target: Tensor, *params: Any, **kwargs: Any) -> Tensor:
         """The value per point that is used, `(batch_shape) x (m)`.

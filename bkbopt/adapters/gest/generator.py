@@ -22,7 +22,7 @@ __all__ = ["BKBGenerator"]
 #: Arguments of `Optimizer` that follow from the VOCS.
 OF_VOCS = ("space_or_pool", "direction", "directions", "constraints")
 #: Arguments that may not be in a log; they are passed again when a copy is made.
-BESIDE_LOG = ("surrogate", "acquisition", "feasible")
+BESIDE_LOG = ("surrogate", "acquisition", "beta", "feasible")
 
 
 class BKBGenerator(Generator):  # type: ignore[misc]  # gest-api ships no type information

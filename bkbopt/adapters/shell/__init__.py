@@ -8,6 +8,7 @@
     bkbopt enqueue STATE JSON            queue a point; missing parameters are suggested when it is asked for
     bkbopt tell STATE ID VALUE...        the value of a trial, one for each objective
     bkbopt tell STATE ID VALUE... --constraint NAME=G    with values of constraints, feasible if G <= 0
+    bkbopt tell STATE ID VALUE... --replace              correct the value of a finished trial
     bkbopt tell STATE --params JSON VALUE...    the value of a point that was not asked for
     bkbopt fail STATE ID                 report a trial without a value
     bkbopt recover STATE --older-than SECONDS [--enqueue]    fail trials of processes that died; --list shows them

@@ -57,6 +57,8 @@ def _tell(args: argparse.Namespace) -> Iterator[Row]:
     if (number is None and args.params is None) or not (values or limits):
         raise ArgumentError("tell: expected an id and a value, or --params and a value; give one of the two forms.")
     if number is None:
+        if args.replace:
+            raise ArgumentError("--replace: expected the id of a finished trial, got --params; see show --trials.")
         return model_commands.tell_point(args, values, limits)
     return log_commands.tell(args, number, values, limits)
 
@@ -222,6 +224,8 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--constraint", metavar="NAME=G", type=_limit, action="append", default=[], help=text)
     text = "known standard deviation of the value's noise; once for each objective"
     tell.add_argument("--std", metavar="S", type=float, action="append", default=[], help=text)
+    text = "replace the outcome of a finished trial, or of a failed one"
+    tell.add_argument("--replace", action="store_true", help=text)
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)
     fail.add_argument("id", metavar="ID", type=int, help="the trial")
     recover = commands.add("recover", log_commands.recover, "fail running trials of processes that died", _STATE)

@@ -30,7 +30,8 @@ def tell(args: argparse.Namespace, number: int, values: list[float], limits: dic
     aims = Aims.of(file)
     if args.std and file.options["surrogate"]["class"] == "LearnerSurrogate":
         raise ArgumentError("std: not allowed with an online learner, which gives all values one weight; leave it out.")
-    yield finished(aims, finish(file, number, check_outcome(aims, values, limits, args.std), "tell"))
+    outcome = check_outcome(aims, values, limits, args.std)
+    yield finished(aims, finish(file, number, outcome, "tell", replacing=args.replace))
 
 
 def fail(args: argparse.Namespace) -> Iterator[Row]:

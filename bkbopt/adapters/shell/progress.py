@@ -31,23 +31,30 @@ class Progress:
 
     def __init__(self, file: LogFile) -> None:
         self.file, self.aims = file, Aims.of(file)
+        self._signs = [*map(sign_of, self.aims.directions)]
+        self._begin_anew()
+        self.update()
+
+    def _begin_anew(self) -> None:
         self.running: dict[int, Entry] = {}
         self.best: Trial | None = None
         self.front: list[Trial] = []
         self.n_repeated = 0
-        self._signs = [*map(sign_of, self.aims.directions)]
         self._states: dict[int, str] = {}
         self._counts: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._recent: deque[datetime] = deque(maxlen=RECENT)
         self._seen = 0
-        self.update()
 
     def update(self) -> bool:
-        """Read the changes; returns whether a trial is new or has changed its state."""
+        """Read the changes; returns whether a trial is new, or has another state or outcome."""
         entries, self._seen = self.file.changes(self._seen)
+        has_replaced = any(self._states.get(entry.trial.id) in (COMPLETE, FAIL) for entry in entries)
+        if has_replaced:  # the old outcome may be the best one
+            self._begin_anew()
+            entries, self._seen = self.file.changes(self._seen)
         n_new = sum(self._take(entry) for entry in entries)
-        return n_new > 0
+        return n_new > 0 or has_replaced
 
     def _take(self, entry: Entry) -> bool:
         trial = entry.trial

@@ -10,7 +10,7 @@ from dataclasses import replace
 from bkbopt.adapters.shell.rows import Aims
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, check_running, utc_now
+from bkbopt.optimizer.trials import Entry, Outcome, Trial, check_finished, check_running, utc_now
 from bkbopt.search.trials.states import RUNNING
 
 __all__ = ["beat", "check_outcome", "finish", "lose", "running"]
@@ -52,17 +52,25 @@ def check_outcome(
     return Outcome(tuple(values), dict(limits), tuple(stds) or None)
 
 
-def finish(file: LogFile, number: int, outcome: Outcome, call: str) -> Trial:
-    """Write the outcome of a running trial; an outcome without values and constraints fails it.
+def finish(file: LogFile, number: int, outcome: Outcome, call: str, *, replacing: bool = False) -> Trial:
+    """Write the outcome of a running trial, or with `replacing` another outcome of a finished one.
+
+    An outcome without values and constraints is that of a failed trial.
 
     Raises:
         UnknownTrialError: there is no such trial.
-        TrialStateError: the trial is not running.
+        TrialStateError: the trial is not running; with `replacing`, it is not finished.
         StorageError: the system does not give access to the file. After any error nothing was written.
     """
     with file.transaction() as writer:
         entry, n_trials = file.entry(number)
-        done = check_running(entry, number, n_trials, call).finished(outcome, writer.next_place(), utc_now())
+        if replacing:
+            old = check_finished(entry, number, n_trials, call)
+            assert old.place is not None
+            assert old.trial.told_at is not None
+            done = old.finished(outcome, old.place, old.trial.told_at)
+        else:
+            done = check_running(entry, number, n_trials, call).finished(outcome, writer.next_place(), utc_now())
         writer.put([done])
     return done.trial
 

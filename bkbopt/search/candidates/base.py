@@ -148,8 +148,7 @@ def best_usable(criterion: Criterion, search: Search, closed: Tensor, usable: Ca
         closed: (A,) rows that may not be chosen; those found to be unusable are added to it.
         usable: whether a row may be chosen, which may be expensive.
     """
-    while not closed.numpy().all():  # it stops at the first row that is open
-        row = criterion.best_row(search, closed)
+    for row in criterion.ranked(search, closed):
         if usable(row):
             return row
         closed[row] = True

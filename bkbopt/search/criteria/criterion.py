@@ -14,7 +14,7 @@ trials were just outside of the feasible region, and with the probability alone 
 With several objectives the score is the hypervolume that the vector of upper bounds adds (see `pareto.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -48,6 +48,7 @@ __all__ = [
     "Criterion",
     "Search",
     "UpperBound",
+    "by_decreasing",
     "rule_of",
 ]
 
@@ -78,8 +79,8 @@ class Criterion(Protocol):
         """Scores `(n,)` of the points `X (n, d)`."""
         ...
 
-    def best_row(self, search: Search, excluded: Tensor) -> int:
-        """The row of a pool with the largest score, none of `excluded (A,)`."""
+    def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
+        """The rows of a pool that are not `closed (A,)`, larger scores first; the rows that come may be closed."""
         ...
 
 
@@ -113,8 +114,8 @@ class _Scored:
             return predict, acquisition
         return None
 
-    def best_row(self, search: Search, excluded: Tensor) -> int:
-        return _largest(self.acquisition(*search.scan(self.model)), excluded)
+    def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
+        return by_decreasing(self.acquisition(*search.scan(self.model)), closed)
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,13 @@ class UpperBound(_Scored):
         """The bound mean + beta sd of a model."""
         return cls(model, UCB(beta))
 
-    def best_row(self, search: Search, excluded: Tensor) -> int:
+    def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`."""
-        return search.argmax(self.model, self.acquisition.beta, excluded).index
+        closed = closed.clone()
+        while not closed.numpy().all():  # it stops at the first row that is open
+            row = search.argmax(self.model, self.acquisition.beta, closed).index
+            yield row
+            closed[row] = True
 
     def order_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool) -> Tensor:
         """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them, (n,).
@@ -168,8 +173,8 @@ class _Sampled:
             self._drawn.append(draw_paths(self.model, X.detach(), np.random.default_rng(self.seed)))
         return self._drawn[0](X)[:, 0]
 
-    def best_row(self, search: Search, excluded: Tensor) -> int:
-        return _largest(search.thompson(self.model, np.random.default_rng(self.seed)), excluded)
+    def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
+        return by_decreasing(search.thompson(self.model, np.random.default_rng(self.seed)), closed)
 
 
 @dataclass(frozen=True)
@@ -344,11 +349,17 @@ class Combined:
         none = X.new_zeros(len(X))
         return none if self.crashes is None else none - CRASH_PENALTY * self.crashes(X)
 
-    def best_row(self, search: Search, excluded: Tensor) -> int:
+    def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`."""
         size = max(model.features.size for model, _ in self.objectives)
-        return _largest(search.scores(self, size), excluded)
+        return by_decreasing(search.scores(self, size), closed)
 
 
-def _largest(scores: Tensor, excluded: Tensor) -> int:
-    return int(scores.masked_fill(excluded, -torch.inf).argmax())
+def by_decreasing(scores: Tensor, closed: Tensor) -> Iterator[int]:
+    """The rows that are not `closed (A,)` by decreasing `scores (A,)`, of equal ones that with the lowest number."""
+    rows = (~closed).nonzero()[:, 0]
+    if not len(rows):
+        return
+    scores = scores[rows]
+    yield int(rows[scores.argmax()])  # the first one is mostly all that is needed
+    yield from rows[scores.argsort(descending=True, stable=True)[1:]].tolist()

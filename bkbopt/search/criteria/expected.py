@@ -10,7 +10,7 @@ The penalty is quadratic in the excess, and smooth: the best point is often on a
 ascent has to move. With a penalty proportional to the excess it stops where it meets the border.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
-from bkbopt.search.criteria.criterion import CRASH_PENALTY, Constraint, Crashes, Search, UpperBound
+from bkbopt.search.criteria.criterion import CRASH_PENALTY, Constraint, Crashes, Search, UpperBound, by_decreasing
 
 __all__ = ["Expected"]
 
@@ -90,9 +90,8 @@ class Expected:
         none = X.new_zeros(len(X))
         return none if self.crashes is None else none + CRASH_PENALTY * self.weight * self.crashes(X)
 
-    def best_row(self, search: Search, excluded: Tensor) -> int:
+    def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`; without constraints by the lazy argmax."""
         if not self.limits and self.crashes is None:
-            return self.mean.best_row(search, excluded)
-        scores = search.scores(self, self.mean.model.features.size)
-        return int(scores.masked_fill(excluded, -torch.inf).argmax())
+            return self.mean.ranked(search, closed)
+        return by_decreasing(search.scores(self, self.mean.model.features.size), closed)

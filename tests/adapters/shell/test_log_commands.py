@@ -18,7 +18,7 @@ from bkbopt.adapters import shell as cli
 from bkbopt.adapters.shell import writing
 from bkbopt.adapters.shell.progress import Progress
 from bkbopt.optimizer.log_file import LogFile
-from bkbopt.optimizer.trials import Outcome
+from bkbopt.optimizer.trials import Outcome, utc_now
 from tests.adapters.shell.calls import call, process, refused, text_of, value
 
 pty = pytest.importorskip("pty", reason="the terminals of these tests are those of POSIX")
@@ -222,3 +222,27 @@ def test_running_trials_are_listed_with_their_age_and_failed_by_it(
     failed = call(capsys, "recover", state, "--older-than", 0)
     assert [(row["id"], row["state"]) for row in failed] == [(0, "FAIL"), (1, "FAIL"), (2, "FAIL")]
     assert len(opt.trials) == 3
+
+
+def test_replaced_outcomes_are_those_that_the_optimizer_writes(
+    state: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    call(capsys, "ask", state, "-n", 3)
+    for number, y in enumerate((1.0, 100.0, 2.0)):
+        call(capsys, "tell", state, number, y)
+    opt = bo.Optimizer.load(state)
+    opt.tell(1, 5.0, replace=True)
+    progress = Progress(LogFile(state))
+    assert "best 100" in progress.summary()
+    assert call(capsys, "tell", state, 1, "5", "--replace")[0]["value"] == 5.0
+    assert bo.Optimizer.load(state).trials == opt.trials
+    assert progress.update()
+    assert progress.summary() == "best 5 (trial 1)"
+    assert progress.line(utc_now()).startswith("3 complete, 0 running")
+
+
+def test_only_finished_trials_have_outcomes_to_replace(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call(capsys, "ask", state)
+    assert "trial 0 is running; leave replace out" in refused(capsys, "tell", state, 0, 1.0, "--replace")
+    assert "expected the id of a finished trial" in refused(capsys, "tell", state, 1.0, "--replace", "--params", "{}")
+    assert bo.Optimizer.load(state).trials[0].state == "RUNNING"

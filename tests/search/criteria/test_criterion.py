@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import norm
 from torch import Tensor
 
@@ -18,6 +20,7 @@ from bkbopt.search.criteria.criterion import (
     Constraint,
     Crashes,
     UpperBound,
+    by_decreasing,
     rule_of,
 )
 from bkbopt.search.criteria.pareto import Improvement
@@ -252,3 +255,10 @@ def test_edge_is_approached_by_bisection() -> None:
             opt.tell(trial, -trial.params["x"])
     assert math.isclose(opt.best_trial.params["x"], 0.6, abs_tol=1e-3)
     assert sum(trial.state == "FAIL" for trial in opt.trials) < 20
+
+
+@given(st.lists(st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0]), max_size=12), st.data())
+def test_open_rows_come_by_decreasing_score_of_equal_ones_the_first(scores: list[float], data: st.DataObject) -> None:
+    closed = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
+    rows = by_decreasing(torch.tensor(scores, dtype=torch.float64), torch.tensor(closed, dtype=torch.bool))
+    assert list(rows) == sorted((i for i, shut in enumerate(closed) if not shut), key=lambda i: -scores[i])

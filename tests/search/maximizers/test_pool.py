@@ -194,7 +194,7 @@ def test_other_acquisitions_take_the_argmax_of_a_scan() -> None:
     excluded = torch.zeros(200, dtype=torch.bool)
 
     def row(rule: Any) -> int:
-        return int(rule.build(gp.model, 2.0, 0.5, rng).best_row(search, excluded))
+        return next(rule.build(gp.model, 2.0, 0.5, rng).ranked(search, excluded))
 
     assert row(ACQUISITIONS["logei"]) == int(LogEI(0.5)(*gp.model(X)).argmax())
     assert row(ACQUISITIONS["ucb"]) == full_argmax(X, gp.model, 2.0)[0]
