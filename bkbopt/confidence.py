@@ -30,7 +30,6 @@ __all__ = [
     "Srinivas",
     "Theorem2",
     "as_confidence",
-    "beta_of",
     "theorem1_qbar",
 ]
 

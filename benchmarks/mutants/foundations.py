@@ -277,8 +277,8 @@ CONFIDENCE = (
     Fault(
         "Srinivas' width forgets the square of t",
         "confidence.py",
-        "max(progress.t, 1) ** 2",
-        "max(progress.t, 1)",
+        "max(context.t, 1) ** 2",
+        "max(context.t, 1)",
         ("test_confidence.py",),
     ),
     Fault(
@@ -291,8 +291,8 @@ CONFIDENCE = (
     Fault(
         "a batch widens beyond its budget",
         "confidence.py",
-        "math.sqrt(min(1.0 + progress.batch_leverage, self.leverage_budget))",
-        "math.sqrt(1.0 + progress.batch_leverage)",
+        "math.sqrt(min(1.0 + context.batch_leverage, self.leverage_budget))",
+        "math.sqrt(1.0 + context.batch_leverage)",
         ("test_confidence.py",),
     ),
     Fault(

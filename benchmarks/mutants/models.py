@@ -239,7 +239,7 @@ MODELS = (
     Fault(
         "a whole number of a schedule gets into the log",
         "search/models.py",
-        "float(confidence(context))",
+        "beta_of(confidence, context)",
         "confidence(context)",
         ("faults/test_crafted_logs.py",),
     ),

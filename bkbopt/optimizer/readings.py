@@ -1,5 +1,6 @@
 """The reading half of `Optimizer`: results, predictions and copies. Reading changes no later suggestion."""
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Confidence
-from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, StorageError
 from bkbopt.optimizer import arguments, best_trials, notebook, predictions, saving
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["Readings"]
+
+logger = logging.getLogger(__name__)
 
 
 class Readings:
@@ -367,21 +370,26 @@ class Readings:
 
     # -- copies ------------------------------------------------------------------------------------------------------
 
-    @locked
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the log (options, space and all trials) to a file, atomically.
 
         The file is a log as `storage` makes one, for `load`, or for `open` to go on in it. Models are not in it: they
-        follow from the trials. Not in it either: `feasible`, kernels and acquisition functions that are not ours, data
-        frames, arrays of more than 64 MiB, and pools of objects; they are given again. The parts of a product are in
-        it, as long as they are below 64 MiB.
+        follow from the trials. Not in it either: `feasible`, kernels, schedules of beta and acquisition functions that
+        are not ours, data frames, arrays of more than 64 MiB, and pools of objects; they are given again. The parts of
+        a product are in it, as long as they are below 64 MiB. If the file of the log cannot be read, the copy has what
+        this optimizer knows, and a warning is logged.
 
         Raises:
             ArgumentError: the file is that of the log itself, or an argument cannot be stored in a log.
             OSError: the file cannot be written; an existing file is unchanged.
-            StorageError: the system does not give access to the file of the log.
         """
-        saving.save(path, self._describe(), self._core)
+        with self._lock:
+            try:
+                self._core.refresh()
+            except StorageError as error:  # the copy may be all that is left
+                logger.warning("save: the copy lacks what other processes have written since the last call: %s", error)
+                self._core.mend()
+            saving.save(path, self._describe(), self._core)
 
     def _describe(self) -> dict[str, Any]:
         """The arguments as a log stores them."""

@@ -88,7 +88,7 @@ def test_outdated_values_keep_less_weight_by_a_larger_std() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda opt: opt.tell(14, 1.0, replace=True), TrialStateError, "since its outcome is replaced, but trial 14 is running"),
+        (lambda opt: opt.tell(14, 1.0, replace=True), TrialStateError, "is replaced, but trial 14 is running"),
         (lambda opt: opt.tell(15, 1.0, replace=True), TrialStateError, "trial 15 is queued"),
         (lambda opt: opt.tell(99, 1.0, replace=True), UnknownTrialError, "got 99"),
         (lambda opt: opt.tell([0, 0], [1.0, 2.0], replace=True), ArgumentError, "trial 0 twice"),

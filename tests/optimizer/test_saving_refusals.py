@@ -12,7 +12,7 @@ import bkbopt as bo
 from bkbopt._support import files
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StateFileError
 from bkbopt.optimizer.log_schema import VERSION, checksum
-from tests.optimizer.logs_to_save import BOX, MIXED, advance, optimizer
+from tests.optimizer.logs_to_save import MIXED, advance, optimizer
 
 
 @pytest.fixture
@@ -159,9 +159,6 @@ def test_missing_file_is_the_systems_error(tmp_path: Path) -> None:
 
 def test_a_refused_save_leaves_the_old_file(saved: Path) -> None:
     before = saved.read_bytes()
-    odd = bo.Optimizer({"x": [object(), object()]}, seed=0)
-    custom = bo.Optimizer(BOX, seed=0, beta=lambda context: 2.0)
-    for opt, word in ((odd, "choices"), (custom, "beta")):
-        with pytest.raises(ArgumentError, match=word):
-            opt.save(saved)
+    with pytest.raises(ArgumentError, match="choices"):
+        bo.Optimizer({"x": [object(), object()]}, seed=0).save(saved)
     assert saved.read_bytes() == before

@@ -227,7 +227,9 @@ def test_an_ask_without_its_lock_is_a_storage_error(path: Path) -> None:
     assert opt.ask().id == 0
 
 
-def test_a_file_that_is_removed_or_replaced_is_noticed_before_anything_is_written(path: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_removed_or_replaced_is_noticed_before_anything_is_written(
+    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     opt = optimizer(path, seed=0)
     trial = opt.ask()
     os.rename(path, tmp_path / "elsewhere")
@@ -237,6 +239,7 @@ def test_a_file_that_is_removed_or_replaced_is_noticed_before_anything_is_writte
     with pytest.raises(StorageError, match="removed or replaced"):
         opt.ask()
     opt.save(tmp_path / "rescued.db")  # what memory has can be written
+    assert "lacks what other processes have written" in caplog.text
     os.replace(tmp_path / "elsewhere", path)
     assert opt.tell(trial, 1.0) == bo.Optimizer.open(path).trials[0]
     assert bo.Optimizer.open(tmp_path / "rescued.db").trials[0].params == trial.params

@@ -138,7 +138,6 @@ def test_options_that_a_log_cannot_store_are_refused_before_a_file_is_made(path:
     for options, words in (
         ({"space": {"x": [object(), object()]}}, "choices"),
         ({"space": {"x": ["\ud800", "b"]}}, "valid Unicode"),
-        ({"beta": lambda context: 2.0}, "beta: expected a schedule"),
         ({"space": pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2020-01-01", "2021-01-01"])})}, "into text"),
     ):
         with pytest.raises(ArgumentError, match=words):
