@@ -17,7 +17,7 @@ K + lam N^-1: the residual is then the whole posterior variance, and k = 0.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bkbopt.kernels._loops import FixedKernel
     from bkbopt.posterior._loops import PlainModel
 
-__all__ = ["Collapsed", "Model", "Posterior", "Predictor"]
+__all__ = ["Collapsed", "Model", "Posterior", "Predictor", "collapsed"]
 
 #: Points up to which a compiled loop, which uses one thread, replaces some twenty calls of torch.
 FEW = 256
@@ -227,7 +227,8 @@ class Model:
     Within an *epoch*, a sequence of models with the same number `epoch`, data are only added and features only
     appended. Between two models of an epoch a standard deviation grows at most by the ratio of their `growth` >= 1
     (see `bkbopt.surrogates.epochs`); the lazy maximiser over a pool relies on this bound. `V (r, r)` is the matrix of
-    which `root` is the inverse root, or None. Points may lie on another device; what is computed of them returns there.
+    which `root` is the inverse root, or None. `collapsed` gives the result of `collapse` where it is known. Points may
+    lie on another device; what is computed of them returns there.
 
     Example:
         >>> import torch
@@ -246,6 +247,7 @@ class Model:
     epoch: int = 0
     V: Tensor | None = None
     growth: float = 1.0
+    collapsed: Callable[[], Collapsed] | None = field(default=None, repr=False)
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
@@ -279,7 +281,7 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without what is cached."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"collapsed": None}
 
     def collapse(self) -> Predictor:
         """A predictor that needs one matrix product instead of two, for predictions at many points.
@@ -287,24 +289,11 @@ class Model:
         For Nystrom features it is a `Collapsed`, otherwise the model itself. The rounding error of its variance is
         relative to k(x, x), not to the variance.
         """
-        features = self.features
-        if not isinstance(features, Nystrom):
+        if not isinstance(self.features, Nystrom):
             return self
-        C = features.W
-        if len(self.root):
-            C = C @ self._explained_root()
-        return Collapsed(features.kernel, features.S, features.W @ self.w, C, features.fixed)
-
-    def _explained_root(self) -> Tensor:
-        """Root `R (r, r)` of the part of the prior covariance that the observations explain, R R^T = I - lam V^-1."""
-        A = self.root.T @ self.root
-        B = (-self.lam * A).diagonal_scatter(1.0 + ROUNDING - self.lam * A.diagonal())
-        R, info = torch.linalg.cholesky_ex(B)
-        if int(info) == 0:
-            return R
-        # Where the counts span many orders of magnitude, lam V^-1 may exceed I by rounding.
-        e, Q = eigh(A)
-        return Q * (1.0 - self.lam * e).clamp_min(0.0).sqrt()
+        if self.collapsed is not None:
+            return self.collapsed()
+        return collapsed(self.features, self.w, self.root, self.lam)
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""
@@ -328,3 +317,23 @@ class Model:
         """The posterior at the points `X (n, d)`."""
         mean, variance = self(X)
         return Posterior(self, X, mean, variance)
+
+
+def collapsed(features: Nystrom, w: Tensor, root: Tensor, lam: float) -> Collapsed:
+    """The predictor of a posterior with Nystrom features; the arguments are those of `Model`."""
+    C = features.W
+    if len(root):
+        C = C @ _explained_root(root, lam)
+    return Collapsed(features.kernel, features.S, features.W @ w, C, features.fixed)
+
+
+def _explained_root(root: Tensor, lam: float) -> Tensor:
+    """Root `R (r, r)` of the part of the prior covariance that the observations explain, R R^T = I - lam V^-1."""
+    A = root.T @ root
+    B = (-lam * A).diagonal_scatter(1.0 + ROUNDING - lam * A.diagonal())
+    R, info = torch.linalg.cholesky_ex(B)
+    if int(info) == 0:
+        return R
+    # Where the counts span many orders of magnitude, lam V^-1 may exceed I by rounding.
+    e, Q = eigh(A)
+    return Q * (1.0 - lam * e).clamp_min(0.0).sqrt()

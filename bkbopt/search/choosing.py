@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
-from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
@@ -157,13 +157,17 @@ class Chooser:
         finished = self._finished if self.fantasy.is_greedy else None
         return Shared(numbers, data, self.request.running[:n], lambda: self._earlier(candidates, n), finished)
 
-    def _finished(self) -> UpperBound:
+    def _finished(self) -> Criterion:
         """The criterion of a greedy suggestion without pending points."""
-        return UpperBound.over(self.models.objectives[0].model(self.fantasy.pending[:0]), 0.0)
+        return self._with_pending(0, greedy=True).criterion(self.options.rule, np.random.default_rng(0))
 
     def _earlier(self, candidates: CandidateSet, n: int) -> tuple[Criterion, Tensor]:
         """The criterion and the closed points with the first `n` pending points."""
-        n_arms = self.fantasy.contexts[0].n_arms
-        fantasy = self.models.fantasy(self.history, self.fantasy.pending[:n], self.options.confidence, n_arms)
+        fantasy = self._with_pending(n)
         criterion = fantasy.criterion(self.options.rule, np.random.default_rng(0))  # draws nothing: see `_shared`
         return criterion, next(replace(self, fantasy=fantasy)._levels(candidates))
+
+    def _with_pending(self, n: int, *, greedy: bool = False) -> Fantasy:
+        """The posteriors that count the first `n` pending points."""
+        n_arms, pending = self.fantasy.contexts[0].n_arms, self.fantasy.pending[:n]
+        return self.models.fantasy(self.history, pending, self.options.confidence, n_arms, greedy=greedy)

@@ -332,9 +332,8 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        fantasy = models.fantasy(self.history, pending, options.confidence, self.n_arms(request.space))
-        if fantasy.is_plain and is_greedy(options, request):
-            fantasy = fantasy.greedy()
+        greedy, n_arms = is_greedy(options, request), self.n_arms(request.space)
+        fantasy = models.fantasy(self.history, pending, options.confidence, n_arms, greedy=greedy)
         criterion = fantasy.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, self.history, models, fantasy, criterion, request)
         # A point of another branch comes before a repeat in the best one.

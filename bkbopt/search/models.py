@@ -21,6 +21,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR
 from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Crashes, Criterion
+from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.quantities.quantity import ModelOptions, Quantity
 from bkbopt.search.trials.history import History
@@ -95,18 +96,36 @@ class Models:
         """Whether every objective has a model."""
         return bool(self.objectives) and all(quantity.ready for quantity in self.objectives)
 
-    def fantasy(self, history: History, pending: Tensor, confidence: Confidence, n_arms: int | None) -> "Fantasy":
-        """All posteriors of the history with `pending (p, d)` counted as if evaluated at their means."""
+    def fantasy(
+        self,
+        history: History,
+        pending: Tensor,
+        confidence: Confidence,
+        n_arms: int | None,
+        *,
+        greedy: bool = False,
+    ) -> "Fantasy":
+        """All posteriors of the history with `pending (p, d)` counted as if evaluated at their means.
+
+        Args:
+            history: the trials.
+            pending: encoded points of running trials, (p, d).
+            confidence: the schedule of beta.
+            n_arms: number of points of a pool or grid; None for a box.
+            greedy: whether the suggestion is to maximise the posterior mean. It does with a single objective, and if a
+                point is expected to be feasible.
+        """
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
-        models = tuple(quantity.model(pending) for quantity in self.objectives)
-        constraints = [Constraint(quantity.model(pending), quantity.zero) for quantity in limits]
         known = self.objectives[0].surrogate.observations.X.cpu()
         lost = torch.zeros(len(known), dtype=torch.float64)
-        for quantity, constraint in zip(limits, constraints, strict=True):
-            lost += _missing(quantity, constraint.bound, known)
+        for quantity in limits:
+            lost += _missing(quantity, quantity.zero, known)
+        greedy = greedy and len(self.objectives) == 1 and bool((lost <= 0.0).any())
+        counted = pending[:0] if greedy else pending  # only the means of constraints matter, which do not change
+        constraints = [Constraint(quantity.model(counted), quantity.zero) for quantity in limits]
         crashes = None
         if self.failing is not None and self.failing.ready and not self._fails_at_random(history):
-            constraints.append(Constraint(self.failing.model(pending), self.failing.zero))
+            constraints.append(Constraint(self.failing.model(counted), self.failing.zero))
             failures = history.failures()
             if len(failures):
                 kernel = placed(self.objectives[0].surrogate.kernel, known.device)
@@ -114,15 +133,16 @@ class Models:
         arms = history.problem.arms
         contexts = tuple(quantity.context(n_arms, pending, arms) for quantity in self.objectives)
         return Fantasy(
-            models,
+            tuple(quantity.model(pending) for quantity in self.objectives),
             contexts,
-            tuple(beta_of(confidence, context) for context in contexts),
+            tuple(0.0 if greedy else beta_of(confidence, context) for context in contexts),
             tuple(constraints),
             pending,
             known,
             torch.stack([quantity.fitted for quantity in self.objectives], 1),
             lost,
             crashes,
+            greedy,
         )
 
     def log_feasibility(self, X: Tensor, *, noisy_only: bool = False) -> Tensor:
@@ -173,7 +193,7 @@ class Fantasy:
     Attributes:
         models: models of the objectives.
         contexts: inputs of the schedule of beta, for each objective.
-        betas: the betas of the objectives.
+        betas: the betas of the objectives; zeros for a greedy suggestion.
         constraints: outcome constraints, and the constraint that the trial does not fail.
         pending: encoded pending points, (p, d).
         known: see the table.
@@ -209,15 +229,16 @@ class Fantasy:
         """Whether there is a single objective and no constraint."""
         return len(self.models) == 1 and not self.constraints
 
-    def greedy(self) -> "Fantasy":
-        """The same with betas of zero, for a greedy suggestion."""
-        return replace(self, betas=tuple(0.0 for _ in self.betas), is_greedy=True)
-
     def criterion(self, rule: AcquisitionRule, rng: np.random.Generator) -> Criterion:
         """The criterion of a suggestion; `rng` generates its random numbers, if it has any."""
         if self.is_plain:
             return rule.build(self.models[0], self.betas[0], float(self.means.max()), rng)
-        return replace(self._combined, crashes=self.crashes)
+        return self.expected(0.5) if self.is_greedy else replace(self._combined, crashes=self.crashes)
+
+    def expected(self, sure: float) -> Expected:
+        """The posterior mean where constraints hold with probability `sure`; see `Expected`."""
+        means = self.means[:, 0]
+        return Expected.of(self.models[0], self.constraints, self.crashes, float(means.max() - means.min()), sure)
 
     def perturbation_criterion(self) -> Criterion:
         """The criterion of coordinate perturbations: expected improvement, without the exclusion near failures."""

@@ -29,10 +29,8 @@ def best_with(designer: Designer, fantasy: Fantasy, fixed: Point, sure: float) -
     Raises:
         ArgumentError: no feasible point with these values was found.
     """
-    means = fantasy.means[:, 0]
-    span = float(means.max() - means.min())
     for probability in (sure, 0.5) if fantasy.constraints else (0.5,):
-        criterion = Expected.of(fantasy.models[0], fantasy.constraints, fantasy.crashes, span, probability)
+        criterion = fantasy.expected(probability)
         choice = _best(designer, criterion, _starts(designer, fantasy, criterion, fixed), fixed)
         if criterion.holds(choice.x):
             break

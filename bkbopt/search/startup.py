@@ -1,4 +1,7 @@
-"""The start-up design: a scrambled Sobol sequence, from which each trial gets the point with its number."""
+"""The start-up design: the centre of the space, then a scrambled Sobol sequence, by the number of the trial.
+
+Ranges are often chosen about a value that is known to be good.
+"""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,10 +56,12 @@ def startup_point(
 
 
 def _quasi_random(space: Space, request: Request) -> Iterator[Tensor]:
-    """Blocks of points `(n, k)`: first the point of the sequence and random ones, then random ones."""
+    """Blocks of points `(n, k)`: first the point of the design and random ones, then random ones."""
     rng, (seed, attempt) = request.rng(), request.entropy
     first = []
-    if attempt == 0:
+    if attempt == 0 and request.number == 0:
+        first = [torch.full((1, space.dim), 0.5, dtype=torch.float64)]
+    elif attempt == 0:
         sobol = torch.quasirandom.SobolEngine(space.dim, scramble=True, seed=seed)
         sobol.fast_forward(request.number)
         first = [sobol.draw(1, dtype=torch.float64)]

@@ -326,7 +326,7 @@ class BKB(SurrogateBase[Fantasy]):
     def _as_model(self, known: Fantasy) -> Model:
         features, state = known.features, known.state
         shown = features if self.variance == "dtc" else WithoutResidual(features)
-        return Model(shown, state.w, state.root, state.lam, V=state.V)
+        return Model(shown, state.w, state.root, state.lam, V=state.V, collapsed=lambda: known.collapsed)
 
     def _count(self, known: Fantasy, X: Tensor) -> Fantasy:
         """See `SurrogateBase`; pending points with a large residual are appended to the dictionary first.

@@ -86,7 +86,7 @@ class Epochs:
         """
         last = self._last
         growth = math.inf
-        if last is not None and not last.pending - pending:
+        if last is not None and all(pending[key] >= n for key, n in last.pending.items()):
             growth = _growth(last, model, pending, seen)
         if last is None or growth > LARGEST_GROWTH:
             model = replace(model, epoch=new_epoch())

@@ -155,10 +155,54 @@ def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:
     core, means = opt._core.update(), opt.predict([{"index": row} for row in range(200)])[0]
     greedy = 0
     for trial in opt.ask(8):
-        request = Request(trial.id, None, {}, ({},) * (len(taken) - 20), (0, 0))
+        request = Request(trial.id, None, {}, ({},) * (len(taken) - 20), (core.seed, 0))
         means[taken] = -np.inf
         if is_greedy(core.options, request):
             assert trial.index == int(np.argmax(means))
             greedy += 1
         taken.append(trial.index)
     assert greedy > 4
+
+
+def test_a_greedy_suggestion_under_constraints_has_the_best_mean_of_those_expected_to_be_feasible() -> None:
+    X = np.random.default_rng(0).random((200, 2))
+    options = {"n_startup_trials": 5, "perturbations": False, "deterministic": True}
+    opt = bo.Optimizer(X, direction="maximize", constraints=["c"], seed=0, **options)
+    for row in range(30):
+        opt.tell({"index": row}, float(-((X[row] - 0.5) ** 2).sum()), constraints={"c": float(0.6 - X[row, 0])})
+    rows = [{"index": row} for row in range(200)]
+    means, limits = opt.predict(rows)[0], opt.predict_constraints(rows)["c"][0]
+    means[limits > 0.0] = -np.inf
+    taken = [*range(30), *(trial.index for trial in opt.ask(LARGE_BATCH))]
+    core, greedy = opt._core.update(), 0
+    for trial in opt.ask(8):
+        request = Request(trial.id, None, {}, ({},) * (len(taken) - 30), (core.seed, 0))
+        means[taken] = -np.inf
+        if is_greedy(core.options, request):
+            assert trial.index == int(np.argmax(means))
+            greedy += 1
+        taken.append(trial.index)
+    assert greedy > 4
+
+
+def test_greedy_suggestions_of_a_box_leave_places_under_constraints_too() -> None:
+    """Large batches near the border of a feasible region are neither copies nor far beyond it."""
+    opt = bo.Optimizer([(0.0, 1.0)] * 2, constraints=["c"], seed=0, n_startup_trials=5, perturbations=False)
+    rng = np.random.default_rng(0)
+    for trial in opt.ask(40):
+        x, y = trial.params.values()
+        value = (x - 0.5) ** 2 + (y - 0.5) ** 2 + 0.01 * float(rng.standard_normal())
+        opt.tell(trial, value, constraints={"c": 0.6 - x + 0.01 * float(rng.standard_normal())})
+    points = np.array([list(trial.params.values()) for trial in opt.ask(30)])[LARGE_BATCH:]
+    near = np.abs(points - [0.6, 0.5]).max(axis=1) < 0.1
+    assert near.mean() > 0.7  # some explore
+    assert len(np.unique(points, axis=0)) == len(points)
+
+
+def test_without_a_feasible_point_no_suggestion_is_greedy() -> None:
+    opt = bo.Optimizer([(0.0, 1.0)] * 2, constraints=["c"], seed=0, n_startup_trials=5)
+    for trial in opt.ask(12):
+        opt.tell(trial, trial.params["x0"], constraints={"c": 1.0 + trial.params["x1"]})
+    core = opt._core.update()
+    pending = core.history.X[:LARGE_BATCH]
+    assert not core.models.fantasy(core.history, pending, core.options.confidence, None, greedy=True).is_greedy

@@ -3,6 +3,7 @@
 import copy
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -186,6 +187,19 @@ def test_with_all_points_as_dictionary_they_are_those_of_the_exact_process(count
     told.observe(torch.cat([X, pending]), torch.cat([y, exact.model(pending)[0]]))
     close(exact.fantasy(pending), told.model, 1e-10)
     close(bkb.fantasy(pending), told.model, 1e-10)
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 43])
+@pytest.mark.parametrize("max_inducing", [6, 40])
+def test_a_collapsed_predictor_that_is_updated_is_the_one_computed_anew(max_inducing: int, count: int) -> None:
+    bkb = BKB(matern52(2, 0.3), noise=0.05, max_inducing=max_inducing)
+    bkb.observe(random_points(30, 0), np.sin(np.arange(30.0)))
+    pending, X = random_points(count, 1), random_points(50, 2)
+    for i in range(count):
+        updated = bkb.fantasy(pending[: i + 1])
+    anew = replace(updated, collapsed=None)
+    for one, other in zip(updated.collapse()(X), anew.collapse()(X), strict=True):
+        assert torch.allclose(one, other, rtol=0.0, atol=1e-12)  # rounding of sums of k(x, x) = 1
 
 
 def test_they_leave_the_mean_and_shrink_the_variance_step_by_step(gp: Surrogate) -> None:

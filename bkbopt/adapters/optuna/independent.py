@@ -1,9 +1,10 @@
-"""Random values of parameters that the model does not cover; they depend on seed, trial and storage only."""
+"""Values of parameters that the model does not cover; they depend on seed, trial and storage only."""
 
 import zlib
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
@@ -21,6 +22,8 @@ def independent_value(
     seed: int, trial: FrozenTrial, name: str, distribution: BaseDistribution, others: Sequence[Point]
 ) -> float:
     """A random value in internal form; for a discrete parameter one that equals the fewest points of other trials.
+
+    The first trial has the centre of each range, as that of the start-up design.
 
     Args:
         seed: seed of the draw, together with the trial's number and the parameter's name.
@@ -41,4 +44,5 @@ def independent_value(
             open_values = grid[counts == counts.min()]
             return float(open_values[rng.integers(len(open_values))])
     space = Space(((own, parameter),))
-    return float(space.decode(space.sample(1, rng))[0][own])
+    u = torch.tensor([[0.5]], dtype=torch.float64) if trial.number == 0 else torch.as_tensor(rng.random((1, 1)))
+    return float(space.decode(space.from_unit(u))[0][own])

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
+from bkbopt.search.criteria.criterion import Criterion, Search
 from bkbopt.spaces.base import Point
 
 __all__ = [
@@ -69,7 +69,7 @@ class Shared:
     data: tuple[object, ...]
     pending: tuple[object, ...]
     earlier: Callable[[], tuple[Criterion, Tensor]]
-    finished: Callable[[], UpperBound] | None = None
+    finished: Callable[[], Criterion] | None = None
 
 
 @dataclass(frozen=True)

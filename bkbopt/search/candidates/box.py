@@ -9,6 +9,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -37,6 +38,15 @@ N_NEAR = 64
 BLOCK = 32
 #: Share of the greedy suggestions that spread around the maximiser.
 SPREAD = 0.3
+
+
+@runtime_checkable
+class Greedy(Criterion, Protocol):
+    """A criterion of greedy suggestions."""
+
+    def order_in_batch(self, X: Tensor, finished: Any, spreads: bool) -> Tensor:
+        """See `UpperBound.order_in_batch`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -82,12 +92,12 @@ class _Maximised:
 
     Attributes:
         key: what the search follows from.
-        criterion: the posterior mean of the finished trials.
+        criterion: that of a greedy suggestion, without running trials.
         U: the best usable points found, best first, (<= N_NEAR, k).
     """
 
     key: tuple[object, ...]
-    criterion: UpperBound
+    criterion: Greedy
     U: Tensor
 
 
@@ -150,7 +160,7 @@ class BoxCandidates:
         shared, taken = scope.shared, self._keys(scope.taken)
         if shared is None:
             return self._first_open(self._ranked(criterion, scope), taken)
-        if shared.finished is not None and isinstance(criterion, UpperBound) and self.maximizer.is_relaxed:
+        if shared.finished is not None and isinstance(criterion, Greedy) and self.maximizer.is_relaxed:
             maximised = self._maximiser(shared.finished, shared, scope)
             if len(maximised.U):
                 choice = self._first_open(self._near(criterion, maximised, scope.rng), taken)
@@ -172,17 +182,18 @@ class BoxCandidates:
         score = _Within(criterion, self.embedding)
         return self.maximizer.ranked_from(start, score, incumbents, scope.rng, self._usable)
 
-    def _maximiser(self, finished: Callable[[], UpperBound], shared: Shared, scope: Scope) -> _Maximised:
+    def _maximiser(self, finished: Callable[[], Criterion], shared: Shared, scope: Scope) -> _Maximised:
         """The search for the maximiser without running trials, made once for the same finished trials."""
         key = shared.numbers, shared.data, *row_keys(scope.incumbents)
         if self._maximised is None or self._maximised.key != key:
             criterion, rng = finished(), np.random.default_rng(shared.numbers)
+            assert isinstance(criterion, Greedy)
             U = self._ranked_from_shared(criterion, shared, replace(scope, rng=rng))[:N_NEAR]
             usable = torch.tensor([self._usable(u) for u in self._canonical(U)], dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
 
-    def _near(self, criterion: UpperBound, maximised: _Maximised, rng: np.random.Generator) -> Tensor:
+    def _near(self, criterion: Greedy, maximised: _Maximised, rng: np.random.Generator) -> Tensor:
         """The points of the search and some around the maximiser, in the order of `UpperBound.order_in_batch`, (n, k).
 
         Pending trials, counted as evaluated at their means, hardly move the maximiser of the posterior mean. Without

@@ -137,16 +137,22 @@ class UpperBound(_Scored):
             yield row
             closed[row] = True
 
-    def order_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool) -> Tensor:
+    def order_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool, penalty: Tensor | float = 0.0) -> Tensor:
         """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them, (n,).
 
         First are those whose variance is at least `STILL_OPEN` times that under `finished`, the criterion without
         pending trials (a ratio of zeros counts as one), by decreasing score. If the suggestion `spreads`, those of
         them that are almost as good as the best one come by decreasing variance. Last are the other rows, those with
         the most variance left first.
+
+        Args:
+            X: the points.
+            finished: the criterion without pending trials.
+            spreads: see above.
+            penalty: what is subtracted from the scores, (n,).
         """
         mean, variance = self._predict(X)
-        scores = self.acquisition(mean, variance)
+        scores = self.acquisition(mean, variance) - penalty
         left = (variance / finished._predict(X)[1]).nan_to_num(1.0)
         is_open = left >= min(STILL_OPEN, float(left.max()))
         best = float(scores[is_open].max())

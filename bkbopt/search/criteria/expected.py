@@ -1,4 +1,4 @@
-"""The criterion of recommendations that need not have been evaluated: the posterior mean, where constraints hold.
+"""The posterior mean where constraints hold: for greedy suggestions, and recommendations of points not evaluated.
 
 | symbol | shape  | units | meaning                                                                          |
 | ------ | ------ | ----- | -------------------------------------------------------------------------------- |
@@ -63,8 +63,14 @@ class Expected:
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `Criterion`."""
-        scores = self.mean(X) - self._crashed(X)
-        return scores - self.weight * self.excess(X).square().sum(1) if self.limits else scores
+        return self.mean(X) - self._penalty(X)
+
+    def order_in_batch(self, X: Tensor, finished: "Expected", spreads: bool) -> Tensor:
+        """See `UpperBound.order_in_batch`."""
+        return self.mean.order_in_batch(X, finished.mean, spreads, self._penalty(X))
+
+    def _penalty(self, X: Tensor) -> Tensor:
+        return self.weight * self.excess(X).square().sum(1) + self._crashed(X)
 
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """See `SlopedScore`."""

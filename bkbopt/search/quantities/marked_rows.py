@@ -1,6 +1,7 @@
 """The data of a modelled quantity, and the marks: the numbers of rows at which hyper-parameters are fitted."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -9,6 +10,8 @@ __all__ = ["GROWTH", "Rows", "last_mark"]
 
 #: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
 GROWTH = 1.15
+#: A fit waits for the values of one in so many running trials.
+WAIT = 3
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,24 @@ class Rows:
     mark: int
 
 
-def last_mark(n: int, first: int) -> int:
-    """The largest mark <= `n`, where the first mark is `first`; 0 if there is none."""
+def last_mark(n: int, first: int, n_running: Callable[[int], int] | None = None) -> int:
+    """The largest mark <= `n`; 0 if there is none.
+
+    Beside many running trials marks are further apart, by a third of their number, or of the mark if that is smaller:
+    only a few suggestions would follow from each fit.
+
+    Args:
+        n: number of rows.
+        first: the first mark.
+        n_running: maps a row to the number of trials that were running when it was finished; None if there were none.
+    """
     mark = max(first, 1)
     if n < mark:
         return 0
-    while (following := max(mark + 1, math.ceil(GROWTH * mark))) <= n:
+    while (following := max(mark + 1, math.ceil(GROWTH * mark) + _delay(mark, n_running))) <= n:
         mark = following
     return mark
+
+
+def _delay(mark: int, n_running: Callable[[int], int] | None) -> int:
+    return 0 if n_running is None else min(n_running(mark - 1), mark) // WAIT

@@ -10,15 +10,16 @@ from torch import Tensor
 from bkbopt.kernels import ARDKernel, Kernel
 from bkbopt.spaces.rows import RowSource
 from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.pending import Counted, count_all
 
 __all__ = ["HighestPrior", "PendingVariances"]
 
-#: Sizes of blocks: observed points and arms of a pool (prior variances), and pending points.
-PRIOR_BLOCK, ARMS_BLOCK, PENDING_BLOCK = 64, 4096, 32
+#: Sizes of blocks: observed points and arms of a pool.
+PRIOR_BLOCK, ARMS_BLOCK = 64, 4096
 
 
 class PendingVariances:
-    """Posterior variances of pending points given the observations, y squared; those of full blocks are cached.
+    """Posterior variances of pending points given the observations, y squared, in the steps of `count_all`.
 
     Args:
         surrogate: the surrogate, whose observations must not change.
@@ -26,17 +27,16 @@ class PendingVariances:
 
     def __init__(self, surrogate: Surrogate) -> None:
         self._surrogate = surrogate
-        self._X = surrogate.observations.X[:0].cpu()
-        self._variances = self._X.new_zeros(0)
+        X = surrogate.observations.X[:0].cpu()
+        self._kept: tuple[Counted[Tensor], ...] = (Counted(X, X.new_zeros(0)),)
 
     def __call__(self, pending: Tensor) -> Tensor:
         """Variances `(p,)` of the points `pending (p, d)`."""
-        n = len(self._X) if torch.equal(self._X, pending[: len(self._X)]) else 0
-        blocks = pending[n:].split(PENDING_BLOCK) if n < len(pending) else ()
-        variances = torch.cat([self._variances[:n], *(self._surrogate.posterior(X).variance.cpu() for X in blocks)])
-        full = len(pending) - len(pending) % PENDING_BLOCK
-        self._X, self._variances = pending[:full].clone(), variances[:full]
-        return variances
+        self._kept = count_all(self._kept, pending, self._with)
+        return self._kept[-1].value
+
+    def _with(self, variances: Tensor, X: Tensor) -> Tensor:
+        return torch.cat([variances, self._surrogate.posterior(X).variance.cpu()])
 
 
 class HighestPrior:

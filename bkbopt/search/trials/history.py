@@ -108,6 +108,9 @@ class History:
         self._failing = _Column()
         self._failures: list[int] = []
         self._counts = {}
+        #: For each finished trial, the number of trials that were running when it ended, as far as numbers tell.
+        self._n_running = array("q")
+        self._highest = -1
 
     # -- following the log -------------------------------------------------------------------------------------------
 
@@ -198,6 +201,8 @@ class History:
     def _take(self, row: int, evaluation: Evaluation) -> None:
         """Add the trial as a row to each quantity for which it has a value."""
         failed = evaluation.state == FAIL
+        self._highest = max(self._highest, evaluation.number)
+        self._n_running.append(self._highest - row)
         self._failing.append(row, 1.0 if failed else -1.0)
         if failed:
             self.n_failed += 1
@@ -293,7 +298,7 @@ class History:
     def objective(self, k: int, first: int) -> Rows:
         """The rows of objective k; `first` is the number of values at the first fit."""
         column = self._objectives[k]
-        return self._rows(column, last_mark(len(column.y), first))
+        return self._rows(column, self._mark(column, first))
 
     @property
     def constraint_names(self) -> list[str]:
@@ -303,14 +308,17 @@ class History:
     def constraint(self, name: str, first: int) -> Rows:
         """The rows of a constraint."""
         column = self._limits.get(name, _Column())
-        return self._rows(column, last_mark(len(column.y), first))
+        return self._rows(column, self._mark(column, first))
+
+    def _mark(self, column: _Column, first: int) -> int:
+        return last_mark(len(column.y), first, lambda row: self._n_running[column.rows[row]])
 
     def failing(self) -> Rows:
         """Rows of all finished trials, with the value 1 for failed trials and -1 for others.
 
         There are additional marks by the number of failures, since the first failures are the most informative.
         """
-        mark = max(last_mark(len(self._failing.y), 2), self._failures[last_mark(self.n_failed, 1) - 1] + 1)
+        mark = max(self._mark(self._failing, 2), self._failures[last_mark(self.n_failed, 1) - 1] + 1)
         return self._rows(self._failing, mark)
 
     def failures(self) -> Tensor:

@@ -155,8 +155,9 @@ def test_finished_failed_and_waiting_trials_are_not_pending() -> None:
 
 def test_a_value_without_a_model_is_one_that_no_other_trial_with_the_same_values_has() -> None:
     study = optuna.create_study()
-    study.ask({"x": FloatDistribution(0.0, 1.0, step=0.5)})
-    trial, kinds = study.trials[0], CategoricalDistribution(["a", "b", "c", "d"])
+    for _ in range(2):  # the first trial has the centre
+        study.ask({"x": FloatDistribution(0.0, 1.0, step=0.5)})
+    trial, kinds = study.trials[1], CategoricalDistribution(["a", "b", "c", "d"])
     key = key_of("kind", kinds)
     here = internal_point(trial.params, trial.distributions)
     elsewhere = {name: value + 0.5 for name, value in here.items()}

@@ -61,7 +61,7 @@ def test_pruned_trials_do_not_distort_the_recommended_mean_and_deviation() -> No
                 raise optuna.TrialPruned
         return final
 
-    study.optimize(objective, n_trials=40)
+    study.optimize(objective, n_trials=60)
     assert sum(trial.state == TrialState.PRUNED for trial in study.trials) >= 5
     best = study.sampler.recommend(study)
     assert abs(best.mean - study.best_value) < 0.01

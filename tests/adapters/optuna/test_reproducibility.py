@@ -42,12 +42,13 @@ def test_different_seeds_give_different_suggestions(n_startup_trials: int) -> No
     first, second, no_seed, no_seed_either = (
         run(BKBSampler(seed=seed, n_startup_trials=n_startup_trials), 4) for seed in (1, 2, None, None)
     )
-    for i, params in enumerate(first):
-        assert params != second[i]
+    assert first[0] == second[0] == no_seed[0]  # the centre
+    for i in range(1, 4):
+        assert first[i] != second[i]
         assert no_seed[i] != no_seed_either[i]
 
 
-@pytest.mark.parametrize("n_trials_before", [0, 2, 8])
+@pytest.mark.parametrize("n_trials_before", [1, 2, 8])
 def test_reseeding_changes_what_follows(n_trials_before: int) -> None:
     left, reseeded = (new_study(BKBSampler(**OPTIONS)) for _ in range(2))
     for study in (left, reseeded):

@@ -57,6 +57,14 @@ def test_marks_are_each_fifteen_percent_after_the_one_before() -> None:
     assert all(b == max(a + 1, math.ceil(GROWTH * a)) for a, b in pairwise(marks))
 
 
+def test_marks_wait_for_the_values_of_a_third_of_the_running_trials() -> None:
+    alone = [last_mark(n, 10) for n in range(3000)]
+    assert [last_mark(n, 10, lambda row: 2) for n in range(3000)] == alone
+    few, many = (sorted({last_mark(n, 10, lambda row, p=p: p) for n in range(10, 3000)}) for p in (30, 10_000))
+    assert all(b == math.ceil(GROWTH * a) + min(a, 30) // 3 for a, b in pairwise(few))
+    assert all(b == math.ceil(GROWTH * a) + a // 3 for a, b in pairwise(many))
+
+
 def test_hyperparameters_change_at_marks_only() -> None:
     X, y = data(40)
     followed, kernels = quantity(), []

@@ -158,6 +158,18 @@ def test_marks_of_failing_are_those_of_the_failures_too() -> None:
     assert math.isnan(known.failing().std[0])
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_marks_are_further_apart_beside_running_trials(late: bool) -> None:
+    """Of 400 trials begun together those with even numbers end first; which are known first changes nothing."""
+    ended = [*range(0, 400, 2), *range(1, 400, 2)]
+    trials = [trial(number, end=float(place)) for place, number in enumerate(ended)]
+    known = history(*trials[1::2] if late else trials)
+    known.update(trials)
+    mark = last_mark(400, 10, lambda row: max(ended[: row + 1]) - row)
+    assert known.objective(0, 10).mark == mark
+    assert mark != last_mark(400, 10)
+
+
 WIDE = bo.Space.parse({"x": (0.0, 3.0), "new": ["u", "v"]})
 
 
