@@ -16,6 +16,34 @@ SLICES = ("search/test_slices.py",)
 
 SEARCH = (
     Fault(
+        "greedy suggestions look at the mean alone",
+        "search/criteria/expected.py",
+        "finished.mean, spreads, self._penalty(X))",
+        "finished.mean, spreads)",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "suggestions are greedy before a feasible point is known",
+        "search/models.py",
+        "len(self.objectives) == 1 and bool((lost <= 0.0).any())",
+        "len(self.objectives) == 1",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "fits do not wait for the values of running trials",
+        "search/quantities/marked_rows.py",
+        "min(n_running(mark - 1), mark) // WAIT",
+        "0",
+        ("search/quantities/test_quantity.py", "search/trials/test_history.py"),
+    ),
+    Fault(
+        "the first point is one of the sequence",
+        "search/startup.py",
+        "attempt == 0 and request.number == 0",
+        "attempt == 1 and request.number == 0",
+        ("search/candidates/test_box.py",),
+    ),
+    Fault(
         "ranges do not hold the values of the past",
         "search/trials/evaluations.py",
         "(self.space, *self.added)",

@@ -121,7 +121,8 @@ class Models:
         for quantity in limits:
             lost += _missing(quantity, quantity.zero, known)
         greedy = greedy and len(self.objectives) == 1 and bool((lost <= 0.0).any())
-        counted = pending[:0] if greedy else pending  # only the means of constraints matter, which do not change
+        # Only the means of constraints matter then, which do not change, and beta is zero.
+        counted = pending[:0] if greedy else pending
         constraints = [Constraint(quantity.model(counted), quantity.zero) for quantity in limits]
         crashes = None
         if self.failing is not None and self.failing.ready and not self._fails_at_random(history):
@@ -131,7 +132,7 @@ class Models:
                 kernel = placed(self.objectives[0].surrogate.kernel, known.device)
                 crashes = Crashes.among(kernel, failures, known)
         arms = history.problem.arms
-        contexts = tuple(quantity.context(n_arms, pending, arms) for quantity in self.objectives)
+        contexts = tuple(quantity.context(n_arms, counted, arms) for quantity in self.objectives)
         return Fantasy(
             tuple(quantity.model(pending) for quantity in self.objectives),
             contexts,
@@ -192,7 +193,7 @@ class Fantasy:
 
     Attributes:
         models: models of the objectives.
-        contexts: inputs of the schedule of beta, for each objective.
+        contexts: inputs of the schedule of beta, for each objective; without pending points for a greedy suggestion.
         betas: the betas of the objectives; zeros for a greedy suggestion.
         constraints: outcome constraints, and the constraint that the trial does not fail.
         pending: encoded pending points, (p, d).

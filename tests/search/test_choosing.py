@@ -191,11 +191,11 @@ def test_greedy_suggestions_of_a_box_leave_places_under_constraints_too() -> Non
     rng = np.random.default_rng(0)
     for trial in opt.ask(40):
         x, y = trial.params.values()
-        value = (x - 0.5) ** 2 + (y - 0.5) ** 2 + 0.01 * float(rng.standard_normal())
+        value = (x - 0.2) ** 2 + (y - 0.5) ** 2 + 0.01 * float(rng.standard_normal())
         opt.tell(trial, value, constraints={"c": 0.6 - x + 0.01 * float(rng.standard_normal())})
     points = np.array([list(trial.params.values()) for trial in opt.ask(30)])[LARGE_BATCH:]
-    near = np.abs(points - [0.6, 0.5]).max(axis=1) < 0.1
-    assert near.mean() > 0.7  # some explore
+    near = (np.abs(points - [0.6, 0.5]) < [0.03, 0.1]).all(axis=1)
+    assert near.mean() > 0.6  # some explore or spread
     assert len(np.unique(points, axis=0)) == len(points)
 
 

@@ -188,7 +188,8 @@ class BoxCandidates:
         if self._maximised is None or self._maximised.key != key:
             criterion, rng = finished(), np.random.default_rng(shared.numbers)
             assert isinstance(criterion, Greedy)
-            U = self._ranked_from_shared(criterion, shared, replace(scope, rng=rng))[:N_NEAR]
+            own = replace(shared, pending=(), earlier=lambda: (criterion, scope.taken))
+            U = self._ranked_from_shared(criterion, own, replace(scope, rng=rng))[:N_NEAR]
             usable = torch.tensor([self._usable(u) for u in self._canonical(U)], dtype=torch.bool)
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
