@@ -42,10 +42,9 @@ class Optimizer(Readings):
             or a `Pool`, as `Pool.product` makes one). A list of (low, high) tuples is a space.
         direction: "minimize" or "maximize".
         directions: a direction for each of several objectives, in place of `direction`. Needs BoTorch.
-        constraints: names of outcome constraints; `tell` takes their values, and a point is feasible where all are
-            <= 0.
+        constraints: names of outcome constraints, whose values `tell` takes; a point is feasible where all are <= 0.
         seed: seed of all random numbers; None for a random one.
-        n_startup_trials: number of values from a quasi-random design before the model is used.
+        n_startup_trials: number of values of start-up points (the centre, then quasi-random ones) before models are used.
         surrogate: "bkb" (default), "exact", "fourier", the name of an online learner ("pkawv", "forks" and others, see
             `bkbopt.LearnerSurrogate`), or an instance without data, which is copied: a surrogate or a learner.
         acquisition: acquisition function: "ucb", "logei", "thompson", or a callable (mean, variance) -> scores. Its

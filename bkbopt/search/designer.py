@@ -8,7 +8,7 @@ or forms of user input.
 
 Three kinds of suggestion:
 
-- *start-up*: a quasi-random point, until there are `n_startup_trials` values;
+- *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values;
 - *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data;
 - *perturbation*: a point that leaves the best known basin; see `perturbations.py`.
 """
