@@ -6,6 +6,13 @@ __all__ = ["PLOTS"]
 
 PLOTS = (
     Fault(
+        "a recommended front needs a single objective",
+        "plots/report.py",
+        "if is_modelled(run.opt):\n        words",
+        "if run.has_model:\n        words",
+        ("plots/test_report.py",),
+    ),
+    Fault(
         "a total share is twice as large",
         "plots/sensitivity.py",
         ".mean()) / (2.0 * variance)",

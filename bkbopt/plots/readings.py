@@ -23,7 +23,7 @@ from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["Learnt", "Told", "correlation", "has_model", "learnt", "predicted", "told", "values_of"]
+__all__ = ["Learnt", "Told", "correlation", "has_model", "is_modelled", "learnt", "predicted", "told", "values_of"]
 
 #: Number of points that are predicted at once.
 BLOCK = 8192
@@ -63,9 +63,13 @@ def told(opt: Optimizer) -> Told:
 
 
 def has_model(opt: Optimizer) -> bool:
-    """Whether suggestions use the model, not the start-up design, and there are two values of a single objective."""
-    n_valued = sum(bool(trial.values) for trial in opt.trials)
-    return len(opt.directions) == 1 and n_valued >= max(opt.n_startup_trials, 2)
+    """Whether there is a single objective that `is_modelled`."""
+    return len(opt.directions) == 1 and is_modelled(opt)
+
+
+def is_modelled(opt: Optimizer) -> bool:
+    """Whether suggestions use models, not the start-up design, and there are two values."""
+    return sum(bool(trial.values) for trial in opt.trials) >= max(opt.n_startup_trials, 2)
 
 
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:

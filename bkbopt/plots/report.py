@@ -23,7 +23,7 @@ from bkbopt.plots.front import pareto
 from bkbopt.plots.page import Html, Section, element, page, picture
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.progress import draw_progress, recommended_so_far
-from bkbopt.plots.readings import has_model, values_of
+from bkbopt.plots.readings import has_model, is_modelled, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import Share, draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
@@ -231,7 +231,8 @@ def _remarks(run: _Run) -> Iterator[str]:
     elif not run.front:
         yield "No trial was feasible so far."
     elif not run.is_single:
-        yield f"{_front_in_words(run)} With noise their values are biased by selection; use the recommended points."
+        advice = " With noise their values are biased by selection; use the recommended points."
+        yield _front_in_words(run) + (advice if is_modelled(run.opt) else "")
     if run.has_model and run.is_single:
         yield "With noise the best observed value is biased by selection; use the recommended point."
     elif run.is_single:
@@ -281,7 +282,7 @@ def _front(run: _Run) -> list[Html]:
     out += _grid(*(_front_of(run, pair) for pair in pairs))
     some = run.front[:FRONT]
     name = "trials of the front" if len(some) == len(run.front) else f"trials of the front, of {len(run.front)}"
-    if run.has_model:
+    if is_modelled(run.opt):
         words = "Recommended, by posterior means, best first in the first objective; with noise use these points."
         out += [element("p", words), tables.front_table(run.opt, run.names, FRONT)]
     return [*out, tables.trials_table(run.opt, some, run.names, {}, name)]

@@ -258,7 +258,8 @@ def all_different(name: str) -> ArgumentError:
     """The error for a column of text whose values are all different."""
     return ArgumentError(
         f"pool: expected columns of text with repeated values, but those of {name!r} are all different; pass "
-        f"bo.Pool(frame, id_column={name!r}) if they name the rows, or drop that column."
+        f"bo.Pool(frame, id_column={name!r}) if they name the rows, make the column categorical "
+        f"(frame[{name!r}].astype('category')) if they are choices, or drop it."
     )
 
 

@@ -17,6 +17,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 from PIL import Image
 
 from bkbopt import plots
+from bkbopt.plots.report import FRONT
 from tests.plots.pages import Node, read
 
 HOSTILE = "<script>alert(1)</script>"
@@ -197,6 +198,29 @@ def test_several_objectives_have_their_front_and_no_posterior(k: int, tmp_path: 
     assert [row["trial"] for row in rows(page, "2 trials of the front")] == front
     assert [row["note"] for row in rows(page, "4 trials")] == ["front", "front", "", "infeasible"]
     assert rows(page, "Constraints")[0]["violated"] == "1"
+
+
+@pytest.mark.parametrize("n", [9, 25])
+def test_several_objectives_have_their_recommended_front_once_there_are_models(n: int, tmp_path: Path) -> None:
+    pytest.importorskip("botorch", reason="several objectives need BoTorch")
+    opt, rng = (
+        bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, directions=["minimize"] * 2, seed=0),
+        np.random.default_rng(0),
+    )
+    for trial in opt.ask(n):
+        x, noise = trial.params["x"], 0.1 * rng.standard_normal(2)
+        opt.tell(trial, [x + noise[0], 1.0 - x + trial.params["y"] + noise[1]])
+    page = reported(opt, tmp_path, value_names=["cost", "loss"])
+    captions = [table.all("caption")[0].text for table in page.all("table")]
+    if n < 10:
+        assert not any(caption.startswith("recommended points") for caption in captions)
+        return
+    front = opt.recommend_front()
+    shown = rows(page, "recommended points")
+    assert [row["cost (mean and sd)"] for row in shown] == [
+        f"{point.means[0]:.6g} ± {point.stds[0]:.2g}" for point in front[: len(shown)]
+    ]
+    assert len(shown) == min(len(front), FRONT)
 
 
 def test_a_run_without_a_feasible_trial_says_so(tmp_path: Path) -> None:
