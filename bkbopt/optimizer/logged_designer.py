@@ -294,7 +294,16 @@ class LoggedDesigner:
             except SpaceExhaustedError:
                 if not entries:
                     raise
-        return entries
+        return [self._named(entry, fixed) for entry in entries]
+
+    def _named(self, entry: Entry, params: Params) -> Entry:
+        """The entry with the row that `params` names in place of one with the same values."""
+        words, trial = self.vocabulary, entry.trial
+        index = words.as_named(trial.index, params)
+        if index == trial.index:
+            return entry
+        named = replace(trial, index=index, params=words.params(entry.point or {}, index), label=words.label(index))
+        return replace(entry, trial=named)
 
     def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
         start = time.perf_counter()
@@ -322,6 +331,9 @@ class LoggedDesigner:
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
                     continue
                 entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
+                queued = self.log.entries[number]
+                if queued.trial.index is not None and queued.space == len(self.spaces) - 1:
+                    entry = self._named(entry, {"index": queued.trial.index})
                 entries.append(replace(entry, diagnostics=suggestion.diagnostics))
         return entries
 
@@ -338,11 +350,11 @@ class LoggedDesigner:
             whole, feasible = self.designer.whole(given), self.designer.problem.feasible
             if whole is not None and feasible is not None and not feasible(whole[0]):
                 raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
-            entries.append(self._queued(len(self.log), given))
+            entries.append(self._queued(len(self.log), given, self.vocabulary.index(given, params)))
         return entries[0].trial
 
-    def _queued(self, number: int, given: Point) -> Entry:
-        entry = self._entry(number, given, None, utc_now())
+    def _queued(self, number: int, given: Point, row: int | None) -> Entry:
+        entry = self._entry(number, given, row, utc_now())
         return replace(entry, trial=replace(entry.trial, state=WAITING))
 
     # -- telling -----------------------------------------------------------------------------------------------------

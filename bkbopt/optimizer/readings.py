@@ -173,8 +173,9 @@ class Readings:
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if
-        there are such points, whether they are measured with noise or not. Over pools and grids it is exact, otherwise
-        the best point that a search finds. `regret_certificate` is that of the point without `fixed`.
+        there are such points, whether measured with noise or not. Points that are more similar to a failed trial than
+        to any other are left out. Over pools and grids it is exact, otherwise the best point that a search finds.
+        `regret_certificate` is that of the point without `fixed`.
 
         Args:
             fixed: as in `ask`: values at which some parameters are fixed (a context, for example); for a pool, some
@@ -201,11 +202,13 @@ class Readings:
             )
         words = self._core.vocabulary
         held = words.fixed({} if fixed is None else fixed, "fixed")
-        if held:
-            found = recommendation_with(self._core.followed("recommend"), held, words.params)
-        else:
+        if not held:
             found = recommendation(self._core.followed("recommend"), words.params, self._belongs)
-        return replace(found, label=words.label(found.index))
+            return replace(found, label=words.label(found.index))
+        found = recommendation_with(self._core.followed("recommend"), held, words.params)
+        index = words.as_named(found.index, fixed or {})
+        params = found.params if index == found.index else words.params({}, index)
+        return replace(found, index=index, params=params, label=words.label(index))
 
     @locked
     def recommend_front(self) -> list[FrontPoint]:

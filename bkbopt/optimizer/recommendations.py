@@ -32,6 +32,8 @@ __all__ = [
 
 #: Probability with which a recommended point is feasible, if there is such a point.
 SURE = 0.9
+#: Decimals of standardised means that a front distinguishes under noise, whose variance is then above 1e-5.
+ALIKE = 5
 #: Whether an evaluated point belongs to the current space: as it is, with further values for new parameters, or not.
 IN, COMPLETED, OUTSIDE = 0, 1, 2
 #: Maps a point and its row in the pool to parameters.
@@ -147,9 +149,18 @@ class _Evaluated:
         return next((front for front in fronts if front), [best])
 
     def _front_of(self, level: Tensor, outermost: int) -> list[int]:
-        rows = (level & self._complete).nonzero()[:, 0].tolist()
-        Y = self._comparable[rows].numpy()
-        return [rows[i] for i in non_dominated(Y, lambda i: self.standing(rows[i]) <= outermost)]
+        rows = (level & self._complete).nonzero()[:, 0]
+        rows = rows[torch.argsort(self._comparable[rows, 0], descending=True, stable=True)]
+        Y = self._comparable[rows]
+        # With few values an objective without noise may be fitted with a little, and means of equal values differ.
+        noisy = torch.tensor([not quantity.is_noiseless for quantity in self._models.objectives])
+        rounded = torch.where(noisy, torch.round(Y, decimals=ALIKE), Y)
+        front: list[int] = []
+        for i in non_dominated(rounded.numpy(), lambda i: self.standing(int(rows[i])) <= outermost):
+            # Of rows that are alike the best in the first objective is kept, of equal ones all.
+            if not any(torch.equal(rounded[i], rounded[j]) and not torch.equal(Y[i], Y[j]) for j in front):
+                front.append(i)
+        return rows[front].tolist()
 
     @property
     def _comparable(self) -> Tensor:

@@ -182,6 +182,8 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
     if given is None:
         return None, fine
     given = _without_gradients(given)
+    if _has_bool(given):
+        raise ArgumentTypeError(f"{name}: expected real numbers, got bool among them.")
     if keep_invalid:
         given = _with_nan(name, given)
         if given.ndim and len(given) == n:
@@ -203,6 +205,10 @@ def _zero_where_failed(std: Any, valid: Any) -> Any:
     if numbers.ndim and len(numbers) == len(valid):
         numbers[~valid] = 0.0
     return numbers
+
+
+def _has_bool(given: Any) -> bool:
+    return any(map(_has_bool, given)) if isinstance(given, list) else isinstance(given, bool)
 
 
 def _without_gradients(given: Any) -> Any:

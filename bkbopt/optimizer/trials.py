@@ -138,7 +138,9 @@ class Entry:
 
     def repeated(self, number: int, now: datetime) -> "Entry":
         """A new queued trial at the same point."""
-        return Entry(Trial(number, self.trial.params, state=WAITING, asked_at=now), self.space, self.point)
+        t = self.trial
+        queued = Trial(number, t.params, t.index, state=WAITING, asked_at=now, label=t.label)
+        return Entry(queued, self.space, self.point)
 
     def silence(self, now: datetime) -> float:
         """Seconds since the ask of the trial, or since its last heartbeat."""

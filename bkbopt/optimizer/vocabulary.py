@@ -42,7 +42,11 @@ class Vocabulary(Protocol):
         ...
 
     def index(self, point: Point, row: Params) -> int | None:
-        """The row of the pool with this point; None for a space, and for arms that were removed."""
+        """The row of the pool with this point; None for a space, a partial point, and arms that were removed."""
+        ...
+
+    def as_named(self, index: int | None, params: Params) -> int | None:
+        """A row of the pool, or that of its twins, rows with equal values, which `params` names; None for a space."""
         ...
 
     def stored(self, point: Point) -> dict[str, Any]:
@@ -100,6 +104,10 @@ class SpaceVocabulary:
         """See `Vocabulary`."""
         return
 
+    def as_named(self, index: int | None, params: Params) -> None:
+        """See `Vocabulary`."""
+        return
+
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Vocabulary`."""
         return self.params(point, None)
@@ -144,11 +152,17 @@ class PoolVocabulary:
 
     def index(self, point: Point, row: Params) -> int | None:
         """See `Vocabulary`."""
+        if len(point) < len(self.pool.names):
+            return None
         rows = self.pool.rows_at(self.pool.encode([point])[0])
         given = self.pool.row_named(row)
         if given is not None and given in rows:
             return given
         return int(rows[0]) if len(rows) else None
+
+    def as_named(self, index: int | None, params: Params) -> int | None:
+        """See `Vocabulary`."""
+        return None if index is None else self.pool.as_named(index, params)
 
     def stored(self, point: Point) -> dict[str, Any]:
         """See `Vocabulary`; text stands for itself, other objects by their numbers."""

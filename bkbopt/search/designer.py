@@ -199,11 +199,12 @@ class Designer:
         return Suggestion(number, whole[0], whole[1], diagnostics)
 
     def whole(self, point: Point) -> tuple[Point, int | None] | None:
-        """The point with these values and its row in the pool; None if there are several such points."""
+        """The point with these values and its first row in the pool; None if there are several such points."""
         pool, space = self.problem.pool, self.problem.space
         if pool is not None:
             rows = pool.rows_like(point)
-            return (pool.point(rows[0]), rows[0]) if len(rows) == 1 else None
+            is_whole = len(point) == len(pool.names)  # several rows with all of these values are one point
+            return (pool.point(rows[0]), rows[0]) if len(rows) == 1 or (rows and is_whole) else None
         assert space is not None
         every = space.active_part({**self._single(space), **point})
         return None if space.free_in(every) else (every, None)

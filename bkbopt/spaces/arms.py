@@ -222,6 +222,11 @@ class Arms(ABC):
         """The row whose number or name `params` gives; None if `params` describes the arm."""
         return self._row_given(params)
 
+    def as_named(self, row: int, params: Params) -> int:
+        """The row that `params` gives, by number or name, if it has the same values as `row`; otherwise `row`."""
+        given = self._row_given(params)
+        return given if given is not None and self.point(given) == self.point(row) else row
+
     def name(self, row: int | None, point: Point | None = None) -> Hashable | None:
         """The value of `id_column` in a row; None without such a column, and if the row is not at `point`."""
         if row is None or self.pool.id_column is None or not row < len(self):

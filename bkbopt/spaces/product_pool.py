@@ -234,6 +234,15 @@ class ProductPool(Arms):
             return self._row_labelled([params[part.name] for part in self.parts])
         return super().row_named(params)
 
+    def as_named(self, row: int, params: Params) -> int:
+        """See `Arms`; so it is for the label of each part."""
+        entries = list(self.table.entries_of(row))
+        for p, part in enumerate(self.parts):
+            if part.labels is not None and part.name in params:
+                named = part.labelled(params[part.name], repr(part.name))
+                entries[p] = named if part.rows[named] == part.rows[entries[p]] else entries[p]
+        return super().as_named(int(self.X.numbers(torch.tensor([entries]))[0]), params)
+
     def _internal(self, name: str, value: Any, where: str) -> float:
         """See `Arms`."""
         return self.columns.internal(self.names.index(name), value, where)

@@ -60,7 +60,7 @@ KINDS = {
         "bkbopt/search/criteria/acquisition.py",
         {
             "bkbopt/search/criteria/criterion.py": [
-                ("LogEI, LogFeasibility\n", "LogEI, LogFeasibility, LogPI\n"),
+                ("    LogFeasibility,\n)", "    LogFeasibility,\n    LogPI,\n)"),
                 (
                     "#: The named acquisition functions.\nACQUISITIONS = {",
                     "def _build_logpi(model: Model, _: float, incumbent: float, _rng: object) -> Criterion:\n"

@@ -100,3 +100,33 @@ def test_names_of_rows_in_files_are_the_same(tmp_path: Path) -> None:
     assert [trial.label for trial in opt.trials] == [f"m{trial.index}" for trial in opt.trials]
     assert opt.recommend().label == f"m{opt.recommend().index}"
     assert repr(opt.pool) == "<pool of 40 rows: 2 columns (u, v), rows named by 'name'>"
+
+
+TWINS = pd.DataFrame({"name": [f"m{i}" for i in range(20)], "x": np.repeat(np.arange(10) / 9, 2)})
+
+
+@pytest.mark.parametrize("n", [0, 8])
+@pytest.mark.parametrize("key", ["index", "name"])
+def test_of_rows_with_equal_values_the_one_that_is_named_is_given(key: str, n: int, tmp_path: Path) -> None:
+    opt = bo.Optimizer(bo.Pool(TWINS, id_column="name"), seed=0, n_startup_trials=3, storage=tmp_path / "log.db")
+    for _ in range(n):
+        trial = opt.ask()
+        opt.tell(trial, trial.params["x"])
+    for row in (6, 7):
+        named = {"index": row} if key == "index" else {"name": f"m{row}"}
+        queued = opt.enqueue(named)
+        assert (queued.index, queued.label) == (row, f"m{row}")
+        for trial in (
+            bo.Optimizer.open(tmp_path / "log.db", pool=bo.Pool(TWINS, id_column="name")).ask(),
+            opt.ask(fixed=named),
+        ):
+            assert (trial.index, trial.label) == (row, f"m{row}")
+            opt.tell(trial, trial.params["x"])
+        assert opt.recommend(fixed=named).label == f"m{row}"
+
+
+def test_a_lost_trial_is_queued_as_the_row_that_it_was() -> None:
+    opt = bo.Optimizer(bo.Pool(TWINS, id_column="name"), seed=0)
+    opt.ask(fixed={"name": "m7"})
+    opt.recover(0.0, enqueue=True)
+    assert opt.ask().label == "m7"

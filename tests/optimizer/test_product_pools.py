@@ -156,6 +156,17 @@ def test_a_queued_part_is_completed() -> None:
     assert whole.params["more"] == 5
 
 
+def test_of_entries_with_equal_values_the_one_that_is_named_is_given() -> None:
+    batches = pd.DataFrame({"name": ["a", "b", "c"], "polarity": [0.2, 0.2, 0.9]})
+    opt = bo.Optimizer(bo.Pool.product({"solvent": bo.Pool(batches, id_column="name"), "T": [20, 60]}), seed=0)
+    for label in ("a", "b"):
+        opt.enqueue({"solvent": label, "T": 60})
+        for trial in (opt.ask(), opt.ask(fixed={"solvent": label})):
+            assert trial.params["solvent"] == label
+            opt.tell(trial, 1.0)
+        assert opt.recommend(fixed={"solvent": label}).params["solvent"] == label
+
+
 def test_all_rows_of_a_large_product_are_refused_where_a_list_of_them_is_needed() -> None:
     opt = large()
     run(opt, 5)

@@ -87,6 +87,18 @@ def test_equal_values_of_an_objective_without_noise_are_equal_in_the_front(deter
     assert front == {(t.params["x"], t.params["size"]) for t in opt.best_trials}
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_equal_values_are_equal_in_the_front_while_there_are_too_few_to_tell_noise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    space = {"rate": bo.Float(0.001, 1.0, log=True), "width": bo.Ordinal([16, 32, 64, 128])}
+    opt = bo.Optimizer(space, directions=["maximize", "minimize"], n_startup_trials=6, seed=seed)
+    for trial in opt.ask(12):
+        rate, width = trial.params["rate"], trial.params["width"]
+        opt.tell(trial, [-((np.log10(rate) + 1.5) ** 2) - 4.0 / width + 0.1 * rng.standard_normal(), width])
+    widths = [point.params["width"] for point in opt.recommend_front()]
+    assert len(set(widths)) == len(widths)
+
+
 @pytest.mark.parametrize("zeros", [(2, 5), (0, 1, 4, 5), (0, 2, 3, 4, 5, 6)])
 @pytest.mark.parametrize("amount", [1.0, 1e-9])
 def test_a_value_of_zero_satisfies_a_constraint_without_noise(zeros: tuple[int, ...], amount: float) -> None:

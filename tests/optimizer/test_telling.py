@@ -192,6 +192,14 @@ def test_known_noise_is_refused_where_the_model_cannot_use_it() -> None:
     opt.tell(0, 1.0)
 
 
+@pytest.mark.parametrize("invalid", ["raise", "fail"])
+def test_a_truth_value_is_no_value_of_several_objectives(invalid: str) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0)
+    with pytest.raises(ArgumentTypeError, match="value: expected real numbers, got bool among them"):
+        opt.tell(opt.ask(), [True, 2], invalid=invalid)
+    assert opt.trials[0].state == "RUNNING"
+
+
 def test_messages_name_the_argument_that_was_given() -> None:
     opt, pool = bo.Optimizer({"x": (0.0, 1.0)}, seed=0), bo.Optimizer([[0.0], [1.0]], seed=0)
     for call, words in (

@@ -99,7 +99,10 @@ def _agreeing(i: int, row: Mapping[str, Any], problem: TranslatedProblem, trial:
 def _is_same(parameter: Parameter, given: Any, suggested: Any) -> bool:
     if parameter.kind == "float" and is_real(given):
         return math.isclose(given, suggested, rel_tol=ROUNDING)
-    return parameter.locate(given) == parameter.locate(suggested)
+    found = parameter.locate(given)
+    if found is None and is_real(given) and is_real(suggested):  # a listed number in single precision
+        return math.isclose(given, suggested, rel_tol=ROUNDING)
+    return found == parameter.locate(suggested)
 
 
 def _number(i: int, row: Mapping[str, Any], name: str) -> float:

@@ -241,6 +241,8 @@ def outcome_of(output: str, aims: Aims) -> Outcome:
 
 
 def _number(text: str) -> float | None:
+    if "_" in text or not text.isascii():  # digits with underscores, or of other alphabets, are Python's
+        return None
     try:
         return float(text)
     except ValueError:

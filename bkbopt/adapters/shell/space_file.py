@@ -57,7 +57,7 @@ def read_space(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 
     with open(path, "rb") as file:
         try:
-            document = tomllib.load(file)
+            document = tomllib.loads(file.read().decode("utf-8-sig"))  # some editors begin it with a byte order mark
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ArgumentError(f"space: expected a TOML file, got {os.fspath(path)}: {error}.") from None
     entries = document.pop("space", None)

@@ -159,8 +159,8 @@ def exhausted(arms: CandidateSet | None, is_discrete: bool) -> SpaceExhaustedErr
     """The error where nothing is left to propose: of the `arms` of a pool, or of a space."""
     if arms is not None and arms.is_listed:
         return SpaceExhaustedError(
-            f"pool: all {arms.n_arms} arms have been proposed, have failed or are infeasible; "
-            'stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
+            f"pool: all {arms.n_arms} arms (rows with equal values are one) have been proposed, have failed or are "
+            'infeasible; stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
         )
     if arms is None and is_discrete:
         return SpaceExhaustedError(

@@ -239,9 +239,10 @@ def as_text(number: float) -> float:
     "as_given", [float, np.float64, np.float32, np.array, torch.tensor, as_text], ids=lambda f: f.__name__
 )
 def test_values_may_be_scalars_of_any_library_and_a_little_rounded(as_given: Any) -> None:
-    generator = BKBGenerator(vocs(variables={"x": [0.1, 0.7]}), seed=0)
+    generator = BKBGenerator(vocs(variables={"x": [0.1, 0.7], "n": {0.1, 0.3}}), seed=0)
     (point,) = generator.suggest(1)
-    generator.ingest([{"x": as_given(point["x"]), "_id": as_given(float(point["_id"])), "f": as_given(0.5)}])
+    given = {name: as_given(point[name]) for name in ("x", "n")}
+    generator.ingest([{**given, "_id": as_given(float(point["_id"])), "f": as_given(0.5)}])
     assert generator.optimizer.trials[0].values == (0.5,)
 
 

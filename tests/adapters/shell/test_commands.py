@@ -75,6 +75,11 @@ def test_the_space_is_that_of_the_api(tmp_path: Path) -> None:
     assert options == {"direction": "maximize", "seed": 3, "n_startup_trials": 6}
 
 
+def test_a_byte_order_mark_is_no_part_of_the_space(tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text(SPACE, encoding="utf-8-sig")
+    assert bo.Space.parse(cli.read_space(tmp_path / "space.toml")[0]) == bo.Space.parse(IN_PYTHON)
+
+
 def test_conditions_are_those_of_the_api(tmp_path: Path) -> None:
     lines = (
         "[space]",

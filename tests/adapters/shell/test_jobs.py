@@ -59,6 +59,8 @@ def test_the_last_line_that_is_not_empty_is_the_value() -> None:
     [
         ("", ONE, "expected a number on the last line, got no output"),
         ("3\ndone", ONE, "expected numbers, and name=number once, on the last line, got 'done'"),
+        ("1_000", ONE, "expected numbers, and name=number once, on the last line, got '1_000'"),
+        ("\u0661", ONE, "expected numbers, and name=number once, on the last line, got '\u0661'"),
         ("nan", ONE, "value: expected finite values, got nan"),
         ("1 inf", TWO, "value: expected finite values, got inf"),
         ("1", TWO, "expected 2 values, one for each objective, got 1"),
