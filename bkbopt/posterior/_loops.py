@@ -138,36 +138,35 @@ def predict_mean(X: Floats, rows: Ints, kernel: FixedKernel, a: Floats, mean: Fl
 
 @fused
 def observe(
-    z: Floats,
-    y: float,
-    V: Floats,
-    root: Floats,
-    b: Floats,
-    w: Floats,
-    new_V: Floats,
-    new_root: Floats,
-    new_b: Floats,
-    new_w: Floats,
-) -> float:
-    """V, root, b, w after the value `y` at the features `z (r,)`, as in `GaussianState.update`; returns z^T V^-1 z."""
-    r = len(z)
-    u, v = np.empty(len(root)), np.zeros(r)
-    for i in range(len(root)):
-        u[i] = dot(root[i], z)
+    Z: Floats, rows: Ints, y: Floats, scale: Floats, V: Floats, root: Floats, b: Floats, w: Floats, inside: Floats
+) -> None:
+    """Change V, root, b, w in place by values `y (n,)` at `rows (n,)` of `Z`, in turn, as in `GaussianState.update`.
+
+    Features and values are multiplied by `scale (n,)`. Columns of Z after the r-th are of no interest. `inside (n,)`
+    gets z^T V^-1 z of each before it is observed.
+    """
+    r = len(b)
+    z, u, v = np.empty(r), np.empty(len(root)), np.empty(r)
+    for k in range(len(rows)):
         for j in range(r):
-            v[j] += u[i] * root[i, j]
-    q = dot(u, u)
-    s = np.sqrt(1.0 + q)
-    c, step = 1.0 / (s * (1.0 + s)), (y - dot(z, w)) / (1.0 + q)
-    for i in range(r):
-        for j in range(r):
-            new_V[i, j] = V[i, j] + z[i] * z[j]
-        new_b[i] = b[i] + z[i] * y
-        new_w[i] = w[i] + v[i] * step
-    for i in range(len(root)):
-        for j in range(r):
-            new_root[i, j] = root[i, j] - c * u[i] * v[j]
-    return q
+            z[j], v[j] = Z[rows[k], j] * scale[k], 0.0
+        value = y[k] * scale[k]
+        for i in range(len(root)):
+            u[i] = dot(root[i], z)
+            for j in range(r):
+                v[j] += u[i] * root[i, j]
+        q = dot(u, u)
+        s = np.sqrt(1.0 + q)
+        c, step = 1.0 / (s * (1.0 + s)), (value - dot(z, w)) / (1.0 + q)
+        for i in range(r):
+            for j in range(r):
+                V[i, j] += z[i] * z[j]
+            b[i] += z[i] * value
+            w[i] += v[i] * step
+        for i in range(len(root)):
+            for j in range(r):
+                root[i, j] -= c * u[i] * v[j]
+        inside[k] = q
 
 
 @fused

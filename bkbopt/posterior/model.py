@@ -248,6 +248,10 @@ class Model:
     V: Tensor | None = None
     growth: float = 1.0
 
+    def placed(self, epoch: int, growth: float = 1.0) -> "Model":
+        """The same posterior in an epoch."""
+        return Model(self.features, self.w, self.root, self.lam, epoch, self.V, growth)
+
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
         if len(X) <= FEW and in_memory(X) and self.plain is not None:

@@ -86,12 +86,12 @@ class Epochs:
         """
         last = self._last
         growth = math.inf
-        if last is not None and not last.pending - pending:
+        if last is not None and not (last.pending and last.pending - pending):
             growth = _growth(last, model, pending, seen)
         if last is None or growth > LARGEST_GROWTH:
-            model = replace(model, epoch=new_epoch())
+            model = model.placed(new_epoch())
         else:
-            model = replace(model, epoch=last.model.epoch, growth=last.model.growth * growth)
+            model = model.placed(last.model.epoch, last.model.growth * growth)
         self._last = _Shown(model, seen.n.clone(), pending, pending)
         return model
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.linalg import compiles
+from bkbopt.posterior.linalg import compiles, in_memory
 from bkbopt.posterior.model import Model
 
 if TYPE_CHECKING:
@@ -60,8 +60,12 @@ class Versions:
         r = len(model.w)
         if r > self._w.shape[1]:
             self._w = torch.nn.functional.pad(self._w, (0, r + SPARE - self._w.shape[1]))
-        self._w[self._n, :r] = model.w
-        self._growth[self._n] = model.growth
+        if in_memory(model.w):  # a call of torch for a few numbers is mostly overhead
+            self._w.numpy()[self._n, :r] = model.w.numpy()
+            self._growth.numpy()[self._n] = model.growth
+        else:
+            self._w[self._n, :r] = model.w
+            self._growth[self._n] = model.growth
         self._n += 1
         self.last = model
 
