@@ -138,8 +138,8 @@ SUPPORT = (
     Fault(
         "the caller's threads are not given back",
         "_support/threads.py",
-        "    finally:\n        torch.set_num_threads(n)",
-        "    finally:\n        pass",
+        "            torch.set_num_threads(self._n)",
+        "            pass",
         ("posterior/test_linalg.py",),
     ),
     Fault(

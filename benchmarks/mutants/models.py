@@ -99,8 +99,8 @@ MODELS = (
     Fault(
         "a mark comes a row late",
         "search/quantities/marked_rows.py",
-        "max(mark + 1, math.ceil(GROWTH * mark))) <= n:",
-        "max(mark + 1, math.ceil(GROWTH * mark))) < n:",
+        "_delay(mark, n_running))) <= n:",
+        "_delay(mark, n_running))) < n:",
         QUANTITY,
     ),
     Fault(

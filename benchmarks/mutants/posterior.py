@@ -95,7 +95,7 @@ POSTERIOR = (
     Fault(
         "a collapsed posterior knows more than the model",
         "posterior/model.py",
-        "(1.0 - self.lam * e).clamp_min(0.0)",
+        "(1.0 - lam * e).clamp_min(0.0)",
         "(1.0 - 0.0 * e).clamp_min(0.0)",
         ("posterior/test_model.py",),
     ),

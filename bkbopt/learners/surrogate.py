@@ -261,7 +261,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         Z, kernel = known.features(X), known.features.kernel
 
         def pays(_: float, residual: float, x: Tensor) -> bool:
-            return residual > max(1e-3 * self.noise, RANK_TOLERANCE * float(kernel.diag(x[None])[0]))
+            return residual > max(1e-3 * self.noise, RANK_TOLERANCE * float(kernel.diag(x)[0]))
 
         more = extension_by(known.features, known.state, X, Z, None, pays)
         if more is not None:

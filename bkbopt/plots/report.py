@@ -234,7 +234,8 @@ def _remarks(run: _Run) -> Iterator[str]:
         advice = " With noise their values are biased by selection; use the recommended points."
         yield _front_in_words(run) + (advice if is_modelled(run.opt) else "")
     if run.has_model and run.is_single:
-        yield "With noise the best observed value is biased by selection; use the recommended point."
+        if run.front:
+            yield "With noise the best observed value is biased by selection; use the recommended point."
     elif run.is_single:
         yield f"There is no model yet: it is used after {n} values, and there are {len(run.valued)}."
 

@@ -18,6 +18,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -86,11 +87,11 @@ class GaussianState:
 
     def update_and_leverage(self, z: Tensor, y: float, weight: float = 1.0) -> tuple["GaussianState", float]:
         """See `update`; also the leverage of `z` before the observation, which is a by-product."""
+        if compiles(len(z), z):
+            state, (inside,) = self.update_in_turn(z[None], [0], [y], [weight])
+            return state, inside
         if weight != 1.0:
             z, y = z * weight**0.5, y * weight**0.5
-        if compiles(len(z), z):
-            state, q = self._compiled_update(z, y)
-            return state, q / weight
         u = self.root @ z
         v = self.root.T @ u
         q = float(u @ u)
@@ -98,17 +99,20 @@ class GaussianState:
         V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q)
         return GaussianState(self.lam, V, root, self.b + z * y, w), q / weight
 
-    def _compiled_update(self, z: Tensor, y: float) -> tuple["GaussianState", float]:
-        """`update` in one call instead of ten, whose overhead is most of the time."""
+    def update_in_turn(
+        self, Z: Tensor, rows: list[int], y: list[float], weight: list[float]
+    ) -> tuple["GaussianState", list[float]]:
+        """`update_and_leverage` for values at some `rows` of Z, one after the other, in one call of compiled loops.
+
+        Z has r columns at least, of which the first r are read, and is where `compiles` allows it.
+        """
         from bkbopt.posterior._loops import observe
 
-        old = [part.contiguous() for part in (self.V, self.root, self.b, self.w)]
-        new = [torch.empty_like(part) for part in old]
-        V, root, b, w = (part.numpy() for part in old)
-        q = observe(
-            z.contiguous().numpy(), y, V, root, b, w, new[0].numpy(), new[1].numpy(), new[2].numpy(), new[3].numpy()
-        )
-        return GaussianState(self.lam, *new), q
+        new = [part.clone(memory_format=torch.contiguous_format) for part in (self.V, self.root, self.b, self.w)]
+        V, root, b, w = (part.numpy() for part in new)
+        scale, inside = np.array([a**0.5 for a in weight]), np.empty(len(rows))
+        observe(Z.numpy(), np.array(rows), np.array(y), scale, V, root, b, w, inside)
+        return GaussianState(self.lam, *new), [q / a for q, a in zip(inside.tolist(), weight, strict=True)]
 
     def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":
         """The state with k more features, whose values at the data are C `(u, k)`: O(r^2 k + k^3).

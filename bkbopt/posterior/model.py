@@ -158,15 +158,15 @@ class Collapsed:
         check_columns(X, self.S, self.S.shape[1])
         mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
         X = X.contiguous()
-        lower = len(X) >= 4 * len(self.S)  # enough points to make up for the computation of the triangular root
-        C = self.lower if lower else self._rows_of_C
-        predict_collapsed(X.numpy(), fixed, self.a.numpy(), C, lower, mean.numpy(), variance.numpy())
+        upper = len(X) >= 4 * len(self.S)  # enough points to make up for the computation of the triangular root
+        C = self.upper if upper else self._roots[1]
+        predict_collapsed(X.numpy(), fixed, self.a.numpy(), C, upper, mean.numpy(), variance.numpy())
         return mean, variance
 
     @cached_property
-    def lower(self) -> NDArray[np.float64]:
-        """A lower triangular root (m, min(m, r)) of C C^T: products with it take half the time."""
-        return torch.linalg.qr(self.C.T, mode="r").R.T.contiguous().numpy()
+    def upper(self) -> NDArray[np.float64]:
+        """An upper triangular (min(m, r), m) R with R^T R = C C^T: products with R^T take half the time."""
+        return torch.linalg.qr(self.C.T, mode="r").R.contiguous().numpy()
 
     def _variance(self, X: Tensor, P: Tensor) -> Tensor:
         return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
@@ -194,8 +194,8 @@ class Collapsed:
 
         check_columns(X, self.S, self.S.shape[1])
         mean, variance, slopes = X.new_empty(len(X)), X.new_empty(len(X)), X.new_empty(2, *X.shape)
-        C, X = self._rows_of_C, X.contiguous()
-        predict_sloped(X.numpy(), fixed, self.a.numpy(), C, mean.numpy(), variance.numpy(), slopes.numpy())
+        X = X.contiguous()
+        predict_sloped(X.numpy(), fixed, self.a.numpy(), self._roots, mean.numpy(), variance.numpy(), slopes.numpy())
 
         def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
             return torch.addcmul(by_mean[:, None] * slopes[0], by_variance[:, None], slopes[1])
@@ -203,8 +203,9 @@ class Collapsed:
         return mean, variance, back
 
     @cached_property
-    def _rows_of_C(self) -> NDArray[np.float64]:
-        return self.C.contiguous().numpy()
+    def _roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """C and C^T, both by rows."""
+        return self.C.contiguous().numpy(), self.C.T.contiguous().numpy()
 
 
 class _Sloped(torch.autograd.Function):
@@ -249,6 +250,10 @@ class Model:
     growth: float = 1.0
     collapsed: Callable[[], Collapsed] | None = field(default=None, repr=False)
 
+    def placed(self, epoch: int, growth: float = 1.0) -> "Model":
+        """The same posterior in an epoch."""
+        return Model(self.features, self.w, self.root, self.lam, epoch, self.V, growth, self.collapsed)
+
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
         if len(X) <= FEW and in_memory(X) and self.plain is not None:
@@ -276,8 +281,8 @@ class Model:
             return None
         from bkbopt.posterior._loops import PlainModel
 
-        W, w, root = (part.contiguous().numpy() for part in (features.W, self.w, self.root))
-        return PlainModel(features.fixed, W, w, root, self.lam)
+        w, root = (part.contiguous().numpy() for part in (self.w, self.root))
+        return PlainModel(features.fixed, features.transposed, w, root, self.lam)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, without what is cached."""

@@ -92,6 +92,10 @@ class Observations:
         """Index of the point `x (d,)` among the unique ones, or None."""
         return self._index.get(row_keys(x[None])[0])
 
+    def row_of(self, key: bytes) -> int | None:
+        """`find` for the key of a point, see `row_keys`."""
+        return self._index.get(key)
+
     def add(self, X: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
         """Add evaluations `y (n,)` of the points `X (n, d)`; returns the index of each among the unique points.
 
@@ -100,7 +104,7 @@ class Observations:
         rows = torch.empty(len(y), dtype=torch.int64)
         repeated = torch.empty(len(y), dtype=torch.float64)
         for i, key in enumerate(row_keys(X)):
-            rows[i], repeated[i] = self._place(key, X[i])
+            rows[i], repeated[i] = self._place(key, X[i : i + 1])
         rows = rows.to(self._X.device)
         weight = torch.ones_like(y) if weight is None else weight
         self._sums.index_add_(1, rows, torch.stack([repeated.to(y), weight, weight * y]))
@@ -110,19 +114,32 @@ class Observations:
 
     def add_one(self, x: Tensor, y: float, weight: float) -> int:
         """`add` for one evaluation of the point `x (1, d)`; returns its index among the unique points."""
-        at, repeated = self._place(row_keys(x)[0], x[0])
-        self._sums[:, at].add_(self._sums.new_tensor([repeated, weight, weight * y]))
-        self.total += 1
-        self.Y2 += weight * y * y
+        at, repeated = self._place(row_keys(x)[0], x)
+        self._count(at, repeated, y, weight)
         return at
 
+    def repeat(self, at: int, y: float, weight: float) -> None:
+        """`add_one` for the unique point `at`."""
+        self._count(at, 1.0, y, weight)
+
+    def _count(self, at: int, repeated: float, y: float, weight: float) -> None:
+        if self._sums.is_cpu:
+            sums = self._sums.numpy()  # a call of torch for a few numbers is mostly overhead
+            sums[0, at] += repeated
+            sums[1, at] += weight
+            sums[2, at] += weight * y
+        else:
+            self._sums[:, at].add_(self._sums.new_tensor([repeated, weight, weight * y]))
+        self.total += 1
+        self.Y2 += weight * y * y
+
     def _place(self, key: bytes, x: Tensor) -> tuple[int, float]:
-        """The index of the point `x (d,)` among the unique ones, where it is put, and 1 if it was there, else 0."""
+        """The index of the point `x (1, d)` among the unique ones, where it is put, and 1 if it was there, else 0."""
         at = self._index.get(key)
         if at is None:
             at = self._index[key] = len(self._index)
             self._reserve(at + 1)
-            self._X[at] = x
+            self._X[at] = x[0]
             return at, 0.0
         return at, 1.0
 

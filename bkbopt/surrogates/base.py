@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -228,9 +227,8 @@ class SurrogateBase(ABC, Generic[T]):
                 self.observations = Observations(points.shape[1], self.device)
             together = len(points) > BULK and not in_turn
             with torch.no_grad(), contextlib.nullcontext() if together else small_work():
-                for i in range(0, len(points), 1 if in_turn else len(points)):
-                    rows = slice(i, i + 1) if in_turn else slice(None)
-                    self._learn(points[rows], values[rows], weights[rows])
+                learn = self._learn_in_turn if in_turn else self._learn
+                learn(points, values, weights)
             learnt = True
         finally:  # a user's kernel may raise any error
             if not learnt:
@@ -267,6 +265,11 @@ class SurrogateBase(ABC, Generic[T]):
     @abstractmethod
     def _learn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
         """Learn checked values `y (n,)` of checked points `X (n, d)` with weights `(n,)`, without gradients."""
+
+    def _learn_in_turn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
+        """`_learn` for each value by itself, to the last bit."""
+        for i in range(len(X)):
+            self._learn(X[i : i + 1], y[i : i + 1], weight[i : i + 1])
 
     @abstractmethod
     def _relearn(self) -> None:
@@ -316,7 +319,7 @@ class SurrogateBase(ABC, Generic[T]):
             ArgumentError: the wrong number of columns, or values that are not finite.
             ArgumentTypeError: not real numbers.
         """
-        model = replace(self._as_model(self._known()), epoch=new_epoch())  # reading changes nothing
+        model = self._as_model(self._known()).placed(new_epoch())  # reading changes nothing
         return model.posterior(as_points(X, self.observations.dim or None, self.device))
 
 

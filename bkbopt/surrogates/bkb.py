@@ -37,7 +37,9 @@ from bkbopt.kernels import gram
 from bkbopt.posterior.features import Extension, Nystrom, WithoutResidual
 from bkbopt.posterior.features.table import FeatureTable
 from bkbopt.posterior.gaussian_state import GaussianState
+from bkbopt.posterior.linalg import compiles
 from bkbopt.posterior.model import Model
+from bkbopt.posterior.observations import row_keys
 from bkbopt.surrogates.base import BULK, SurrogateBase, not_ready
 from bkbopt.surrogates.leverages import Leverages, bounded_dimension, sum_of_leverages
 from bkbopt.surrogates.pending import Fantasy, extension_by
@@ -134,8 +136,48 @@ class BKB(SurrogateBase[Fantasy]):
             self._relearn()
             return
         with small_work():
-            for i, (value, a) in enumerate(zip(y.tolist(), weight.tolist(), strict=True)):
-                self._learn_one(X[i : i + 1], value, a)
+            self._learn_in_turn(X, y, weight)
+
+    def _learn_in_turn(self, X: Tensor, y: Tensor, weight: Tensor) -> None:
+        """See `SurrogateBase`; evaluations of known points that change no features are learnt in one compiled call."""
+        values, weights, keys, done = y.tolist(), weight.tolist(), row_keys(X), 0
+        while done < len(values):
+            rows = self._next_rows(keys, weights, done)
+            if rows:
+                some = slice(done, done + len(rows))
+                self._learn_rows(rows, values[some], weights[some])
+                done += len(rows)
+            else:
+                self._learn_one(X[done : done + 1], values[done], weights[done])
+                done += 1
+
+    def _next_rows(self, keys: list[bytes], weights: list[float], start: int) -> list[int]:
+        """Rows of the known points among the next ones, up to the first after which features or V are made anew."""
+        state, rows = self._state, list[int]()
+        if state is None or self.resample == "every" or not compiles(len(state.w), state.w) or self._draw_is_due():
+            return rows
+        residual, spent, steps = self._table.residual.numpy(), self._spent, self._steps
+        may_append = self._room(len(self._ready().S)) != 0
+        for i in range(start, len(keys)):
+            row = self.observations.row_of(keys[i])
+            if row is None or (may_append and self._is_outside(float(residual[row]), weights[i])):
+                break
+            spent, steps = spent + weights[i] * float(residual[row]) / (self.noise * self._scale), steps + 1
+            if 1.0 + spent > self.leverage_budget or steps % REFACTOR_EVERY == 0:
+                break
+            rows.append(row)
+        return rows
+
+    def _learn_rows(self, rows: list[int], y: list[float], weight: list[float]) -> None:
+        """`_learn_one` for values of known points that do not change the features."""
+        assert self._state is not None
+        state, inside = self._state.update_in_turn(self._table.buffer, rows, y, weight)
+        residuals = self._table.residual.numpy()[rows].tolist()
+        for row, residual, value, a, known in zip(rows, residuals, y, weight, inside, strict=True):
+            self.observations.repeat(row, value, a)
+            self._log_growth += math.log1p(3.0 * a * (residual / self.noise + known))
+            self._spent += a * residual / (self.noise * self._scale)
+        self._state, self._steps = state, self._steps + len(rows)
 
     def _learn_one(self, x: Tensor, y: float, weight: float) -> None:
         """Learn one value `y` of the point `x (1, d)`."""
@@ -149,7 +191,7 @@ class BKB(SurrogateBase[Fantasy]):
         if is_new:
             z, residual = _embed(self._features, x)
         else:
-            z, residual = self._table.Z[row].clone(), float(self._table.residual[row])
+            z, residual = self._table.row(row)
         state, inside = self._state.update_and_leverage(z, y, weight)
         leverage = residual / self.noise + inside
         # The running bound of logdet(I + K / lam) in Theorem 2's "running" form, at eps = 1/2, so alpha = 3.
@@ -160,7 +202,7 @@ class BKB(SurrogateBase[Fantasy]):
             self._draw(latest=row)  # with the leverages before this evaluation, as in Algorithm 1
             return
         self._state = state
-        if self._append_pays(len(self._features.S), leverage, residual, x[0], weight):
+        if self._append_pays(len(self._features.S), leverage, residual, x, weight):
             self._append(x, z, residual)
         else:
             self._spent += weight * residual / (self.noise * self._scale)
@@ -199,16 +241,20 @@ class BKB(SurrogateBase[Fantasy]):
             size: size of the dictionary.
             leverage: leverage of the point before the observation, variance / lam.
             residual: residual of the point, y squared.
-            x: the point.
+            x: the point, (1, d).
             weight: weight of the observation.
         """
         if self._room(size) == 0:
             return False
         scaled = weight * leverage / self._scale
         certain = self.qbar * scaled / (1.0 + scaled) >= 1.0
-        if not certain or weight * residual < 1e-3 * self.noise * self._scale:
+        if not certain or not self._is_outside(residual, weight):
             return False
-        return residual > RANK_TOLERANCE * float(self.kernel.diag(x[None])[0])
+        return residual > RANK_TOLERANCE * float(self.kernel.diag(x)[0])
+
+    def _is_outside(self, residual: float, weight: float) -> bool:
+        """Whether a residual is large beside the noise of the sampling."""
+        return weight * residual >= 1e-3 * self.noise * self._scale
 
     def _room(self, size: int) -> int | None:
         """Number of points that may be appended to a dictionary of `size` points; None for no limit."""

@@ -89,9 +89,9 @@ class Epochs:
         if last is not None and all(pending[key] >= n for key, n in last.pending.items()):
             growth = _growth(last, model, pending, seen)
         if last is None or growth > LARGEST_GROWTH:
-            model = replace(model, epoch=new_epoch())
+            model = model.placed(new_epoch())
         else:
-            model = replace(model, epoch=last.model.epoch, growth=last.model.growth * growth)
+            model = model.placed(last.model.epoch, last.model.growth * growth)
         self._last = _Shown(model, seen.n.clone(), pending, pending)
         return model
 

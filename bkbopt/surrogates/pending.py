@@ -165,11 +165,11 @@ def extension_by(
         X: the points.
         Z: their features (p, r).
         room: largest number of points to append, or None for no limit.
-        pays: whether to append a point, from its leverage, residual (y squared) and coordinates `(d,)`.
+        pays: whether to append a point, from its leverage, residual (y squared) and coordinates `(1, d)`.
     """
     known, residual = state.leverage(Z).tolist(), features.residual(X, Z).tolist()
     # A point that fails the test now also fails it after others were appended, since residuals only fall.
-    rows = [i for i in range(len(X)) if pays(residual[i] / state.lam + known[i], residual[i], X[i])]
+    rows = [i for i in range(len(X)) if pays(residual[i] / state.lam + known[i], residual[i], X[i : i + 1])]
     if not rows:
         return None
     R = features.residual_covariance(X[rows], Z[rows]).cpu().numpy()
@@ -179,7 +179,7 @@ def extension_by(
         k = len(taken)
         if k == most:
             break
-        if pays(float(left[i]) / state.lam + known[row], float(left[i]), X[row]):
+        if pays(float(left[i]) / state.lam + known[row], float(left[i]), X[row : row + 1]):
             C[:, k] = (R[:, i] - C[:, :k] @ C[i, :k]) / left[i] ** 0.5
             left = (left - C[:, k] ** 2).clip(0.0)
             taken.append(i)

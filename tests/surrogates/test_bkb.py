@@ -295,3 +295,41 @@ def test_bad_options_are_refused(arguments: dict[str, object], error: type[Excep
 def test_whole_numbers_of_any_kind_are_taken_for_sizes() -> None:
     assert BKB(max_inducing=np.int64(7)).max_inducing == 7
     assert BKB(max_inducing=7.0).max_inducing == 7  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("max_inducing", [None, 24])
+def test_known_points_learnt_in_one_call_give_what_single_steps_give(
+    max_inducing: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X = torch.as_tensor(rng.random((60, 2)))
+    rows = torch.as_tensor(np.where(rng.random(400) < 0.9, rng.integers(0, 40, 400), rng.integers(0, 60, 400)))
+    y, weight = torch.as_tensor(rng.standard_normal((2, 400)))
+    weight = torch.where(weight > 0.0, 1.0, weight.exp())
+    monkeypatch.setattr(module, "REFACTOR_EVERY", 50)
+
+    def learnt() -> BKB:
+        model = BKB(rbf(2, 0.15), noise=0.2, leverage_budget=1.2, max_inducing=max_inducing)
+        model.observe(X[:40], torch.sin(5.0 * X[:40, 0]))
+        model.observe(X[rows], y, weight, in_turn=True)
+        return model
+
+    lengths = list[int]()
+    following = BKB._next_rows
+
+    def counted(self: BKB, keys: list[bytes], weights: list[float], start: int) -> list[int]:
+        found = following(self, keys, weights, start)
+        lengths.append(len(found))
+        return found
+
+    monkeypatch.setattr(BKB, "_next_rows", counted)
+    together = learnt()
+    monkeypatch.setattr(BKB, "_next_rows", lambda *arguments: [])
+    singly = learnt()
+    assert max(lengths) > 5
+    assert together.n_draws == singly.n_draws > 2
+    assert together.log_growth == singly.log_growth
+    for name in ("w", "root", "V"):
+        assert torch.equal(getattr(together.model, name), getattr(singly.model, name))
+    for name in ("n", "s", "repeats"):
+        assert torch.equal(getattr(together.observations, name), getattr(singly.observations, name))

@@ -197,6 +197,7 @@ def test_a_collapsed_predictor_that_is_updated_is_the_one_computed_anew(max_indu
     pending, X = random_points(count, 1), random_points(50, 2)
     for i in range(count):
         updated = bkb.fantasy(pending[: i + 1])
+    assert updated.collapse() is updated.collapse()
     anew = replace(updated, collapsed=None)
     for one, other in zip(updated.collapse()(X), anew.collapse()(X), strict=True):
         assert torch.allclose(one, other, rtol=0.0, atol=1e-12)  # rounding of sums of k(x, x) = 1

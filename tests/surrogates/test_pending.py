@@ -130,7 +130,7 @@ def test_a_point_is_asked_about_with_its_own_leverage_and_residual() -> None:
     asked: list[tuple[float, float, torch.Tensor]] = []
     assert extension_by(features, state, X, features(X), None, lambda *a: bool(asked.append(a))) is None
     leverage, residual, x = asked[0]
-    assert torch.equal(x, X[0])
+    assert torch.equal(x, X)
     # The kernel matrix has a condition number of 1e2.
     assert residual == pytest.approx(float(unseen(S, X)[0]), rel=1e-9)
     assert leverage == pytest.approx(residual / NOISE + float(state.leverage(features(X))[0]), rel=1e-12)

@@ -85,11 +85,14 @@ class FollowedStudy:
         """Points of the running trials except trial `number`."""
         return [e.point for n, e in sorted(self.designer.history.running.items()) if n != number]
 
-    def meets(self, point: Point, number: int, running: Sequence[FrozenTrial]) -> bool:
-        """Whether another process has proposed the same point meanwhile; its trial is then pending here too."""
-        known = [dict(other) for other in self.running_points(number)]
-        self.update(running)
-        return any(dict(other) not in known for other in with_values(point, self.running_points(number)))
+    def meets(self, point: Point, number: int, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether another worker has proposed the same point meanwhile; its trial, perhaps finished, is known then."""
+        known, finished = [dict(other) for other in self.running_points(number)], set(self._finished)
+        self.update(trials)
+        others = self.running_points(number)
+        if len(self._finished) > len(finished):
+            others += [e.point for e in self.designer.history.finished if e.number not in finished]
+        return any(dict(other) not in known for other in with_values(point, others))
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point by name; the signature is that of `bkbopt.optimizer.vocabulary.Vocabulary`."""

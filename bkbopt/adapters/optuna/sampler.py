@@ -174,8 +174,7 @@ class BKBSampler(BaseSampler):
                     number=trial.number, space=space, attempt=attempt, seed=self._entropy, quasi_random=attempt == LAST
                 )[0]
                 publish(study, trial, suggestion.point)
-                running = _trials(study, TrialState.RUNNING)
-                if not followed.meets(suggestion.point, trial.number, running):
+                if not followed.meets(suggestion.point, trial.number, _trials(study)):
                     break
         if suggestion.diagnostics.m is not None:
             self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=time.perf_counter() - start))

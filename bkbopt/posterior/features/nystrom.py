@@ -21,6 +21,9 @@ from bkbopt.kernels.fixed import fixed_kernel
 from bkbopt.posterior.linalg import append_to_thin_root, compiles, thin_root
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from bkbopt.kernels._loops import FixedKernel
 
 __all__ = ["Extension", "Nystrom"]
@@ -70,6 +73,11 @@ class Nystrom:
         if differentiated or not compiles(len(self.S), self.S):
             return None
         return fixed_kernel(self.kernel, self.S)
+
+    @cached_property
+    def transposed(self) -> "NDArray[np.float64]":
+        """W^T (r, m) for compiled loops."""
+        return self.W.T.contiguous().numpy()
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `FeatureMap`."""

@@ -39,6 +39,21 @@ class FeatureTable:
         """Residuals (u,), y squared."""
         return self._residual[: self._u]
 
+    @property
+    def buffer(self) -> Tensor:
+        """The features (>= u, >= r) with room for more points and features: contiguous, unlike `Z`."""
+        return self._Z
+
+    def row(self, at: int) -> tuple[Tensor, float]:
+        """A copy of the features `(r,)` and the residual of one point."""
+        return self._Z[at, : self._r].clone(), self._residual[at].item()
+
+    def __copy__(self) -> "FeatureTable":
+        """A table that shares the buffers, which stay as they are for it when this one grows."""
+        other = FeatureTable.__new__(FeatureTable)
+        other._u, other._r, other._Z, other._residual = self._u, self._r, self._Z, self._residual
+        return other
+
     def add_row(self, z: Tensor, residual: Tensor) -> None:
         """Add a point with the features `z (r,)` and a scalar residual."""
         if self._u == self._Z.shape[0]:

@@ -19,24 +19,26 @@ the argmax, not an approximation. After `MAX_VERSIONS` models the bounds are wri
 mu_v + g_v sd_v drift_v takes the place of mu_v, and g_v sd_v that of sd_v. A new dictionary starts a new epoch with one
 scan of the pool, in blocks that fit the cache: nothing of size A times m is ever stored.
 
-For pools in memory and kernels of the package a step is one call of compiled loops (`_loops_pool.py`). Where many
-bounds exceed the best score, one pass tightens those first: it computes arms with the collapsed model, at a third of
-the time an arm, as long as their bounds exceed the best score found so far.
+For pools in memory and kernels of the package a step is one call of compiled loops (`_loops_pool.py`). They compute the
+mean of an arm first, whose bound mean + g_v sd_v beta needs no products of matrices, and the deviation only of the arms
+whose bounds still exceed the best score.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt._support.threads import small_work, threads_for
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.posterior.linalg import in_memory
-from bkbopt.posterior.model import Collapsed, Model
+from bkbopt.posterior.model import Model
 from bkbopt.posterior.paths import draw_paths
 from bkbopt.search.maximizers.parts import block_rows
 from bkbopt.search.maximizers.versions import MAX_VERSIONS, Versions
@@ -44,6 +46,7 @@ from bkbopt.spaces.rows import RowSource
 
 if TYPE_CHECKING:
     from bkbopt.posterior._loops import PlainModel
+    from bkbopt.search.maximizers._loops_pool import Bounded
 
 __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 
@@ -51,8 +54,6 @@ __all__ = ["Argmax", "PoolMaximizer", "check_some_open", "joint_sample"]
 JOINT = 1000
 #: Fraction of the pool from which on a scan costs less than computing the arms alone: it takes one product less an arm.
 SCAN_SHARE = 0.25
-#: Fraction of the pool from which on compiled loops tighten bounds in one pass with the collapsed model.
-REFRESH_SHARE = 0.1
 #: Slack of the bounds, relative to the largest score: the scan's rounding error. Scores that differ by less than a
 #: thousandth of it are tied, and the lowest index wins.
 SLACK = 1e-7
@@ -122,6 +123,13 @@ class _Cache:
         version = torch.zeros(len(mean), dtype=torch.int32, device=mean.device)
         return cls(mean, variance.sqrt_(), version, Versions(model))
 
+    @cached_property
+    def plain(self) -> "Bounded":
+        """The same memory for compiled loops."""
+        from bkbopt.search.maximizers._loops_pool import Bounded
+
+        return Bounded(self.mu.numpy(), self.sd.numpy(), self.version.numpy())
+
     def bounds(self, beta: float) -> Tensor:
         """Upper bounds of mean + beta * sd under the current model, (A,)."""
         if len(self.versions) == 1:
@@ -151,6 +159,8 @@ class PoolMaximizer:
         self._cache: _Cache | None = None
         self._winner = 0
         self._near = X
+        readable = isinstance(X, Tensor) and in_memory(X) and X.is_contiguous()
+        self._plain_X = cast(Tensor, X).numpy() if readable else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "PoolMaximizer":
         """A maximiser of the same arms, which are never changed and so are shared; its bounds start anew."""
@@ -222,25 +232,15 @@ class PoolMaximizer:
         return cache
 
     def _refine_compiled(
-        self, cache: _Cache, model: Model, plain: "PlainModel", beta: float, excluded: Tensor | None
+        self, cache: _Cache, model: "PlainModel", X: NDArray[np.float64], beta: float, excluded: Tensor | None
     ) -> Argmax:
-        """`_refine` in compiled loops; if many bounds exceed the best score, these are tightened first."""
-        from bkbopt.search.maximizers._loops_pool import Bounded, refine, refresh
+        """`_refine` in compiled loops."""
+        from bkbopt.search.maximizers._loops_pool import refine
 
-        X = cast(Tensor, self.X).numpy()
-        arms = Bounded(cache.mu.numpy(), cache.sd.numpy(), cache.version.numpy())
-        current, width = len(cache.versions) - 1, cache.versions.widths(beta).numpy()
         closed = NONE_EXCLUDED if excluded is None else excluded.numpy()
-        for most in (int(REFRESH_SHARE * len(X)), len(X)):
-            found = refine(X, plain, beta, arms, current, width, closed, self._winner, SLACK, most)
-            index, score, mean, variance, n_refreshed = found
-            self.n_refreshed += n_refreshed
-            if index >= 0:
-                break
-            whole = cast(Collapsed, model.collapse())
-            self.n_refreshed += refresh(
-                X, plain.kernel, whole.a.numpy(), whole.lower, beta, arms, current, width, closed, score, SLACK
-            )
+        arms, versions = cache.plain, cache.versions.plain()
+        index, score, mean, variance, n = refine(X, model, beta, arms, versions, closed, self._winner, SLACK)
+        self.n_refreshed += n
         self._winner = index
         return Argmax(index, score, mean, variance)
 
@@ -249,9 +249,8 @@ class PoolMaximizer:
 
         None if so many bounds do that a scan costs less.
         """
-        plain = model.plain
-        if plain is not None and isinstance(self.X, Tensor) and in_memory(self.X) and self.X.is_contiguous():
-            return self._refine_compiled(cache, model, plain, beta, excluded)
+        if self._plain_X is not None and model.plain is not None:
+            return self._refine_compiled(cache, model.plain, self._plain_X, beta, excluded)
         with threads_for(200.0 * len(self.X)):
             bound = cache.bounds(beta)
             if excluded is not None:

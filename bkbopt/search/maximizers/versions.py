@@ -9,11 +9,16 @@
 `pool.py` derives the bounds.
 """
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.linalg import compiles
+from bkbopt.posterior.linalg import compiles, in_memory
 from bkbopt.posterior.model import Model
+
+if TYPE_CHECKING:
+    from bkbopt.search.maximizers._loops_pool import PlainVersions
 
 __all__ = ["MAX_VERSIONS", "Versions"]
 
@@ -55,8 +60,12 @@ class Versions:
         r = len(model.w)
         if r > self._w.shape[1]:
             self._w = torch.nn.functional.pad(self._w, (0, r + SPARE - self._w.shape[1]))
-        self._w[self._n, :r] = model.w
-        self._growth[self._n] = model.growth
+        if in_memory(model.w):  # a call of torch for a few numbers is mostly overhead
+            self._w.numpy()[self._n, :r] = model.w.numpy()
+            self._growth.numpy()[self._n] = model.growth
+        else:
+            self._w[self._n, :r] = model.w
+            self._growth[self._n] = model.growth
         self._n += 1
         self.last = model
 
@@ -78,10 +87,15 @@ class Versions:
         if V is not None and compiles(len(w), V):
             from bkbopt.search.maximizers._loops_pool import widths
 
-            old, growth = self._w.numpy(), self._growth.numpy()
-            V = V.contiguous()
-            return torch.from_numpy(widths(w.numpy(), old, growth, self._n, V.numpy(), self.last.lam, beta))
+            return torch.from_numpy(widths(w.numpy(), self.plain(), self.last.lam, beta))
         return self.growths() * (beta + self.drifts())
+
+    def plain(self) -> "PlainVersions":
+        """The versions as arrays for compiled loops, which read the memory of this object."""
+        from bkbopt.search.maximizers._loops_pool import PlainVersions
+
+        V = self._growth.new_empty(0, 0) if self.last.V is None else self.last.V
+        return PlainVersions(self._w.numpy(), self._growth.numpy(), self._n, V.contiguous().numpy())
 
     def fold(self) -> None:
         """Forget all versions but the current one, in terms of which all bounds have been written."""

@@ -17,6 +17,7 @@ from optuna.storages import BaseStorage, GrpcStorageProxy, InMemoryStorage, RDBS
 from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt.adapters.optuna import BKBSampler
+from bkbopt.adapters.optuna import sampler as sampler_module
 from bkbopt.adapters.optuna.columns import internal_point, key_of
 from bkbopt.adapters.optuna.independent import independent_value
 from tests.adapters.optuna.worker import optimize
@@ -165,6 +166,20 @@ def test_a_value_without_a_model_is_one_that_no_other_trial_with_the_same_values
     assert {independent_value(seed, trial, "kind", kinds, others) for seed in range(8)} == {2.0}
     drawn = {independent_value(seed, trial, "kind", kinds, others[-1:]) for seed in range(30)}
     assert drawn == {0.0, 1.0, 2.0, 3.0}
+
+
+def test_a_point_that_a_quick_worker_has_evaluated_meanwhile_is_not_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    study, publish, points = new_study(), sampler_module.publish, list[dict[str, float]]()
+    finish(study, CONTINUOUS, 6)
+
+    def published_and_met(here: optuna.Study, trial: FrozenTrial, values: dict[str, float]) -> None:
+        publish(here, trial, values)
+        if not points:
+            points.append({name: values[key_of(name, one)] for name, one in CONTINUOUS.items()})
+            study.add_trial(optuna.trial.create_trial(params=points[0], distributions=CONTINUOUS, value=1.0))
+
+    monkeypatch.setattr(sampler_module, "publish", published_and_met)
+    assert study.ask(CONTINUOUS).params != points[0]
 
 
 @pytest.mark.parametrize("space", [CONTINUOUS, CELLS], ids=["continuous", "12 cells"])

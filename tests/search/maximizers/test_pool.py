@@ -318,9 +318,25 @@ def test_compiled_loops_and_torch_choose_the_same_arms(monkeypatch: pytest.Monke
     assert choices(1000, 60, seed=2) == compiled
 
 
-def test_bounds_that_are_tightened_at_every_step_leave_the_argmax(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_maximizer, "REFRESH_SHARE", 0.0)
-    choices(1500, 40, seed=3)
+def test_bounds_hold_where_only_means_were_computed() -> None:
+    X = torch.as_tensor(np.random.default_rng(0).random((1500, 2)))
+    bkb, search = bo.BKB(bo.kernels.rbf(2, 0.2), noise=0.1, leverage_budget=1e9, seed=0), PoolMaximizer(X)
+    bkb.observe(X[:40], bump(X[:40]))
+    n_tightened, growth = 0, 1.0
+    for _ in range(40):
+        model = bkb.model
+        before = search.n_refreshed
+        index = search.argmax(model, 2.0).index
+        cache = search._cache
+        assert cache is not None
+        mean, variance = model(X)
+        assert bool((cache.bounds(2.0) >= mean + 2.0 * variance.sqrt() - 1e-7).all())
+        if len(cache.versions) > 1:  # computed in full or not, an arm is of the current version
+            n_tightened += int((cache.version == len(cache.versions) - 1).sum()) - (search.n_refreshed - before)
+        bkb.observe(X[[index]], bump(X[[index]]) + 0.3)
+        growth = max(growth, model.growth)
+    assert n_tightened > 0
+    assert growth > 1.0
 
 
 def test_compiled_widths_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
