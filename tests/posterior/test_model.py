@@ -8,7 +8,8 @@ from torch import Tensor
 
 from bkbopt import BKB, ExactGP, FourierGP
 from bkbopt.kernels import matern52
-from bkbopt.posterior.model import Posterior
+from bkbopt.posterior.features import Nystrom
+from bkbopt.posterior.model import Posterior, collapsed
 from bkbopt.surrogates import Surrogate
 
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05
@@ -98,3 +99,12 @@ def test_collapsed_predictor_of_a_starved_model_is_the_model() -> None:
     starved.observe(random_points(40, 0), np.arange(40.0))
     X = random_points(50, 1)
     np.testing.assert_allclose(starved.model.collapse()(X)[1], starved.model(X)[1], rtol=0.0, atol=1e-12)
+
+
+def test_rounding_beyond_the_prior_explains_no_variance() -> None:
+    kernel, lam = matern52(2, 0.5), 0.1
+    features = Nystrom.from_points(kernel, random_points(6, 0))
+    root = torch.eye(6, dtype=torch.float64) * ((1.0 + 1e-9) / lam) ** 0.5  # V^-1 above I / lam, as by rounding
+    X = random_points(20, 1)
+    _, variance = collapsed(features, root[0], root, lam)(X)
+    np.testing.assert_allclose(variance, kernel.diag(X), rtol=0.0, atol=1e-8)
