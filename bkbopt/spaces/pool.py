@@ -43,6 +43,9 @@ class Pool:
     Suggestions do not depend on where the rows are stored. Files must not change while they are in use. See the guide
     "Large pools".
 
+    The index of a data frame is no feature. In memory it names the rows for `tell_rows`. An index that pandas stored in
+    a Parquet file or an Arrow table is read only if `columns` or `id_column` names it.
+
     Args:
         arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a
             memmap (A, d), a path, an Arrow table, a Dask array or data frame, or a list of these.

@@ -44,13 +44,16 @@ class Wanted:
     id_column: str | None = None
     folder: str | None = None
 
-    def among(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    def among(self, names: Sequence[str], index: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """The features among the names of all columns, and all columns to read: the features and `id_column`.
+
+        Those of a stored `index` are read only if `columns` or `id_column` names them.
 
         Raises:
             ArgumentError: columns that are not there, or are there twice.
         """
-        features = [name for name in names if name != self.id_column] if self.columns is None else list(self.columns)
+        others = {self.id_column, *index}
+        features = [name for name in names if name not in others] if self.columns is None else list(self.columns)
         read = features if self.id_column is None else [*features, self.id_column]
         for name in read:
             if list(names).count(name) != 1:
@@ -73,7 +76,7 @@ def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | Non
         import pyarrow.parquet as pq
     try:
         with pq.ParquetFile(path) as file:
-            features, read = wanted.among(file.schema_arrow.names)
+            features, read = wanted.among(file.schema_arrow.names, _stored_index(file.schema_arrow))
             batches = file.iter_batches(batch_size=BLOCK_ROWS, columns=read)
             tables = (pa.Table.from_batches([batch]) for batch in batches)
             return _unpacked(tables, file.metadata.num_rows, features, wanted, source)
@@ -83,7 +86,7 @@ def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | Non
 
 def of_table(table: Any, source: Hashable, wanted: Wanted) -> StoredPart | None:
     """The rows of an Arrow table; None where it has none. Raises as `of_parquet` does."""
-    features, read = wanted.among(table.column_names)
+    features, read = wanted.among(table.column_names, _stored_index(table.schema))
     chosen = table.select(read)
     tables = (chosen.slice(start, BLOCK_ROWS) for start in range(0, len(table), BLOCK_ROWS))
     return _unpacked(tables, len(table), features, wanted, source)
@@ -154,6 +157,16 @@ def _unpacked(
         labels[0] if labels else None,
         source,
     )
+
+
+def _stored_index(schema: Any) -> list[str]:
+    """The columns in which pandas has stored the index of a data frame, by its metadata of a schema."""
+    try:
+        index = (schema.pandas_metadata or {})["index_columns"]
+    except (ValueError, KeyError, TypeError):  # the metadata are no such JSON
+        return []
+    # The index of row numbers is an entry that names no column.
+    return [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
 
 
 def _refuse_missing(column: Any, name: str, start: int) -> None:

@@ -1,6 +1,7 @@
 """Pools whose rows are not in memory: refusals, added and removed parts, and names of rows."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +229,56 @@ def test_rows_with_given_values_are_the_first_two_that_a_pass_finds(tmp_path: Pa
         for point in ({}, whole, {**whole, "x0": 9.0}, {"x1": whole["x1"]}):
             assert pool.rows_like(point) == torch.nonzero(pool.matching(point))[:2, 0].tolist()
     assert pool.rows_like(whole) == [3, 23]
+
+
+# -- the index of a data frame -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def filtered(tmp_path: Path) -> pd.DataFrame:
+    """A data frame whose index pandas stores as a column, also in `filtered.parquet`."""
+    pytest.importorskip("pyarrow")
+    frame = FRAME[["dose", "dry"]][FRAME["steps"] > 2]
+    (tmp_path / "library").mkdir()
+    frame.to_parquet(tmp_path / "filtered.parquet")
+    frame[:100].to_parquet(tmp_path / "library" / "0.parquet")
+    frame[100:].to_parquet(tmp_path / "library" / "1.parquet")
+    return frame
+
+
+def _arrow(frame: pd.DataFrame, folder: Path) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+def _dask(frame: pd.DataFrame, folder: Path) -> Any:
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [lambda _, folder: folder / "filtered.parquet", lambda _, folder: folder / "library", _arrow, _dask],
+    ids=["parquet", "parquet files", "arrow", "dask frame"],
+)
+def test_the_index_that_pandas_stores_is_no_feature(
+    source: Callable[[pd.DataFrame, Path], Any], filtered: pd.DataFrame, tmp_path: Path
+) -> None:
+    pool = pool_of(source(filtered, tmp_path))
+    memory = EncodedPool(Pool(filtered), scale=True, has_kernel=False)
+    assert pool.names == memory.names == ("dose", "dry")
+    assert torch.equal(pool.X[:], memory.X)
+    assert pool.label(7) == 7
+
+
+def test_a_named_index_is_left_out_too_but_can_name_the_rows(filtered: pd.DataFrame, tmp_path: Path) -> None:
+    named = filtered.set_index(pd.Index([f"m{i}" for i in filtered.index], name="name"))
+    named.to_parquet(tmp_path / "named.parquet")
+    assert pool_of(tmp_path / "named.parquet").names == ("dose", "dry")
+    pool = pool_of(tmp_path / "named.parquet", id_column="name")
+    assert (pool.names, pool.label(0)) == (("dose", "dry"), named.index[0])
+
+
+def test_metadata_that_are_not_those_of_pandas_are_ignored(filtered: pd.DataFrame, tmp_path: Path) -> None:
+    table = _arrow(filtered, tmp_path)
+    every = ("dose", "dry", "__index_level_0__")
+    for text in (b"{", b"\xff", b"[]", b"3", b"null", b"{}", b'{"index_columns": 3}', b'{"index_columns": [3, {}]}'):
+        assert pool_of(table.replace_schema_metadata({b"pandas": text})).names == every
