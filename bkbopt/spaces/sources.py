@@ -104,7 +104,7 @@ def _read(source: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | Non
     if isinstance(source, Path):
         if source.suffix != ".npy":
             return of_parquet(source, key, wanted)
-        source = np.load(source, mmap_mode="r")
+        source = _mapped(source)
     if isinstance(source, np.ndarray):
         return _of_array(source, key, wanted)
     if _is_arrow(source):
@@ -112,6 +112,16 @@ def _read(source: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | Non
     if _is_frame(source):
         return of_dask_frame(source, key, wanted)
     return _of_dask_array(source, key, wanted)
+
+
+def _mapped(path: Path) -> Any:
+    """The array of a `.npy` file."""
+    try:
+        return np.load(path, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        if "Python objects" in str(error):
+            raise ArgumentTypeError(f"pool: expected real numbers, got an array of objects in {path}.") from error
+        raise ArgumentError(f"pool: expected a .npy file, got {path}: {error}") from error
 
 
 def _pieces(source: Any) -> list[Any]:

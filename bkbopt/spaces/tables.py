@@ -30,6 +30,7 @@ __all__ = [
     "empty_pool",
     "is_numeric_table",
     "labels_of",
+    "no_columns",
     "read_table",
 ]
 
@@ -133,6 +134,11 @@ def empty_pool() -> ArgumentError:
     return ArgumentError("pool: expected at least one arm, got an empty pool.")
 
 
+def no_columns() -> ArgumentError:
+    """The error for a pool without columns."""
+    return ArgumentError("pool: expected at least one column, got none.")
+
+
 def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale: bool) -> tuple[Columns, Tensor]:
     """The columns and the raw values `(A, d)` of an array or a data frame.
 
@@ -151,7 +157,7 @@ def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale
     if not len(table):
         raise empty_pool()
     if not table.shape[1]:
-        raise ArgumentError("pool: expected at least one column, got none.")
+        raise no_columns()
     if known is not None:
         return known.extended(names, choices), table
     return columns_of(names, kinds, choices, table.min(0).values, table.max(0).values, scale=scale), table

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bkbopt._support.progress import bar
 from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
-from bkbopt.spaces.tables import all_different
+from bkbopt.spaces.tables import all_different, no_columns
 
 __all__ = ["ArrowLabels", "Wanted", "of_dask_frame", "of_parquet", "of_table", "unpacked_array"]
 
@@ -50,7 +50,7 @@ class Wanted:
         Those of a stored `index` are read only if `columns` or `id_column` names them.
 
         Raises:
-            ArgumentError: columns that are not there, or are there twice.
+            ArgumentError: columns that are not there, or are there twice, or no features.
         """
         others = {self.id_column, *index}
         features = [name for name in names if name not in others] if self.columns is None else list(self.columns)
@@ -61,6 +61,8 @@ class Wanted:
                 raise ArgumentError(f"{argument}: expected one of the columns {tuple(names)}, got {name!r}.")
         if len(set(features)) < len(features):
             raise ArgumentError(f"pool: expected columns with distinct names, got {tuple(features)}.")
+        if not features:
+            raise no_columns()
         return features, read
 
 

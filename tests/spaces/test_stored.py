@@ -130,6 +130,27 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
         pool_of(mapped(tmp_path / "rows"), id_column="x0")
 
 
+@pytest.mark.parametrize("name", ["rows.npy", "rows.parquet"])
+def test_a_file_without_wanted_columns_is_refused(name: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", ROWS)
+    parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ArgumentError, match="pool: expected at least one column, got none"):
+        pool_of(tmp_path / name, columns=[])
+
+
+def test_an_array_of_objects_in_a_file_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.array([["a", 1.0]], dtype=object))
+    with pytest.raises(ArgumentTypeError, match=r"expected real numbers, got an array of objects in .*rows\.npy"):
+        pool_of(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00"])
+def test_a_broken_array_file_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "rows.npy").write_bytes(content)
+    with pytest.raises(ArgumentError, match=r"expected a \.npy file, got .*rows\.npy"):
+        pool_of(tmp_path / "rows.npy")
+
+
 def test_without_pyarrow_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
