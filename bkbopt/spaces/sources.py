@@ -171,6 +171,8 @@ def _of_dask_array(array: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPa
     rows = _checked(array).rechunk({1: -1})
     dtype = np.float32 if rows.dtype.itemsize <= (4 if rows.dtype.kind == "f" else 2) else np.float64
     blocks = (np.asarray(rows.blocks[i].compute()) for i in range(rows.numblocks[0]))
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+        dtype = rows.dtype  # whose numbers are checked as those of a file
     unpacked = unpacked_array(blocks, dtype, rows.shape[1], wanted.folder)
     return None if unpacked is None else _of_array(unpacked, key, wanted)
 

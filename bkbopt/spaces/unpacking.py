@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bkbopt._support.progress import bar
-from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
+from bkbopt.errors import ArgumentError, extra
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
-from bkbopt.spaces.tables import all_different, no_columns
+from bkbopt.spaces.tables import all_different, check_whole, no_columns, no_numbers
 
 __all__ = ["ArrowLabels", "Wanted", "of_dask_frame", "of_parquet", "of_table", "unpacked_array"]
 
@@ -195,7 +195,10 @@ class _Numbers:
             raise ArgumentError(
                 f"pool: expected one type in column {self.name!r}, got {self.type} and, in row {start}, {column.type}."
             )
-        return column.to_numpy().astype(np.float64)
+        values = column.to_numpy()
+        if self.kind in "iu":
+            check_whole(self.name, int(values.min()), int(values.max()))
+        return values.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -238,7 +241,7 @@ def _letter(kind: Any) -> str | None:
 def _coder(name: str, kind: Any) -> "_Numbers | _Choices":
     letter = _letter(kind)
     if letter is None:
-        raise ArgumentTypeError(f"pool: expected numbers or text in column {name!r}, got {kind}; leave it out.")
+        raise no_numbers(name, str(kind))
     if letter == "O":
         return _Choices(name, str(kind).startswith("dictionary"))
     return _Numbers(name, kind, letter, str(kind) in NARROW)
