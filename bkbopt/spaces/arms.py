@@ -23,7 +23,7 @@ from bkbopt.spaces.tables import Columns
 if TYPE_CHECKING:
     from bkbopt.spaces.pool import Pool
 
-__all__ = ["Arms"]
+__all__ = ["Arms", "index_is_reserved"]
 
 #: Largest number of columns that `repr` names.
 SHOWN = 6
@@ -166,10 +166,13 @@ class Arms(ABC):
 
         Raises:
             ArgumentTypeError: no dict.
-            ArgumentError: an unknown column, or no arm of the pool has these values.
+            ArgumentError: an unknown column, no arm of the pool has these values, or {"index": value} where a column
+                has this name, too.
         """
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"{argument}: expected a dict, got {type(params).__name__}.")
+        if set(params) == {"index"} and "index" in self.names:
+            raise index_is_reserved(argument, "a row number or values of a column, not one that could be both")
         row = self._row_given(params)
         if row is not None:
             return self.point(row)
@@ -260,3 +263,11 @@ class Arms(ABC):
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):
             raise ArgumentError(f"index: expected a row number from 0 to {len(self) - 1}, got {row!r}.")
         return int(row)
+
+
+def index_is_reserved(argument: str, expected: str) -> ArgumentError:
+    """The error for a column whose name stands for row numbers."""
+    return ArgumentError(
+        f'{argument}: expected {expected}, got "index", which is reserved for row numbers; rename the column, as in '
+        'frame.rename(columns={"index": "name"}).'
+    )

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.tables import FARTHEST, Columns, is_numeric_table, labels_of, read_table
+from bkbopt.spaces.tables import FARTHEST, Columns, check_whole, is_numeric_table, labels_of, read_table
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, shown
 
 __all__ = ["ROWS_LIMIT", "Part", "Product", "label_key"]
@@ -202,10 +202,12 @@ def _read_list(name: str, values: list[Any]) -> tuple[Columns, Tensor]:
         kind, numbers = "b", list(map(float, values))
     elif all(map(is_real, values)):
         kind = "i" if all(isinstance(value, int) for value in values) else "f"
+        whole = [value for value in values if isinstance(value, int)]
         numbers = list(map(as_float, values))
         far = next((value for value, number in zip(values, numbers, strict=True) if not abs(number) <= FARTHEST), None)
         if far is not None:
             raise ArgumentError(f"expected finite numbers below {FARTHEST:g}, got {shown(far)}.")
+        check_whole(name, min(whole, default=0), max(whole, default=0))
     else:
         kind, numbers, choices = "O", list(map(float, range(len(values)))), {0: tuple(values)}
     table = torch.tensor(numbers, dtype=torch.float64)[:, None]

@@ -43,11 +43,15 @@ class Pool:
     Suggestions do not depend on where the rows are stored. Files must not change while they are in use. See the guide
     "Large pools".
 
+    The index of a data frame is no feature. In memory it names the rows for `tell_rows`. An index that pandas stored in
+    a Parquet file or an Arrow table is read only if `columns` or `id_column` names it.
+
     Args:
         arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a
             memmap (A, d), a path, an Arrow table, a Dask array or data frame, or a list of these.
-        id_column: a column of a table that names the rows and is not a feature. Its values must be distinct: of a data
-            frame all are checked at once, of rows that are not in memory only those that are looked up.
+        id_column: a column of a table that names the rows and is not a feature; not one called "index". Its values
+            must be distinct: of a data frame all are checked at once, of rows that are not in memory only those that
+            are looked up.
         columns: names of the columns that are features, in their order; None for all.
         folder: folder for unpacked rows; None for the system's folder for temporary files.
         show_progress_bar: whether passes over the rows that take more than two seconds show a bar on standard error.

@@ -104,7 +104,7 @@ def _read(source: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | Non
     if isinstance(source, Path):
         if source.suffix != ".npy":
             return of_parquet(source, key, wanted)
-        source = np.load(source, mmap_mode="r")
+        source = _mapped(source)
     if isinstance(source, np.ndarray):
         return _of_array(source, key, wanted)
     if _is_arrow(source):
@@ -112,6 +112,16 @@ def _read(source: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | Non
     if _is_frame(source):
         return of_dask_frame(source, key, wanted)
     return _of_dask_array(source, key, wanted)
+
+
+def _mapped(path: Path) -> Any:
+    """The array of a `.npy` file."""
+    try:
+        return np.load(path, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        if "Python objects" in str(error):
+            raise ArgumentTypeError(f"pool: expected real numbers, got an array of objects in {path}.") from error
+        raise ArgumentError(f"pool: expected a .npy file, got {path}: {error}") from error
 
 
 def _pieces(source: Any) -> list[Any]:
@@ -161,6 +171,8 @@ def _of_dask_array(array: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPa
     rows = _checked(array).rechunk({1: -1})
     dtype = np.float32 if rows.dtype.itemsize <= (4 if rows.dtype.kind == "f" else 2) else np.float64
     blocks = (np.asarray(rows.blocks[i].compute()) for i in range(rows.numblocks[0]))
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+        dtype = rows.dtype  # whose numbers are checked as those of a file
     unpacked = unpacked_array(blocks, dtype, rows.shape[1], wanted.folder)
     return None if unpacked is None else _of_array(unpacked, key, wanted)
 

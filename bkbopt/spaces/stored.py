@@ -22,7 +22,7 @@ from torch import Tensor
 
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError
-from bkbopt.spaces.arms import Arms
+from bkbopt.spaces.arms import Arms, index_is_reserved
 from bkbopt.spaces.base import Point, set_fields
 from bkbopt.spaces.parts import Product
 from bkbopt.spaces.pool import EncodedPool, Pool
@@ -48,12 +48,23 @@ def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None
         like: an earlier pool; its encoding is kept.
 
     Raises:
-        ArgumentError, ArgumentTypeError: no pool, or one whose columns differ from those of `like`.
+        ArgumentError, ArgumentTypeError: no pool, one whose columns differ from those of `like`, or a column "index"
+            that could not be told from row numbers.
         MissingPackageError: pyarrow is needed, and not installed.
         FileNotFoundError: there is no such file.
     """
     if isinstance(pool.arms, Product) or isinstance(like, ProductPool):
         return ProductPool(pool, scale=scale) if like is None else like.replaced(pool)
+    if pool.id_column == "index":
+        raise index_is_reserved("id_column", "a column of another name")
+    arms = _encoded(pool, scale, has_kernel, like)
+    if arms.names == ("index",):
+        raise index_is_reserved("pool", "another name of the only column")
+    return arms
+
+
+def _encoded(pool: Pool, scale: bool, has_kernel: bool, like: Arms | None) -> Arms:
+    """See `encoded_pool`; of pools that are no products."""
     of_objects = like is not None and like.columns is None
     if of_objects or not is_stored(pool.arms):
         if isinstance(like, EncodedPool):

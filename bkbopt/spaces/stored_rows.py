@@ -22,7 +22,7 @@ from torch import Tensor
 
 from bkbopt._support.progress import bar
 from bkbopt.errors import ArgumentError
-from bkbopt.spaces.tables import Columns
+from bkbopt.spaces.tables import Columns, check_whole
 
 if TYPE_CHECKING:
     from bkbopt.spaces.remote import RemotePart
@@ -125,7 +125,7 @@ class StoredPart:
         """The smallest and the largest value of each column, (d,) both, from one pass.
 
         Raises:
-            ArgumentError: NaN or an infinite value.
+            ArgumentError: NaN, an infinite value, or a whole number beyond 2^53.
         """
         low, high = np.full(len(self.names), np.inf), np.full(len(self.names), -np.inf)
         with bar(len(self), "columns") as seen:
@@ -138,9 +138,16 @@ class StoredPart:
                         f"pool: expected finite values, got {values[row].tolist()} in row {start + row}; drop or "
                         "impute such rows."
                     )
+                if self.array.dtype.kind in "iu":
+                    self._check_whole(slice(start, start + BLOCK_ROWS))
                 low, high = np.minimum(low, least), np.maximum(high, largest)
                 seen(len(values))
         return low, high
+
+    def _check_whole(self, rows: slice) -> None:
+        values = self.array[rows]
+        for j, name in zip(self.selected or range(len(self.names)), self.names, strict=True):
+            check_whole(name, int(values[:, j].min()), int(values[:, j].max()))
 
 
 @dataclass(frozen=True, eq=False)

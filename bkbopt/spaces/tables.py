@@ -7,8 +7,10 @@
 """
 
 import math
+import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -19,22 +21,27 @@ from torch import Tensor
 from bkbopt._support.arrays import as_points
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.values import as_python, is_hashable, shown
+from bkbopt.spaces.values import as_float, as_python, is_hashable, is_real, shown
 
 __all__ = [
     "FARTHEST",
     "Columns",
     "all_different",
     "as_objects",
+    "check_whole",
     "columns_of",
     "empty_pool",
     "is_numeric_table",
     "labels_of",
+    "no_columns",
+    "no_numbers",
     "read_table",
 ]
 
 #: The largest encoded number: sums of squares of numbers up to this one are finite.
 FARTHEST = 1e100
+#: Doubles represent all whole numbers up to this one.
+MAX_WHOLE = 2**53
 
 
 @dataclass(frozen=True)
@@ -133,6 +140,32 @@ def empty_pool() -> ArgumentError:
     return ArgumentError("pool: expected at least one arm, got an empty pool.")
 
 
+def check_whole(name: str, low: int, high: int) -> None:
+    """Refuse whole numbers from `low` to `high` in a column if doubles cannot tell them apart.
+
+    Raises:
+        ArgumentError: one beyond 2^53.
+    """
+    far = high if high > MAX_WHOLE else low
+    if abs(far) > MAX_WHOLE:
+        raise ArgumentError(
+            f"pool: expected whole numbers up to 2^53 in column {name!r}, which doubles can tell apart, got "
+            f"{shown(far)}; subtract the smallest, or pass them as floats if they may be rounded."
+        )
+
+
+def no_numbers(name: str, got: str) -> ArgumentTypeError:
+    """The error for a column of dates, decimal numbers or anything else that is neither a number nor a choice."""
+    return ArgumentTypeError(
+        f"pool: expected numbers or text in column {name!r}, got {got}; convert it to numbers, or leave it out."
+    )
+
+
+def no_columns() -> ArgumentError:
+    """The error for a pool without columns."""
+    return ArgumentError("pool: expected at least one column, got none.")
+
+
 def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale: bool) -> tuple[Columns, Tensor]:
     """The columns and the raw values `(A, d)` of an array or a data frame.
 
@@ -144,14 +177,14 @@ def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale
 
     Raises:
         ArgumentError: an empty table, NaN or infinite values, two columns of one name, other columns than the known
-            ones, or a column of text that names the rows.
-        ArgumentTypeError: neither numbers nor a data frame.
+            ones, whole numbers beyond 2^53, or a column of text that names the rows.
+        ArgumentTypeError: neither numbers nor a data frame, or a column of dates or of decimal numbers.
     """
     table, names, kinds, choices = _as_table(arms, known, id_column)
     if not len(table):
         raise empty_pool()
     if not table.shape[1]:
-        raise ArgumentError("pool: expected at least one column, got none.")
+        raise no_columns()
     if known is not None:
         return known.extended(names, choices), table
     return columns_of(names, kinds, choices, table.min(0).values, table.max(0).values, scale=scale), table
@@ -215,6 +248,10 @@ def _as_table(
     if not hasattr(arms, "iloc"):
         table = as_points(arms, None, name="pool").detach().clone()
         d = table.shape[1]
+        given = arms.detach().cpu().numpy() if isinstance(arms, Tensor) else np.asarray(arms)
+        if given.dtype.kind in "iu" and len(given):
+            for j, (low, high) in enumerate(zip(given.min(0).tolist(), given.max(0).tolist(), strict=True)):
+                check_whole(f"x{j}", low, high)
         return table, tuple(f"x{j}" for j in range(d)), ("f",) * d, {}
     features = arms.loc[:, [str(column) != id_column for column in arms.columns]]
     names = tuple(str(column) for column in features.columns)
@@ -230,13 +267,23 @@ def _as_table(
                 f"pool: expected no missing values, got one in column {name!r}, row {row}; drop or impute such rows."
             )
         if series.dtype.kind in "iufb":
+            if series.dtype.kind in "iu" and len(series):
+                check_whole(name, int(series.min()), int(series.max()))
             kinds.append(series.dtype.kind)
             columns.append(series.to_numpy(dtype=np.float64)[:, None])
             continue
         given = series.tolist()
-        bad = next((value for value in given if not is_hashable(value)), None)
+        is_declared = hasattr(series.dtype, "categories")
+        bad = next((v for v in given if not (is_hashable(v) and (is_declared or _is_choice(v)))), None)
         if bad is not None:
-            raise ArgumentTypeError(f"pool: expected numbers or text in column {name!r}, got {shown(bad)}.")
+            raise no_numbers(name, shown(bad))
+        kind = None if is_declared or not given or (known is not None and j in known.choices) else _kind_of(given)
+        if kind is not None:
+            whole = [int(v) for v in given if isinstance(v, numbers.Integral)]
+            check_whole(name, min(whole, default=0), max(whole, default=0))
+            kinds.append(kind)
+            columns.append(np.array(list(map(as_float, given)))[:, None])
+            continue
         if known is None and len(names) > 1:
             _refuse_names_of_rows(name, series)
         # Values in order of first appearance; a later pool may append some.
@@ -246,6 +293,22 @@ def _as_table(
         kinds.append("O")
         columns.append(np.array([place[v] for v in given], dtype=np.float64)[:, None])
     return as_points(np.hstack(columns), None, name="pool"), names, tuple(kinds), choices
+
+
+def _is_choice(value: object) -> bool:
+    """Whether a value may be a number or a choice: dates, durations and numbers that are not real are neither."""
+    if isinstance(value, date | time | timedelta | np.datetime64 | np.timedelta64) or type(value).__name__ == "Period":
+        return False
+    return isinstance(value, bool) or is_real(value) or not isinstance(value, numbers.Number)
+
+
+def _kind_of(values: Sequence[object]) -> str | None:
+    """Numpy's letter for values that all are numbers, or all flags; None for others."""
+    if all(isinstance(value, bool | np.bool_) for value in values):
+        return "b"
+    if not all(map(is_real, values)):
+        return None
+    return "i" if all(isinstance(value, numbers.Integral) for value in values) else "f"
 
 
 def _refuse_names_of_rows(name: str, series: Any) -> None:

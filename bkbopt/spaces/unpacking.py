@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bkbopt._support.progress import bar
-from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
+from bkbopt.errors import ArgumentError, extra
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
-from bkbopt.spaces.tables import all_different
+from bkbopt.spaces.tables import all_different, check_whole, no_columns, no_numbers
 
 __all__ = ["ArrowLabels", "Wanted", "of_dask_frame", "of_parquet", "of_table", "unpacked_array"]
 
@@ -44,13 +44,16 @@ class Wanted:
     id_column: str | None = None
     folder: str | None = None
 
-    def among(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    def among(self, names: Sequence[str], index: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """The features among the names of all columns, and all columns to read: the features and `id_column`.
 
+        Those of a stored `index` are read only if `columns` or `id_column` names them.
+
         Raises:
-            ArgumentError: columns that are not there, or are there twice.
+            ArgumentError: columns that are not there, or are there twice, or no features.
         """
-        features = [name for name in names if name != self.id_column] if self.columns is None else list(self.columns)
+        others = {self.id_column, *index}
+        features = [name for name in names if name not in others] if self.columns is None else list(self.columns)
         read = features if self.id_column is None else [*features, self.id_column]
         for name in read:
             if list(names).count(name) != 1:
@@ -58,6 +61,8 @@ class Wanted:
                 raise ArgumentError(f"{argument}: expected one of the columns {tuple(names)}, got {name!r}.")
         if len(set(features)) < len(features):
             raise ArgumentError(f"pool: expected columns with distinct names, got {tuple(features)}.")
+        if not features:
+            raise no_columns()
         return features, read
 
 
@@ -73,7 +78,7 @@ def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | Non
         import pyarrow.parquet as pq
     try:
         with pq.ParquetFile(path) as file:
-            features, read = wanted.among(file.schema_arrow.names)
+            features, read = wanted.among(file.schema_arrow.names, _stored_index(file.schema_arrow))
             batches = file.iter_batches(batch_size=BLOCK_ROWS, columns=read)
             tables = (pa.Table.from_batches([batch]) for batch in batches)
             return _unpacked(tables, file.metadata.num_rows, features, wanted, source)
@@ -83,7 +88,7 @@ def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | Non
 
 def of_table(table: Any, source: Hashable, wanted: Wanted) -> StoredPart | None:
     """The rows of an Arrow table; None where it has none. Raises as `of_parquet` does."""
-    features, read = wanted.among(table.column_names)
+    features, read = wanted.among(table.column_names, _stored_index(table.schema))
     chosen = table.select(read)
     tables = (chosen.slice(start, BLOCK_ROWS) for start in range(0, len(table), BLOCK_ROWS))
     return _unpacked(tables, len(table), features, wanted, source)
@@ -156,6 +161,16 @@ def _unpacked(
     )
 
 
+def _stored_index(schema: Any) -> list[str]:
+    """The columns in which pandas has stored the index of a data frame, by its metadata of a schema."""
+    try:
+        index = (schema.pandas_metadata or {})["index_columns"]
+    except (ValueError, KeyError, TypeError):  # the metadata are no such JSON
+        return []
+    # The index of row numbers is an entry that names no column.
+    return [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
+
+
 def _refuse_missing(column: Any, name: str, start: int) -> None:
     """Refuse a column with missing values; `start` is the number of its first row in the table."""
     if column.null_count:
@@ -180,7 +195,10 @@ class _Numbers:
             raise ArgumentError(
                 f"pool: expected one type in column {self.name!r}, got {self.type} and, in row {start}, {column.type}."
             )
-        return column.to_numpy().astype(np.float64)
+        values = column.to_numpy()
+        if self.kind in "iu":
+            check_whole(self.name, int(values.min()), int(values.max()))
+        return values.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -223,7 +241,7 @@ def _letter(kind: Any) -> str | None:
 def _coder(name: str, kind: Any) -> "_Numbers | _Choices":
     letter = _letter(kind)
     if letter is None:
-        raise ArgumentTypeError(f"pool: expected numbers or text in column {name!r}, got {kind}; leave it out.")
+        raise no_numbers(name, str(kind))
     if letter == "O":
         return _Choices(name, str(kind).startswith("dictionary"))
     return _Numbers(name, kind, letter, str(kind) in NARROW)

@@ -130,3 +130,37 @@ def test_a_lost_trial_is_queued_as_the_row_that_it_was() -> None:
     opt.ask(fixed={"name": "m7"})
     opt.recover(0.0, enqueue=True)
     assert opt.ask().label == "m7"
+
+
+def test_a_column_index_cannot_name_the_rows(tmp_path: Path) -> None:
+    frame = FRAME[["u", "v"]].reset_index()
+    frame.to_parquet(tmp_path / "rows.parquet")
+    for arms in (frame, tmp_path / "rows.parquet"):
+        with pytest.raises(ArgumentError, match=r'id_column: .*"index", which is reserved for row numbers; rename'):
+            optimizer(bo.Pool(arms, id_column="index"))
+
+
+def test_the_only_column_cannot_be_called_index() -> None:
+    frame = FRAME[["u"]].rename(columns={"u": "index"})
+    with pytest.raises(ArgumentError, match=r'pool: .*"index", which is reserved for row numbers; rename'):
+        optimizer(frame)
+    opt = optimizer(FRAME[["u"]])
+    with pytest.raises(ArgumentError, match="pool: expected"):
+        opt.set_pool(frame)
+
+
+def test_a_feature_called_index_is_one_but_cannot_be_held_alone() -> None:
+    opt = optimizer(FRAME[["u", "v"]].rename(columns={"u": "index"}))
+    trial = opt.ask()
+    assert opt.tell(trial.params, 1.0) == opt.trials[0]
+    assert opt.tell({"index": 3}, 2.0).index == 3  # type: ignore[union-attr]
+    assert opt.ask(fixed={"index": FRAME["u"][5], "v": FRAME["v"][5]}).index == 5
+    for call in (opt.enqueue, lambda p: opt.ask(fixed=p), lambda p: opt.recommend(fixed=p)):
+        with pytest.raises(ArgumentError, match=r'expected a row number or values of a column.* got "index"'):
+            call({"index": 3})
+
+
+def test_parts_of_products_have_names_of_their_own_for_a_column_index() -> None:
+    frame = FRAME[["u"]].reset_index()
+    opt = optimizer(bo.Pool.product({"solvent": bo.Pool(frame, id_column="index"), "dose": [1, 2]}))
+    assert opt.tell({"solvent": 3, "dose": 2}, 1.0).index == 7  # type: ignore[union-attr]

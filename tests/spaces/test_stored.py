@@ -1,6 +1,8 @@
 """Pools whose rows are not in memory: refusals, added and removed parts, and names of rows."""
 
 import os
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +131,27 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
         pool_of(mapped(tmp_path / "rows"), id_column="x0")
 
 
+@pytest.mark.parametrize("name", ["rows.npy", "rows.parquet"])
+def test_a_file_without_wanted_columns_is_refused(name: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", ROWS)
+    parquet(tmp_path / "rows.parquet")
+    with pytest.raises(ArgumentError, match="pool: expected at least one column, got none"):
+        pool_of(tmp_path / name, columns=[])
+
+
+def test_an_array_of_objects_in_a_file_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", np.array([["a", 1.0]], dtype=object))
+    with pytest.raises(ArgumentTypeError, match=r"expected real numbers, got an array of objects in .*rows\.npy"):
+        pool_of(tmp_path / "rows.npy")
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00"])
+def test_a_broken_array_file_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "rows.npy").write_bytes(content)
+    with pytest.raises(ArgumentError, match=r"expected a \.npy file, got .*rows\.npy"):
+        pool_of(tmp_path / "rows.npy")
+
+
 def test_without_pyarrow_the_error_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
@@ -228,3 +251,102 @@ def test_rows_with_given_values_are_the_first_two_that_a_pass_finds(tmp_path: Pa
         for point in ({}, whole, {**whole, "x0": 9.0}, {"x1": whole["x1"]}):
             assert pool.rows_like(point) == torch.nonzero(pool.matching(point))[:2, 0].tolist()
     assert pool.rows_like(whole) == [3, 23]
+
+
+# -- the index of a data frame -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def filtered(tmp_path: Path) -> pd.DataFrame:
+    """A data frame whose index pandas stores as a column, also in `filtered.parquet`."""
+    pytest.importorskip("pyarrow")
+    frame = FRAME[["dose", "dry"]][FRAME["steps"] > 2]
+    (tmp_path / "library").mkdir()
+    frame.to_parquet(tmp_path / "filtered.parquet")
+    frame[:100].to_parquet(tmp_path / "library" / "0.parquet")
+    frame[100:].to_parquet(tmp_path / "library" / "1.parquet")
+    return frame
+
+
+def _arrow(frame: pd.DataFrame, folder: Path) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+def _dask(frame: pd.DataFrame, folder: Path) -> Any:
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=2)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [lambda _, folder: folder / "filtered.parquet", lambda _, folder: folder / "library", _arrow, _dask],
+    ids=["parquet", "parquet files", "arrow", "dask frame"],
+)
+def test_the_index_that_pandas_stores_is_no_feature(
+    source: Callable[[pd.DataFrame, Path], Any], filtered: pd.DataFrame, tmp_path: Path
+) -> None:
+    pool = pool_of(source(filtered, tmp_path))
+    memory = EncodedPool(Pool(filtered), scale=True, has_kernel=False)
+    assert pool.names == memory.names == ("dose", "dry")
+    assert torch.equal(pool.X[:], memory.X)
+    assert pool.label(7) == 7
+
+
+def test_a_named_index_is_left_out_too_but_can_name_the_rows(filtered: pd.DataFrame, tmp_path: Path) -> None:
+    named = filtered.set_index(pd.Index([f"m{i}" for i in filtered.index], name="name"))
+    named.to_parquet(tmp_path / "named.parquet")
+    assert pool_of(tmp_path / "named.parquet").names == ("dose", "dry")
+    pool = pool_of(tmp_path / "named.parquet", id_column="name")
+    assert (pool.names, pool.label(0)) == (("dose", "dry"), named.index[0])
+
+
+def test_metadata_that_are_not_those_of_pandas_are_ignored(filtered: pd.DataFrame, tmp_path: Path) -> None:
+    table = _arrow(filtered, tmp_path)
+    every = ("dose", "dry", "__index_level_0__")
+    for text in (b"{", b"\xff", b"[]", b"3", b"null", b"{}", b'{"index_columns": 3}', b'{"index_columns": [3, {}]}'):
+        assert pool_of(table.replace_schema_metadata({b"pandas": text})).names == every
+
+
+# -- numbers, and what is none -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arms", [lambda f, _: f, lambda f, folder: parquet(folder / "rows.parquet", f)])
+@pytest.mark.parametrize("values", [[0, 1, 2**53 + 1], [-(2**60), 0, 1]])
+def test_whole_numbers_beyond_doubles_in_a_column_are_refused(arms: Any, values: list[int], tmp_path: Path) -> None:
+    pool = Pool(arms(pd.DataFrame({"dose": [1, 2, 2**53], "lot": values}), tmp_path))
+    with pytest.raises(ArgumentError, match=r"whole numbers up to 2\^53 in column 'lot'"):
+        encoded_pool(pool, scale=True, has_kernel=False)
+
+
+@pytest.mark.parametrize("arms", [lambda a, _: a, lambda a, _: torch.tensor(a), lambda a, f: mapped(f / "rows", a)])
+def test_whole_numbers_beyond_doubles_in_an_array_are_refused(arms: Any, tmp_path: Path) -> None:
+    pool = Pool(arms(np.array([[1, 2**60], [2, 2**60 + 1]]), tmp_path))
+    with pytest.raises(ArgumentError, match=r"whole numbers up to 2\^53 in column 'x1'"):
+        encoded_pool(pool, scale=True, has_kernel=False)
+
+
+def test_whole_numbers_beyond_doubles_in_a_product_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"whole numbers up to 2\^53 in column 'lot'"):
+        Pool.product({"lot": [2**60, 2**60 + 1], "dose": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"), [([0.5, 2.5, 1], "f"), ([3, 1, 2], "i"), ([True, False, True], "b"), (["u", "v", "u"], "O")]
+)
+def test_columns_of_python_objects_are_read_as_from_a_file(values: list[Any], kind: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"dose": [1.0, 2.0, 3.0], "z": pd.Series(values, dtype=object)})
+    memory = EncodedPool(Pool(frame), scale=True, has_kernel=False)
+    pool = pool_of(parquet(tmp_path / "rows.parquet", frame))
+    assert memory.columns is not None
+    assert memory.columns.kinds == pool.columns.kinds == ("f", kind)
+    assert torch.equal(memory.X, pool.X[:])
+
+
+DAY = pd.Timestamp("2026-01-01")
+
+
+@pytest.mark.parametrize("arms", [lambda f, _: f, lambda f, folder: parquet(folder / "rows.parquet", f)])
+@pytest.mark.parametrize("value", [DAY, DAY.date(), DAY - DAY, Decimal("0.5"), DAY.to_period("D")])
+def test_dates_durations_and_decimal_numbers_are_refused(arms: Any, value: object, tmp_path: Path) -> None:
+    pool = Pool(arms(pd.DataFrame({"dose": [1.0, 2.0], "when": [value, value]}), tmp_path))
+    with pytest.raises(ArgumentTypeError, match=r"numbers or text in column 'when', got .*; convert it to numbers"):
+        encoded_pool(pool, scale=True, has_kernel=False)
