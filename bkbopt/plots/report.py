@@ -10,6 +10,7 @@ from bkbopt import __version__
 from bkbopt._support.replacing import replace_atomically
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
 from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
 from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.coordinates import coordinates_of
@@ -24,6 +25,7 @@ from bkbopt.plots.reported import Run
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares
 from bkbopt.plots.style import as_optimizer, new_figure
+from bkbopt.search.trials.reports import Recommendation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,18 +149,22 @@ def _cards(run: Run) -> list[Html]:
     opt, cards = run.opt, []
     if run.has_model:
         choice = opt.recommend()
-        row = [] if choice.index is None else [("row of the pool", choice.index)]
         big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
-        cards.append(_card("Recommended (mean and sd)", big, *row, *choice.params.items()))
+        cards.append(_card("Recommended (mean and sd)", big, *_row(choice), *choice.params.items()))
     if run.front and run.is_single:
         best = opt.best_trial
-        facts = *best.constraints.items(), *best.params.items()
+        facts = *best.constraints.items(), *_row(best), *best.params.items()
         cards.append(_card(f"Best value told, trial {best.id}", f"{best.values[0]:.6g}", *facts))
     if run.has_model:
         surrogate, noise, beta = opt.surrogate, ("noise sd", opt.noise_std), ("beta", opt.beta)
         size = "inducing points", len(surrogate.inducing)
         cards.append(_card("Model", type(surrogate).__name__, noise, size, beta))
     return cards
+
+
+def _row(point: Trial | Recommendation) -> list[tuple[str, object]]:
+    """What names the row of a pool, in words."""
+    return [(words, getattr(point, own)) for words, own in tables.row_words([point]).items()]
 
 
 def _remarks(run: Run) -> Iterator[str]:
