@@ -31,12 +31,8 @@ def as_html(opt: "Readings") -> str:
     rows = []
     for trial in trials[-SHOWN:]:
         values = ", ".join(f"{value:.6g}" for value in trial.values)
-        cells = [
-            str(trial.id),
-            trial.state,
-            values,
-            *(["" if trial.label is None else _short(trial.label)] * len(label)),
-        ]
+        own = ["" if trial.label is None else str(trial.label)] * len(label)
+        cells = [str(trial.id), trial.state, values, *own]
         cells += [_short(trial.params.get(name, "")) for name in names]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""
