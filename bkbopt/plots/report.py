@@ -254,7 +254,8 @@ def _parameters(run: Run) -> list[Html]:
     if len(active) > 1:
         x, y = active[:2]
         alt = f"Colours: the posterior mean over {x} and {y}, the other parameters at the recommended point"
-        caption = f"Posterior over the two most important parameters, {x} and {y}; the others as recommended."
+        which = " of those active at the recommended point" if inactive else ""
+        caption = f"Posterior over the two most important parameters{which}, {x} and {y}; the others as recommended."
         pictures.append(_drawn(lambda ax: posterior_contour(opt, x, y, ax, value_name=run.names[0]), alt, caption))
         if opt.pool is not None:
             pictures.append(_arms(run, active))

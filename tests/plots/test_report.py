@@ -139,6 +139,10 @@ def test_parameters_that_are_not_active_are_named_and_not_drawn(tmp_path: Path) 
     page = reported(opt, tmp_path)
     assert opt.recommend().params["model"] == "svm"
     assert "Not drawn, since inactive at the recommended point: depth." in page.full_text
+    assert any(
+        "the two most important parameters of those active at the recommended point," in caption
+        for caption in captions(page)
+    )
     assert not any(caption.startswith("Along depth") for caption in captions(page))
     assert any(caption.startswith("Along c") for caption in captions(page))
     (row,) = [row for row in rows(page, "The search space") if row["parameter"] == "depth"]
