@@ -23,6 +23,7 @@ LIGHT = (
     "bkbopt.errors",
     "bkbopt.optimizer",
     "bkbopt.optimizer.log_file",
+    "bkbopt.optimizer.log_labels",
     "bkbopt.optimizer.trials",
     "bkbopt.search.trials.directions",
     "bkbopt.search.trials.reports",

@@ -6,7 +6,7 @@
 | spaces  | a search space as JSON, or a pool: its columns as JSON and the rows of an array; the last    |
 |         | row is the space of new trials                                                               |
 | log     | a trial: state, parameters as JSON, values, times                                            |
-| trials  | (a view) the trials for other programs, with the columns of `Optimizer.trials_dataframe`     |
+| trials  | (a view) the trials for other programs, see `view_of`                                        |
 
 | column of log          | meaning                                                                       |
 | ---------------------- | ----------------------------------------------------------------------------- |
@@ -256,7 +256,7 @@ def _diagnostics(cell: Any) -> Diagnostics:
 
 
 def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
-    """The view `trials`, with the columns of `Optimizer.trials_dataframe`."""
+    """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except labels: they are not in `log`."""
     columns = ["id AS number"]
     columns += [
         f"json_extract(objectives, '$[{j}]') AS {'value' if n_objectives == 1 else f'values_{j}'}"

@@ -21,16 +21,19 @@ def as_html(opt: "Readings") -> str:
     complete = [trial for trial in trials if trial.values and trial.is_feasible]
     if complete and len(opt.directions) == 1:
         best, choice = opt.best_trial, opt.recommend()
-        lines.append(f"best value told: {best.value:.6g} (trial {best.id}) at {_shown(best.params)}")
-        lines.append(f"recommended: {choice.mean:.6g} &plusmn; {choice.std:.2g} at {_shown(choice.params)}")
+        lines.append(f"best value told: {best.value:.6g} (trial {best.id}) at {_shown(best)}")
+        lines.append(f"recommended: {choice.mean:.6g} &plusmn; {choice.std:.2g} at {_shown(choice)}")
     elif complete:
         lines.append(f"Pareto front: {len(opt.best_trials)} trials")
     names = list(dict.fromkeys(name for trial in trials[-SHOWN:] for name in trial.params))
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", "value", *names])
+    label = ["label"] if any(trial.label is not None for trial in trials[-SHOWN:]) else []
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in ["trial", "state", "value", *label, *names])
     rows = []
     for trial in trials[-SHOWN:]:
         values = ", ".join(f"{value:.6g}" for value in trial.values)
-        cells = [str(trial.id), trial.state, values, *(_short(trial.params.get(name, "")) for name in names)]
+        own = ["" if trial.label is None else str(trial.label)] * len(label)
+        cells = [str(trial.id), trial.state, values, *own]
+        cells += [_short(trial.params.get(name, "")) for name in names]
         rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
     table = f"<table><tr>{head}</tr>{''.join(rows)}</table>" if rows else ""
     return "<br>".join(lines) + table
@@ -40,5 +43,7 @@ def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _shown(params: Any) -> str:
-    return html.escape(", ".join(f"{name} = {_short(value)}" for name, value in params.items()))
+def _shown(point: Any) -> str:
+    """The label of a trial's or a recommended point's row, if it has one, and the parameters."""
+    label = "" if point.label is None else f"{_short(point.label)}: "
+    return html.escape(label + ", ".join(f"{name} = {_short(value)}" for name, value in point.params.items()))

@@ -97,7 +97,8 @@ def _draw_bounds(
         label="arms",
     )
     which, op = ("upper", "+") if sign > 0 else ("lower", "-")
-    ax.figure.colorbar(drawn, ax=ax, label=f"{which} {what}\n(mean {op} {beta:.2g} sd)")
+    bar = ax.figure.colorbar(drawn, ax=ax)
+    bar.set_label(f"{which} {what}\n(mean {op} {beta:.2g} sd)", parse_math=False)
 
 
 def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, evaluated: list[int]) -> None:

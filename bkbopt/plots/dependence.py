@@ -128,7 +128,8 @@ def pairwise_dependence(
             else:
                 pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
                 _draw_surface(ax, averages, *pair, "")
-    figure.suptitle(f"{value_name}, averaged over all other parameters (bands: their middle 80 %)", fontsize="medium")
+    title = f"{value_name}, averaged over all other parameters (bands: their middle 80 %)"
+    figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes
 
 
@@ -162,7 +163,7 @@ def _draw_curve(ax: "Axes", averages: _Averages, across: Dimension, label: str) 
         ax.vlines(place, low, high, color=BLUE, alpha=0.35, linewidth=8, label=band)
         ax.plot(place, mean, "_", color=BLUE, markersize=16, markeredgewidth=2.5, label="average")
     across.dress(ax, "x")
-    ax.set_ylabel(label)
+    ax.set_ylabel(label, parse_math=False)
     ax.grid(alpha=0.3)
     return ax
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bkbopt.plots.style import BELOW
+from bkbopt.plots.style import BELOW, shortened
 from bkbopt.spaces.space import Categorical, Ordinal
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ class Dimension:
                 _tick_plainly(ax.xaxis if which == "x" else ax.yaxis)
         if self.listed is not None:
             slant: Any = {"rotation": 25, "ha": "right"} if which == "x" and self._is_crowded else {}
-            set_ticks(range(len(self.values)), [str(v) for v in self.values], parse_math=False, **slant)
+            set_ticks(range(len(self.values)), self._names, parse_math=False, **slant)
         elif not self.is_continuum:
-            set_ticks(self.place(self.values), [f"{v:g}" for v in self.values])
+            set_ticks(self.place(self.values), self._numbers(ax, which))
             if self.log:
                 set_ticks([], minor=True)
         set_limits(*self.limits())
@@ -103,13 +103,38 @@ class Dimension:
     @property
     def room(self) -> float:
         """Height of tick labels and name below a horizontal axis, in points (1/72 inch)."""
-        longest = max(len(str(v)) for v in self.values)
+        longest = max(map(len, self._names))
         return BELOW + (0.42 * 6.0 * longest if self._is_crowded else 0.0)
 
     @property
     def _is_crowded(self) -> bool:
         """Whether the names of the choices are too long for horizontal tick labels."""
-        return self.listed is not None and sum(len(str(v)) + 2 for v in self.values) > 50
+        return self.listed is not None and sum(len(name) + 2 for name in self._names) > 50
+
+    @property
+    def _names(self) -> list[str]:
+        """The values as tick labels."""
+        return shortened(map(str, self.values))
+
+    def _numbers(self, ax: "Axes", which: Literal["x", "y"]) -> list[str]:
+        """The numbers as tick labels; empty where one would cover the one before."""
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        share, inches = (
+            (ax.get_position().width, figure.get_figwidth())
+            if which == "x"
+            else (ax.get_position().height, figure.get_figheight())
+        )
+        length = 72.0 * 0.8 * share * float(inches)  # points; colour bars take some
+        low, high = self._linear(np.array(self.limits()))
+        end, labels = -np.inf, []
+        for value, at in zip(self.values, (self._linear(self.place(self.values)) - low) / (high - low), strict=True):
+            label = f"{value:g}"
+            half = 3.2 * len(label) if which == "x" else 6.0  # points of a letter, and of a line
+            fits = at * length - half >= end
+            labels.append(label if fits else "")
+            end = at * length + half + 4.0 if fits else end
+        return labels
 
     def limits(self) -> tuple[float, float]:
         """Limits of the axis: those of the range, and half a step more if it is not a continuum."""

@@ -70,8 +70,8 @@ def pareto(
     steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
     line = "o-" if len(opt.directions) == 2 else "o"
     ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
-    for which, objective, name in zip("xy", (across, up), value_names, strict=True):
-        ax.set(**{f"{which}label": f"{name} ({opt.directions[objective]})"})
+    ax.set_xlabel(f"{value_names[0]} ({opt.directions[across]})", parse_math=False)
+    ax.set_ylabel(f"{value_names[1]} ({opt.directions[up]})", parse_math=False)
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3)
     return ax

@@ -91,7 +91,7 @@ def posterior_slice(
     if at is None and _is_visible(best.params, dimension):
         _draw_star(ax, dimension.place([best.params[dimension.name]]), np.array([best.mean]))
     dimension.dress(ax, "x")
-    ax.set_ylabel(value_name)
+    ax.set_ylabel(value_name, parse_math=False)
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3, below=dimension.room)
     return ax
@@ -179,7 +179,7 @@ def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarra
         drawn: Any = ax.contourf(*places, surface, levels=14, cmap=MAP)
     else:
         drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
-    ax.figure.colorbar(drawn, ax=ax, label=label)
+    ax.figure.colorbar(drawn, ax=ax).set_label(label, parse_math=False)
 
 
 def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:

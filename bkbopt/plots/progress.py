@@ -70,7 +70,8 @@ def draw_progress(
     if not feasible.all():
         ax.plot(t[~feasible], shown[~feasible], marker="x", label="infeasible", **look)
     margin = 0.04 * (limits[1] - limits[0])
-    ax.set(ylim=(limits[0] - margin, limits[1] + margin), ylabel=value_name)
+    ax.set(ylim=(limits[0] - margin, limits[1] + margin))
+    ax.set_ylabel(value_name, parse_math=False)
     legend_below(ax)
     return ax
 

@@ -1,11 +1,8 @@
 """A run as one HTML file: result, progress, model, all trials, options and versions."""
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -16,17 +13,19 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.plots import tables
 from bkbopt.plots.arms import pool_ucb
-from bkbopt.plots.coordinates import coordinates_of, has_dimensions
+from bkbopt.plots.coordinates import coordinates_of
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
 from bkbopt.plots.front import pareto
 from bkbopt.plots.page import Html, Section, element, page, picture
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
 from bkbopt.plots.progress import draw_progress, recommended_so_far
-from bkbopt.plots.readings import has_model, is_modelled, values_of
+from bkbopt.plots.readings import is_modelled, values_of
+from bkbopt.plots.reported import Run
 from bkbopt.plots.runs import convergence
-from bkbopt.plots.sensitivity import Share, draw_shares, variance_shares
+from bkbopt.plots.sensitivity import draw_shares
 from bkbopt.plots.style import as_optimizer, new_figure
+from bkbopt.search.trials.reports import Recommendation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,8 +96,8 @@ def report(
         raise ArgumentError(f"value_names: expected {k}, one for each objective, got {names!r}.")
     if opt.storage is not None and os.path.realpath(path) == opt.storage:
         raise ArgumentError(f"path: expected another file than that of the log, got {os.fspath(path)!r}.")
-    run = _Run(opt, opt.trials, names)
-    parts: dict[str, Callable[[_Run], list[Html]]] = {
+    run = Run(opt, opt.trials, names)
+    parts: dict[str, Callable[[Run], list[Html]]] = {
         "Result": _result,
         "Progress": _progress,
         "Pareto front": _front,
@@ -112,66 +111,6 @@ def report(
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by bkbopt {__version__}."
     text = page(title, run.lead, sections, made)
     replace_atomically(path, lambda file: file.write(text.encode()))
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The data of a report.
-
-    Attributes:
-        opt: the optimizer.
-        trials: all of its trials.
-        names: names of the objectives.
-    """
-
-    opt: Optimizer
-    trials: Sequence[Trial]
-    names: Sequence[str]
-
-    @cached_property
-    def valued(self) -> list[Trial]:
-        """Trials with values, in order of completion."""
-        return sorted((t for t in self.trials if t.values), key=lambda t: (str(t.told_at), t.id))
-
-    @cached_property
-    def front(self) -> list[Trial]:
-        """The best trials; none if no trial is feasible."""
-        return self.opt.best_trials if any(trial.is_feasible for trial in self.valued) else []
-
-    @property
-    def is_single(self) -> bool:
-        """Whether there is one objective."""
-        return len(self.names) == 1
-
-    @cached_property
-    def has_model(self) -> bool:
-        """See `readings.has_model`."""
-        return has_model(self.opt)
-
-    @property
-    def has_columns(self) -> bool:
-        """Whether any parameter varies."""
-        return has_dimensions(self.opt)
-
-    @cached_property
-    def shares(self) -> Mapping[str, Share]:
-        """Importances, the largest first."""
-        shares = variance_shares(self.opt)
-        return dict(sorted(shares.items(), key=lambda item: -item[1].total))
-
-    @property
-    def lead(self) -> str:
-        """The run in a sentence."""
-        counts = Counter(trial.state for trial in self.trials)
-        states = ", ".join(f"{counts[state]} {word}" for state, word in tables.STATES.items() if counts[state])
-        aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
-        times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]
-        span = f", {min(times):%Y-%m-%d %H:%M} to {_until(min(times), max(times))} UTC" if times else ""
-        return f"{aims[0].upper()}{aims[1:]}: {len(self.trials)} trials ({states or 'none yet'}){span}."
-
-
-def _until(first: datetime, last: datetime) -> str:
-    return f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
@@ -199,23 +138,22 @@ def _card(heading: str, big: str, *facts: tuple[str, object]) -> Html:
 # -- parts -------------------------------------------------------------------------------------------------------------
 
 
-def _result(run: _Run) -> list[Html]:
+def _result(run: Run) -> list[Html]:
     out = [element("div", *cards, class_="cards")] if (cards := _cards(run)) else []
     out += [element("p", text) for text in _remarks(run)]
     return out + ([tables.constraints_table(run.opt, run.trials)] if run.opt.constraints else [])
 
 
-def _cards(run: _Run) -> list[Html]:
+def _cards(run: Run) -> list[Html]:
     """The recommended point, the best observed value, and the model, as far as they exist."""
     opt, cards = run.opt, []
     if run.has_model:
         choice = opt.recommend()
-        row = [] if choice.index is None else [("row of the pool", choice.index)]
         big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
-        cards.append(_card("Recommended (mean and sd)", big, *row, *choice.params.items()))
+        cards.append(_card("Recommended (mean and sd)", big, *_row(choice), *choice.params.items()))
     if run.front and run.is_single:
         best = opt.best_trial
-        facts = *best.constraints.items(), *best.params.items()
+        facts = *best.constraints.items(), *_row(best), *best.params.items()
         cards.append(_card(f"Best value told, trial {best.id}", f"{best.values[0]:.6g}", *facts))
     if run.has_model:
         surrogate, noise, beta = opt.surrogate, ("noise sd", opt.noise_std), ("beta", opt.beta)
@@ -224,7 +162,12 @@ def _cards(run: _Run) -> list[Html]:
     return cards
 
 
-def _remarks(run: _Run) -> Iterator[str]:
+def _row(point: Trial | Recommendation) -> list[tuple[str, object]]:
+    """What names the row of a pool, in words."""
+    return [(words, getattr(point, own)) for words, own in tables.row_words([point]).items()]
+
+
+def _remarks(run: Run) -> Iterator[str]:
     n = max(run.opt.n_startup_trials, 2)
     if not run.valued:
         yield "There are no values yet; pictures are drawn once there are."
@@ -240,7 +183,7 @@ def _remarks(run: _Run) -> Iterator[str]:
         yield f"There is no model yet: it is used after {n} values, and there are {len(run.valued)}."
 
 
-def _progress(run: _Run) -> list[Html]:
+def _progress(run: Run) -> list[Html]:
     if not run.valued:
         return []
     if not run.is_single:
@@ -259,13 +202,13 @@ def _progress(run: _Run) -> list[Html]:
     return _grid(drawn, *_times(run))
 
 
-def _best(run: _Run) -> str:
+def _best(run: Run) -> str:
     if not run.front:
         return "no trial is feasible"
     return f"the best is {run.opt.best_trial.values[0]:.6g} in trial {run.opt.best_trial.id}"
 
 
-def _best_of(run: _Run, j: int) -> Html:
+def _best_of(run: Run, j: int) -> Html:
     """The best value so far of one of several objectives."""
     name, direction = run.names[j], run.opt.directions[j]
     values = values_of(run.opt, j)
@@ -274,7 +217,7 @@ def _best_of(run: _Run, j: int) -> Html:
     return _drawn(lambda ax: convergence(values, ax, direction=direction, value_name=name), alt, caption)
 
 
-def _front(run: _Run) -> list[Html]:
+def _front(run: Run) -> list[Html]:
     k = len(run.names)
     if run.is_single or not run.front:
         return []
@@ -289,18 +232,18 @@ def _front(run: _Run) -> list[Html]:
     return [*out, tables.trials_table(run.opt, some, run.names, {}, name)]
 
 
-def _front_in_words(run: _Run) -> str:
+def _front_in_words(run: Run) -> str:
     return f"The Pareto front has {len(run.front)} trials: they are feasible, and no other trial dominates them."
 
 
-def _front_of(run: _Run, pair: tuple[int, int]) -> Html:
+def _front_of(run: Run, pair: tuple[int, int]) -> Html:
     names = run.names[pair[0]], run.names[pair[1]]
     alt = f"{names[0]} and {names[1]} of {len(run.valued)} trials, {len(run.front)} of which form the Pareto front"
     caption = f"{names[0]} and {names[1]}."
     return _drawn(lambda ax: pareto(run.opt, ax, value_names=names, objectives=pair), alt, caption)
 
 
-def _parameters(run: _Run) -> list[Html]:
+def _parameters(run: Run) -> list[Html]:
     if not (run.has_model and run.has_columns):
         return []
     opt, coordinates = run.opt, coordinates_of(run.opt)
@@ -312,7 +255,8 @@ def _parameters(run: _Run) -> list[Html]:
     if len(active) > 1:
         x, y = active[:2]
         alt = f"Colours: the posterior mean over {x} and {y}, the other parameters at the recommended point"
-        caption = f"Posterior over the two most important parameters, {x} and {y}; the others as recommended."
+        which = " of those active at the recommended point" if inactive else ""
+        caption = f"Posterior over the two most important parameters{which}, {x} and {y}; the others as recommended."
         pictures.append(_drawn(lambda ax: posterior_contour(opt, x, y, ax, value_name=run.names[0]), alt, caption))
         if opt.pool is not None:
             pictures.append(_arms(run, active))
@@ -325,7 +269,7 @@ def _parameters(run: _Run) -> list[Html]:
     return out
 
 
-def _importances(run: _Run) -> Html:
+def _importances(run: Run) -> Html:
     some = dict([*run.shares.items()][:BARS])
     parts = ", ".join(f"{name} {100.0 * some[name].total:.0f} %" for name in [*some][:SLICES])
     alt = f"The most important parameters, by their shares of the variance: {parts}"
@@ -334,13 +278,13 @@ def _importances(run: _Run) -> Html:
     return _drawn(lambda ax: draw_shares(ax, some), alt, caption, max(HEIGHT, 1.4 + 0.28 * len(some)))
 
 
-def _slice(run: _Run, name: str) -> Html:
+def _slice(run: Run, name: str) -> Html:
     alt = f"The posterior mean with two standard deviations along {name}, the other parameters as recommended"
     caption = f"Along {name}; the others as recommended."
     return _drawn(lambda ax: posterior_slice(run.opt, name, ax, value_name=run.names[0]), alt, caption)
 
 
-def _arms(run: _Run, names: Sequence[str]) -> Html:
+def _arms(run: Run, names: Sequence[str]) -> Html:
     pool = run.opt.pool
     assert pool is not None
     numeric = [name for name in names if pool.names.index(name) not in pool.categorical][:2]
@@ -352,7 +296,7 @@ def _arms(run: _Run, names: Sequence[str]) -> Html:
     return _drawn(lambda ax: pool_ucb(run.opt, x, y, ax, value_name=run.names[0]), alt, caption)
 
 
-def _model(run: _Run) -> list[Html]:
+def _model(run: Run) -> list[Html]:
     pictures = []
     if run.has_model:
         alt = "Coverage of the posterior's central intervals by left-out values, against the intervals' nominal level"
@@ -368,7 +312,7 @@ def _model(run: _Run) -> list[Html]:
     return _grid(*pictures)
 
 
-def _times(run: _Run) -> list[Html]:
+def _times(run: Run) -> list[Html]:
     asks = run.opt.diagnostics
     if not asks:
         return []
@@ -377,7 +321,7 @@ def _times(run: _Run) -> list[Html]:
     return [_drawn(lambda ax: ask_time(run.opt, ax), alt, f"Time of the asks, {total:.3g} s in all.")]
 
 
-def _trials(run: _Run) -> list[Html]:
+def _trials(run: Run) -> list[Html]:
     if not run.trials:
         return []
     notes: dict[int, list[str]] = {}
@@ -395,5 +339,5 @@ def _trials(run: _Run) -> list[Html]:
     return [tables.trials_table(run.opt, run.trials, run.names, notes, "trials")]
 
 
-def _setup(run: _Run) -> list[Html]:
+def _setup(run: Run) -> list[Html]:
     return [tables.candidates_table(run.opt), tables.options_table(run.opt), tables.versions_table()]

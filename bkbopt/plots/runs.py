@@ -104,7 +104,8 @@ def convergence(
     _draw_all(ax, methods, answers, lambda run: so_far(_values(run)), t, band)
     if best:
         _draw_recommendations(ax, methods)
-    ax.set(xlabel="evaluations", ylabel=f"best {value_name} so far" if best else value_name)
+    ax.set_xlabel("evaluations")
+    ax.set_ylabel(f"best {value_name} so far" if best else value_name, parse_math=False)
     _finish(ax, methods, band)
     return ax
 
@@ -170,7 +171,8 @@ def regret(
         return total if kind == "cumulative" else total / np.maximum(n, 1)
 
     _draw_all(ax, methods, answers, curve, t, band, lambda y: sign * (optimum - y))
-    ax.set(xlabel="evaluations", ylabel=f"{kind} regret in {value_name}")
+    ax.set_xlabel("evaluations")
+    ax.set_ylabel(f"{kind} regret in {value_name}", parse_math=False)
     if kind != "cumulative" and _is_positive(ax):
         ax.set_yscale("log")
         log_ticks(ax.yaxis)

@@ -25,7 +25,7 @@ from bkbopt._support.checks import check_count
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of
 from bkbopt.plots.readings import predicted, told
-from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below
+from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +144,7 @@ def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
     ax.set_xlabel("share of the posterior mean's variance (%)", loc="right")  # names may take the left
     ax.set(xlim=(0.0, 112.0), ylim=(-0.6, len(names) - 0.4))
     ax.set_xticks(range(0, 101, 20))
-    ax.set_yticks(rows, names, parse_math=False)
+    ax.set_yticks(rows, shortened(names), parse_math=False)
     ax.grid(axis="x", alpha=0.3)
     ax.set_axisbelow(True)
     legend_below(ax)

@@ -2,6 +2,7 @@
 
 import functools
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ __all__ = [
     "legend_below",
     "log_ticks",
     "new_figure",
+    "shortened",
     "whole_numbers",
 ]
 
@@ -47,6 +49,10 @@ BLUE, ORANGE, BLACK, SKY, GREEN, PURPLE, GREY = (
 MAP = "cividis"
 #: Distance between the lower edge of the axes and the legend, in points, for tick labels and axis label.
 BELOW = 34.0
+
+
+#: Characters of a tick label.
+LONGEST = 24
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,17 @@ def as_optimizer(opt: object) -> Optimizer:
     if not isinstance(opt, Optimizer):
         raise ArgumentTypeError(f"opt: expected a bkbopt Optimizer, got {type(opt).__name__}.")
     return opt
+
+
+def shortened(names: Iterable[str]) -> list[str]:
+    """Names as tick labels: an ellipsis stands for the middle of a long one; different names remain different."""
+    full, most = list(names), LONGEST
+    while True:
+        tail = most // 2
+        short = [name if len(name) <= most else f"{name[: most - tail - 1]}\u2026{name[-tail:]}" for name in full]
+        if len(set(short)) == len(set(full)):
+            return short
+        most += 4
 
 
 def whole_numbers(ax: "Axes", *, both: bool = False) -> None:

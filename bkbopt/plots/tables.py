@@ -1,7 +1,7 @@
 """The tables of a report: trials, the space or pool, options, versions."""
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
 from typing import Any
@@ -21,6 +21,7 @@ __all__ = [
     "constraints_table",
     "front_table",
     "options_table",
+    "row_words",
     "trials_table",
     "versions_table",
 ]
@@ -31,6 +32,8 @@ LONGEST = 80
 LISTED = 20
 #: The states of trials in words.
 STATES = {COMPLETE: "complete", RUNNING: "running", WAITING: "queued", FAIL: "failed"}
+#: What names the row of a pool, by the words of a report.
+ROW = {"row of the pool": "index", "label": "label"}
 #: Packages whose versions are listed.
 PACKAGES = ("bkbopt", "torch", "numpy", "scipy", "numba", "botorch", "matplotlib")
 
@@ -43,15 +46,21 @@ def cell(value: object) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}\u2026"
 
 
+def row_words(points: Iterable[object]) -> dict[str, str]:
+    """The attributes in which any of these trials or recommended points names its row of a pool, by their words."""
+    every = list(points)
+    return {words: own for words, own in ROW.items() if any(getattr(point, own) is not None for point in every)}
+
+
 def trials_table(
     opt: Optimizer, trials: Sequence[Trial], value_names: Sequence[str], notes: Mapping[int, Sequence[str]], name: str
 ) -> Html:
     """Trials with values, constraints, parameters and times; `notes` by trial id are written beside some of them."""
     names = list(dict.fromkeys(parameter for trial in trials for parameter in trial.params))
-    has_index = any(trial.index is not None for trial in trials)
+    row_names = row_words(trials)
     has_notes = any(notes.values())
     head = ["trial", *value_names, "state", *(["note"] * has_notes), *opt.constraints]
-    head += [*(["row of the pool"] * has_index), *names, "asked (UTC)", "seconds"]
+    head += [*row_names, *names, "asked (UTC)", "seconds"]
 
     def row(trial: Trial) -> Iterator[object]:
         yield trial.id
@@ -60,8 +69,7 @@ def trials_table(
         if has_notes:
             yield Html("".join(map(pill, notes.get(trial.id, ()))))
         yield from (cell(trial.constraints.get(constraint)) for constraint in opt.constraints)
-        if has_index:
-            yield cell(trial.index)
+        yield from (cell(getattr(trial, own)) for own in row_names.values())
         yield from (cell(trial.params.get(parameter)) for parameter in names)
         yield _time(trial.asked_at)
         yield _seconds(trial.asked_at, trial.told_at)
@@ -75,13 +83,12 @@ def front_table(opt: Optimizer, value_names: Sequence[str], most: int) -> Html:
     """The first `most` points of the recommended front, with posterior means and standard deviations."""
     front = opt.recommend_front()
     names = list(dict.fromkeys(name for point in front for name in point.params))
-    has_index = any(point.index is not None for point in front)
-    head = [*(f"{name} (mean and sd)" for name in value_names), *(["row of the pool"] * has_index), *names]
+    row_names = row_words(front)
+    head = [*(f"{name} (mean and sd)" for name in value_names), *row_names, *names]
 
     def row(point: FrontPoint) -> Iterator[object]:
         yield from (f"{mean:.6g} \u00b1 {sd:.2g}" for mean, sd in zip(point.means, point.stds, strict=True))
-        if has_index:
-            yield cell(point.index)
+        yield from (cell(getattr(point, own)) for own in row_names.values())
         yield from (cell(point.params.get(name)) for name in names)
 
     name = "recommended points" + (f", of {len(front)}" if len(front) > most else "")

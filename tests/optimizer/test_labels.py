@@ -43,6 +43,17 @@ def test_rows_without_an_id_column_have_no_names() -> None:
         run(opt)
         assert {trial.label for trial in opt.trials} == {opt.recommend().label} == {None}
         assert "label" not in opt.trials_dataframe()
+        assert "label" not in opt._repr_html_()
+
+
+def test_a_page_for_notebooks_has_the_names_of_rows() -> None:
+    opt = optimizer()
+    run(opt)
+    page, last = opt._repr_html_(), opt.trials[-1]
+    assert f"(trial {opt.best_trial.id}) at {opt.best_trial.label}: u = " in page
+    assert f" at {opt.recommend().label}: u = " in page.partition("recommended")[2]
+    assert "<th>value</th><th>label</th><th>u</th>" in page
+    assert f"<td>{last.value:.6g}</td><td>{last.label}</td>" in page
 
 
 def test_a_name_says_which_row_is_predicted_queued_told_or_held() -> None:

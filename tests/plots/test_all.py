@@ -17,8 +17,10 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from bkbopt import plots
+from bkbopt.plots.progress import draw_progress
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Every picture, on Axes or None.
@@ -35,6 +37,18 @@ ON_MIXED: dict[str, Callable[[bo.Optimizer, Axes | None], Axes]] = {
     "complexity": plots.complexity,
     "time": plots.ask_time,
     "calibration": lambda opt, ax: plots.calibration(opt, ax=ax),
+}
+#: Every picture that names a value, with that name.
+LABELLED: dict[str, Callable[[bo.Optimizer, str], Any]] = {
+    "convergence": lambda opt, name: plots.convergence(opt, value_name=name).figure,
+    "regret": lambda opt, name: plots.regret(opt, 0.0, value_name=name).figure,
+    "progress": lambda opt, name: draw_progress(opt, value_name=name).figure,
+    "slice": lambda opt, name: plots.posterior_slice(opt, "rate", value_name=name).figure,
+    "contour": lambda opt, name: plots.posterior_contour(opt, "rate", "drop", value_name=name).figure,
+    "dependence": lambda opt, name: plots.partial_dependence(opt, "rate", value_name=name).figure,
+    "dependence of pairs": lambda opt, name: plots.pairwise_dependence(opt, n_samples=4, value_name=name)[0, 0].figure,
+    "arms": lambda opt, name: plots.pool_ucb(opt, "x0", "x1", value_name=name).figure,
+    "overview": lambda opt, name: plots.overview(opt, value_name=name),
 }
 
 
@@ -78,6 +92,13 @@ def test_long_names_of_choices_leave_the_legend_below_them(run: Callable[..., bo
     assert legend is not None
     top = legend.get_window_extent(canvas.get_renderer()).y1
     assert all(label.get_window_extent(canvas.get_renderer()).y0 > top for label in labels)
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_dollar_signs_in_the_name_of_a_value_are_literal(name: str, mixed: bo.Optimizer, arms: bo.Optimizer) -> None:
+    figure = LABELLED[name](arms if name == "arms" else mixed, "a $50% of $ \\b")
+    FigureCanvasAgg(figure).draw()  # matplotlib reads mathematics, and refuses this one, when it draws
+    assert any("a $50% of $ \\b" in text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
 
 
 def test_drawing_changes_nothing_that_the_optimizer_does(mixed: bo.Optimizer, tmp_path: Path) -> None:

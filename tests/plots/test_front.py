@@ -1,5 +1,6 @@
 """Several objectives, and outcome constraints."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra
 pytest.importorskip("botorch", reason="several objectives need BoTorch")
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from bkbopt import plots
 
@@ -82,3 +84,12 @@ def test_infeasible_trials_are_never_the_best_so_far() -> None:
     simple = plots.regret(opt, 0.0, truth=lambda p: p["x0"]).get_lines()[0]
     np.testing.assert_array_equal(simple.get_ydata(), [np.nan, 0.4, 0.4, 0.4])
     assert len(plots.overview(opt).axes) >= 3
+
+
+def test_dollar_signs_in_the_names_of_values_are_literal() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
+    opt.tell([{"x": 0.1}, {"x": 0.9}], [[1.0, 2.0], [2.0, 1.0]])
+    ax = plots.pareto(opt, value_names=("a $50% of $ b", "$\\c$"))
+    assert isinstance(ax.figure, Figure)
+    ax.figure.savefig(io.BytesIO())  # matplotlib reads mathematics, and refuses these, when it draws
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("a $50% of $ b (minimize)", "$\\c$ (minimize)")

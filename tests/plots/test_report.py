@@ -139,6 +139,10 @@ def test_parameters_that_are_not_active_are_named_and_not_drawn(tmp_path: Path) 
     page = reported(opt, tmp_path)
     assert opt.recommend().params["model"] == "svm"
     assert "Not drawn, since inactive at the recommended point: depth." in page.full_text
+    assert any(
+        "the two most important parameters of those active at the recommended point," in caption
+        for caption in captions(page)
+    )
     assert not any(caption.startswith("Along depth") for caption in captions(page))
     assert any(caption.startswith("Along c") for caption in captions(page))
     (row,) = [row for row in rows(page, "The search space") if row["parameter"] == "depth"]
@@ -168,6 +172,34 @@ def test_a_pool_has_its_arms_and_their_rows(arms: bo.Optimizer, tmp_path: Path) 
     assert {row["row of the pool"] for row in trials if "recommended" in row["note"]} == {best}
     assert trials[-1]["state"] == "running"
     assert "recommended" not in trials[-1]["note"]
+
+
+def named_rows(**options: Any) -> bo.Optimizer:
+    """Over a pool whose rows have names, with values of six of them."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"u": np.linspace(0.0, 1.0, 12), "name": [f"m{i}" for i in range(12)]})
+    opt = bo.Optimizer(bo.Pool(frame, id_column="name"), n_startup_trials=4, seed=0, **options)
+    for i in range(6):
+        opt.tell({"index": 2 * i}, [0.1 * i] * len(opt.directions))
+    return opt
+
+
+def test_the_names_of_rows_stand_beside_their_numbers(tmp_path: Path) -> None:
+    opt = named_rows()
+    page = reported(opt, tmp_path)
+    shown = [(row["row of the pool"], row["label"]) for row in rows(page, "6 trials")]
+    assert shown == [(str(trial.index), trial.label) for trial in opt.trials]
+    cards = [node for node in page.all("div") if node.attributes.get("class") == "card"]
+    facts = [[fact.text for fact in card.all("dl")[0].children] for card in cards]
+    choice = opt.recommend()
+    assert facts[0][:4] == ["row of the pool", str(choice.index), "label", choice.label]
+    assert facts[1][:4] == ["row of the pool", "0", "label", "m0"]
+
+
+def test_a_recommended_front_has_the_names_of_its_rows(tmp_path: Path) -> None:
+    opt = named_rows(directions=["minimize", "minimize"])
+    shown = [row["label"] for row in rows(reported(opt, tmp_path), "recommended points")]
+    assert shown == [point.label for point in opt.recommend_front()]
 
 
 def test_a_pool_of_objects_has_calibration_and_no_slices(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from bkbopt.adapters.shell.rows import Aims, Row, finished, point
 from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import Described, LogFile
+from bkbopt.optimizer.log_labels import labelled
 from bkbopt.optimizer.log_schema import COLUMNS, checked, from_json
-from bkbopt.optimizer.trials import Entry, Outcome, Trial, table_of, utc_now
+from bkbopt.optimizer.trials import Outcome, Trial, table_of, utc_now
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["export", "fail", "recover", "show", "tell"]
@@ -48,7 +49,7 @@ def show(args: argparse.Namespace) -> Iterator[Row]:
     file = LogFile(args.state)
     aims = Aims.of(file)
     if args.trials:
-        for trial in (entry.trial for entry in _entries(file)):
+        for trial in _trials(file):
             times = {"asked_at": trial.asked_at, "told_at": trial.told_at}
             yield finished(aims, trial) | {k: None if at is None else at.isoformat() for k, at in times.items()}
         return
@@ -86,10 +87,11 @@ def _last_ask(file: LogFile, number: int) -> Row | None:
     return None if entry is None or entry.diagnostics is None else asdict(entry.diagnostics)
 
 
-def _entries(file: LogFile) -> list[Entry]:
+def _trials(file: LogFile) -> list[Trial]:
     """All trials, by id."""
     entries, _ = file.changes(0)
-    return sorted(entries, key=lambda entry: entry.trial.id)
+    with file.fits():
+        return labelled(sorted(entries, key=lambda entry: entry.trial.id), file.spaces)
 
 
 def _n_arms(described: Described) -> int | None:
@@ -104,7 +106,7 @@ def export(args: argparse.Namespace) -> Iterator[Row]:
     if args.out != "-" and os.path.exists(args.out) and os.path.samefile(args.out, args.state):
         raise ArgumentError(f"out: expected a file other than the log, got {args.out}; name a new file.")
     file = LogFile(args.state)
-    trials = [entry.trial for entry in _entries(file)]
+    trials = _trials(file)
     n_objectives = len(Aims.of(file).directions)
     if args.out == "-":
         _write_table(sys.stdout, trials, n_objectives)

@@ -132,6 +132,26 @@ def test_a_table_has_the_columns_of_the_data_frame_and_every_bit(
     assert [name for name in os.listdir(tmp_path) if "tmp" in name] == []
 
 
+def test_a_table_has_the_labels_of_a_products_parts_also_of_queued_trials(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    solvents = pandas.DataFrame({"id": ["S1", "S2", "S3"], "a": [0.1, 0.5, 0.9], "kind": ["x", "y", "x"]})
+    others = pandas.DataFrame({"id": ["L1", "L2"], "a": [1.0, 2.0]})
+    parts = {"solvent": bo.Pool(solvents, id_column="id"), "T": [20, 60], "ligand": bo.Pool(others, id_column="id")}
+    log = tmp_path / "log"
+    opt = bo.Optimizer(bo.Pool.product(parts), seed=0, storage=log)
+    opt.tell_rows([0, 5, 10, 11], [1.0, 2.0, 3.0, 4.0])
+    opt.enqueue({"solvent": "S2"})
+    opt.enqueue({"ligand": "L2", "T": 60})
+    frame = opt.trials_dataframe()
+    rows = list(csv.DictReader(io.StringIO(text_of(capsys, "export", log, "-"))))
+    assert set(rows[0]) == set(frame.columns)
+    for name in ("params_solvent", "params_ligand"):
+        assert [row[name] for row in rows] == frame[name].fillna("").tolist()
+    assert [row["params"] for row in call(capsys, "show", log, "--trials")] == [t.params for t in opt.trials]
+
+
 # -- progress ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,76 @@
+"""The data of a report: a run as it is when the report is made."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.trials import Trial
+from bkbopt.plots import tables
+from bkbopt.plots.coordinates import has_dimensions
+from bkbopt.plots.readings import has_model
+from bkbopt.plots.sensitivity import Share, variance_shares
+
+__all__ = ["Run"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The data of a report.
+
+    Attributes:
+        opt: the optimizer.
+        trials: all of its trials.
+        names: names of the objectives.
+    """
+
+    opt: Optimizer
+    trials: Sequence[Trial]
+    names: Sequence[str]
+
+    @cached_property
+    def valued(self) -> list[Trial]:
+        """Trials with values, in order of completion."""
+        return sorted((t for t in self.trials if t.values), key=lambda t: (str(t.told_at), t.id))
+
+    @cached_property
+    def front(self) -> list[Trial]:
+        """The best trials; none if no trial is feasible."""
+        return self.opt.best_trials if any(trial.is_feasible for trial in self.valued) else []
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one objective."""
+        return len(self.names) == 1
+
+    @cached_property
+    def has_model(self) -> bool:
+        """See `readings.has_model`."""
+        return has_model(self.opt)
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether any parameter varies."""
+        return has_dimensions(self.opt)
+
+    @cached_property
+    def shares(self) -> Mapping[str, Share]:
+        """Importances, the largest first."""
+        shares = variance_shares(self.opt)
+        return dict(sorted(shares.items(), key=lambda item: -item[1].total))
+
+    @property
+    def lead(self) -> str:
+        """The run in a sentence."""
+        counts = Counter(trial.state for trial in self.trials)
+        states = ", ".join(f"{counts[state]} {word}" for state, word in tables.STATES.items() if counts[state])
+        aims = ", ".join(f"{aim} {name}" for aim, name in zip(self.opt.directions, self.names, strict=True))
+        times = [at for trial in self.trials for at in (trial.asked_at, trial.told_at) if at is not None]
+        span = f", {min(times):%Y-%m-%d %H:%M} to {_until(min(times), max(times))} UTC" if times else ""
+        return f"{aims[0].upper()}{aims[1:]}: {len(self.trials)} trials ({states or 'none yet'}){span}."
+
+
+def _until(first: datetime, last: datetime) -> str:
+    return f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
