@@ -144,39 +144,31 @@ def test_large_batches_leave_the_bound_under_the_default_schedule_only(
     assert sum(asked) >= 4 if greedy else not any(asked)  # about one in eight explores
 
 
-def test_a_greedy_suggestion_is_the_row_with_the_best_posterior_mean() -> None:
+def over_rows(n: int, constraints: list[str]) -> bo.Optimizer:
+    """An optimizer over 200 rows of the unit square, of which the first n have values without noise."""
+    X = np.random.default_rng(0).random((200, 2))
+    options = {"n_startup_trials": 5, "perturbations": False, "deterministic": True}
+    opt = bo.Optimizer(X, direction="maximize", constraints=constraints, seed=0, **options)
+    for row in range(n):
+        limits = {name: float(0.6 - X[row, 0]) for name in constraints}
+        opt.tell({"index": row}, float(-((X[row] - 0.5) ** 2).sum()), constraints=limits)
+    return opt
+
+
+@pytest.mark.parametrize("constraints", [[], ["c"]], ids=["no constraint", "a constraint"])
+def test_a_greedy_suggestion_is_the_row_with_the_best_mean_of_those_expected_to_be_feasible(
+    constraints: list[str],
+) -> None:
     """Without noise no row is asked for twice."""
-    X = np.random.default_rng(0).random((200, 2))
-    options = {"n_startup_trials": 5, "perturbations": False, "deterministic": True}
-    opt = bo.Optimizer(X, direction="maximize", seed=0, **options)
-    for row in range(20):
-        opt.tell({"index": row}, float(-((X[row] - 0.5) ** 2).sum()))
-    taken = [*range(20), *(trial.index for trial in opt.ask(LARGE_BATCH))]
-    core, means = opt._core.update(), opt.predict([{"index": row} for row in range(200)])[0]
-    greedy = 0
-    for trial in opt.ask(8):
-        request = Request(trial.id, None, {}, ({},) * (len(taken) - 20), (core.seed, 0))
-        means[taken] = -np.inf
-        if is_greedy(core.options, request):
-            assert trial.index == int(np.argmax(means))
-            greedy += 1
-        taken.append(trial.index)
-    assert greedy > 4
-
-
-def test_a_greedy_suggestion_under_constraints_has_the_best_mean_of_those_expected_to_be_feasible() -> None:
-    X = np.random.default_rng(0).random((200, 2))
-    options = {"n_startup_trials": 5, "perturbations": False, "deterministic": True}
-    opt = bo.Optimizer(X, direction="maximize", constraints=["c"], seed=0, **options)
-    for row in range(30):
-        opt.tell({"index": row}, float(-((X[row] - 0.5) ** 2).sum()), constraints={"c": float(0.6 - X[row, 0])})
-    rows = [{"index": row} for row in range(200)]
-    means, limits = opt.predict(rows)[0], opt.predict_constraints(rows)["c"][0]
-    means[limits > 0.0] = -np.inf
-    taken = [*range(30), *(trial.index for trial in opt.ask(LARGE_BATCH))]
+    n, rows = 30, [{"index": row} for row in range(200)]
+    opt = over_rows(n, constraints)
+    means = opt.predict(rows)[0]
+    for limits, _ in (opt.predict_constraints(rows) if constraints else {}).values():
+        means[limits > 0.0] = -np.inf
+    taken = [*range(n), *(trial.index for trial in opt.ask(LARGE_BATCH))]
     core, greedy = opt._core.update(), 0
     for trial in opt.ask(8):
-        request = Request(trial.id, None, {}, ({},) * (len(taken) - 30), (core.seed, 0))
+        request = Request(trial.id, None, {}, ({},) * (len(taken) - n), (core.seed, 0))
         means[taken] = -np.inf
         if is_greedy(core.options, request):
             assert trial.index == int(np.argmax(means))
