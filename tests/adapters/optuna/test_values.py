@@ -113,8 +113,8 @@ def test_a_search_for_an_edge_beyond_which_runs_crash_spends_little_more_than_ha
         assert len({tuple(params.values()) for params in failed}) == len(failed)
         assert study.best_value < best + 0.005
         n_failed.append(len(failed))
-    # All improvements lie at the edge, on which half of the trials fail. Twelve seeds have 28 to 36 failures of 60, 32 on
-    # average with a standard error of 0.6; four seeds were below 30 by chance.
+    # All improvements lie at the edge, on which half of the trials fail. Twelve seeds have 28 to 36 failures of 60, 32
+    # on average with a standard error of 0.6; four seeds were below 30 by chance.
     assert sum(n_failed) <= 0.55 * 60 * len(n_failed)
 
 
