@@ -102,7 +102,7 @@ def below_a_line(trial: optuna.Trial) -> float:
     ("crashes", "best", "seeds"),
     [(on_a_line, -0.6, [0]), pytest.param(beyond_an_edge, 0.09, range(4), marks=pytest.mark.slow)],
 )
-def test_a_search_for_an_edge_beyond_which_runs_crash_spends_little_more_than_half_of_its_trials_there(
+def test_a_search_for_an_edge_beyond_which_runs_crash_spends_about_half_of_its_trials_there_at_most(
     crashes: Callable[[optuna.Trial], float], best: float, seeds: Sequence[int]
 ) -> None:
     n_failed = []
@@ -113,9 +113,8 @@ def test_a_search_for_an_edge_beyond_which_runs_crash_spends_little_more_than_ha
         assert len({tuple(params.values()) for params in failed}) == len(failed)
         assert study.best_value < best + 0.005
         n_failed.append(len(failed))
-    # All improvements lie at the edge, on which half of the trials fail. Twelve seeds have 28 to 36 failures of 60, 32
-    # on average with a standard error of 0.6; four seeds were below 30 by chance.
-    assert sum(n_failed) <= 0.55 * 60 * len(n_failed)
+    # All improvements lie at the edge, on which half of the trials fail: single seeds have 22 to 34 failures of 60.
+    assert sum(n_failed) <= 0.5 * 60 * len(n_failed)
 
 
 @pytest.mark.slow
