@@ -4,7 +4,6 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +12,11 @@ from torch import Tensor
 from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError, StorageError
-from bkbopt.optimizer import arguments, best_trials, notebook, predictions, saving
+from bkbopt.optimizer import arguments, best_trials, notebook, predictions, recommending, saving
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
-from bkbopt.optimizer.recommendations import recommendation, recommendation_with, recommended_front
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
-from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
@@ -200,18 +197,10 @@ class Readings:
             raise ArgumentError(
                 "recommend: expected a single objective, got several; use recommend_front for the Pareto front."
             )
-        words = self._core.vocabulary
-        held = words.fixed({} if fixed is None else fixed, "fixed")
-        if not held:
-            found = recommendation(self._core.followed("recommend"), words.params, self._belongs)
-            return replace(found, label=words.label(found.index))
-        found = recommendation_with(self._core.followed("recommend"), held, words.params)
-        index = words.as_named(found.index, fixed or {})
-        params = found.params if index == found.index else words.params({}, index)
-        return replace(found, index=index, params=params, label=words.label(index))
+        return recommending.point(self._core, {} if fixed is None else fixed)
 
     @locked
-    def recommend_front(self) -> list[FrontPoint]:
+    def recommend_front(self, *, fixed: Params | None = None) -> list[FrontPoint]:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
 
         "Expected to be feasible" is as in `recommend`. The points belong to the current space or pool, and come in the
@@ -219,8 +208,16 @@ class Readings:
         in `recommend`. If none is expected to be feasible, the front is the point with the smallest expected violation
         of the constraints. With noise use this instead of `best_trials`, where lucky values hide better points.
 
+        With `fixed` they are at most 20 points with these values, which need not have been evaluated, as in
+        `recommend`: first the best for each objective, then those that add most hypervolume. Over pools and grids a
+        smaller front is exact. It takes as long as one `ask` for each point.
+
+        Args:
+            fixed: as in `recommend`; None for evaluated points.
+
         Raises:
             NotReadyError: there is no value yet.
+            ArgumentError: `fixed` does not belong to the space, or no feasible point with these values was found.
 
         Example:
             >>> import bkbopt as bo
@@ -230,13 +227,7 @@ class Readings:
             >>> [point.params["x"] for point in opt.recommend_front()]
             [0.1, 0.5, 0.9]
         """
-        words = self._core.vocabulary
-        front = recommended_front(self._core.followed("recommend_front"), words.params, self._belongs)
-        return [replace(point, label=words.label(point.index)) for point in front]
-
-    def _belongs(self, point: Point) -> bool:
-        """Whether a point is a complete point of the current space or pool."""
-        return self._core.vocabulary.holds(point) and self._core.designer.whole(point) is not None
+        return recommending.front(self._core, {} if fixed is None else fixed)
 
     @locked
     def predict(self, params: Iterable[Params] | Params, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -350,9 +341,8 @@ class Readings:
         confidence = check_number("confidence", confidence, 0.0, "a number strictly between 0 and 1", strict=True)
         if confidence >= 1.0:
             raise ArgumentError(f"confidence: expected a number strictly between 0 and 1, got {confidence!r}.")
-        return predictions.certificate(
-            self._core.followed("regret_certificate"), self._core.vocabulary.params, self._belongs, confidence
-        )
+        designer, params_of = self._core.followed("regret_certificate"), self._core.vocabulary.params
+        return predictions.certificate(designer, params_of, lambda p: recommending.belongs(self._core, p), confidence)
 
     @locked
     def useful_workers(self, limit: int = 64) -> int:

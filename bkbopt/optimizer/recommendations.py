@@ -1,7 +1,7 @@
 """Recommendations: evaluated points chosen by their posterior means, so that noise does not select lucky values."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,11 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Fantasy
 from bkbopt.search.quantities.quantity import Quantity
-from bkbopt.search.slices import best_with
+from bkbopt.search.slices import Slice
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import FrontPoint, Recommendation
 from bkbopt.search.trials.states import FAIL
+from bkbopt.spaces.space import Space
 
 __all__ = [
     "Belongs",
@@ -28,6 +29,7 @@ __all__ = [
     "recommendation_with",
     "recommended",
     "recommended_front",
+    "recommended_front_with",
 ]
 
 #: Probability with which a recommended point is feasible, if there is such a point.
@@ -59,10 +61,12 @@ def recommendation(designer: Designer, params_of: ParamsOf, belongs: Belongs) ->
 
 
 @torch.no_grad()
-def recommendation_with(designer: Designer, fixed: Point, params_of: ParamsOf) -> Recommendation:
-    """See `Optimizer.recommend` with fixed values."""
+def recommendation_with(
+    designer: Designer, fixed: Point, params_of: ParamsOf, space: Space | None = None
+) -> Recommendation:
+    """See `Optimizer.recommend` with fixed values; the `space` is needed if the problem has none."""
     fantasy, objective = finished_only(designer)
-    choice = best_with(designer, fantasy, fixed, SURE)
+    choice = Slice(designer, fantasy, fixed, space).best(SURE)
     mean, std = objective.predict(choice.x[None])
     return Recommendation(params_of(choice.point, choice.index), choice.index, float(mean[0]), float(std[0]))
 
@@ -72,7 +76,25 @@ def recommended_front(designer: Designer, params_of: ParamsOf, belongs: Belongs)
     """See `Optimizer.recommend_front`."""
     fantasy, _ = finished_only(designer)
     points = _Evaluated(designer, fantasy, belongs)
-    found = list(map(points.complete, points.front()))
+    return _with_means(designer, list(map(points.complete, points.front())), params_of)
+
+
+@torch.no_grad()
+def recommended_front_with(
+    designer: Designer, fixed: Point, params_of: ParamsOf, space: Space | None = None
+) -> list[FrontPoint]:
+    """See `Optimizer.recommend_front` with fixed values; the `space` is needed if the problem has none."""
+    fantasy, _ = finished_only(designer)
+    found = [(choice.x, choice.point, choice.index) for choice in Slice(designer, fantasy, fixed, space).front(SURE)]
+    X = torch.stack([x for x, _, _ in found])
+    Y = torch.stack([model(X)[0] for model in fantasy.models], 1)
+    return _with_means(designer, [found[i] for i in non_dominated(Y.numpy())], params_of)
+
+
+def _with_means(
+    designer: Designer, found: Sequence[tuple[Tensor, Point, int | None]], params_of: ParamsOf
+) -> list[FrontPoint]:
+    """Encoded points, with their parameters and their rows in the pool, as points of a front."""
     X = torch.stack([x for x, _, _ in found])
     parts = [objective.predict(X) for objective in designer.trained().objectives]
     means, stds = (torch.stack([part[j] for part in parts], 1).tolist() for j in (0, 1))

@@ -292,13 +292,14 @@ class Designer:
         incumbents = fantasy.incumbents(torch.arange(len(fantasy.known)))
         return max(candidates.upper_bound(model, beta, incumbents) for candidates in self.candidates_with({}))
 
-    def candidates_with(self, fixed: Point) -> list[CandidateSet]:
-        """The sets that together have all points with the fixed values: the arms of the pool, or the regions."""
+    def candidates_with(self, fixed: Point, space: Space | None = None) -> list[CandidateSet]:
+        """The sets that have all points with the fixed values; the `space` is needed if the problem has none."""
         if self.problem.pool is not None:
             return [self.pool_candidates.restricted(fixed) if fixed else self.pool_candidates]
-        assert self.problem.space is not None
+        space = self.problem.space if space is None else space
+        assert space is not None
         rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
-        regions = regions_of(self.history, self.problem.space, fixed, rng)
+        regions = regions_of(self.history, space, fixed, rng)
         return [candidates_of(region.embedding, self.problem.feasible) for region in regions]
 
     # -- start-up ----------------------------------------------------------------------------------------------------

@@ -236,10 +236,10 @@ class Fantasy:
             return rule.build(self.models[0], self.betas[0], float(self.means.max()), rng)
         return self.expected(0.5) if self.is_greedy else replace(self._combined, crashes=self.crashes)
 
-    def expected(self, sure: float) -> Expected:
-        """The posterior mean where constraints hold with probability `sure`; see `Expected`."""
-        means = self.means[:, 0]
-        return Expected.of(self.models[0], self.constraints, self.crashes, float(means.max() - means.min()), sure)
+    def expected(self, sure: float, k: int = 0) -> Expected:
+        """The posterior mean of objective `k` where constraints hold with probability `sure`; see `Expected`."""
+        means = self.means[:, k]
+        return Expected.of(self.models[k], self.constraints, self.crashes, float(means.max() - means.min()), sure)
 
     def perturbation_criterion(self) -> Criterion:
         """The criterion of coordinate perturbations: expected improvement, without the exclusion near failures."""

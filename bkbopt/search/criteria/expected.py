@@ -20,8 +20,10 @@ from torch import Tensor
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
 from bkbopt.search.criteria.criterion import CRASH_PENALTY, Constraint, Crashes, Search, UpperBound, by_decreasing
+from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.maximizers.ascent import differentiated
 
-__all__ = ["Expected"]
+__all__ = ["Expected", "ExpectedGain"]
 
 #: Loss for an excess of one standard deviation of a constraint's values, in ranges of the objective's means. It is so
 #: large that the point is beyond the border by less than the precision of the constraint's model.
@@ -101,3 +103,37 @@ class Expected:
         if not self.limits and self.crashes is None:
             return self.mean.ranked(search, closed)
         return by_decreasing(search.scores(self, self.mean.model.features.size), closed)
+
+
+@dataclass(frozen=True)
+class ExpectedGain:
+    """The hypervolume that the posterior means of the objectives add to a front, less the penalty of constraints.
+
+    Attributes:
+        objectives: the posterior means, each with the same constraints.
+        improvement: over the front so far.
+    """
+
+    objectives: tuple[Expected, ...]
+    improvement: Improvement
+
+    def means(self, X: Tensor) -> Tensor:
+        """The posterior means `(n, k)` of the points `X (n, d)`."""
+        return torch.stack([objective.mean(X) for objective in self.objectives], 1)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """See `Criterion`."""
+        return self.improvement(self.means(X)) - self.objectives[0]._penalty(X)
+
+    def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
+        """See `SlopedScore`."""
+        means, by_X = zip(*(objective.mean.with_slopes(X) for objective in self.objectives), strict=True)
+        gain, by_means = differentiated(self.improvement, torch.stack(means, 1))
+        scores, slopes = self.objectives[0].with_slopes(X)  # with the penalty, and the first mean
+        slopes = slopes - by_X[0] + torch.einsum("ij,jil->il", by_means, torch.stack(by_X))
+        return scores - means[0] + gain, slopes
+
+    def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
+        """See `Criterion`."""
+        size = max(objective.mean.model.features.size for objective in self.objectives)
+        return by_decreasing(search.scores(self, size), closed)

@@ -37,8 +37,8 @@ class Improvement:
     cells: Tensor
 
     @classmethod
-    def over(cls, F: Tensor) -> "Improvement":
-        """The improvement over the non-dominated rows of `F (p, k)`.
+    def over(cls, F: Tensor, reference: Tensor | None = None) -> "Improvement":
+        """The improvement over the non-dominated rows of `F (p, k)`; the `reference (k,)` is below all, or follows.
 
         Raises:
             MissingPackageError: BoTorch, which decomposes the space, is not installed.
@@ -48,7 +48,8 @@ class Improvement:
             from botorch.utils.multi_objective.pareto import is_non_dominated
         front = F[is_non_dominated(F)]
         # From the worst of all points, not of the front, since a front may cover only a part of the trade-off.
-        reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
+        if reference is None:
+            reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
         most = MAX_FRONT.get(F.shape[1], FEWEST)
         if len(front) > most:
             # Even steps in the order of the first objective keep both ends and the shape of the front.

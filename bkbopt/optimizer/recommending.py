@@ -1,0 +1,52 @@
+"""Recommendations in the words of the user: parameters, rows of the pool and labels."""
+
+from dataclasses import replace
+from typing import TypeVar
+
+from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.recommendations import (
+    recommendation,
+    recommendation_with,
+    recommended_front,
+    recommended_front_with,
+)
+from bkbopt.search.trials.evaluations import Point
+from bkbopt.search.trials.reports import FrontPoint, Recommendation
+from bkbopt.spaces.base import Params
+
+__all__ = ["belongs", "front", "point"]
+
+Found = TypeVar("Found", Recommendation, FrontPoint)
+
+
+def point(core: LoggedDesigner, fixed: Params) -> Recommendation:
+    """See `Optimizer.recommend`."""
+    words = core.vocabulary
+    held = words.fixed(fixed, "fixed")
+    designer = core.followed("recommend")
+    if held:
+        return _named(core, recommendation_with(designer, held, words.params), fixed)
+    return _named(core, recommendation(designer, words.params, lambda p: belongs(core, p)), {})
+
+
+def front(core: LoggedDesigner, fixed: Params) -> list[FrontPoint]:
+    """See `Optimizer.recommend_front`."""
+    words = core.vocabulary
+    held = words.fixed(fixed, "fixed")
+    designer = core.followed("recommend_front")
+    if held:
+        return [_named(core, p, fixed) for p in recommended_front_with(designer, held, words.params)]
+    return [_named(core, p, {}) for p in recommended_front(designer, words.params, lambda p: belongs(core, p))]
+
+
+def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:
+    """The point with its label; of rows with equal values it has the one that `fixed` names."""
+    words = core.vocabulary
+    index = words.as_named(found.index, fixed)
+    params = found.params if index == found.index else words.params({}, index)
+    return replace(found, index=index, params=params, label=words.label(index))
+
+
+def belongs(core: LoggedDesigner, point: Point) -> bool:
+    """Whether a point is a complete point of the current space or pool."""
+    return core.vocabulary.holds(point) and core.designer.whole(point) is not None
