@@ -109,7 +109,8 @@ def _regions(
     history: History, space: Space, fixed: Point, rng: np.random.Generator
 ) -> tuple[list[tuple[Branch, Make]], Branching | None]:
     """Branches that agree with the fixed values, each with a function that makes its region; and the `Branching`."""
-    proposed = {key: p for key, p in space.keyed.items() if key not in fixed and key in history.parameters}
+    known = {key: p for key, p in space.keyed.items() if key in history.parameters}
+    proposed = {key: p for key, p in known.items() if key not in fixed}
     if history.problem.space is not None and not space.is_conditional:
         branch = Branch({}, tuple(proposed), ())
         return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
@@ -118,8 +119,8 @@ def _regions(
     if history.problem.space is not None:
         branches = declared_branches(space, learnt, MAX_BRANCHES, rng)
     elif history.is_conditional:
-        discrete = {key: values for key, p in proposed.items() if (values := _switch_values(p))}
-        branching = Branching.of(learnt, list(proposed), discrete)
+        discrete = {key: values for key, p in known.items() if (values := _switch_values(p))}
+        branching = Branching.of(learnt, list(known), discrete)  # a fixed parameter may be a switch
         branches = branching.branches(MAX_BRANCHES)
     else:
         branches = [Branch({}, tuple(proposed), ())]

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,12 @@ from bkbopt.confidence import as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
 from bkbopt.optimizer.arguments import as_rule, checked_seed
-from bkbopt.optimizer.recommendations import recommendation, recommended_front
+from bkbopt.optimizer.recommendations import (
+    recommendation,
+    recommendation_with,
+    recommended_front,
+    recommended_front_with,
+)
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.quantity import ModelOptions
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
@@ -210,18 +215,29 @@ class BKBSampler(BaseSampler):
 
     # -- results -------------------------------------------------------------------------------------------------
 
-    def recommend(self, study: Study) -> Recommendation:
+    def recommend(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> Recommendation:
         """The evaluated point with the best posterior mean, among those expected to be feasible.
 
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
         are any. With noise use it instead of `study.best_trial`, whose value is too good by selection.
+
+        With `fixed` it is the point with the best posterior mean among all points with these values, which need not
+        have been evaluated; see `Optimizer.recommend`. Ranges are those of the latest trials. In a study with
+        conditional parameters the point has those of a branch that trials have used.
+
+        Args:
+            study: the study.
+            fixed: values at which some parameters are fixed (a context, for example); None for the best evaluated
+                point.
 
         Returns:
             The parameters, and the posterior mean and standard deviation of the noise-free objective, in its units.
 
         Raises:
             RuntimeError: the study has several objectives.
-            ArgumentError: no trial is complete, or none has a finite value (a ValueError, as for `study.best_trial`).
+            ArgumentError: no trial is complete, or none has a finite value (a ValueError, as for `study.best_trial`);
+                `fixed` has a name that the study does not have, or a value outside of its distribution.
+            ArgumentTypeError: `fixed` is no mapping.
         """
         if len(study.directions) > 1:
             raise RuntimeError(
@@ -230,22 +246,35 @@ class BKBSampler(BaseSampler):
             )
         with self._lock:
             followed = self._trained(study)
+            held = followed.fixed({} if fixed is None else fixed)
+            if held:
+                return recommendation_with(followed.designer, held, followed.params, followed.latest_space())
             return recommendation(followed.designer, followed.params, lambda _: True)
 
-    def recommend_front(self, study: Study) -> list[FrontPoint]:
+    def recommend_front(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> list[FrontPoint]:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
 
-        With noise use it instead of `study.best_trials`, where lucky values hide better points.
+        With noise use it instead of `study.best_trials`, where lucky values hide better points. With `fixed` they are
+        at most 20 points with these values, which need not have been evaluated; see `Optimizer.recommend_front`.
+
+        Args:
+            study: the study.
+            fixed: as in `recommend`.
 
         Returns:
             For each point its parameters, and the posterior means and standard deviations of the noise-free
             objectives, in their units; in the order of the first objective, the best first.
 
         Raises:
-            ArgumentError: no trial is complete, or none has finite values (a ValueError, as for `study.best_trial`).
+            ArgumentError: no trial is complete, or none has finite values (a ValueError, as for `study.best_trial`);
+                `fixed` is refused as in `recommend`.
+            ArgumentTypeError: `fixed` is no mapping.
         """
         with self._lock:
             followed = self._trained(study)
+            held = followed.fixed({} if fixed is None else fixed)
+            if held:
+                return recommended_front_with(followed.designer, held, followed.params, followed.latest_space())
             return recommended_front(followed.designer, followed.params, lambda _: True)
 
     # -- parts ---------------------------------------------------------------------------------------------------
