@@ -4,7 +4,7 @@
 
     bkbopt init SPACE.toml STATE         make a log from a search space
     bkbopt ask STATE [-n N]              the next trials; -n 50 starts torch and fits the model once for 50 trials
-    bkbopt ask STATE --fixed JSON        trials with given values of some parameters
+    bkbopt ask STATE --fixed NAME=VALUE  trials with a given value of a parameter; or --fixed JSON for several
     bkbopt enqueue STATE JSON            queue a point; missing parameters are suggested when it is asked for
     bkbopt tell STATE ID VALUE...        the value of a trial, one for each objective
     bkbopt tell STATE ID VALUE... --constraint NAME=G    with values of constraints, feasible if G <= 0
@@ -14,6 +14,7 @@
     bkbopt recover STATE --older-than SECONDS [--enqueue]    fail trials of processes that died; --list shows them
 
     bkbopt best STATE                    the recommended point and the best value; for several objectives the front
+    bkbopt best STATE --fixed NAME=VALUE    the best point, or the front, with a given value, evaluated or not
     bkbopt show STATE [--trials]         a summary of the log, or all trials
     bkbopt watch STATE [--once]          the progress of a run
     bkbopt export STATE OUT.csv          the trials as a table

@@ -174,6 +174,12 @@ def _parser() -> argparse.ArgumentParser:
 
 _SPACE = ("SPACE.toml", "the search space; `bkbopt init --help` shows one")
 _STATE = ("STATE", "the log: an SQLite file")
+_FIXED: dict[str, Any] = {
+    "metavar": "NAME=VALUE",
+    "action": "append",
+    "default": [],
+    "help": "a value at which a parameter is fixed, once for each of them; or several as a JSON object",
+}
 
 
 def _add_first(commands: _Commands) -> None:
@@ -210,7 +216,7 @@ def _add_asking(commands: _Commands) -> None:
     )
     ask = commands.add("ask", model_commands.ask, text, _STATE, more=more)
     ask.add_argument("-n", type=int, default=1, help="how many (default 1)")
-    ask.add_argument("--fixed", metavar="JSON", help="values at which some parameters are fixed")
+    ask.add_argument("--fixed", **_FIXED)
     enqueue = commands.add("enqueue", model_commands.enqueue, "queue a point to be asked next", _STATE)
     enqueue.add_argument("params", metavar="JSON", help="its parameters; those left out are suggested")
 
@@ -236,12 +242,10 @@ def _add_telling(commands: _Commands) -> None:
 
 
 def _add_reading(commands: _Commands) -> None:
-    commands.add(
-        "best",
-        model_commands.best,
-        "print the point to use and the best value told, or the front",
-        _STATE,
+    best = commands.add(
+        "best", model_commands.best, "print the point to use and the best value told, or the front", _STATE
     )
+    best.add_argument("--fixed", **_FIXED)
     show = commands.add("show", log_commands.show, "print what the log holds", _STATE)
     show.add_argument("--trials", action="store_true", help="print all trials instead, one a line")
     text = "follow the progress of a log: one line on a terminal, else a line for each change"

@@ -1,9 +1,10 @@
 """Commands that need the space or the model; they import torch, and take a second or more."""
 
 import argparse
+import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,7 @@ def ask(args: argparse.Namespace) -> Iterator[Row]:
     """Ask for the next trials."""
     from bkbopt import Optimizer
 
-    fixed = None if args.fixed is None else _as_params("--fixed", args.fixed)
-    for trial in Optimizer.open(args.state).ask(args.n, fixed=fixed):
+    for trial in Optimizer.open(args.state).ask(args.n, fixed=_fixed(args.fixed)):
         yield {"id": trial.id, **point(trial.params, trial.index)}
 
 
@@ -92,16 +92,22 @@ def best(args: argparse.Namespace) -> Iterator[Row]:
     opt = Optimizer.load(args.state)
     if not opt.n_complete:
         raise NotReadyError(f"best: expected at least one trial with a value, got none of {len(opt.trials)}; tell one.")
-    return best_rows(opt)
+    return best_rows(opt, _fixed(args.fixed))
 
 
-def best_rows(opt: "Optimizer") -> Iterator[Row]:
-    """The recommended point and the best observed value; for several objectives the recommended Pareto front."""
+def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Iterator[Row]:
+    """The recommended point and the best observed value; for several objectives the recommended Pareto front.
+
+    With `fixed` values there is no observed value, since the point need not have been evaluated.
+    """
     if len(opt.directions) > 1:
-        for each in opt.recommend_front():
+        for each in opt.recommend_front(fixed=fixed):
             yield {**point(each.params, each.index), "means": list(each.means), "stds": list(each.stds)}
         return
-    aims, choice = aims_of(opt), opt.recommend()
+    aims, choice = aims_of(opt), opt.recommend(fixed=fixed)
+    if fixed:
+        yield {**point(choice.params, choice.index), "mean": choice.mean, "std": choice.std}
+        return
     # If no trial is feasible, the recommendation is the point that is closest to feasibility.
     feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
     yield {
@@ -161,13 +167,31 @@ def aims_of(opt: "Optimizer") -> Aims:
     return Aims(tuple(opt.directions), tuple(opt.constraints))
 
 
-def _as_params(argument: str, text: str) -> dict[str, Any]:
+def _as_params(argument: str, text: str, other: str = "") -> dict[str, Any]:
+    """A JSON object; messages name the `other` form that is allowed."""
     try:
         params = json.loads(text)
     except json.JSONDecodeError as error:
         raise ArgumentError(
-            f'{argument}: expected a JSON object such as {{"x": 0.5}}, got {text!r} ({error}).'
+            f'{argument}: expected a JSON object such as {{"x": 0.5}}{other}, got {text!r} ({error}).'
         ) from None
     if not isinstance(params, dict):
-        raise ArgumentTypeError(f"{argument}: expected a JSON object, got {text!r}.")
+        raise ArgumentTypeError(f"{argument}: expected a JSON object{other}, got {text!r}.")
     return params
+
+
+def _fixed(texts: Sequence[str]) -> dict[str, Any]:
+    """The values of --fixed, each NAME=VALUE or a JSON object; a VALUE that is no JSON is text."""
+    fixed: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if text.lstrip().startswith("{") or not (name and equals):
+            given = _as_params("--fixed", text, ", or NAME=VALUE")
+        else:
+            with contextlib.suppress(json.JSONDecodeError):
+                value = json.loads(value)
+            given = {name: value}
+        if repeated := fixed.keys() & given.keys():
+            raise ArgumentError(f"--fixed: expected each name once, got {sorted(repeated)} twice.")
+        fixed |= given
+    return fixed

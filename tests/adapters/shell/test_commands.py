@@ -172,6 +172,26 @@ def test_held_values_and_queued_points_are_those_of_the_api(state: str, capsys: 
     assert dict(opt.trials[0].params).items() >= given.items()
 
 
+def test_the_best_point_with_fixed_values_is_that_of_the_api(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    opt = bo.Optimizer.open(state)
+    for trial in opt.ask(12):
+        opt.tell(trial, value(dict(trial.params)))
+    for given, fixed in (
+        (["kind=slow"], {"kind": "slow"}),
+        (["width=32", 'kind="fast"'], {"width": 32, "kind": "fast"}),
+        (['{"width": 32}', "rate=0.5"], {"width": 32, "rate": 0.5}),
+    ):
+        arguments = [part for text in given for part in ("--fixed", text)]
+        choice = opt.recommend(fixed=fixed)
+        assert call(capsys, "best", state, *arguments) == [
+            {"params": dict(choice.params), "mean": choice.mean, "std": choice.std}
+        ]
+        assert dict(choice.params).items() >= fixed.items()
+        assert call(capsys, "ask", state, *arguments)[0]["params"].items() >= fixed.items()
+    assert call(capsys, "best", state, "--fixed", "{}") == call(capsys, "best", state)
+    assert "'rate'" in refused(capsys, "best", state, "--fixed", "rate=9")
+
+
 LIMITED = """
 constraints = ["heat", "weight"]
 seed = 0
@@ -226,6 +246,7 @@ def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
     front = call(capsys, "best", state)
     assert [point["params"] for point in front] == [{"x": 1}, {"x": 2}]
     assert [len(point["means"]) for point in front] == [len(point["stds"]) for point in front] == [2, 2]
+    assert [point["params"] for point in call(capsys, "best", state, "--fixed", "x=4")] == [{"x": 4}]
     assert [trial["values"] for trial in call(capsys, "show", state, "--trials")][2:] == [[1.0, 1.0], None]
     assert "expected 2 values, one for each objective" in refused(capsys, "tell", state, 3, 1.0)
     assert call(capsys, "tell", state, 3, "-1e-3", "0.5")[0]["values"] == [-1e-3, 0.5]

@@ -30,6 +30,16 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "--params", '{"rate": 3}', "1"), "nothing for 'kind'"),
         (("ask", state, "--fixed", "[]"), "--fixed: expected a JSON object"),
         (("ask", state, "--fixed", '{"rate": 7}'), "'rate'"),
+        (
+            ("ask", state, "--fixed", "rate"),
+            "--fixed: expected a JSON object such as {\"x\": 0.5}, or NAME=VALUE, got 'rate'",
+        ),
+        (("ask", state, "--fixed", "=0.5"), "--fixed: expected a JSON object"),
+        (("ask", state, "--fixed", "rate=high"), "'rate'"),
+        (
+            ("ask", state, "--fixed", "rate=0.5", "--fixed", '{"rate": 0.6}'),
+            "expected each name once, got ['rate'] twice",
+        ),
         (("enqueue", state, "x"), "params: expected a JSON object such as {\"x\": 0.5}, got 'x'"),
         (("enqueue", state, '{"size": 1}'), "'size'"),
         (("tell", state, "0", "1", "2"), "expected 1 value, one for each objective"),
