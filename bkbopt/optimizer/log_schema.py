@@ -12,7 +12,8 @@
 | ---------------------- | ----------------------------------------------------------------------------- |
 | id                     | number of the trial, 0, 1, ...                                                |
 | state                  | WAITING (queued), RUNNING, COMPLETE or FAIL                                   |
-| params                 | the active parameters by name, JSON; NaN and infinities as {"float": "nan"}   |
+| params                 | the active parameters by name, JSON; NaN and infinities as {"float": "nan"};  |
+|                        | for a named row of a pool also "label": {"label": name}, see `LABEL`          |
 | space                  | number of the space or pool from which the trial was proposed                 |
 | pool_row               | row of the pool, or null                                                      |
 | objectives, stds       | lists of numbers, JSON, or null                                               |
@@ -73,6 +74,9 @@ COLUMNS = (
 )
 #: Largest whole number in a row, far below SQLite's limit, so that adding one cannot overflow.
 MOST = 2**60
+#: The name of a pool's row among the parameters, an object with this single key; parameters are no such objects. It is
+#: under this key, too, or with underscores behind it where a column is called so.
+LABEL = "label"
 #: Largest number of parameters and of constraints in the view; SQLite limits the columns of a view.
 MOST_COLUMNS = 1000
 
@@ -138,7 +142,7 @@ def encode(entry: Entry, change: int) -> Row:
     cells = (
         t.id,
         t.state,
-        to_json(t.params),
+        to_json({**t.params, **_labelled(t)}),
         entry.space,
         t.index,
         to_json(t.values) if t.values else None,
@@ -154,6 +158,28 @@ def encode(entry: Entry, change: int) -> Row:
     return (*cells, checksum(cells))
 
 
+def _labelled(trial: Trial) -> dict[str, Any]:
+    """The name of the trial's row for the file; empty if there is none, or one without a JSON form."""
+    key, label = LABEL, trial.label
+    if not isinstance(label, bool | int | float | str):
+        return {}
+    try:
+        str(label).encode()
+    except UnicodeEncodeError:  # lone surrogates, which SQLite does not take
+        return {}
+    while key in trial.params:
+        key += "_"
+    return {key: {LABEL: label}}
+
+
+def _without_label(params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The inverse of `_labelled`: the parameters, and the name of the row or None."""
+    labels = {key: value[LABEL] for key, value in params.items() if isinstance(value, dict) and list(value) == [LABEL]}
+    if len(labels) > 1 or not all(isinstance(label, bool | int | float | str) for label in labels.values()):
+        raise ValueError("several names of a row, or one that is none")
+    return {key: value for key, value in params.items() if key not in labels}, next(iter(labels.values()), None)
+
+
 def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_spaces: int) -> Entry:
     """The trial of a row, without its point.
 
@@ -163,9 +189,10 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
     """
     number, state, params, space, pool_row, objectives, stds, constraints = checked(row)[:8]
     diagnostics, asked, told, seen, place, change = row[8:-1]
+    given, label = _without_label(_dict(from_json(_text(params))))
     trial = Trial(
         _whole(number),
-        _dict(from_json(_text(params))),
+        given,
         None if pool_row is None else _whole(pool_row),
         state,
         () if objectives is None else _numbers(objectives, n_objectives),
@@ -173,6 +200,7 @@ def decode(row: Row, n_objectives: int, constraint_names: Sequence[str], n_space
         None if stds is None else _numbers(stds, n_objectives, low=0.0),
         _time(asked),
         None if told is None else _time(told),
+        label,
     )
     gave = bool(trial.values or trial.constraints)
     is_over = {WAITING: False, RUNNING: False, COMPLETE: True, FAIL: True}.get(state)
@@ -256,7 +284,7 @@ def _diagnostics(cell: Any) -> Diagnostics:
 
 
 def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
-    """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except labels: they are not in `log`."""
+    """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except labels: old logs lack them."""
     columns = ["id AS number"]
     columns += [
         f"json_extract(objectives, '$[{j}]') AS {'value' if n_objectives == 1 else f'values_{j}'}"

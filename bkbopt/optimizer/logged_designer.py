@@ -205,7 +205,8 @@ class LoggedDesigner:
             words = vocabulary_of(self.spaces[space])
             points = words.restored([entry.trial.params for entry in group], is_part)
             for entry, point in zip(group, points, strict=True):
-                label = words.label(entry.trial.index, point)
+                label = entry.trial.label
+                label = words.label(entry.trial.index, point) if label is None else label
                 trial = replace(entry.trial, params=words.params(point, None), label=label)
                 out[trial.id] = replace(entry, point=point, trial=trial)
         return list(out.values())

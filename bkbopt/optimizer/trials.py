@@ -44,8 +44,8 @@ class Trial:
         stds: standard deviations of the values' noise if the user gave them, else None.
         asked_at: time of the ask (of the tell, for points that were not asked for); UTC.
         told_at: time of completion; UTC.
-        label: name of the row, if the pool has an `id_column`. It is not in a file: after reading, trials have it whose
-            row of the current pool is the same.
+        label: name of the row, if the pool has an `id_column`. Files keep names that are numbers or text; after
+            reading, other trials have it whose row of the current pool is the same.
 
     Example:
         >>> import bkbopt as bo

@@ -1,5 +1,6 @@
 """Names of rows of a pool: in trials, recommendations and tables, and where a row is expected."""
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
+from bkbopt.optimizer import log_schema
 
 FRAME = pd.DataFrame(np.random.default_rng(0).random((40, 2)), columns=["u", "v"]).assign(
     name=[f"m{i}" for i in range(40)]
@@ -71,7 +73,7 @@ def test_a_name_says_which_row_is_predicted_queued_told_or_held() -> None:
             call({"name": "nobody"})
 
 
-def test_names_are_not_in_the_file_but_come_back_with_the_pool(tmp_path: Path) -> None:
+def test_names_are_in_the_file_and_stay_when_the_pool_changes(tmp_path: Path) -> None:
     logs = []
     for i, frame in enumerate((FRAME, FRAME.assign(name=[f"other {i}" for i in range(40)]))):
         opt = optimizer(bo.Pool(frame, id_column="name"), storage=tmp_path / f"{i}.db")
@@ -86,9 +88,11 @@ def test_names_are_not_in_the_file_but_come_back_with_the_pool(tmp_path: Path) -
     new = again.ask()
     assert new.index is not None
     assert new.label == f"m{new.index + 20}"
-    later = bo.Optimizer.open(tmp_path / "0.db", pool=bo.Pool(FRAME.iloc[20:], id_column="name")).trials
-    assert later[-1].label == new.label
-    assert {trial.label for trial in later[:-1]} <= {None, *(trial.label for trial in logs[0])}
+    later = bo.Optimizer.open(tmp_path / "0.db", pool=bo.Pool(FRAME.iloc[20:], id_column="name"))
+    assert [trial.label for trial in later.trials] == [*(trial.label for trial in logs[0]), new.label]
+    later.save(tmp_path / "copy.db")
+    copy = bo.Optimizer.load(tmp_path / "copy.db", pool=bo.Pool(FRAME.iloc[20:], id_column="name"))
+    assert [trial.label for trial in copy.trials] == [trial.label for trial in later.trials]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,32 @@ def test_of_rows_with_equal_values_the_one_that_is_named_is_given(key: str, n: i
             assert (trial.index, trial.label) == (row, f"m{row}")
             opt.tell(trial, trial.params["x"])
         assert opt.recommend(fixed=named).label == f"m{row}"
+
+
+def test_names_that_a_file_cannot_hold_come_from_the_pool(tmp_path: Path) -> None:
+    for i, names in enumerate(
+        (pd.date_range("2020", periods=40), pd.Series([f"m{i}\ud800" for i in range(40)], dtype=object))
+    ):
+        pool = bo.Pool(FRAME.assign(name=names), id_column="name")
+        opt = optimizer(pool, storage=tmp_path / f"{i}.db")
+        run(opt)
+        again = bo.Optimizer.open(tmp_path / f"{i}.db", pool=pool)
+        assert [trial.label for trial in again.trials] == [trial.label for trial in opt.trials]
+
+
+def test_a_log_without_names_opens_and_has_those_of_its_pool(tmp_path: Path) -> None:
+    opt = optimizer(storage=tmp_path / "log.db")
+    run(opt)
+    with sqlite3.connect(tmp_path / "log.db") as db:  # as earlier versions wrote it
+        for row in db.execute(f"SELECT {log_schema.COLUMNS} FROM log").fetchall():
+            cells = list(row[:-1])
+            cells[2] = log_schema.to_json({k: v for k, v in log_schema.from_json(row[2]).items() if k != "label"})
+            assert cells[2] != row[2]
+            changed = (cells[2], log_schema.checksum(tuple(cells)), row[0])
+            db.execute("UPDATE log SET params = ?, checksum = ? WHERE id = ?", changed)
+    again = bo.Optimizer.open(tmp_path / "log.db", pool=bo.Pool(FRAME, id_column="name"))
+    assert again.trials == opt.trials
+    assert [trial.label for trial in again.trials] == [trial.label for trial in opt.trials]
 
 
 def test_a_lost_trial_is_queued_as_the_row_that_it_was() -> None:

@@ -35,7 +35,9 @@ diagnostics = st.builds(
 @st.composite
 def entries(draw: st.DrawFn) -> Entry:
     state = draw(st.sampled_from([WAITING, RUNNING, COMPLETE, FAIL]))
-    trial = Trial(draw(st.integers(0, 10**9)), draw(st.dictionaries(text, choices)), asked_at=NOW, state=state)
+    names = text | st.sampled_from(["label", "label_"])
+    trial = Trial(draw(st.integers(0, 10**9)), draw(st.dictionaries(names, choices)), asked_at=NOW, state=state)
+    trial = replace(trial, label=draw(choices))
     entry = Entry(trial, draw(st.integers(0, 2)), diagnostics=draw(st.none() | diagnostics))
     if state in (WAITING, RUNNING):
         return replace(entry, seen_at=draw(st.sampled_from([None, NOW])))
@@ -95,6 +97,9 @@ def crafted(**cells: Any) -> log_schema.Row:
         {"params": b"{}"},
         {"params": "{"},
         {"params": "[" * 100_000},
+        {"params": '{"label":{"label":null}}'},
+        {"params": '{"label":{"label":[1]}}'},
+        {"params": '{"label":{"label":"a"},"label_":{"label":"b"}}'},
         {"space": 1},
         {"space": None},
         {"pool_row": -1},

@@ -53,4 +53,5 @@ def finished(aims: Aims, trial: Trial) -> Row:
     several = len(aims.directions) > 1
     values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
-    return {"id": trial.id, "state": trial.state, **values, **limits, **point(trial.params, trial.index)}
+    label = {} if trial.label is None else {"label": trial.label}
+    return {"id": trial.id, "state": trial.state, **values, **limits, **point(trial.params, trial.index), **label}

@@ -132,6 +132,28 @@ def test_a_table_has_the_columns_of_the_data_frame_and_every_bit(
     assert [name for name in os.listdir(tmp_path) if "tmp" in name] == []
 
 
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_table_has_the_names_of_a_pools_rows(
+    in_file: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pd, log = pytest.importorskip("pandas"), str(tmp_path / "log.db")
+    frame = pd.DataFrame({"label": [float(i % 7) for i in range(20)], "id": [f"m{i}" for i in range(20)]})
+    if in_file:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(tmp_path / "rows.parquet")
+    opt = bo.Optimizer(bo.Pool(tmp_path / "rows.parquet" if in_file else frame, id_column="id"), seed=0, storage=log)
+    for trial in opt.ask(3):
+        assert call(capsys, "tell", log, trial.id, 0.5)[0]["label"] == trial.label
+    opt.enqueue({"id": "m9"})
+    opt.set_pool(bo.Pool(frame.iloc[10:], id_column="id"))
+    opt.ask(fixed={"id": "m15"})
+    rows = list(csv.DictReader(io.StringIO(text_of(capsys, "export", log, "-"))))
+    assert [row["label"] for row in rows] == [trial.label for trial in opt.trials]
+    assert [row["label"] for row in rows][3:] == ["m9", "m15"]
+    assert [float(row["params_label"]) for row in rows] == [trial.params["label"] for trial in opt.trials]
+    assert [row["label"] for row in call(capsys, "show", log, "--trials")] == [trial.label for trial in opt.trials]
+
+
 def test_a_table_has_the_labels_of_a_products_parts_also_of_queued_trials(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
