@@ -1,6 +1,7 @@
 """Labels of the parts of product pools, for trials that are read from a log without its pools.
 
-A log has the columns of a trial; the label of a part's entry follows from the row or, for queued trials, from columns.
+A log has the columns of a trial; the label of a part's entry follows from the row. Queued trials without a row have the
+labels that were given; in older logs these follow from the columns.
 The module imports neither torch nor NumPy.
 """
 
@@ -32,7 +33,9 @@ def _labelled(trial: Trial, parts: Sequence["_Part"]) -> Trial:
     params: dict[str, Any] = {}
     for part in parts:
         entry = part.entry(trial)
-        if part.labels is not None and entry is not None:
+        if part.labels is not None and part.name in trial.params:  # of a queued trial
+            params[part.name] = trial.params[part.name]
+        elif part.labels is not None and entry is not None:
             params[part.name] = part.labels[entry]
         params |= {name: trial.params[name] for name in part.columns if name in trial.params}
     return replace(trial, params=params) if params else trial

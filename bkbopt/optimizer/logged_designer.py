@@ -207,7 +207,7 @@ class LoggedDesigner:
             for entry, point in zip(group, points, strict=True):
                 label = entry.trial.label
                 label = words.label(entry.trial.index, point) if label is None else label
-                trial = replace(entry.trial, params=words.params(point, None), label=label)
+                trial = replace(entry.trial, params=words.recorded(point, entry.trial), label=label)
                 out[trial.id] = replace(entry, point=point, trial=trial)
         return list(out.values())
 
@@ -228,9 +228,9 @@ class LoggedDesigner:
 
     def stored(self, entry: Entry) -> Entry:
         """An entry with its parameters as JSON values, as a file stores it."""
-        point = {} if entry.point is None else entry.point
-        params = vocabulary_of(self.spaces[entry.space]).stored(point)
-        return replace(entry, trial=replace(entry.trial, params=params))
+        words, point = vocabulary_of(self.spaces[entry.space]), {} if entry.point is None else entry.point
+        labels = words.labels(entry.trial.params) if entry.trial.state == WAITING else {}
+        return replace(entry, trial=replace(entry.trial, params={**labels, **words.stored(point)}))
 
     # -- the designer ------------------------------------------------------------------------------------------------
 
@@ -327,14 +327,15 @@ class LoggedDesigner:
             agrees = all(given.get(key, value) == value for key, value in fixed.items())
             if len(entries) < count and agrees and self.vocabulary.holds({**given, **fixed}):
                 running = {entry.trial.id: entry.point or {} for entry in entries}
+                queued = self.log.entries[number]
+                row, labels = queued.trial.index, self.vocabulary.labels(queued.trial.params)
                 try:
                     suggestion = self.update().complete({**given, **fixed}, number, running)
+                    entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
+                    if queued.space == len(self.spaces) - 1:
+                        entry = self._named(entry, labels if row is None else {"index": row})
                 except (SpaceExhaustedError, ArgumentError):  # it stays in the queue
                     continue
-                entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
-                queued = self.log.entries[number]
-                if queued.trial.index is not None and queued.space == len(self.spaces) - 1:
-                    entry = self._named(entry, {"index": queued.trial.index})
                 entries.append(replace(entry, diagnostics=suggestion.diagnostics))
         return entries
 
@@ -351,12 +352,10 @@ class LoggedDesigner:
             whole, feasible = self.designer.whole(given), self.designer.problem.feasible
             if whole is not None and feasible is not None and not feasible(whole[0]):
                 raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
-            entries.append(self._queued(len(self.log), given, self.vocabulary.index(given, params)))
+            trial = self._entry(len(self.log), given, self.vocabulary.index(given, params), utc_now()).trial
+            named = {**trial.params, **self.vocabulary.labels(params)}
+            entries.append(Entry(replace(trial, params=named, state=WAITING), len(self.spaces) - 1, given))
         return entries[0].trial
-
-    def _queued(self, number: int, given: Point, row: int | None) -> Entry:
-        entry = self._entry(number, given, row, utc_now())
-        return replace(entry, trial=replace(entry.trial, state=WAITING))
 
     # -- telling -----------------------------------------------------------------------------------------------------
 

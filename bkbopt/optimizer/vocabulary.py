@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
-from bkbopt.spaces.values import is_missing
+from bkbopt.spaces.values import as_python, is_hashable, is_missing
 
 __all__ = ["PoolVocabulary", "SpaceVocabulary", "Vocabulary", "vocabulary_of"]
 
@@ -31,6 +32,14 @@ class Vocabulary(Protocol):
 
     def label(self, index: int | None, point: Point | None = None) -> Hashable | None:
         """The name of a row of the pool by its `id_column`; None if it has none, or another point than this one."""
+        ...
+
+    def labels(self, params: Params) -> dict[str, Any]:
+        """The labels of a product's parts among some of the parameters; raises a ValueError for one that is none."""
+        ...
+
+    def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
+        """The parameters of a trial that a file has, `trial`, with the point; it may be one of an earlier pool."""
         ...
 
     def holds(self, point: Point) -> bool:
@@ -79,6 +88,14 @@ class SpaceVocabulary:
     def label(self, index: int | None, point: Point | None = None) -> None:
         """See `Vocabulary`."""
         return
+
+    def labels(self, params: Params) -> dict[str, Any]:
+        """See `Vocabulary`."""
+        return {}
+
+    def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
+        """See `Vocabulary`."""
+        return self.params(point, None)
 
     def holds(self, point: Point) -> bool:
         """See `Vocabulary`."""
@@ -142,6 +159,20 @@ class PoolVocabulary:
         """See `Vocabulary`."""
         return self.pool.name(index, point)
 
+    def labels(self, params: Params) -> dict[str, Any]:
+        """See `Vocabulary`."""
+        labels = {name: as_python(params[name]) for name in self.pool.label_names if name in params}
+        if not all(is_hashable(label) for label in labels.values()):
+            raise ValueError("labels of parts that are none")
+        return labels
+
+    def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
+        """See `Vocabulary`."""
+        row, own = trial.index, self.params(point, None)
+        if self.pool.label_names and row is not None and row < len(self.pool) and self.pool.point(row) == point:
+            return self.params(point, row)
+        return own | self.labels(trial.params)
+
     def holds(self, point: Point) -> bool:
         """See `Vocabulary`."""
         return bool(self.pool.rows_like(point))
@@ -158,7 +189,7 @@ class PoolVocabulary:
         given = self.pool.row_named(row)
         if given is not None and given in rows:
             return given
-        return int(rows[0]) if len(rows) else None
+        return self.as_named(int(rows[0]), row) if len(rows) else None
 
     def as_named(self, index: int | None, params: Params) -> int | None:
         """See `Vocabulary`."""
@@ -175,6 +206,8 @@ class PoolVocabulary:
         """See `Vocabulary`."""
         if self.pool.objects is not None:
             rows = [{name: self._object(given) for name, given in row.items()} for row in rows]
+        if self.pool.label_names and is_part:  # queued trials of earlier pools may have labels that are gone
+            rows = [{name: given for name, given in row.items() if name not in self.pool.label_names} for row in rows]
         return [self.pool.part(row) for row in rows] if is_part else self.points(rows)
 
     def _object(self, given: Any) -> Any:

@@ -119,6 +119,11 @@ class Arms(ABC):
         return ("arm",) if self.columns is None else self.columns.names
 
     @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels among the parameters, which are no columns: of a product's parts that have labels."""
+        return ()
+
+    @property
     def feasible(self) -> Callable[[Params], bool] | None:
         """The constraint on parameters that was given with the pool, as for a product."""
         return None

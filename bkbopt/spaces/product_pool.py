@@ -103,6 +103,11 @@ class ProductPool(Arms):
         set_fields(earlier, columns=columns)
         return earlier.replaced(self.pool)
 
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """See `Arms`."""
+        return tuple(part.name for part in self.parts if part.labels is not None)
+
     # -- points and parameters ---------------------------------------------------------------------------------------
 
     def point(self, row: int) -> dict[str, float]:

@@ -154,6 +154,35 @@ def test_a_table_has_the_names_of_a_pools_rows(
     assert [row["label"] for row in call(capsys, "show", log, "--trials")] == [trial.label for trial in opt.trials]
 
 
+def test_a_partly_queued_point_of_a_product_has_the_label_that_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pandas, log = pytest.importorskip("pandas"), str(tmp_path / "log.db")
+    solvents = pandas.DataFrame({"u": [0.1, 0.5, 0.5, 0.9]}, index=["a", "b", "twin of b", "c"])
+    opt = bo.Optimizer(bo.Pool.product({"solvent": solvents, "dose": [1, 2, 3]}), seed=0, storage=log)
+    queued = opt.enqueue({"solvent": "twin of b"})
+    assert queued.params == {"solvent": "twin of b", "solvent.u": 0.5}
+    opt.enqueue({"solvent": "c"})
+
+    def shown() -> list[str]:
+        rows = list(csv.DictReader(io.StringIO(text_of(capsys, "export", log, "-"))))
+        assert [row["params"] for row in call(capsys, "show", log, "--trials")] == [t.params for t in opt.trials]
+        assert bo.Optimizer.open(log).trials == opt.trials
+        return [row["params_solvent"] for row in rows]
+
+    assert shown() == ["twin of b", "c"]
+    asked = bo.Optimizer.open(log).ask()  # by another process, that has read the file
+    assert opt.ask(fixed={"dose": 3}).params["solvent"] == "c"
+    assert (asked.id, asked.params["solvent"], shown()) == (0, "twin of b", ["twin of b", "c"])
+    assert asked.index in (6, 7, 8)
+    opt.enqueue({"solvent": "c"})
+    opt.set_pool(bo.Pool.product({"solvent": solvents.iloc[:3], "dose": [1, 2, 3]}))  # without "c"
+    again = bo.Optimizer.open(log)
+    assert [again.trials[2].params, opt.trials[2].params] == [{"solvent": "c", "solvent.u": 0.9}] * 2
+    rows = list(csv.DictReader(io.StringIO(text_of(capsys, "export", log, "-"))))
+    assert [row["params_solvent"] for row in rows] == ["twin of b", "c", "c"]
+
+
 def test_a_table_has_the_labels_of_a_products_parts_also_of_queued_trials(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
