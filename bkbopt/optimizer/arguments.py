@@ -42,7 +42,12 @@ __all__ = [
 
 
 def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
-    """The space or pool that the user means; a list of (low, high) tuples is a space, an array is a pool."""
+    """The space or pool that the user means; a list of (low, high) tuples is a space, an array is a pool.
+
+    The pool of a log is already encoded.
+    """
+    if isinstance(given, Arms) and given.scale == fit and (has_kernel or given.columns is not None):
+        return Problem(pool=given)
     if isinstance(given, Pool) or is_stored(given):
         pool = given if isinstance(given, Pool) else Pool(given)
         return Problem(pool=encoded_pool(pool, scale=fit, has_kernel=has_kernel))

@@ -136,7 +136,7 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     pool = given if isinstance(given, Pool) else Pool(_rows(described) if given is None else given)
     if pool.id_column is None and text["id_column"] is not None:
         pool = replace(pool, id_column=text["id_column"])
-    encoded = encoded_pool(pool, scale=scale, has_kernel=True)
+    encoded = encoded_pool(pool, scale=scale, has_kernel=True, kept=known.choice_names)
     if encoded.names != known.names:
         raise ArgumentError(f"pool: expected the columns {known.names} of the log, got {encoded.names}.")
     encoded = encoded.with_columns(known)

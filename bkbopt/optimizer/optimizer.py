@@ -393,8 +393,7 @@ class Optimizer(Readings):
                 file, pool, surrogate, acquisition, beta, has_feasible=feasible is not None
             )
             with file.fits():
-                where = current if isinstance(current, Space) else current.pool
-                optimizer = cls(where, feasible=feasible, **arguments)
+                optimizer = cls(current, feasible=feasible, **arguments)
             saving.follow(optimizer._core, file, current)
             on_failure.pop_all()
         return optimizer

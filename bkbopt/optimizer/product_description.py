@@ -1,6 +1,7 @@
 """A product pool in JSON's terms: parts are small beside the rows, so that a log holds them, data frames included."""
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def read_product(described: Described, known: Columns, given: Any, scale: bool) 
     pool = Pool(_product(described, known)) if given is None else given
     if not isinstance(pool, Pool) or not isinstance(pool.arms, Product):
         raise ArgumentError(f"pool: expected bo.Pool.product(...) as in the log, got {type(given).__name__}.")
-    encoded = ProductPool(pool, scale=scale)
+    encoded = ProductPool(replace(pool, arms=pool.arms.undoubted()), scale=scale)
     if encoded.names != known.names:
         raise ArgumentError(f"pool: expected the columns {known.names} of the log, got {encoded.names}.")
     encoded = encoded.with_columns(known)

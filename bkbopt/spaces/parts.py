@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.tables import FARTHEST, Columns, check_whole, is_numeric_table, labels_of, read_table
+from bkbopt.spaces.tables import FARTHEST, Columns, check_whole, is_numeric_table, labels_of, names_of_rows, read_table
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, shown
 
 __all__ = ["ROWS_LIMIT", "Part", "Product", "label_key"]
@@ -43,12 +43,14 @@ class Part:
         columns: of its table, unscaled.
         table: raw values, see the table of symbols.
         labels: of its entries; None for a list, whose values are the labels.
+        doubtful: columns of a data frame that are refused in a first pool, see `tables.names_of_rows`.
     """
 
     name: str
     columns: Columns = field(repr=False)
     table: Tensor = field(repr=False)
     labels: tuple[Hashable, ...] | None = field(repr=False)
+    doubtful: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, name: str, given: Any, id_column: str | None = None) -> "Part":
@@ -63,8 +65,9 @@ class Part:
             columns, table = read_table(given, None, id_column, scale=False)
         except (ArgumentError, ArgumentTypeError) as error:
             raise type(error)(f"part {name!r}: {str(error).removeprefix('pool: ')}") from error
+        doubtful = names_of_rows(given, columns)
         columns = replace(columns, names=tuple(f"{name}.{column}" for column in columns.names))
-        return cls(name, columns, table, tuple(range(len(table)) if labels is None else labels))
+        return cls(name, columns, table, tuple(range(len(table)) if labels is None else labels), doubtful)
 
     def __len__(self) -> int:
         """Number of entries n_p."""
@@ -122,13 +125,13 @@ class Part:
         return torch.nonzero(open_entries)[:, 0]
 
     def recoded(self, choices: Mapping[int, Sequence[Any]]) -> "Part":
-        """The same part, with the `choices` of an earlier one numbered before its own."""
+        """The same part, with the `choices` of an earlier one numbered before its own; none is doubtful then."""
         table, every = self.table.clone(), dict(self.columns.choices)
         for j, own in self.columns.choices.items():
             every[j] = tuple(dict.fromkeys([*choices[j], *own]))
             code = {value: float(i) for i, value in enumerate(every[j])}
             table[:, j] = torch.tensor([code[value] for value in own], dtype=torch.float64)[self.table[:, j].long()]
-        return replace(self, table=table, columns=replace(self.columns, choices=every))
+        return replace(self, table=table, columns=replace(self.columns, choices=every), doubtful=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,10 @@ class Product:
 
     parts: tuple[Part, ...]
     feasible: Callable[[Mapping[str, Any]], bool] | None = None
+
+    def undoubted(self) -> "Product":
+        """The same parts, whose columns were choices in an earlier pool."""
+        return replace(self, parts=tuple(replace(part, doubtful=()) for part in self.parts))
 
     def __post_init__(self) -> None:
         """Check names and size."""

@@ -12,7 +12,7 @@ objects up. Equal objects (by ==, where hashable) are the same arm wherever they
 
 import copy
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,7 +26,15 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.stored_rows import hashes_of
-from bkbopt.spaces.tables import Columns, as_objects, is_numeric_table, labels_of, read_table
+from bkbopt.spaces.tables import (
+    Columns,
+    all_different,
+    as_objects,
+    is_numeric_table,
+    labels_of,
+    names_of_rows,
+    read_table,
+)
 from bkbopt.spaces.values import as_python, is_hashable
 
 __all__ = ["EncodedPool", "Pool"]
@@ -132,6 +140,7 @@ class EncodedPool(Arms):
         scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
         has_kernel: whether the user gave a kernel; lists of objects need one.
         like: an earlier pool; its encoding and its numbers of objects are kept.
+        kept: columns that were choices in an earlier pool, if that is not given.
 
     Attributes:
         X: (A, d) the arms, encoded.
@@ -149,6 +158,7 @@ class EncodedPool(Arms):
     scale: bool
     has_kernel: bool
     like: InitVar[Arms | None] = None
+    kept: InitVar[Collection[str]] = ()
     X: Tensor = field(init=False, repr=False)
     table: Tensor = field(init=False, repr=False)
     columns: Columns | None = field(init=False, repr=False, default=None)
@@ -156,7 +166,7 @@ class EncodedPool(Arms):
     _numbers: dict[object, int] = field(init=False, repr=False, default_factory=dict)
     _labels: list[Hashable] | None = field(init=False, repr=False, default=None)
 
-    def __post_init__(self, like: Arms | None) -> None:
+    def __post_init__(self, like: Arms | None, kept: Collection[str]) -> None:
         """Encode the arms."""
         arms = self.pool.arms
         of_objects = isinstance(arms, Sequence) and not is_numeric_table(arms) if like is None else like.columns is None
@@ -175,7 +185,11 @@ class EncodedPool(Arms):
         labels = labels_of(arms, id_column)
         if self.pool.columns is not None:
             arms = _selected(arms, self.pool.columns, id_column)
-        columns, table = read_table(arms, None if like is None else like.columns, id_column, scale=self.scale)
+        known = None if like is None else like.columns
+        columns, table = read_table(arms, known, id_column, scale=self.scale, kept=kept)
+        doubtful = [name for name in names_of_rows(arms, columns) if known is None and name not in kept]
+        if doubtful:
+            raise all_different(doubtful[0])
         kept = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)
         columns.check_reach(X)

@@ -20,7 +20,7 @@ from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.parts import Part, Product
 from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
-from bkbopt.spaces.tables import FARTHEST, Columns, columns_of
+from bkbopt.spaces.tables import FARTHEST, Columns, all_different, columns_of
 
 __all__ = ["ProductPool"]
 
@@ -58,6 +58,10 @@ class ProductPool(Arms):
         """Encode the parts."""
         parts: tuple[Part, ...] = self.pool.arms.parts
         if like is None:
+            for part in parts:
+                if part.doubtful:
+                    error = all_different(part.doubtful[0])
+                    raise ArgumentError(f"part {part.name!r}: {str(error).removeprefix('pool: ')}")
             columns = _joined(parts, scale=self.scale)
         else:
             assert like.columns is not None

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,10 @@ def is_stored(arms: Any) -> bool:
     return isinstance(arms, Parts | np.memmap | os.PathLike) or _is_arrow(arms) or _is_dask(arms)
 
 
-def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = ()) -> Parts:
+def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = (), kept: Collection[str] = ()) -> Parts:
     """The parts of a pool for which `is_stored` holds; those among the `known` ones are not read again.
+
+    The values of columns that are `kept` as choices may all be different.
 
     Raises:
         MissingPackageError: pyarrow is needed, and not installed.
@@ -53,7 +55,8 @@ def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = ()) -> Par
     given = pool.arms if isinstance(pool.arms, list | tuple) else [pool.arms]
     columns = None if pool.columns is None else tuple(pool.columns)
     read = _read if pool.client is None else functools.partial(_remote, pool.client)
-    wanted = Wanted(columns, pool.id_column, None if pool.folder is None else os.fspath(pool.folder))
+    folder = None if pool.folder is None else os.fspath(pool.folder)
+    wanted = Wanted(columns, pool.id_column, folder, frozenset(kept))
     by_source = {part.source: part for part in known}
     parts: list[StoredPart | RemotePart] = []
     for one in given:

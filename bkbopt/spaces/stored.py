@@ -10,7 +10,7 @@ Each point that is told or proposed is looked up once among the rows. An index b
 Instead, one pass over the hashes finds the rows of any number of points, and the results are stored.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -38,7 +38,9 @@ __all__ = ["StoredPool", "encoded_pool"]
 Ints = NDArray[np.int64]
 
 
-def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None = None) -> Arms:
+def encoded_pool(
+    pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None = None, kept: Collection[str] = ()
+) -> Arms:
     """Encode a pool: in memory, or with rows that stay where they are stored.
 
     Args:
@@ -46,6 +48,7 @@ def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None
         scale: whether numeric columns are scaled to [0, 1] by the first pool's range.
         has_kernel: whether the user gave a kernel; lists of objects need one.
         like: an earlier pool; its encoding is kept.
+        kept: columns that were choices in an earlier pool, if that is not given; their values may all differ.
 
     Raises:
         ArgumentError, ArgumentTypeError: no pool, one whose columns differ from those of `like`, or a column "index"
@@ -57,25 +60,27 @@ def encoded_pool(pool: Pool, *, scale: bool, has_kernel: bool, like: Arms | None
         return ProductPool(pool, scale=scale) if like is None else like.replaced(pool)
     if pool.id_column == "index":
         raise index_is_reserved("id_column", "a column of another name")
-    arms = _encoded(pool, scale, has_kernel, like)
+    if like is not None and like.columns is not None:
+        kept = like.columns.choice_names
+    arms = _encoded(pool, scale, has_kernel, like, kept)
     if arms.names == ("index",):
         raise index_is_reserved("pool", "another name of the only column")
     return arms
 
 
-def _encoded(pool: Pool, scale: bool, has_kernel: bool, like: Arms | None) -> Arms:
+def _encoded(pool: Pool, scale: bool, has_kernel: bool, like: Arms | None, kept: Collection[str]) -> Arms:
     """See `encoded_pool`; of pools that are no products."""
     of_objects = like is not None and like.columns is None
     if of_objects or not is_stored(pool.arms):
         if isinstance(like, EncodedPool):
             return like.replaced(pool)
-        return EncodedPool(pool, scale=scale, has_kernel=has_kernel, like=like)
+        return EncodedPool(pool, scale=scale, has_kernel=has_kernel, like=like, kept=kept)
     if like is not None and pool.id_column is None and not isinstance(pool.arms, np.ndarray):
         pool = replace(pool, id_column=like.pool.id_column, client=pool.client or like.pool.client)
     with bars(pool.show_progress_bar):
         if isinstance(like, StoredPool):
             return like.replaced(pool)
-        return StoredPool.of(parts_of(pool), pool, scale, None if like is None else like.columns)
+        return StoredPool.of(parts_of(pool, kept=kept), pool, scale, None if like is None else like.columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +128,8 @@ class StoredPool(Arms):
 
     def replaced(self, pool: Pool) -> "StoredPool":
         """See `Arms`."""
-        return StoredPool.of(parts_of(pool, self.pool.arms), pool, self.scale, self.columns)
+        parts = parts_of(pool, self.pool.arms, self.columns.choice_names)
+        return StoredPool.of(parts, pool, self.scale, self.columns)
 
     def with_columns(self, columns: Columns) -> "StoredPool":
         """See `Arms`."""

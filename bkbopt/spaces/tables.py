@@ -8,7 +8,7 @@
 
 import math
 import numbers
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from functools import cached_property
@@ -33,6 +33,7 @@ __all__ = [
     "empty_pool",
     "is_numeric_table",
     "labels_of",
+    "names_of_rows",
     "no_columns",
     "no_numbers",
     "read_table",
@@ -61,6 +62,11 @@ class Columns:
     low: Tensor
     width: Tensor
     choices: Mapping[int, tuple[Any, ...]]
+
+    @property
+    def choice_names(self) -> tuple[str, ...]:
+        """Names of the columns that are not numeric."""
+        return tuple(self.names[j] for j in self.choices)
 
     @cached_property
     def _ranges(self) -> list[tuple[float, float]]:
@@ -166,7 +172,9 @@ def no_columns() -> ArgumentError:
     return ArgumentError("pool: expected at least one column, got none.")
 
 
-def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale: bool) -> tuple[Columns, Tensor]:
+def read_table(
+    arms: Any, known: Columns | None, id_column: str | None, *, scale: bool, kept: Collection[str] = ()
+) -> tuple[Columns, Tensor]:
     """The columns and the raw values `(A, d)` of an array or a data frame.
 
     Args:
@@ -174,13 +182,14 @@ def read_table(arms: Any, known: Columns | None, id_column: str | None, *, scale
         known: columns of an earlier table; the encoding is kept, and new choices follow the old ones.
         id_column: a column that names the rows; it is left out.
         scale: whether numeric columns are scaled to [0, 1].
+        kept: columns that were choices in an earlier table, whose encoding is not known here.
 
     Raises:
         ArgumentError: an empty table, NaN or infinite values, two columns of one name, other columns than the known
-            ones, whole numbers beyond 2^53, or a column of text that names the rows.
+            ones, or whole numbers beyond 2^53.
         ArgumentTypeError: neither numbers nor a data frame, or a column of dates or of decimal numbers.
     """
-    table, names, kinds, choices = _as_table(arms, known, id_column)
+    table, names, kinds, choices = _as_table(arms, id_column, {} if known is None else known.choices, kept)
     if not len(table):
         raise empty_pool()
     if not table.shape[1]:
@@ -242,7 +251,7 @@ def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
 
 
 def _as_table(
-    arms: Any, known: Columns | None, id_column: str | None
+    arms: Any, id_column: str | None, known: Mapping[int, tuple[Any, ...]], kept: Collection[str]
 ) -> tuple[Tensor, tuple[str, ...], tuple[str, ...], dict[int, tuple[Any, ...]]]:
     """Raw values (A, d), names and kinds of the columns, and the choices of those that are not numeric."""
     if not hasattr(arms, "iloc"):
@@ -277,18 +286,15 @@ def _as_table(
         bad = next((v for v in given if not (is_hashable(v) and (is_declared or _is_choice(v)))), None)
         if bad is not None:
             raise no_numbers(name, shown(bad))
-        kind = None if is_declared or not given or (known is not None and j in known.choices) else _kind_of(given)
+        kind = None if is_declared or not given or j in known or name in kept else _kind_of(given)
         if kind is not None:
             whole = [int(v) for v in given if isinstance(v, numbers.Integral)]
             check_whole(name, min(whole, default=0), max(whole, default=0))
             kinds.append(kind)
             columns.append(np.array(list(map(as_float, given)))[:, None])
             continue
-        if known is None and len(names) > 1:
-            _refuse_names_of_rows(name, series)
         # Values in order of first appearance; a later pool may append some.
-        values = known.choices.get(j, ()) if known is not None else ()
-        choices[j] = values = tuple(dict.fromkeys([*values, *given]))
+        choices[j] = values = tuple(dict.fromkeys([*known.get(j, ()), *given]))
         place = {v: float(i) for i, v in enumerate(values)}
         kinds.append("O")
         columns.append(np.array([place[v] for v in given], dtype=np.float64)[:, None])
@@ -311,10 +317,17 @@ def _kind_of(values: Sequence[object]) -> str | None:
     return "i" if all(isinstance(value, numbers.Integral) for value in values) else "f"
 
 
-def _refuse_names_of_rows(name: str, series: Any) -> None:
-    """Refuse more than two rows of text that all differ, unless their categories are declared."""
-    if len(series) > 2 and series.is_unique and not hasattr(series.dtype, "categories"):
-        raise all_different(name)
+def names_of_rows(arms: Any, columns: Columns) -> tuple[str, ...]:
+    """The columns of text in which more than two rows all differ, unless their categories are declared.
+
+    They may name the rows. A single column does not, nor one that was a column of choices in an earlier pool.
+    """
+    n = len(arms)
+    if not hasattr(arms, "iloc") or n <= 2 or len(columns.names) < 2:
+        return ()
+    declared = {str(c) for c, dtype in zip(arms.columns, arms.dtypes, strict=True) if hasattr(dtype, "categories")}
+    choices = {columns.names[j]: values for j, values in columns.choices.items()}
+    return tuple(name for name, values in choices.items() if len(values) == n and name not in declared)
 
 
 def all_different(name: str) -> ArgumentError:

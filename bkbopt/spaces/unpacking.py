@@ -38,11 +38,13 @@ class Wanted:
         columns: the features; None for all but `id_column`.
         id_column: the column that names the rows, or None.
         folder: for the unpacked rows; None for the system's.
+        kept: columns that were choices in an earlier pool, so that they do not name rows.
     """
 
     columns: tuple[str, ...] | None = None
     id_column: str | None = None
     folder: str | None = None
+    kept: frozenset[str] = frozenset()
 
     def among(self, names: Sequence[str], index: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """The features among the names of all columns, and all columns to read: the features and `id_column`.
@@ -125,7 +127,7 @@ def _unpacked(
     first = next(filled, None)
     if first is None:
         return None
-    coders = [_coder(name, first.schema.field(name).type) for name in features]
+    coders = [_coder(name, first.schema.field(name).type, name in wanted.kept) for name in features]
     writers = [
         _LabelsWriter(first.schema.field(name), wanted.folder) for name in [wanted.id_column] if name is not None
     ]
@@ -148,7 +150,7 @@ def _unpacked(
         labels = [writer.finished() for writer in writers]
     assert array is not None
     for coder in coders:
-        if isinstance(coder, _Choices) and not coder.is_declared and 2 < len(coder.places) == len(array):
+        if isinstance(coder, _Choices) and coder.may_name_rows and 2 < len(coder.places) == len(array):
             raise all_different(coder.name)
     return StoredPart(
         array,
@@ -207,9 +209,15 @@ class _Choices:
 
     name: str
     is_declared: bool
+    is_kept: bool
     places: dict[Any, int] = field(default_factory=dict)
     kind: ClassVar[str] = "O"
     is_narrow: ClassVar[bool] = True
+
+    @property
+    def may_name_rows(self) -> bool:
+        """Whether values that are all different are refused."""
+        return not (self.is_declared or self.is_kept)
 
     def __call__(self, column: Any, start: int) -> NDArray[np.float64]:
         _refuse_missing(column, self.name, start)
@@ -218,7 +226,7 @@ class _Choices:
             own = own.cast(own.type.value_type)
         own = own.dictionary_encode()
         codes = [self.places.setdefault(value, len(self.places)) for value in own.dictionary.to_pylist()]
-        if len(self.places) > MOST_CHOICES and not self.is_declared:
+        if len(self.places) > MOST_CHOICES and self.may_name_rows:
             raise all_different(self.name)
         return np.array(codes, dtype=np.float64)[own.indices.to_numpy()]
 
@@ -238,12 +246,12 @@ def _letter(kind: Any) -> str | None:
     return "O" if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind) else None
 
 
-def _coder(name: str, kind: Any) -> "_Numbers | _Choices":
+def _coder(name: str, kind: Any, is_kept: bool) -> "_Numbers | _Choices":
     letter = _letter(kind)
     if letter is None:
         raise no_numbers(name, str(kind))
     if letter == "O":
-        return _Choices(name, str(kind).startswith("dictionary"))
+        return _Choices(name, str(kind).startswith("dictionary"), is_kept)
     return _Numbers(name, kind, letter, str(kind) in NARROW)
 
 

@@ -200,7 +200,6 @@ def test_a_large_product_is_never_listed() -> None:
         ({"a": 3}, "part 'a': expected a list, an array or a data frame, got int"),
         ({"a": np.array([[1.0, math.nan]])}, "part 'a': expected finite values"),
         ({"a": np.zeros((0, 2))}, "part 'a': expected at least one arm"),
-        ({"a": SOLVENTS}, "part 'a': expected columns of text with repeated values.*id_column='name'"),
         ({"a": bo.Pool([1, 2], id_column="x")}, "part 'a': id_column: expected a data frame"),
         ({"a": bo.Pool(SOLVENTS, id_column="x")}, "part 'a': id_column: expected one of the columns"),
         ({"a": pd.DataFrame({"b.c": [1.0]}), "a.b": pd.DataFrame({"c": [1.0]})}, "distinct names, got 'a.b.c' twice"),
@@ -210,6 +209,12 @@ def test_a_large_product_is_never_listed() -> None:
 def test_invalid_products_are_refused(parts: Any, message: str) -> None:
     with pytest.raises(BkbError, match=message):
         bo.Pool.product(parts)
+
+
+def test_text_that_differs_in_every_entry_is_refused_in_a_first_pool() -> None:
+    message = "part 'a': expected columns of text with repeated values.*id_column='name'"
+    with pytest.raises(ArgumentError, match=message):
+        encoded_pool(bo.Pool.product({"a": SOLVENTS}), scale=True, has_kernel=False)
 
 
 def test_a_constraint_that_cannot_be_called_is_refused() -> None:
