@@ -209,12 +209,11 @@ def _read_list(name: str, values: list[Any]) -> tuple[Columns, Tensor]:
         kind, numbers = "b", list(map(float, values))
     elif all(map(is_real, values)):
         kind = "i" if all(isinstance(value, int) for value in values) else "f"
-        whole = [value for value in values if isinstance(value, int)]
         numbers = list(map(as_float, values))
         far = next((value for value, number in zip(values, numbers, strict=True) if not abs(number) <= FARTHEST), None)
         if far is not None:
             raise ArgumentError(f"expected finite numbers below {FARTHEST:g}, got {shown(far)}.")
-        check_whole(name, min(whole, default=0), max(whole, default=0))
+        check_whole(name, (value for value in values if isinstance(value, int)))
     else:
         kind, numbers, choices = "O", list(map(float, range(len(values)))), {0: tuple(values)}
     table = torch.tensor(numbers, dtype=torch.float64)[:, None]

@@ -125,7 +125,7 @@ class StoredPart:
         """The smallest and the largest value of each column, (d,) both, from one pass.
 
         Raises:
-            ArgumentError: NaN, an infinite value, or a whole number beyond 2^53.
+            ArgumentError: NaN, an infinite value, or a whole number that doubles do not represent.
         """
         low, high = np.full(len(self.names), np.inf), np.full(len(self.names), -np.inf)
         with bar(len(self), "columns") as seen:
@@ -147,7 +147,7 @@ class StoredPart:
     def _check_whole(self, rows: slice) -> None:
         values = self.array[rows]
         for j, name in zip(self.selected or range(len(self.names)), self.names, strict=True):
-            check_whole(name, int(values[:, j].min()), int(values[:, j].max()))
+            check_whole(name, np.asarray(values[:, j]))
 
 
 @dataclass(frozen=True, eq=False)

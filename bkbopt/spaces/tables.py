@@ -8,7 +8,7 @@
 
 import math
 import numbers
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from functools import cached_property
@@ -146,16 +146,20 @@ def empty_pool() -> ArgumentError:
     return ArgumentError("pool: expected at least one arm, got an empty pool.")
 
 
-def check_whole(name: str, low: int, high: int) -> None:
-    """Refuse whole numbers from `low` to `high` in a column if doubles cannot tell them apart.
+def check_whole(name: str, values: np.ndarray[Any, Any] | Iterable[int]) -> None:
+    """Refuse whole numbers in a column that doubles do not represent.
 
     Raises:
-        ArgumentError: one beyond 2^53.
+        ArgumentError: one beyond 2^53 that a double would round.
     """
-    far = high if high > MAX_WHOLE else low
-    if abs(far) > MAX_WHOLE:
+    if isinstance(values, np.ndarray):
+        if values.dtype.itemsize < 8:
+            return
+        values = np.unique(values[(values > MAX_WHOLE) | (values < -MAX_WHOLE)]).tolist()
+    far = next((value for value in values if as_float(value) != value), None)
+    if far is not None:
         raise ArgumentError(
-            f"pool: expected whole numbers up to 2^53 in column {name!r}, which doubles can tell apart, got "
+            f"pool: expected whole numbers up to 2^53 in column {name!r}, or larger ones that doubles represent, got "
             f"{shown(far)}; subtract the smallest, or pass them as floats if they may be rounded."
         )
 
@@ -186,7 +190,7 @@ def read_table(
 
     Raises:
         ArgumentError: an empty table, NaN or infinite values, two columns of one name, other columns than the known
-            ones, or whole numbers beyond 2^53.
+            ones, or whole numbers that doubles do not represent.
         ArgumentTypeError: neither numbers nor a data frame, or a column of dates or of decimal numbers.
     """
     table, names, kinds, choices = _as_table(arms, id_column, {} if known is None else known.choices, kept)
@@ -258,9 +262,9 @@ def _as_table(
         table = as_points(arms, None, name="pool").detach().clone()
         d = table.shape[1]
         given = arms.detach().cpu().numpy() if isinstance(arms, Tensor) else np.asarray(arms)
-        if given.dtype.kind in "iu" and len(given):
-            for j, (low, high) in enumerate(zip(given.min(0).tolist(), given.max(0).tolist(), strict=True)):
-                check_whole(f"x{j}", low, high)
+        if given.dtype.kind in "iu":
+            for j in range(d):
+                check_whole(f"x{j}", given[:, j])
         return table, tuple(f"x{j}" for j in range(d)), ("f",) * d, {}
     features = arms.loc[:, [str(column) != id_column for column in arms.columns]]
     names = tuple(str(column) for column in features.columns)
@@ -276,8 +280,8 @@ def _as_table(
                 f"pool: expected no missing values, got one in column {name!r}, row {row}; drop or impute such rows."
             )
         if series.dtype.kind in "iufb":
-            if series.dtype.kind in "iu" and len(series):
-                check_whole(name, int(series.min()), int(series.max()))
+            if series.dtype.kind in "iu":
+                check_whole(name, series.to_numpy(dtype=f"{series.dtype.kind}8"))
             kinds.append(series.dtype.kind)
             columns.append(series.to_numpy(dtype=np.float64)[:, None])
             continue
@@ -288,8 +292,7 @@ def _as_table(
             raise no_numbers(name, shown(bad))
         kind = None if is_declared or not given or j in known or name in kept else _kind_of(given)
         if kind is not None:
-            whole = [int(v) for v in given if isinstance(v, numbers.Integral)]
-            check_whole(name, min(whole, default=0), max(whole, default=0))
+            check_whole(name, (int(v) for v in given if isinstance(v, numbers.Integral)))
             kinds.append(kind)
             columns.append(np.array(list(map(as_float, given)))[:, None])
             continue

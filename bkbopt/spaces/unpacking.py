@@ -199,7 +199,7 @@ class _Numbers:
             )
         values = column.to_numpy()
         if self.kind in "iu":
-            check_whole(self.name, int(values.min()), int(values.max()))
+            check_whole(self.name, values)
         return values.astype(np.float64)
 
 

@@ -12,7 +12,7 @@ import pytest
 import bkbopt as bo
 from bkbopt._support import progress
 from bkbopt.errors import ArgumentError, SpaceExhaustedError
-from bkbopt.spaces import stored_rows
+from bkbopt.spaces import stored_rows, tables
 from bkbopt.spaces.stored import StoredPool
 from tests.spaces.stored_sources import FRAME, mapped, parquet
 from tests.sweeps import slow_but
@@ -174,6 +174,31 @@ def test_regret_and_predictions_are_those_over_the_rows_in_memory(tmp_path: Path
 
 
 # -- logs ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_with_whole_numbers_beyond_2_to_the_53_opens(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [0.1, 0.2, 0.3], "lot": [2**60, 2**60 + 256, 7]})
+    opt = bo.Optimizer(frame, seed=0, storage=tmp_path / "log.db")
+    for trial in opt.ask(3):
+        opt.tell(trial, trial.params["x"])
+    assert bo.Optimizer.open(tmp_path / "log.db", pool=frame).trials == opt.trials
+    assert sorted(trial.params["lot"] for trial in opt.trials) == [7, 2**60, 2**60 + 256]
+
+
+def test_a_log_with_rounded_whole_numbers_opens_with_these_as_floats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"x": [0.1, 0.2, 0.3], "lot": [2**60 + 1, 2**60 + 300, 7]})
+    with monkeypatch.context() as earlier:  # versions that rounded them
+        earlier.setattr(tables, "check_whole", lambda *_: None)
+        opt = bo.Optimizer(frame, seed=0, storage=tmp_path / "log.db")
+        for trial in opt.ask(3):
+            opt.tell(trial, trial.params["x"])
+    with pytest.raises(ArgumentError, match=r"pass them as floats if they may be rounded\.$"):
+        bo.Optimizer.open(tmp_path / "log.db", pool=frame)
+    again = bo.Optimizer.open(tmp_path / "log.db", pool=frame.astype(float))
+    assert [(t.index, t.value) for t in again.trials] == [(t.index, t.value) for t in opt.trials]
+    assert again.recommend(fixed={"index": 0}).mean == opt.recommend(fixed={"index": 0}).mean
 
 
 def test_a_log_of_rows_in_files_is_opened_with_them_in_any_form(tmp_path: Path) -> None:

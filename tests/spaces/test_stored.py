@@ -310,7 +310,7 @@ def test_metadata_that_are_not_those_of_pandas_are_ignored(filtered: pd.DataFram
 
 
 @pytest.mark.parametrize("arms", [lambda f, _: f, lambda f, folder: parquet(folder / "rows.parquet", f)])
-@pytest.mark.parametrize("values", [[0, 1, 2**53 + 1], [-(2**60), 0, 1]])
+@pytest.mark.parametrize("values", [[0, 1, 2**53 + 1], [-(2**60) - 1, 0, 1], [2**60, 2**63 - 1, 2**62]])
 def test_whole_numbers_beyond_doubles_in_a_column_are_refused(arms: Any, values: list[int], tmp_path: Path) -> None:
     pool = Pool(arms(pd.DataFrame({"dose": [1, 2, 2**53], "lot": values}), tmp_path))
     with pytest.raises(ArgumentError, match=r"whole numbers up to 2\^53 in column 'lot'"):
@@ -322,6 +322,29 @@ def test_whole_numbers_beyond_doubles_in_an_array_are_refused(arms: Any, tmp_pat
     pool = Pool(arms(np.array([[1, 2**60], [2, 2**60 + 1]]), tmp_path))
     with pytest.raises(ArgumentError, match=r"whole numbers up to 2\^53 in column 'x1'"):
         encoded_pool(pool, scale=True, has_kernel=False)
+
+
+@pytest.mark.parametrize("values", [[2**60, 2**60 + 256, 2**62], [-(2**63), 0, 2**53], [2**63, 2**64 - 2048, 0]])
+@pytest.mark.parametrize("kind", ["frame", "file", "array", "memmap", "product"])
+def test_larger_whole_numbers_that_doubles_represent_are_accepted(kind: str, values: list[int], tmp_path: Path) -> None:
+    frame = pd.DataFrame({"dose": [1, 2, 3], "lot": values})
+    rows = frame["lot"].to_numpy()[:, None]
+    arms: Any = {
+        "frame": lambda: frame,
+        "file": lambda: parquet(tmp_path / "rows.parquet", frame),
+        "array": lambda: rows,
+        "memmap": lambda: mapped(tmp_path / "rows", rows),
+        "product": lambda: Pool.product({"lot": values}).arms,
+    }[kind]()
+    pool = encoded_pool(Pool(arms), scale=True, has_kernel=False)
+    name = pool.names[-1]
+    assert [int(pool.point(row)[name]) for row in range(3)] == values
+    assert [pool.decode(row)[name] for row in range(3)] == values
+
+
+def test_python_has_larger_ones() -> None:
+    pool = encoded_pool(Pool(pd.DataFrame({"lot": [2**70, 3 * 2**80, 5]})), scale=True, has_kernel=False)
+    assert [pool.decode(row)["lot"] for row in range(3)] == [2**70, 3 * 2**80, 5]
 
 
 def test_whole_numbers_beyond_doubles_in_a_product_are_refused() -> None:
