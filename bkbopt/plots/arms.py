@@ -8,7 +8,7 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import predicted, told
-from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below
+from bkbopt.plots.style import MAP, ORANGE, as_optimizer, axes_of, legend_below, shortened, value_label
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.arms import Arms
 
@@ -64,7 +64,7 @@ def pool_ucb(
     mean, std = predicted(opt, pool.X[:])
     bound = mean + sign * check_number("beta", beta, 0.0, "a number of standard deviations >= 0") * std
     ax = axes_of(ax)
-    _draw_bounds(ax, sign, across, up, bound, f"confidence bound of {value_name}", beta)
+    _draw_bounds(ax, sign, across, up, bound, value_name, beta)
     # Removed arms have no rows; equal arms have several.
     evaluated = sorted({row for point in data.X for row in pool.rows_at(point)})
     _draw_rows(ax, opt, across, up, evaluated)
@@ -79,7 +79,7 @@ def _size(n: int) -> float:
 
 
 def _draw_bounds(
-    ax: "Axes", sign: float, across: np.ndarray, up: np.ndarray, bound: np.ndarray, what: str, beta: float
+    ax: "Axes", sign: float, across: np.ndarray, up: np.ndarray, bound: np.ndarray, value_name: str, beta: float
 ) -> None:
     """Draw all arms with the colours of their bounds (A,)."""
     # The best arms are drawn last, above the others.
@@ -98,7 +98,8 @@ def _draw_bounds(
     )
     which, op = ("upper", "+") if sign > 0 else ("lower", "-")
     bar = ax.figure.colorbar(drawn, ax=ax)
-    bar.set_label(f"{which} {what}\n(mean {op} {beta:.2g} sd)", parse_math=False)
+    label = value_label(value_name, f"{which} confidence bound of {{}}")
+    bar.set_label(f"{label}\n(mean {op} {beta:.2g} sd)", parse_math=False)
 
 
 def _draw_rows(ax: "Axes", opt: Optimizer, across: np.ndarray, up: np.ndarray, evaluated: list[int]) -> None:
@@ -124,7 +125,8 @@ def _coordinates(pool: Arms, argument: str, given: Any) -> tuple[np.ndarray, str
         numeric = [] if pool.columns is None else [n for j, n in enumerate(pool.names) if j not in pool.categorical]
         if given not in numeric:
             raise ArgumentError(f"{argument}: expected coordinates or a numeric column of {numeric}, got {given!r}.")
-        return pool.column(pool.names.index(given)), given
+        j = pool.names.index(given)
+        return pool.column(j), shortened(pool.names)[j]
     try:
         values = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

@@ -98,7 +98,7 @@ class _OfSpace:
             values = tuple(parameter.value(position) for position in positions)
             low, high = (np.log(float(v)) if parameter.log else float(v) for v in (parameter.low, parameter.high))
             found.append(Dimension(column.name, j, values, low, high - low, None, parameter.log, not few))
-        return found
+        return Dimension.labelled(found)
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
         """See `Coordinates`."""
@@ -181,7 +181,7 @@ class _OfPool:
                 few = len(raw) <= FEW
                 values = raw if few else np.linspace(raw[0], raw[-1], n)
                 found.append(Dimension(name, j, tuple(values.tolist()), low, width, is_continuum=not few))
-        return [dimension for dimension in found if len(dimension.values) > 1]
+        return Dimension.labelled([dimension for dimension in found if len(dimension.values) > 1])
 
     def center(self, at: Mapping[str, Any] | None) -> Tensor:
         """See `Coordinates`."""

@@ -13,7 +13,7 @@ from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, 
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.posterior import colour_grid, grid_of
 from bkbopt.plots.readings import predicted, told
-from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure
+from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure, value_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,8 @@ __all__ = ["pairwise_dependence", "partial_dependence"]
 
 #: Number of points along a continuum, for one parameter and for each of two.
 ALONG, ALONG_2D = 60, 24
+#: Characters of the name of the value at a panel of many.
+PANEL = 28
 
 
 def partial_dependence(
@@ -70,11 +72,11 @@ def partial_dependence(
     across = dimension_of(coordinates, "x", x, center, ALONG)
     averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples))
     if y is None:
-        ax = _draw_curve(axes_of(ax), averages, across, f"{value_name}, averaged")
+        ax = _draw_curve(axes_of(ax), averages, across, value_label(value_name, "{}, averaged"))
         legend_below(ax, below=across.room)
         return ax
     across, up = pair_of(coordinates, across.name, y, center, ALONG_2D)
-    return _draw_surface(axes_of(ax), averages, across, up, f"{value_name}, averaged over the rest")
+    return _draw_surface(axes_of(ax), averages, across, up, value_label(value_name, "{}, averaged over the rest"))
 
 
 def pairwise_dependence(
@@ -124,11 +126,12 @@ def pairwise_dependence(
         for j in range(i + 1):
             ax = axes[i, j] = figure.add_subplot(k, k, i * k + j + 1)
             if i == j:
-                _draw_curve(ax, averages, along[i], value_name)
+                _draw_curve(ax, averages, along[i], value_label(value_name, most=PANEL))
             else:
                 pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
                 _draw_surface(ax, averages, *pair, "")
-    title = f"{value_name}, averaged over all other parameters (bands: their middle 80 %)"
+    form = "{}, averaged over all other parameters (bands: their middle 80 %)"
+    title = value_label(value_name, form, len(form) + PANEL)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes
 

@@ -7,8 +7,8 @@
 | code   | (n,)   | -       | (place - low) / width, with log(place) on a log axis                     |
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -41,6 +41,7 @@ class Dimension:
         listed: the parameter if it lists its values; None for numbers.
         log: whether the axis is logarithmic.
         is_continuum: whether the axis is drawn as a continuum: a continuous parameter, or one with many values.
+        label: its name at an axis, where a long one is shortened.
     """
 
     name: str
@@ -51,6 +52,13 @@ class Dimension:
     listed: Categorical | Ordinal | None = None
     log: bool = False
     is_continuum: bool = True
+    label: str = ""
+
+    @classmethod
+    def labelled(cls, found: Sequence["Dimension"]) -> list["Dimension"]:
+        """Dimensions with labels, all of which are different."""
+        labels = shortened(dimension.name for dimension in found)
+        return [replace(dimension, label=label) for dimension, label in zip(found, labels, strict=True)]
 
     def place(self, values: Iterable[Any]) -> np.ndarray:
         """Coordinates of values on the axis, (n,); NaN for None, and for values that are not on the axis."""
@@ -86,7 +94,7 @@ class Dimension:
             if which == "x"
             else (ax.set_ylabel, ax.set_yscale, ax.set_yticks, ax.set_ylim)
         )
-        set_label(self.name, parse_math=False)  # dollar signs in names are literal
+        set_label(self.label, parse_math=False)  # dollar signs in names are literal
         if self.log:
             set_scale("log")
             if self.is_continuum and self.values[-1] / self.values[0] < SHORT:

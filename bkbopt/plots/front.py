@@ -8,7 +8,7 @@ import numpy as np
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
-from bkbopt.plots.style import BLUE, GREY, ORANGE, as_optimizer, axes_of, legend_below
+from bkbopt.plots.style import BLUE, GREY, LONGEST_LABEL, ORANGE, as_optimizer, axes_of, legend_below, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +70,9 @@ def pareto(
     steps: Any = "steps-post" if opt.directions[across] == "minimize" else "steps-pre"
     line = "o-" if len(opt.directions) == 2 else "o"
     ax.plot(x[order], y[order], line, color=BLUE, drawstyle=steps, linewidth=2, markersize=6, label="Pareto front")
-    ax.set_xlabel(f"{value_names[0]} ({opt.directions[across]})", parse_math=False)
-    ax.set_ylabel(f"{value_names[1]} ({opt.directions[up]})", parse_math=False)
+    names = shortened(value_names, LONGEST_LABEL - len(" (minimize)"))
+    ax.set_xlabel(f"{names[0]} ({opt.directions[across]})", parse_math=False)
+    ax.set_ylabel(f"{names[1]} ({opt.directions[up]})", parse_math=False)
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3)
     return ax

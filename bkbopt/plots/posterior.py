@@ -14,7 +14,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.readings import Told, correlation, predicted, told
-from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below
+from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def posterior_slice(
     if at is None and _is_visible(best.params, dimension):
         _draw_star(ax, dimension.place([best.params[dimension.name]]), np.array([best.mean]))
     dimension.dress(ax, "x")
-    ax.set_ylabel(value_name, parse_math=False)
+    ax.set_ylabel(value_label(value_name), parse_math=False)
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3, below=dimension.room)
     return ax
@@ -144,7 +144,8 @@ def posterior_contour(
     grid = grid_of(center, across, up)
     surface = predicted(opt, coordinates.encoded(grid))[0 if what == "mean" else 1]
     surface[~coordinates.active([across, up], grid)] = np.nan
-    colour_grid(ax, across, up, surface, f"posterior {'mean' if what == 'mean' else 'sd'} of {value_name}")
+    label = value_label(value_name, f"posterior {'mean' if what == 'mean' else 'sd'} of {{}}")
+    colour_grid(ax, across, up, surface, label)
     seen = _seen(opt, data, coordinates, [across, up], center)
     _draw_inducing_2d(ax, seen.among(opt.surrogate.inducing, data))
     ax.scatter(

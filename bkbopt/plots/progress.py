@@ -8,7 +8,7 @@ import torch
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import has_model, learnt, predicted, told, values_of
 from bkbopt.plots.runs import convergence
-from bkbopt.plots.style import GREY, axes_of, legend_below
+from bkbopt.plots.style import GREY, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def draw_progress(
         ax.plot(t[~feasible], shown[~feasible], marker="x", label="infeasible", **look)
     margin = 0.04 * (limits[1] - limits[0])
     ax.set(ylim=(limits[0] - margin, limits[1] + margin))
-    ax.set_ylabel(value_name, parse_math=False)
+    ax.set_ylabel(value_label(value_name), parse_math=False)
     legend_below(ax)
     return ax
 

@@ -18,7 +18,7 @@ from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import Told, told
-from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, whole_numbers
+from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def convergence(
     if best:
         _draw_recommendations(ax, methods)
     ax.set_xlabel("evaluations")
-    ax.set_ylabel(f"best {value_name} so far" if best else value_name, parse_math=False)
+    ax.set_ylabel(value_label(value_name, "best {} so far" if best else "{}"), parse_math=False)
     _finish(ax, methods, band)
     return ax
 
@@ -172,7 +172,7 @@ def regret(
 
     _draw_all(ax, methods, answers, curve, t, band, lambda y: sign * (optimum - y))
     ax.set_xlabel("evaluations")
-    ax.set_ylabel(f"{kind} regret in {value_name}", parse_math=False)
+    ax.set_ylabel(value_label(value_name, f"{kind} regret in {{}}"), parse_math=False)
     if kind != "cumulative" and _is_positive(ax):
         ax.set_yscale("log")
         log_ticks(ax.yaxis)

@@ -21,6 +21,7 @@ __all__ = [
     "BELOW",
     "BLUE",
     "GREY",
+    "LONGEST_LABEL",
     "MAP",
     "ORANGE",
     "SERIES",
@@ -31,6 +32,7 @@ __all__ = [
     "log_ticks",
     "new_figure",
     "shortened",
+    "value_label",
     "whole_numbers",
 ]
 
@@ -51,8 +53,10 @@ MAP = "cividis"
 BELOW = 34.0
 
 
-#: Characters of a tick label.
+#: Characters of a tick label, and of a parameter's name at an axis.
 LONGEST = 24
+#: Characters of an axis label, for which a figure of the usual height has room.
+LONGEST_LABEL = 52
 
 
 @dataclass(frozen=True)
@@ -122,15 +126,20 @@ def as_optimizer(opt: object) -> Optimizer:
     return opt
 
 
-def shortened(names: Iterable[str]) -> list[str]:
-    """Names as tick labels: an ellipsis stands for the middle of a long one; different names remain different."""
-    full, most = list(names), LONGEST
+def shortened(names: Iterable[str], most: int = LONGEST) -> list[str]:
+    """Names as labels: an ellipsis stands for the middle of a long one; different names remain different."""
+    full = list(names)
     while True:
         tail = most // 2
         short = [name if len(name) <= most else f"{name[: most - tail - 1]}\u2026{name[-tail:]}" for name in full]
         if len(set(short)) == len(set(full)):
             return short
         most += 4
+
+
+def value_label(value_name: object, form: str = "{}", most: int = LONGEST_LABEL) -> str:
+    """An axis label with the name of a value in place of {}; a long name is shortened."""
+    return form.format(*shortened([str(value_name)], most - len(form) + len("{}")))
 
 
 def whole_numbers(ax: "Axes", *, both: bool = False) -> None:

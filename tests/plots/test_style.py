@@ -1,14 +1,17 @@
-"""Tick labels: long names, and numbers close to each other."""
+"""Labels of ticks and axes: long names, and numbers close to each other."""
 
 import itertools
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bkbopt as bo
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -43,3 +46,68 @@ def test_tick_labels_of_a_few_close_numbers_do_not_overlap() -> None:
     assert len(boxes) > 2
     assert len(ax.get_xticks()) == 10
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+LONG = "model.encoder.layers.attention.dropout_probability_of_heads"
+VALUE = "validation cross-entropy of the ensemble with label smoothing (nats per token of the held-out corpus)"
+
+
+def labels_of(ax: Axes) -> list[str]:
+    """The axis labels of a figure, drawn and found to be within it."""
+    figure = ax.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    texts = [text for own in figure.axes for text in (own.xaxis.label, own.yaxis.label) if text.get_text()]
+    for text in texts:
+        box = text.get_window_extent(canvas.get_renderer())
+        assert box.x0 >= 0.0
+        assert box.x1 <= figure.bbox.x1
+        assert box.y0 >= 0.0
+        assert box.y1 <= figure.bbox.y1
+    return [text.get_text() for text in texts]
+
+
+def named(names: tuple[str, str], **options: Any) -> bo.Optimizer:
+    opt = bo.Optimizer(dict.fromkeys(names, (0.0, 1.0)), seed=0, **options)
+    points = np.random.default_rng(0).random((6, 2)).tolist()
+    values: Any = [[float(i), -float(i)] if "directions" in options else float(i) for i in range(6)]
+    opt.tell([dict(zip(names, point, strict=True)) for point in points], values)
+    return opt
+
+
+def test_long_names_of_parameters_and_values_are_shortened_at_the_axes_of_all_plots() -> None:
+    opt = named((LONG + "1", LONG + "2"))
+    across, up = shortened([LONG + "1", LONG + "2"])
+    assert across != up
+    value = VALUE[:8]
+    for draw, names in (
+        (lambda: plots.posterior_slice(opt, LONG + "1", value_name=VALUE), [across]),
+        (lambda: plots.posterior_contour(opt, LONG + "1", LONG + "2", value_name=VALUE), [across, up]),
+        (lambda: plots.partial_dependence(opt, LONG + "1", n_samples=8, value_name=VALUE), [across]),
+        (lambda: plots.partial_dependence(opt, LONG + "1", LONG + "2", n_samples=8, value_name=VALUE), [across, up]),
+        (lambda: plots.convergence(opt, value_name=VALUE), []),
+        (lambda: plots.regret(opt, 0.0, value_name=VALUE), []),
+        (lambda: plots.pairwise_dependence(opt, n_samples=8, value_name=VALUE)[0, 0], [across]),
+    ):
+        found = labels_of(draw())
+        assert found[: len(names)] == names
+        assert any(value in label and "\u2026" in label for label in found)
+
+
+def test_long_names_are_shortened_in_pictures_of_pools_and_fronts() -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).random((10, 2)), columns=[LONG + "1", LONG + "2"])
+    opt = bo.Optimizer(rows, seed=0)
+    opt.tell_rows(range(6), range(6))
+    found = labels_of(plots.pool_ucb(opt, LONG + "1", LONG + "2", value_name=VALUE))
+    assert found[:2] == shortened([LONG + "1", LONG + "2"])
+    both = named(("x", "y"), directions=["minimize", "minimize"])
+    found = labels_of(plots.pareto(both, value_names=(VALUE, VALUE + "?")))
+    assert len(set(found)) == 2
+    assert all("\u2026" in label and label.endswith("(minimize)") for label in found)
+
+
+def test_short_names_are_whole() -> None:
+    opt = named(("learning rate", "dropout"))
+    ax = plots.posterior_contour(opt, "learning rate", "dropout", value_name="validation loss (nats per token)")
+    assert labels_of(ax) == ["learning rate", "dropout", "posterior mean of validation loss (nats per token)"]
