@@ -13,13 +13,16 @@ from torch import Tensor
 from bkbopt.search.candidates.base import TRIES, Choice
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.spaces.encoding import Encoding
+from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
 
-__all__ = ["startup_point"]
+__all__ = ["is_continuum", "startup_point"]
 
 #: Number of random points that are tried after the point of the sequence.
 FIRST_TRIES = 64
+#: A fraction of a continuum's range, and of a step: values nearer to each other are the same up to rounding.
+NEAR_ON_RANGE, NEAR_ON_GRID = 1e-9, 0.25
 #: A discrete space with at most this many points is enumerated after these tries.
 MAX_LISTED = 1024
 
@@ -45,14 +48,38 @@ def startup_point(
         U = _quasi_random(free, request)
         if free.is_discrete and free.cardinality <= MAX_LISTED:
             U = itertools.chain(itertools.islice(U, 1), [_listed(free, request.rng())])
+    slack, narrow, n_tried, repeats = _slack(space), is_continuum(space, fixed), 0, set[tuple[float, ...]]()
     for block in U:
         for u in block:
             point = space.active_part(embedding.point(u))
             if any(key not in point for key in fixed):
                 continue  # a fixed value belongs to another branch
-            if not with_values(point, taken) and (feasible is None or feasible(point)):
+            if with_values(point, taken, slack):
+                repeats.add(tuple(point.values()))
+            elif feasible is None or feasible(point):
                 return Choice(encoding.encode([point])[0], point)
+            else:
+                narrow = False
+            n_tried += 1
+        if narrow and 2 * len(repeats) < n_tried:
+            break  # a continuum of a few doubles, all of which are taken
     return None
+
+
+def is_continuum(space: Space, fixed: Point) -> bool:
+    """Whether a parameter without a fixed value has no steps."""
+    return any(p.n_values is None for key, p in space.keyed.items() if key not in fixed)
+
+
+def _slack(space: Space) -> dict[str, float]:
+    """By key of a parameter of numbers, the difference up to which two values are the same."""
+    slack = {}
+    for key, p in space.keyed.items():
+        if isinstance(p, Float) and p.step is None:
+            slack[key] = NEAR_ON_RANGE * (p.high - p.low)
+        elif isinstance(p, Float | Int):
+            slack[key] = NEAR_ON_GRID * float(p.step or 1)
+    return slack
 
 
 def _quasi_random(space: Space, request: Request) -> Iterator[Tensor]:
