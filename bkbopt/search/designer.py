@@ -6,7 +6,8 @@ hyper-parameters are fitted at fixed numbers of trials, and the random numbers o
 and the number of its trial. The state of a designer is a cache. The designer does not depend on file formats, adapters
 or forms of user input.
 
-Kinds of suggestion:
+Three kinds of suggestion:
+
 - *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values;
 - *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data;
 - *perturbation*: a point that leaves the best known basin; see `perturbations.py`.
@@ -31,7 +32,7 @@ from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Fantasy, Models
 from bkbopt.search.options import Options
 from bkbopt.search.regions import region_of, regions_of
-from bkbopt.search.startup import is_continuum, startup_point
+from bkbopt.search.startup import startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.reports import Diagnostics
@@ -309,9 +310,7 @@ class Designer:
         # Running points are last in each list, so that the lists of a batch differ at the end only.
         stricter = [[*closed, *tried, *running], [*closed, *running]]
         space, rng, arms = request.space, request.rng(), self._arms_asked(request)
-        levels = self.options.exclusions(stricter, closed, running, [])
-        if space is not None and levels[-1] and is_continuum(space, request.fixed):
-            levels.append([])  # all doubles of a narrow range may have been proposed
+        levels = with_repeats(self.options.exclusions(stricter, closed, running, []), space, request.fixed)
         for points in levels:
             if arms is not None:
                 choice = arms.random(rng, self.history.encode(list(points)))

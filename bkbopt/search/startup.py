@@ -17,7 +17,7 @@ from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
 
-__all__ = ["is_continuum", "startup_point"]
+__all__ = ["startup_point", "with_repeats"]
 
 #: Number of random points that are tried after the point of the sequence.
 FIRST_TRIES = 64
@@ -48,7 +48,7 @@ def startup_point(
         U = _quasi_random(free, request)
         if free.is_discrete and free.cardinality <= MAX_LISTED:
             U = itertools.chain(itertools.islice(U, 1), [_listed(free, request.rng())])
-    slack, narrow, n_tried, repeats = _slack(space), is_continuum(space, fixed), 0, set[tuple[float, ...]]()
+    slack, narrow, n_tried, repeats = _slack(space), _is_continuum(space, fixed), 0, set[tuple[float, ...]]()
     for block in U:
         for u in block:
             point = space.active_part(embedding.point(u))
@@ -66,7 +66,13 @@ def startup_point(
     return None
 
 
-def is_continuum(space: Space, fixed: Point) -> bool:
+def with_repeats(levels: list[list[Point]], space: Space | None, fixed: Point) -> list[list[Point]]:
+    """The points to exclude, level by level; none at last in a continuum, whose doubles may all have been proposed."""
+    repeats = space is not None and levels[-1] and _is_continuum(space, fixed)
+    return [*levels, []] if repeats else levels
+
+
+def _is_continuum(space: Space, fixed: Point) -> bool:
     """Whether a parameter without a fixed value has no steps."""
     return any(p.n_values is None for key, p in space.keyed.items() if key not in fixed)
 
