@@ -54,9 +54,12 @@ __all__ = [
 
 #: Penalty of a score where a trial is expected to fail, larger than all differences of log improvements.
 CRASH_PENALTY = 1e6
-#: Relative difference of correlations that are considered equal; the border of a failing region is then approached to a
-#: thousandth of a lengthscale.
-ALIKE = 1e-6
+#: Relative difference of correlations that are considered equal; the border of a failing region is then approached to
+#: less than a thousandth of a lengthscale.
+ALIKE = 2e-7
+#: Points between a success and a failure are excluded beyond (1 - CAUTION) / 2 of the way, a third; with zero, where
+#: the search is a bisection, half of the trials at an edge fail. See docs/design/failed-trials.md.
+CAUTION = 1.0 / 3.0
 #: Number of successes that are compared with each failure.
 N_NEAREST = 32
 #: Weight of the objective while no feasible point is known.
@@ -255,11 +258,14 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Crashes:
-    """Exclusion of points that are more similar to a failed trial than to any successful one.
+    """Exclusion of points that are more similar to a failed trial than to any successful one, or almost so.
 
     Similarity is the prior correlation under the objective's kernel. Each success makes points beyond it admissible, so
-    that the search approaches the border of a failing region by bisection, until correlations differ by less than
-    `ALIKE`.
+    that the search approaches the border of a failing region by steps of a third of the gap between the two, until
+    correlations differ by less than `ALIKE`. With f the failure and s the success that are most similar to x, a point x
+    is excluded if
+
+        corr(x, f) (1 + CAUTION (1 - corr(f, s))) > (1 - ALIKE) corr(x, s).
 
     Attributes:
         kernel: kernel of the objective.
@@ -278,19 +284,21 @@ class Crashes:
         return cls(kernel, failures, known[torch.unique(nearest)])
 
     def __call__(self, X: Tensor) -> Tensor:
-        """A mask (n,) of the points `X (n, d)` that are more similar to a failure than to any success."""
-        points, deviations = self._points
+        """A mask (n,) of the points `X (n, d)` that are excluded."""
+        points, deviations, margins = self._points
         with torch.no_grad():
             # The prior standard deviation at x is left out: it is the same on both sides.
             similarity = self.kernel(X, points) / deviations
             near_failure, near_success = similarity.split([len(self.failures), len(self.successes)], dim=1)
-            return near_failure.amax(1) > (1.0 - ALIKE) * near_success.amax(1)
+            (by_failure, f), (by_success, s) = near_failure.max(1), near_success.max(1)
+            return by_failure * margins[f, s] > (1.0 - ALIKE) * by_success
 
     @cached_property
-    def _points(self) -> tuple[Tensor, Tensor]:
-        """Failures and successes, (f + s, d), and their prior standard deviations."""
+    def _points(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Failures and successes, (f + s, d), their prior standard deviations, and the margins of the pairs, (f, s)."""
         points = torch.cat([self.failures, self.successes])
-        return points, self.kernel.diag(points).sqrt()
+        margins = 1.0 + CAUTION * (1.0 - _correlation(self.kernel, self.failures, self.successes))
+        return points, self.kernel.diag(points).sqrt(), margins
 
 
 def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:

@@ -215,13 +215,18 @@ def test_a_thompson_draw_is_one_function_wherever_it_is_asked() -> None:
 # -- where trials failed -----------------------------------------------------------------------------------------------
 
 
-def test_points_more_like_a_failure_than_like_any_success_lose_more_than_any_score() -> None:
-    failures = torch.tensor([[0.8, 0.5]], dtype=torch.float64)
+@pytest.mark.parametrize("gap", [0.04, 0.4])
+def test_points_beyond_a_third_of_the_way_to_a_failure_lose_more_than_any_score(gap: float) -> None:
+    failures = torch.tensor([[0.4 + gap, 0.5]], dtype=torch.float64)
     known = torch.tensor([[0.2, 0.5], [0.4, 0.5]], dtype=torch.float64)
     crashes = Crashes.among(KERNEL, failures, known)
-    X = torch.stack([torch.linspace(0.0, 1.0, 101).double(), torch.full((101,), 0.5).double()], 1)
-    # Half-way between the failure and the nearest success.
-    assert torch.equal(crashes(X), X[:, 0] > 0.6 + 1e-9)
+    way = torch.linspace(-1.0, 2.0, 301).double()
+    X = torch.stack([0.4 + gap * way, torch.full((301,), 0.5).double()], 1)
+    # Of squared distances, in lengthscales, g2 (1 - 2 way) must be at least 2 log(1 + (1 - exp(-g2 / 2)) / 3).
+    g2 = (gap / 0.3) ** 2
+    limit = 0.5 - math.log1p(-math.expm1(-0.5 * g2) / 3.0) / g2
+    assert limit == pytest.approx(1.0 / 3.0, abs=1e-3) if gap < 0.1 else 0.35 < limit < 0.5
+    assert torch.equal(crashes(X), way > limit)
     m, _ = model()
     with_, without = (Combined([(m, 2.0)], (), None, 0.4, c)(X) for c in (crashes, None))
     torch.testing.assert_close(without - with_, CRASH_PENALTY * crashes(X).double(), rtol=1e-9, atol=1e-6)
@@ -245,7 +250,7 @@ def test_only_the_successes_nearest_to_failures_are_compared_with() -> None:
     assert torch.equal(crashes(X), Crashes(KERNEL, failures, known)(X))
 
 
-def test_edge_is_approached_by_bisection() -> None:
+def test_edge_is_approached_in_steps_of_a_third() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
     for _ in range(45):
         trial = opt.ask()
