@@ -67,14 +67,14 @@ SEARCH = (
     Fault(
         "what is recommended with fixed values is in the best region without them",
         "search/designer.py",
-        "regions_of(self.history, self.problem.space, fixed, rng)",
-        "regions_of(self.history, self.problem.space, {}, rng)",
+        "regions_of(self.history, space, fixed, rng)",
+        "regions_of(self.history, space, {}, rng)",
         SLICES,
     ),
     Fault(
         "constraints of a recommendation with fixed values hold with probability one half",
         "search/slices.py",
-        "(sure, 0.5) if fantasy.constraints",
+        "(sure, 0.5) if self.fantasy.constraints",
         "(0.5,) if fantasy.constraints",
         SLICES,
     ),
@@ -84,6 +84,13 @@ SEARCH = (
         'torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))',
         "torch.stack(by_X).sum(0)",
         ("search/criteria/test_criterion.py",),
+    ),
+    Fault(
+        "a search goes half of the way towards a failure",
+        "search/criteria/crashes.py",
+        "CAUTION = 1.0 / 3.0",
+        "CAUTION = 0.0",
+        ("search/criteria/test_crashes.py",),
     ),
     Fault(
         "a repeat in the best branch comes before a new point of another one",

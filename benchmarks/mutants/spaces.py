@@ -85,8 +85,8 @@ SPACES = (
     Fault(
         "new choices of a pool take the codes of the old ones",
         "spaces/tables.py",
-        "dict.fromkeys([*values, *given])",
-        "dict.fromkeys([*given, *values])",
+        "dict.fromkeys([*known.get(j, ()), *given])",
+        "dict.fromkeys([*given, *known.get(j, ())])",
         POOL,
     ),
     Fault(

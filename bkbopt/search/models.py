@@ -20,7 +20,8 @@ from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.criteria.acquisition import VARIANCE_FLOOR
-from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Crashes, Criterion
+from bkbopt.search.criteria.crashes import Crashes
+from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion
 from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.quantities.quantity import ModelOptions, Quantity

@@ -31,7 +31,7 @@ def failed(opt: bo.Optimizer) -> list[bo.Trial]:
     return [t for t in opt.trials if t.state == "FAIL"]
 
 
-@pytest.mark.slow  # the fast suite has a shorter run in tests/search/criteria/test_criterion.py
+@pytest.mark.slow  # the fast suite has a shorter run in tests/search/criteria/test_crashes.py
 @pytest.mark.parametrize("seed", range(3))
 def test_optimum_at_the_edge_of_a_crash_is_reached(seed: int) -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", seed=seed)

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
-from bkbopt.search.criteria.criterion import CRASH_PENALTY, Constraint, Crashes, Search, UpperBound, by_decreasing
+from bkbopt.search.criteria.crashes import CRASH_PENALTY, Crashes
+from bkbopt.search.criteria.criterion import Constraint, Search, UpperBound, by_decreasing
 from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.maximizers.ascent import differentiated
 

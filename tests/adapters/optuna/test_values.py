@@ -97,7 +97,7 @@ def below_a_line(trial: optuna.Trial) -> float:
     return -x - y
 
 
-@pytest.mark.slow  # the optimizer's search for an edge is in tests/search/criteria/test_criterion.py
+@pytest.mark.slow  # the optimizer's search for an edge is in tests/search/criteria/test_crashes.py
 @pytest.mark.parametrize(
     ("crashes", "best", "seeds"),
     [(on_a_line, -0.6, [0]), pytest.param(beyond_an_edge, 0.09, range(4), marks=pytest.mark.slow)],

@@ -13,12 +13,11 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR, UCB, LogEI, LogFeasibility
+from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import (
     ACQUISITIONS,
-    CRASH_PENALTY,
     Combined,
     Constraint,
-    Crashes,
     UpperBound,
     by_decreasing,
     rule_of,
@@ -213,53 +212,6 @@ def test_a_thompson_draw_is_one_function_wherever_it_is_asked() -> None:
 
 
 # -- where trials failed -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("gap", [0.04, 0.4])
-def test_points_beyond_a_third_of_the_way_to_a_failure_lose_more_than_any_score(gap: float) -> None:
-    failures = torch.tensor([[0.4 + gap, 0.5]], dtype=torch.float64)
-    known = torch.tensor([[0.2, 0.5], [0.4, 0.5]], dtype=torch.float64)
-    crashes = Crashes.among(KERNEL, failures, known)
-    way = torch.linspace(-1.0, 2.0, 301).double()
-    X = torch.stack([0.4 + gap * way, torch.full((301,), 0.5).double()], 1)
-    # Of squared distances, in lengthscales, g2 (1 - 2 way) must be at least 2 log(1 + (1 - exp(-g2 / 2)) / 3).
-    g2 = (gap / 0.3) ** 2
-    limit = 0.5 - math.log1p(-math.expm1(-0.5 * g2) / 3.0) / g2
-    assert limit == pytest.approx(1.0 / 3.0, abs=1e-3) if gap < 0.1 else 0.35 < limit < 0.5
-    assert torch.equal(crashes(X), way > limit)
-    m, _ = model()
-    with_, without = (Combined([(m, 2.0)], (), None, 0.4, c)(X) for c in (crashes, None))
-    torch.testing.assert_close(without - with_, CRASH_PENALTY * crashes(X).double(), rtol=1e-9, atol=1e-6)
-    assert float(without.max() - without.min()) < CRASH_PENALTY
-
-
-def test_a_success_opens_the_way_between_it_and_a_failure() -> None:
-    failure = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
-    at = torch.tensor([[0.7, 0.0]], dtype=torch.float64)
-    for known, closed in (([[0.0, 0.0]], True), ([[0.0, 0.0], [0.5, 0.0]], False)):
-        crashes = Crashes.among(KERNEL, failure, torch.tensor(known, dtype=torch.float64))
-        assert bool(crashes(at)) == closed
-
-
-def test_only_the_successes_nearest_to_failures_are_compared_with() -> None:
-    rng = np.random.default_rng(0)
-    failures, known = torch.as_tensor(rng.random((3, 2))), torch.as_tensor(rng.random((2000, 2)))
-    crashes = Crashes.among(KERNEL, failures, known)
-    assert len(crashes.successes) <= 3 * 32
-    X = failures + 0.01 * torch.as_tensor(rng.standard_normal((3, 2)))
-    assert torch.equal(crashes(X), Crashes(KERNEL, failures, known)(X))
-
-
-def test_edge_is_approached_in_steps_of_a_third() -> None:
-    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
-    for _ in range(45):
-        trial = opt.ask()
-        if trial.params["x"] > 0.6:
-            opt.fail(trial)
-        else:
-            opt.tell(trial, -trial.params["x"])
-    assert math.isclose(opt.best_trial.params["x"], 0.6, abs_tol=1e-3)
-    assert sum(trial.state == "FAIL" for trial in opt.trials) < 20
 
 
 @given(st.lists(st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0]), max_size=12), st.data())

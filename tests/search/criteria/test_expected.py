@@ -9,7 +9,8 @@ from scipy.stats import norm
 
 import bkbopt as bo
 from bkbopt.posterior.model import Model
-from bkbopt.search.criteria.criterion import Constraint, Crashes
+from bkbopt.search.criteria.crashes import Crashes
+from bkbopt.search.criteria.criterion import Constraint
 from bkbopt.search.criteria.expected import PENALTY, Expected
 from bkbopt.search.maximizers.ascent import SlopedScore, differentiated
 from bkbopt.search.maximizers.pool import PoolMaximizer

@@ -1,0 +1,77 @@
+"""The edge of a region in which trials fail: which points a search excludes.
+
+| symbol     | shape  | units | meaning                                              |
+| ---------- | ------ | ----- | ---------------------------------------------------- |
+| X          | (n, d) | enc.  | encoded points                                       |
+| corr(x, y) | -      | -     | k(x, y) / sqrt(k(x, x) k(y, y)) under a prior kernel |
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import Kernel
+
+__all__ = ["CRASH_PENALTY", "Crashes"]
+
+#: Penalty of a score where a trial is expected to fail, larger than all differences of log improvements.
+CRASH_PENALTY = 1e6
+#: Relative difference of correlations that are considered equal; the border of a failing region is then approached to
+#: less than a thousandth of a lengthscale.
+ALIKE = 2e-7
+#: Points between a success and a failure are excluded beyond (1 - CAUTION) / 2 of the way, a third; with zero, where
+#: the search is a bisection, half of the trials at an edge fail. See docs/design/failed-trials.md.
+CAUTION = 1.0 / 3.0
+#: Number of successes that are compared with each failure.
+N_NEAREST = 32
+
+
+@dataclass(frozen=True)
+class Crashes:
+    """Exclusion of points that are more similar to a failed trial than to any successful one, or almost so.
+
+    Similarity is the prior correlation under the objective's kernel. Each success makes points beyond it admissible, so
+    that the search approaches the border of a failing region by steps of a third of the gap between the two, until
+    correlations differ by less than `ALIKE`. With f the failure and s the success that are most similar to x, a point x
+    is excluded if
+
+        corr(x, f) (1 + CAUTION (1 - corr(f, s))) > (1 - ALIKE) corr(x, s).
+
+    Attributes:
+        kernel: kernel of the objective.
+        failures: points that failed and never had a value, (f, d).
+        successes: points with a value that are nearest to the failures, (s, d).
+    """
+
+    kernel: Kernel
+    failures: Tensor
+    successes: Tensor
+
+    @classmethod
+    def among(cls, kernel: Kernel, failures: Tensor, known: Tensor) -> "Crashes":
+        """All `failures (f, d)`, and for each of them the `N_NEAREST` most similar points of `known (u, d)`."""
+        nearest = _correlation(kernel, failures, known).topk(min(N_NEAREST, len(known)), dim=1).indices
+        return cls(kernel, failures, known[torch.unique(nearest)])
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """A mask (n,) of the points `X (n, d)` that are excluded."""
+        points, deviations, margins = self._points
+        with torch.no_grad():
+            # The prior standard deviation at x is left out: it is the same on both sides.
+            similarity = self.kernel(X, points) / deviations
+            near_failure, near_success = similarity.split([len(self.failures), len(self.successes)], dim=1)
+            (by_failure, f), (by_success, s) = near_failure.max(1), near_success.max(1)
+            return by_failure * margins[f, s] > (1.0 - ALIKE) * by_success
+
+    @cached_property
+    def _points(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Failures and successes, (f + s, d), their prior standard deviations, and the margins of the pairs, (f, s)."""
+        points = torch.cat([self.failures, self.successes])
+        margins = 1.0 + CAUTION * (1.0 - _correlation(self.kernel, self.failures, self.successes))
+        return points, self.kernel.diag(points).sqrt(), margins
+
+
+def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:
+    return kernel(A, B) / (kernel.diag(A)[:, None] * kernel.diag(B)).sqrt()
