@@ -76,7 +76,10 @@ class Models:
         if history.n_failed:
             if self.failing is None:
                 self.failing = self._limit(FAILING_STREAM, extended=False)
-            self.failing.follow(history.failing())
+            rows = history.failing()
+            self.failing.follow(rows.at_mark())
+            if not self._fails_at_random(history):  # otherwise the model is not used until the next fit
+                self.failing.follow(rows)
         self._followed = now
 
     def _number_constraints(self, names: Sequence[str]) -> None:

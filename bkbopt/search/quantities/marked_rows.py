@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -35,6 +35,14 @@ class Rows:
     categorical: tuple[int, ...]
     version: int
     mark: int
+
+    def at_mark(self) -> "Rows":
+        """The rows up to the mark, from which hyper-parameters are fitted.
+
+        A quantity that has followed more rows since the last fit stays as it is when it follows these.
+        """
+        n = self.mark
+        return replace(self, X=self.X[:n], y=self.y[:n], estimates=self.estimates[:n], std=self.std[:n])
 
 
 def last_mark(n: int, first: int, n_running: Callable[[int], int] | None = None) -> int:
