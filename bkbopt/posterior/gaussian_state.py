@@ -16,6 +16,7 @@ The leverage z^T V^-1 z has no unit; lam times the leverage is a variance.
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,10 @@ class GaussianState:
 
     def effective_dimension(self) -> float:
         """Tr(V^-1 Z^T N Z) = r - lam Tr(V^-1), the part of d_eff inside the span of the features."""
+        return self._effective_dimension
+
+    @cached_property
+    def _effective_dimension(self) -> float:
         return max(len(self.w) - self.lam * float((self.root * self.root).sum()), 0.0)
 
     def log_determinant(self) -> float:

@@ -148,6 +148,17 @@ class Collapsed:
         P = K @ self.C
         return (K @ self.a).to(X.device), self._variance(there, P).clamp_min(0.0).to(X.device)
 
+    def mean(self, X: Tensor) -> Tensor:
+        """The mean `(n,)` alone of the points `X (n, d)`, in a tenth of the time where it is compiled."""
+        if self.fixed is None or not self._compiles(X):
+            return self(X)[0]
+        from bkbopt.posterior._loops import predict_mean
+
+        check_columns(X, self.S, self.S.shape[1])
+        mean = X.new_empty(len(X))
+        predict_mean(X.contiguous().numpy(), np.arange(len(X)), self.fixed, self.a.numpy(), mean.numpy())
+        return mean
+
     def _compiles(self, X: Tensor) -> bool:
         """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
         return in_memory(X) and torch.get_num_threads() <= 2

@@ -101,11 +101,16 @@ class Observations:
 
         An evaluation with a weight of `weight (n,)` has noise variance lam / weight.
         """
-        rows = torch.empty(len(y), dtype=torch.int64)
-        repeated = torch.empty(len(y), dtype=torch.float64)
+        u, places, new = len(self), list[int](), list[int]()
         for i, key in enumerate(row_keys(X)):
-            rows[i], repeated[i] = self._place(key, X[i : i + 1])
-        rows = rows.to(self._X.device)
+            at = self._index.setdefault(key, len(self._index))
+            if at == u + len(new):
+                new.append(i)
+            places.append(at)
+        self._reserve(len(self))
+        self._X[u : len(self)] = X[new].to(self._X.device)
+        rows, repeated = torch.tensor(places, dtype=torch.int64, device=self._X.device), torch.ones(len(y))
+        repeated[new] = 0.0
         weight = torch.ones_like(y) if weight is None else weight
         self._sums.index_add_(1, rows, torch.stack([repeated.to(y), weight, weight * y]))
         self.total += len(y)
@@ -166,6 +171,6 @@ class Observations:
         return restore
 
     def _reserve(self, size: int) -> None:
-        if size > len(self._X):
+        while size > len(self._X):
             self._X = torch.cat([self._X, torch.zeros_like(self._X)])
             self._sums = torch.cat([self._sums, torch.zeros_like(self._sums)], 1)

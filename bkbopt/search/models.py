@@ -56,13 +56,14 @@ class Models:
         self.constraints: dict[str, Quantity] = {}
         self.failing: Quantity | None = None
         self._followed: tuple[History, int, int] | None = None
+        self._known: _Known | None = None
 
     def follow(self, history: History) -> None:
         """Update all models with the history."""
         now = history, history.version, len(history.finished)
         if self._followed == now:
             return
-        self._followed = None
+        self._followed = self._known = None
         signs = history.problem.signs
         if not self.objectives:
             single = len(signs) == 1
@@ -77,7 +78,10 @@ class Models:
         if history.n_failed:
             if self.failing is None:
                 self.failing = self._limit(FAILING_STREAM, extended=False)
-            self.failing.follow(history.failing())
+            rows = history.failing()
+            self.failing.follow(rows.at_mark())
+            if not self._fails_at_random(history):  # otherwise the model is not used until the next fit
+                self.failing.follow(rows)
         self._followed = now
 
     def _number_constraints(self, names: Sequence[str]) -> None:
@@ -116,36 +120,44 @@ class Models:
             greedy: whether the suggestion is to maximise the posterior mean. It does with a single objective, and if a
                 point is expected to be feasible.
         """
-        limits = [quantity for quantity in self.constraints.values() if quantity.ready]
-        known = self.objectives[0].surrogate.observations.X.cpu()
-        lost = torch.zeros(len(known), dtype=torch.float64)
-        for quantity in limits:
-            lost += _missing(quantity, quantity.zero, known)
-        greedy = greedy and len(self.objectives) == 1 and bool((lost <= 0.0).any())
+        seen = self._seen(history)
+        greedy = greedy and len(self.objectives) == 1 and seen.has_feasible
         # Only the means of constraints matter then, which do not change, and beta is zero.
         counted = pending[:0] if greedy else pending
-        constraints = [Constraint(quantity.model(counted), quantity.zero) for quantity in limits]
-        crashes = None
-        if self.failing is not None and self.failing.ready and not self._fails_at_random(history):
-            constraints.append(Constraint(self.failing.model(counted), self.failing.zero))
-            failures = history.failures()
-            if len(failures):
-                kernel = placed(self.objectives[0].surrogate.kernel, known.device)
-                crashes = Crashes.among(kernel, failures, known)
+        limits = [quantity for quantity in self.constraints.values() if quantity.ready]
+        if self._failing_limits(history):
+            assert self.failing is not None
+            limits.append(self.failing)
         arms = history.problem.arms
         contexts = tuple(quantity.context(n_arms, counted, arms) for quantity in self.objectives)
         return Fantasy(
             tuple(quantity.model(pending) for quantity in self.objectives),
             contexts,
             tuple(0.0 if greedy else beta_of(confidence, context) for context in contexts),
-            tuple(constraints),
+            tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in limits),
             pending,
-            known,
-            torch.stack([quantity.fitted for quantity in self.objectives], 1),
-            lost,
-            crashes,
+            seen.X,
+            seen.means,
+            seen.lost,
+            seen.crashes,
             greedy,
         )
+
+    def _seen(self, history: History) -> "_Known":
+        """What is known of the observed points, computed once for the same trials."""
+        if self._known is None:
+            known = self.objectives[0].surrogate.observations.X.cpu()
+            lost = torch.zeros(len(known), dtype=torch.float64)
+            for quantity in self.constraints.values():
+                if quantity.ready:
+                    lost += _missing(quantity, quantity.zero, known)
+            crashes = None
+            if self._failing_limits(history) and len(failures := history.failures()):
+                kernel = placed(self.objectives[0].surrogate.kernel, known.device)
+                crashes = Crashes.among(kernel, failures, known)
+            means = torch.stack([quantity.fitted for quantity in self.objectives], 1)
+            self._known = _Known(known, means, lost, crashes, bool((lost <= 0.0).any()))
+        return self._known
 
     def log_feasibility(self, X: Tensor, *, noisy_only: bool = False) -> Tensor:
         """Log probability that the points `X (n, d)` satisfy the outcome constraints, (n,); <= 0.
@@ -160,6 +172,10 @@ class Models:
                 mean, variance = quantity.model(X[:0])(X)
                 found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
         return found
+
+    def _failing_limits(self, history: History) -> bool:
+        """Whether the model of failing is one of the constraints."""
+        return self.failing is not None and self.failing.ready and not self._fails_at_random(history)
 
     def _fails_at_random(self, history: History) -> bool:
         """Whether failures are independent of the point, so that their probability is the same everywhere.
@@ -186,6 +202,17 @@ def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
         measured = torch.minimum(fitted, measured + (surrogate.noise / n).sqrt())
     missing = bound - measured
     return torch.where(missing > ROUNDING, missing, 0.0)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known of the observed points; see `Fantasy`, of which these are the parts without pending points."""
+
+    X: Tensor
+    means: Tensor
+    lost: Tensor
+    crashes: Crashes | None
+    has_feasible: bool
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,7 @@ class Region:
     @property
     def key(self) -> object:
         """A key that is equal for equal regions of one encoding."""
-        e = self.embedding
-        parts = (e.base, e.columns, e.low, e.width)
-        return (tuple(sorted(e.fixed.items())), *(part.numpy().tobytes() for part in parts), repr(e.space))
+        return self.embedding.key
 
     def members(self, encoding: Encoding, X: Tensor) -> Tensor:
         """Indices of the encoded points `X (n, d)` with the branch's setting."""

@@ -30,6 +30,8 @@ __all__ = ["Embedding", "Encoding", "column_key", "merged", "real_numbers", "who
 #: Limits of what doubles resolve: whole numbers are searched on a grid of at most this many bits, and floats up to
 #: this size and ratio. Ranges of Optuna may be larger, and so may the union of two ranges.
 MAX_BITS, WIDEST = 49, 1e300
+#: Number of cached embeddings: of the branches of a space, and of fixed values.
+KEPT = 64
 #: Smallest width of a range inside a wider one: a narrower one is lost to rounding.
 NARROWEST = 1e-300
 
@@ -137,6 +139,20 @@ class Encoding:
             proposed: parameters by column key, all of which belong to this encoding; their conditions are ignored.
             fixed: values of other columns; those not named are absent.
         """
+        parameters = tuple(proposed.values())
+        key = tuple(proposed), tuple(map(id, parameters)), tuple(fixed.items())
+        if key not in self._embeddings:
+            if len(self._embeddings) >= KEPT:
+                self._embeddings.clear()
+            # With the parameters, which are known by their ids as long as they are kept.
+            self._embeddings[key] = self._new_embedding(proposed, fixed), parameters
+        return self._embeddings[key][0]
+
+    @cached_property
+    def _embeddings(self) -> dict[object, tuple["Embedding", tuple[Parameter, ...]]]:
+        return {}
+
+    def _new_embedding(self, proposed: Mapping[str, Parameter], fixed: Point) -> "Embedding":
         inner = {key: _in_internal_form(parameter) for key, parameter in proposed.items()}
         # A parameter with a single value now may have a column, from trials in which it had several.
         known = {**fixed, **{key: p.internal_values[0] for key, p in proposed.items() if p.n_values == 1}}
@@ -198,6 +214,12 @@ class Embedding:
     low: Tensor
     width: Tensor
     has_all: bool
+
+    @cached_property
+    def key(self) -> object:
+        """A key that is equal for equal embeddings in one encoding."""
+        parts = (self.base, self.columns, self.low, self.width)
+        return (tuple(sorted(self.fixed.items())), *(part.numpy().tobytes() for part in parts), repr(self.space))
 
     @cached_property
     def is_whole(self) -> bool:

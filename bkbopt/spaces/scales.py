@@ -60,10 +60,8 @@ class Continuum:
 
     def nearest(self, encoded: Array) -> Positions:
         """See `Scale`."""
-        unit = np.clip(encoded, 0.0, 1.0)
-        exponent = unit * self.width
-        with np.errstate(over="ignore"):  # past the largest double only to be clipped
-            value = self.low + (self.low * np.expm1(exponent) if self.log else exponent)
+        unit = np.minimum(np.maximum(encoded, 0.0), 1.0)
+        value = self._beyond(unit * self.width)
         # The inverse is off by a few roundings. A Newton step, and steps to the next double, make the value one that
         # encodes to `unit` again wherever there is one near, so that codes do not drift when decoded time after time.
         value = self._within(unit, value)
@@ -77,8 +75,15 @@ class Continuum:
             value = np.where(np.abs(unit - self.encoded(other)) < np.abs(error), other, value)
         return value
 
+    def _beyond(self, exponent: Array) -> Array:
+        if not self.log:
+            return self.low + exponent
+        with np.errstate(over="ignore"):  # past the largest double only to be clipped
+            return np.asarray(self.low + self.low * np.expm1(exponent))
+
     def _within(self, unit: Array, value: Array) -> Array:
-        return np.clip(np.where(unit == 1.0, self.high, value), self.low, self.high)
+        # `np.clip` is the same, and takes five times as long for a few points.
+        return np.minimum(np.maximum(np.where(unit == 1.0, self.high, value), self.low), self.high)
 
     def spread(self, unit: Array) -> Positions:
         """See `Scale`."""

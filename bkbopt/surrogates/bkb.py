@@ -17,7 +17,7 @@ The rule for the time of the next draw is BBKB's, with residuals in place of lev
 within a batch and therefore counts whole leverages. Here variances are updated after each observation, and only the
 dictionary is out of date. If the error of its projection P on the old points, ||Phi (I - P) Phi^T||, is at most
 lam eps / (1 - eps), new points increase the error by at most the sum of their residuals. The budget therefore counts
-residual / lam.
+residual / lam. A point with which the sum would exceed it is appended if there is room, and adds nothing to the sum.
 """
 
 import copy
@@ -121,8 +121,7 @@ class BKB(SurrogateBase[Fantasy]):
         if dictionary == "uniform" and max_inducing is None:
             raise ArgumentError('max_inducing: expected a number with dictionary="uniform", got None.')
         self.max_inducing = max_inducing
-        self.n_draws = 0
-        self._log_growth = 0.0
+        self.n_draws, self._log_growth = 0, 0.0
         self._features: Nystrom | None = None
         self._table = FeatureTable(torch.zeros(0, 0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))
         self._state: GaussianState | None = None
@@ -181,8 +180,7 @@ class BKB(SurrogateBase[Fantasy]):
 
     def _learn_one(self, x: Tensor, y: float, weight: float) -> None:
         """Learn one value `y` of the point `x (1, d)`."""
-        unique = len(self.observations)
-        row = self.observations.add_one(x, y, weight)
+        unique, row = len(self.observations), self.observations.add_one(x, y, weight)
         if self._state is None or self._features is None:
             self._log_growth += math.log1p(3.0 * weight * float(gram(self.kernel, x)) / self.noise)
             self._build(x)
@@ -201,11 +199,12 @@ class BKB(SurrogateBase[Fantasy]):
         if self.resample == "every":
             self._draw(latest=row)  # with the leverages before this evaluation, as in Algorithm 1
             return
-        self._state = state
-        if self._append_pays(len(self._features.S), leverage, residual, x, weight):
+        self._state, spent = state, self._spent + weight * residual / (self.noise * self._scale)
+        is_over = 1.0 + spent > self.leverage_budget
+        if self._append_pays(len(self._features.S), leverage, residual, x, weight, is_over=is_over):
             self._append(x, z, residual)
         else:
-            self._spent += weight * residual / (self.noise * self._scale)
+            self._spent = spent
         self._steps += 1
         if self._steps % REFACTOR_EVERY == 0:
             self._state = self._state.refactor()
@@ -234,7 +233,9 @@ class BKB(SurrogateBase[Fantasy]):
 
     # -- the dictionary ------------------------------------------------------------------------------------------
 
-    def _append_pays(self, size: int, leverage: float, residual: float, x: Tensor, weight: float = 1.0) -> bool:
+    def _append_pays(
+        self, size: int, leverage: float, residual: float, x: Tensor, weight: float = 1.0, *, is_over: bool = False
+    ) -> bool:
         """Whether to append a point: the next draw would include it with probability one, and its residual is large.
 
         Args:
@@ -243,12 +244,11 @@ class BKB(SurrogateBase[Fantasy]):
             residual: residual of the point, y squared.
             x: the point, (1, d).
             weight: weight of the observation.
+            is_over: whether the point's residual would exceed the budget; its probability is then of no account.
         """
-        if self._room(size) == 0:
-            return False
         scaled = weight * leverage / self._scale
-        certain = self.qbar * scaled / (1.0 + scaled) >= 1.0
-        if not certain or not self._is_outside(residual, weight):
+        pays = is_over or self.qbar * scaled / (1.0 + scaled) >= 1.0
+        if not pays or self._room(size) == 0 or not self._is_outside(residual, weight):
             return False
         return residual > RANK_TOLERANCE * float(self.kernel.diag(x)[0])
 

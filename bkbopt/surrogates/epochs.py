@@ -86,7 +86,7 @@ class Epochs:
         """
         last = self._last
         growth = math.inf
-        if last is not None and all(pending[key] >= n for key, n in last.pending.items()):
+        if last is not None and _includes(pending, last.pending):
             growth = _growth(last, model, pending, seen)
         if last is None or growth > LARGEST_GROWTH:
             model = model.placed(new_epoch())
@@ -100,6 +100,12 @@ class Epochs:
         if self._last is not None and self._last.pending:
             whole = Counter(row_keys(X[weight >= 1.0]))
             self._last = replace(self._last, pending=self._last.pending - whole)
+
+
+def _includes(more: Counter[bytes], fewer: Counter[bytes]) -> bool:
+    """Whether all points that are counted in `fewer` are counted in `more` as often, or more often."""
+    # The first comparison is mostly all that is needed, and is made without Python's interpreter.
+    return fewer.items() <= more.items() or all(more[key] >= n for key, n in fewer.items())
 
 
 def _growth(last: _Shown, model: Model, pending: Counter[bytes], seen: Observations) -> float:

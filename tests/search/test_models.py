@@ -66,3 +66,8 @@ def test_failing_limits_the_search_unless_a_constant_explains_it_better(at_rando
     designer = opt._core.designer
     fantasy = designer.models.fantasy(designer.history, torch.zeros(0, 2), designer.options.confidence, None)
     assert fantasy.is_plain == at_random
+    failing = designer.models.failing
+    assert failing is not None
+    assert failing.mark < 300
+    # Where it is not used, rows since the last fit are not learnt.
+    assert failing.surrogate.observations.total == (failing.mark if at_random else 300)

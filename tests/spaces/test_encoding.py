@@ -273,3 +273,20 @@ def test_a_range_that_vanishes_within_its_column_is_a_point_of_it():
     embedding = Encoding((("x (float)", Float(-1e300, 1e300)),)).embedding({"x (float)": Float(0.0, 1e-9)}, {})
     x = torch.tensor([[0.5]], dtype=torch.float64)
     assert torch.equal(embedding(embedding.project(x)), x)
+
+
+def test_an_embedding_is_made_once_for_the_same_parameters_and_fixed_values():
+    parameters = keyed(SPACE.parameters)
+    encoding, other = Encoding(tuple(parameters.items())), {**parameters, "x (float)": Float(0.0, 2.0)}
+    free = {key: p for key, p in parameters.items() if key != "n (int)"}
+    assert encoding.embedding(parameters, {}) is encoding.embedding(dict(parameters), {})
+    ranges = [encoding.embedding(some, {}) for some in (parameters, other)]
+    assert ranges[0].key != ranges[1].key
+    fixed = [encoding.embedding(free, {"n (int)": value}) for value in (1.0, 5.0, 1.0)]
+    assert fixed[0] is fixed[2]
+    assert fixed[0].key != fixed[1].key
+    for value in range(1, 42, 4):  # more than are kept
+        for x in np.linspace(-1.0, 3.0, 9):
+            there = {key: p for key, p in free.items() if key != "x (float)"}
+            found = encoding.embedding(there, {"n (int)": float(value), "x (float)": float(x)})
+            assert found.fixed["x (float)"] == x

@@ -245,6 +245,28 @@ def test_delayed_schedule_draws_when_the_leverages_exceed_the_budget() -> None:
     assert 5 < large.n_draws < small.n_draws < every.n_draws == 199
 
 
+@pytest.mark.parametrize("max_inducing", [None, 60])
+def test_a_point_beyond_the_budget_is_appended_while_there_is_room(max_inducing: int | None) -> None:
+    rng = np.random.default_rng(0)
+    X, C = torch.as_tensor(rng.random((400, 3))), 1.5
+    # With qbar = 1 no point is certain to be drawn.
+    bkb = BKB(KERNEL, 2.0, qbar=1.0, leverage_budget=C, max_inducing=max_inducing)
+    bkb.observe(X[:1], [0.0])
+    appended, drawn, size = 0, [len(bkb.inducing)], 1
+    for x in X[1:]:
+        before = bkb.n_draws
+        bkb.observe(x[None], [float(x.sum())])
+        if bkb.n_draws == before:
+            # The residuals that the dictionary has left out since the last draw stay within the budget.
+            assert 1.0 + bkb._spent <= C
+            appended += len(bkb.inducing) > size
+        else:  # it was full, or a quarter larger than drawn
+            assert size + 1 > 1.25 * drawn[-1] + 8 or size + 1 == max_inducing
+            drawn.append(len(bkb.inducing))
+        size = len(bkb.inducing)
+    assert appended > 5 * bkb.n_draws > 5
+
+
 def test_same_seed_same_dictionaries() -> None:
     X, y = data_with_repeats(200, 200)
     gps = [BKB(KERNEL, 1.0, qbar=1.0, seed=s) for s in (3, 3, 4)]

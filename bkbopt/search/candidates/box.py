@@ -6,7 +6,7 @@
 | U      | (n, k) | encoded | the same points in the columns of the space from which is chosen         |
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -46,6 +46,10 @@ class Greedy(Criterion, Protocol):
 
     def order_in_batch(self, X: Tensor, finished: Any, spreads: bool) -> Tensor:
         """See `UpperBound.order_in_batch`."""
+        ...
+
+    def first_in_batch(self, X: Tensor, finished: Any, spreads: bool) -> int:
+        """See `UpperBound.first_in_batch`."""
         ...
 
 
@@ -149,7 +153,10 @@ class BoxCandidates:
         return self.space.encode(self.space.decode(U))
 
     def _first_open(self, U: Tensor, taken: set[bytes]) -> Choice | None:
-        for block in (U[:1], *U[1:].split(BLOCK)):
+        return self._first_of((U[:1], *U[1:].split(BLOCK)), taken)
+
+    def _first_of(self, blocks: Iterable[Tensor], taken: set[bytes]) -> Choice | None:
+        for block in blocks:
             for u in self._canonical(block):
                 if row_keys(u[None])[0] not in taken and self._usable(u):
                     return Choice(self.embedding(u[None])[0], self.embedding.point(u))
@@ -163,7 +170,7 @@ class BoxCandidates:
         if shared.finished is not None and isinstance(criterion, Greedy) and self.maximizer.is_relaxed:
             maximised = self._maximiser(shared.finished, shared, scope)
             if len(maximised.U):
-                choice = self._first_open(self._near(criterion, maximised, scope.rng), taken)
+                choice = self._first_of(self._near(criterion, maximised, scope.rng), taken)
                 if choice is not None:
                     return choice
         return self._first_open(self._ranked_from_shared(criterion, shared, scope), taken)
@@ -194,17 +201,21 @@ class BoxCandidates:
             self._maximised = _Maximised(key, criterion, U[usable])
         return self._maximised
 
-    def _near(self, criterion: Greedy, maximised: _Maximised, rng: np.random.Generator) -> Tensor:
-        """The points of the search and some around the maximiser, in the order of `UpperBound.order_in_batch`, (n, k).
+    def _near(self, criterion: Greedy, maximised: _Maximised, rng: np.random.Generator) -> Iterator[Tensor]:
+        """The points of the search and some around the maximiser, in the order of `UpperBound.order_in_batch`.
+
+        They come in blocks (n, k). The first has the first point alone, which is mostly all that is needed.
 
         Pending trials, counted as evaluated at their means, hardly move the maximiser of the posterior mean. Without
         a bound on the variance that is left all suggestions of a batch would be copies of it.
         """
-        first = maximised.U[:1]
-        near = [self.maximizer.ball(first[0], N_NEAR, rng), self.maximizer.around(first, rng, N_NEAR // 2)]
+        best = maximised.U[:1]
+        near = [self.maximizer.ball(best[0], N_NEAR, rng), self.maximizer.around(best, rng, N_NEAR // 2)]
         U = torch.cat([maximised.U, *near])
-        spreads = bool(rng.random() < SPREAD)
-        return U[criterion.order_in_batch(self.embedding(U), maximised.criterion, spreads)]
+        spreads, X = bool(rng.random() < SPREAD), self.embedding(U)
+        first = criterion.first_in_batch(X, maximised.criterion, spreads)
+        yield U[first : first + 1]
+        yield from U[criterion.order_in_batch(X, maximised.criterion, spreads)].split(BLOCK)
 
     def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
         """The best usable one of the shared random points, (1, k); None if none is usable.

@@ -72,6 +72,10 @@ class Expected:
         """See `UpperBound.order_in_batch`."""
         return self.mean.order_in_batch(X, finished.mean, spreads, self._penalty(X))
 
+    def first_in_batch(self, X: Tensor, finished: "Expected", spreads: bool) -> int:
+        """See `UpperBound.first_in_batch`."""
+        return self.mean.first_in_batch(X, finished.mean, spreads, self._penalty(X))
+
     def _penalty(self, X: Tensor) -> Tensor:
         return self.weight * self.excess(X).square().sum(1) + self._crashed(X)
 

@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-__all__ = ["GROWTH", "Rows", "last_mark"]
+__all__ = ["GROWTH", "WAIT", "WAIT_OF_FAILING", "Rows", "last_mark", "next_mark"]
 
 #: Ratio of two marks: the hyper-parameters are fitted again when the number of rows has grown by this factor.
 GROWTH = 1.15
-#: A fit waits for the values of one in so many running trials.
-WAIT = 3
+#: A fit waits for the values of one in so many running trials; that of the model of failing, most of whose values are
+#: the same, for all of them.
+WAIT, WAIT_OF_FAILING = 3, 1
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,17 @@ class Rows:
     version: int
     mark: int
 
+    def at_mark(self) -> "Rows":
+        """The rows up to the mark, from which hyper-parameters are fitted.
+
+        A quantity that has followed more rows since the last fit stays as it is when it follows these.
+        """
+        n = self.mark
+        return replace(self, X=self.X[:n], y=self.y[:n], estimates=self.estimates[:n], std=self.std[:n])
+
 
 def last_mark(n: int, first: int, n_running: Callable[[int], int] | None = None) -> int:
     """The largest mark <= `n`; 0 if there is none.
-
-    Beside many running trials marks are further apart, by a third of their number, or of the mark if that is smaller:
-    only a few suggestions would follow from each fit.
 
     Args:
         n: number of rows.
@@ -51,10 +57,15 @@ def last_mark(n: int, first: int, n_running: Callable[[int], int] | None = None)
     mark = max(first, 1)
     if n < mark:
         return 0
-    while (following := max(mark + 1, math.ceil(GROWTH * mark) + _delay(mark, n_running))) <= n:
+    while (following := next_mark(mark, 0 if n_running is None else n_running(mark - 1))) <= n:
         mark = following
     return mark
 
 
-def _delay(mark: int, n_running: Callable[[int], int] | None) -> int:
-    return 0 if n_running is None else min(n_running(mark - 1), mark) // WAIT
+def next_mark(mark: int, n_running: int, wait: int = WAIT) -> int:
+    """The mark after `mark`.
+
+    Beside many running trials marks are further apart, by one in `wait` of them, or of the mark if that is smaller:
+    only a few suggestions would follow from each fit.
+    """
+    return max(mark + 1, math.ceil(GROWTH * mark) + min(n_running, mark) // wait)

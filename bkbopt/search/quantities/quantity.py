@@ -136,7 +136,7 @@ class Quantity:
         known = rows.std[torch.isfinite(rows.std)]
         self._known_noise = bool((known > 0.0).any()) if len(known) else None
         built = (rows.version, mark)
-        new = slice(self._n, len(rows.y)) if self._built == built else slice(mark, len(rows.y))
+        new = slice(self._n, max(self._n, len(rows.y))) if self._built == built else slice(mark, len(rows.y))
         values = usable(rows.y[new], rows.estimates[new], self.sign, rows.y[:mark])
         if self.is_limit:
             above, n_zeros = rows.y[rows.y > 0.0], int((rows.y == 0.0).sum())
@@ -144,14 +144,13 @@ class Quantity:
             self._only_zeros = n_zeros == len(rows.y) >= ZEROS
         if self._built != built:
             self._surrogate = None  # so that an interrupted fit does not look finished
-            learnt = slice(0, mark)
-            self._start(rows, usable(rows.y[learnt], rows.estimates[learnt], self.sign, rows.y[:mark]), mark)
+            self._start(rows, usable(rows.y[:mark], rows.estimates[:mark], self.sign, rows.y[:mark]), mark)
             self._built = built
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
         weight = self._weights(rows.std[new], surrogate.noise)
         surrogate.observe(rows.X[new], v, weight, in_turn=True)
-        self._n = len(rows.y)
+        self._n = new.stop
 
     def _start(self, rows: Rows, y: Tensor, mark: int) -> None:
         """A new surrogate on the first `mark` rows, whose usable values are `y (mark,)`."""

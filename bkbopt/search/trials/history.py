@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
-from bkbopt.search.quantities.marked_rows import Rows, last_mark
+from bkbopt.search.quantities.marked_rows import WAIT_OF_FAILING, Rows, last_mark, next_mark
 from bkbopt.search.trials.curves import Curve, FinalValues
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.search.trials.states import FAIL, RUNNING
@@ -316,10 +316,19 @@ class History:
     def failing(self) -> Rows:
         """Rows of all finished trials, with the value 1 for failed trials and -1 for others.
 
-        There are additional marks by the number of failures, since the first failures are the most informative.
+        From mark to mark their number has grown as that of other rows does, or the number of failures has: the first
+        failures are the most informative.
         """
-        mark = max(self._mark(self._failing, 2), self._failures[last_mark(self.n_failed, 1) - 1] + 1)
-        return self._rows(self._failing, mark)
+        mark, n = min(2, self._failures[0] + 1), len(self.finished)
+        while True:
+            failed, running = bisect.bisect_left(self._failures, mark), self._n_running[mark - 1]
+            failing = math.ceil(running * failed / mark)  # so many of the running ones are expected to fail
+            enough = next_mark(failed, failing, WAIT_OF_FAILING)
+            by_failures = self._failures[enough - 1] + 1 if enough <= self.n_failed else n + 1
+            following = min(next_mark(mark, running, WAIT_OF_FAILING), by_failures)
+            if following > n:
+                return self._rows(self._failing, mark)
+            mark = following
 
     def failures(self) -> Tensor:
         """Points at which all trials failed, `(f, d)`; cached for the same rows."""

@@ -193,6 +193,29 @@ def test_a_point_that_spreads_is_almost_as_good_as_the_best_one_and_has_the_larg
     assert torch.equal(order[: int(is_open.sum())], torch.cat(expected))
 
 
+@pytest.mark.parametrize("spreads", [False, True])
+@pytest.mark.parametrize("away", [0.0, 0.05, 0.3])
+@pytest.mark.parametrize("n", [1, 3, 30, 81])
+def test_the_first_point_of_a_batch_is_that_of_the_whole_order(n: int, away: float, spreads: bool) -> None:
+    grid = torch.cartesian_prod(torch.arange(-4.0, 5.0), torch.arange(-4.0, 5.0)).double()
+    rng = np.random.default_rng(n)
+    criterion, finished, X = in_batch(away * grid[rng.permutation(81)[:n]])
+    for penalty in (0.0, torch.as_tensor(rng.random(len(X)))):
+        order = criterion.order_in_batch(X, finished, spreads, penalty)
+        assert criterion.first_in_batch(X, finished, spreads, penalty) == int(order[0])
+
+
+def test_the_score_of_a_point_without_width_is_the_posterior_mean() -> None:
+    rng = np.random.default_rng(0)
+    bkb = bo.BKB(KERNEL, noise=1e-2)
+    X = rng.random((40, 2))
+    bkb.observe(X, np.sin(4.0 * X).sum(axis=1))
+    assert len(bkb.inducing) >= 16  # so that loops are compiled
+    there = torch.as_tensor(rng.random((50, 2)))
+    scores, mean = UpperBound.over(bkb.model, 0.0)(there), bkb.model.collapse()(there)[0]
+    assert torch.equal(scores, mean)
+
+
 def test_thompson_scores_are_joint_samples() -> None:
     m, X = model()
     rng = np.random.default_rng(0)

@@ -379,3 +379,17 @@ def test_bent_values_learnt_one_by_one_are_those_met_at_once() -> None:
     at = losses(5, 1)[0]
     assert all(torch.equal(a, b) for a, b in zip(followed.predict(at), at_once.predict(at), strict=True))
     assert followed.noise_sd == at_once.noise_sd
+
+
+def test_rows_after_the_mark_may_be_learnt_later() -> None:
+    X, y = data(45)
+    followed, late = quantity(bo.BKB()), quantity(bo.BKB())
+    for n in range(10, 46):
+        followed.follow(rows(X[:n], y[:n]))
+        late.follow(rows(X[:n], y[:n]).at_mark())
+    assert late.surrogate.observations.total == followed.mark < 45
+    for _ in range(2):  # rows that are known already change nothing
+        late.follow(rows(X, y))
+        late.follow(rows(X, y).at_mark())
+        there = (one.model(X[:3])(X) for one in (followed, late))
+        assert all(map(torch.equal, *there))

@@ -1,13 +1,14 @@
 """The log as input of the models: order, encoding, and the rows of each quantity."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
 import bkbopt as bo
-from bkbopt.search.quantities.marked_rows import last_mark
+from bkbopt.search.quantities.marked_rows import last_mark, next_mark
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
@@ -168,6 +169,26 @@ def test_marks_are_further_apart_beside_running_trials(late: bool) -> None:
     mark = last_mark(400, 10, lambda row: max(ended[: row + 1]) - row)
     assert known.objective(0, 10).mark == mark
     assert mark != last_mark(400, 10)
+
+
+def test_marks_of_failing_wait_for_as_many_trials_as_are_running() -> None:
+    """400 trials begun together, of which every tenth fails: a fit for each would serve few suggestions."""
+    ended = [*range(0, 400, 2), *range(1, 400, 2)]
+    known, marks = history(), set[int]()
+    for place, number in enumerate(ended[:200]):
+        known.update([trial(number, FAIL if place % 10 == 5 else COMPLETE, end=float(place))])
+        marks |= {known.failing().mark} if place >= 5 else set()
+    assert sorted(marks) == [6, 12, 25, 46, 98]  # that of 5 failures, 46, comes before that of twice the rows
+
+
+def test_marks_of_failing_are_each_fifteen_percent_after_the_one_before_in_rows_or_failures() -> None:
+    known, marks = history(), set[int]()
+    for number in range(200):
+        known.update([trial(number, FAIL if number % 50 == 10 else COMPLETE)])
+        marks |= {known.failing().mark} if number >= 10 else set()
+    assert {11, 61, 111, 161} < marks
+    for a, b in pairwise(sorted(marks)):
+        assert b == min(n for n in (11, 61, 111, 161, next_mark(a, 0)) if n > a)
 
 
 WIDE = bo.Space.parse({"x": (0.0, 3.0), "new": ["u", "v"]})
