@@ -92,15 +92,15 @@ MODELS = (
     Fault(
         "a mark of failures ends before its failure",
         "search/trials/history.py",
-        "self._failures[last_mark(self.n_failed, 1) - 1] + 1)",
-        "self._failures[last_mark(self.n_failed, 1) - 1])",
+        "self._failures[enough - 1] + 1 if",
+        "self._failures[enough - 1] if",
         HISTORY,
     ),
     Fault(
         "a mark comes a row late",
         "search/quantities/marked_rows.py",
-        "_delay(mark, n_running))) <= n:",
-        "_delay(mark, n_running))) < n:",
+        "0 if n_running is None else n_running(mark - 1))) <= n:",
+        "0 if n_running is None else n_running(mark - 1))) < n:",
         QUANTITY,
     ),
     Fault(

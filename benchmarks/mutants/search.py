@@ -298,8 +298,8 @@ SEARCH = (
     Fault(
         "greedy suggestions return to a place that running trials will make known",
         "search/criteria/criterion.py",
-        "left >= min(STILL_OPEN, float(left.max()))",
-        "left >= 0.0",
+        "share >= STILL_OPEN and value[row]",
+        "value[row]",
         ("search/candidates/test_box_batches.py",),
     ),
     Fault(
