@@ -67,8 +67,6 @@ FEASIBILITY_FIRST = 0.01
 STILL_OPEN = 0.25
 #: Standardised loss that a suggestion of a large batch accepts for a less known point, if the noise is smaller.
 INDIFFERENT = 0.01
-
-
 #: Points whose variances are computed together in the search for the first one of a batch.
 BLOCK = 32
 
@@ -135,8 +133,9 @@ class UpperBound(_Scored):
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `Criterion`."""
-        is_mean = self.acquisition.beta == 0.0 and isinstance(self._predict, Collapsed)
-        return self._predict.mean(X) if is_mean else super().__call__(X)
+        if self.acquisition.beta == 0.0 and isinstance(predict := self._predict, Collapsed):
+            return predict.mean(X)
+        return super().__call__(X)
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`."""
