@@ -18,8 +18,8 @@ SEARCH = (
     Fault(
         "greedy suggestions look at the mean alone",
         "search/criteria/expected.py",
-        "finished.mean, spreads, self._penalty(X))",
-        "finished.mean, spreads)",
+        "first_in_batch(X, finished.mean, spreads, self._penalty(X))",
+        "first_in_batch(X, finished.mean, spreads)",
         ("search/test_choosing.py",),
     ),
     Fault(

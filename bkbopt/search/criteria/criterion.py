@@ -126,8 +126,7 @@ class UpperBound(_Scored):
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `Criterion`."""
-        predict = self._predict
-        if self.acquisition.beta == 0.0 and isinstance(predict, Collapsed):
+        if self.acquisition.beta == 0.0 and isinstance(predict := self._predict, Collapsed):
             return predict.mean(X)
         return super().__call__(X)
 
