@@ -25,14 +25,14 @@ SEARCH = (
     Fault(
         "suggestions are greedy before a feasible point is known",
         "search/models.py",
-        "len(self.objectives) == 1 and bool((lost <= 0.0).any())",
+        "len(self.objectives) == 1 and seen.has_feasible",
         "len(self.objectives) == 1",
         ("search/test_choosing.py",),
     ),
     Fault(
         "fits do not wait for the values of running trials",
         "search/quantities/marked_rows.py",
-        "min(n_running(mark - 1), mark) // WAIT",
+        "min(n_running, mark) // wait",
         "0",
         ("search/quantities/test_quantity.py", "search/trials/test_history.py"),
     ),
