@@ -90,10 +90,10 @@ MODELS = (
         HISTORY,
     ),
     Fault(
-        "a mark of failures ends before its failure",
+        "a mark of failures ends a row late",
         "search/trials/history.py",
         "self._failures[enough - 1] + 1 if",
-        "self._failures[enough - 1] if",
+        "self._failures[enough - 1] + 2 if",
         HISTORY,
     ),
     Fault(
