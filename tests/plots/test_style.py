@@ -1,6 +1,7 @@
 """Labels of ticks and axes: long names, and numbers close to each other."""
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,21 @@ import bkbopt as bo
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
+import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from bkbopt import plots
 from bkbopt.plots.style import shortened
+
+
+@pytest.fixture(autouse=True)
+def default_sizes() -> Iterator[None]:
+    """Matplotlib's own sizes of labels: Optuna's plots, which other tests draw, set another style for the process."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        yield
 
 
 def test_long_names_are_shortened_in_the_middle_and_remain_different() -> None:
