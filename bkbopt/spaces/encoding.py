@@ -141,12 +141,13 @@ class Encoding:
         """
         parameters = tuple(proposed.values())
         key = tuple(proposed), tuple(map(id, parameters)), tuple(fixed.items())
-        if key not in self._embeddings:
+        made = self._embeddings.get(key)
+        # In a copy of this encoding the ids are those of the parameters of the original.
+        if made is None or any(one is not other for one, other in zip(made[1], parameters, strict=True)):
             if len(self._embeddings) >= KEPT:
                 self._embeddings.clear()
-            # With the parameters, which are known by their ids as long as they are kept.
-            self._embeddings[key] = self._new_embedding(proposed, fixed), parameters
-        return self._embeddings[key][0]
+            made = self._embeddings[key] = self._new_embedding(proposed, fixed), parameters
+        return made[0]
 
     @cached_property
     def _embeddings(self) -> dict[object, tuple["Embedding", tuple[Parameter, ...]]]:

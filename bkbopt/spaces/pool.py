@@ -190,10 +190,10 @@ class EncodedPool(Arms):
         doubtful = [name for name in names_of_rows(arms, columns) if known is None and name not in kept]
         if doubtful:
             raise all_different(doubtful[0])
-        kept = arms.copy() if hasattr(arms, "iloc") else table
+        rows = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)
         columns.check_reach(X)
-        set_fields(self, pool=Pool(kept, id_column=id_column), columns=columns, table=table, X=X)
+        set_fields(self, pool=Pool(rows, id_column=id_column), columns=columns, table=table, X=X)
         set_fields(self, _labels=labels)
 
     def _number_objects(self, arms: Sequence[Any], like: "EncodedPool | None") -> None:

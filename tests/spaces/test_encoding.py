@@ -1,5 +1,6 @@
 """Encoded columns of points whose parameters and ranges differ, and spaces inside of them."""
 
+import copy
 import math
 
 import numpy as np
@@ -290,3 +291,13 @@ def test_an_embedding_is_made_once_for_the_same_parameters_and_fixed_values():
             there = {key: p for key, p in free.items() if key != "x (float)"}
             found = encoding.embedding(there, {"n (int)": float(value), "x (float)": float(x)})
             assert found.fixed["x (float)"] == x
+
+
+def test_a_copy_of_an_encoding_does_not_take_a_new_parameter_for_an_old_one_with_its_id():
+    encoding = Encoding((("x (float)", Float(0.0, 4.0)),))
+    new = Float(1.0, 2.0)
+    encoding.embedding({"x (float)": Float(0.0, 4.0)}, {})
+    copied = copy.deepcopy(encoding)
+    ((names, _, fixed),) = copied._embeddings
+    copied._embeddings[names, (id(new),), fixed] = copied._embeddings.popitem()[1]
+    assert copied.embedding({"x (float)": new}, {}).low.item() == 0.25
