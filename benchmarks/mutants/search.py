@@ -18,8 +18,8 @@ SEARCH = (
     Fault(
         "greedy suggestions look at the mean alone",
         "search/criteria/expected.py",
-        "first_in_batch(X, finished.mean, spreads, self._penalty(X))",
-        "first_in_batch(X, finished.mean, spreads)",
+        "in_batch_order(X, finished.mean, spreads, self._penalty(X))",
+        "in_batch_order(X, finished.mean, spreads)",
         ("search/test_choosing.py",),
     ),
     Fault(
@@ -291,15 +291,15 @@ SEARCH = (
     Fault(
         "points of a large batch spread without a limit",
         "search/criteria/criterion.py",
-        "best - max(self.model.lam**0.5, INDIFFERENT)",
-        "best - 10.0 * max(self.model.lam**0.5, INDIFFERENT)",
+        "score - max(self.model.lam**0.5, INDIFFERENT)",
+        "score - 10.0 * max(self.model.lam**0.5, INDIFFERENT)",
         ("search/criteria/test_criterion.py",),
     ),
     Fault(
         "greedy suggestions return to a place that running trials will make known",
         "search/criteria/criterion.py",
-        "share >= STILL_OPEN and value[row]",
-        "value[row]",
+        "if share < STILL_OPEN:",
+        "if False:",
         ("search/candidates/test_box_batches.py",),
     ),
     Fault(

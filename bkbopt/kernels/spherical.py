@@ -73,7 +73,8 @@ class SphericalKernel:
 
     def _rows(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Z `(n, c)` and h `(n,)`."""
-        Z = (X[:, self.numeric] - MIDDLE) * torch.exp(-self.log_lengthscale)
+        numbers = X[:, self.numeric] if self.categorical else X  # to select all columns is to copy them
+        Z = (numbers - MIDDLE) * torch.exp(-self.log_lengthscale)
         return Z, 1.0 + (Z * Z).sum(1)
 
     def features(self, X: Tensor) -> Tensor:

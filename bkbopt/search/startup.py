@@ -17,7 +17,7 @@ from bkbopt.spaces.numeric import Float, Int
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
 
-__all__ = ["startup_point", "with_repeats"]
+__all__ = ["slack_of", "startup_point", "with_repeats"]
 
 #: Number of random points that are tried after the point of the sequence.
 FIRST_TRIES = 64
@@ -48,7 +48,7 @@ def startup_point(
         U = _quasi_random(free, request)
         if free.is_discrete and free.cardinality <= MAX_LISTED:
             U = itertools.chain(itertools.islice(U, 1), [_listed(free, request.rng())])
-    slack, narrow, n_tried, repeats = _slack(space), _is_continuum(space, fixed), 0, set[tuple[float, ...]]()
+    slack, narrow, n_tried, repeats = slack_of(space), _is_continuum(space, fixed), 0, set[tuple[float, ...]]()
     for block in U:
         for u in block:
             point = space.active_part(embedding.point(u))
@@ -77,8 +77,8 @@ def _is_continuum(space: Space, fixed: Point) -> bool:
     return any(p.n_values is None for key, p in space.keyed.items() if key not in fixed)
 
 
-def _slack(space: Space) -> dict[str, float]:
-    """By key of a parameter of numbers, the difference up to which two values are the same."""
+def slack_of(space: Space) -> dict[str, float]:
+    """By key of a parameter of numbers, the difference up to which two values are the same, for `with_values`."""
     slack = {}
     for key, p in space.keyed.items():
         if isinstance(p, Float) and p.step is None:

@@ -11,6 +11,7 @@ from bkbopt.adapters.optuna.columns import evaluation_of, key_of, space_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
+from bkbopt.search.startup import slack_of
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.spaces.points import with_values
 from bkbopt.spaces.space import Space
@@ -110,14 +111,21 @@ class FollowedStudy:
         """Points of the running trials except trial `number`."""
         return [e.point for n, e in sorted(self.designer.history.running.items()) if n != number]
 
-    def meets(self, point: Point, number: int, trials: Sequence[FrozenTrial]) -> bool:
-        """Whether another worker has proposed the same point meanwhile; its trial, perhaps finished, is known then."""
+    def meets(self, point: Point, space: Space, number: int, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether another worker has proposed the same point meanwhile; its trial, perhaps finished, is known then.
+
+        Args:
+            point: the point.
+            space: the space that it was chosen from.
+            number: the number of its trial.
+            trials: all trials, with those that other workers have started meanwhile.
+        """
         known, finished = [dict(other) for other in self.running_points(number)], set(self._finished)
         self.update(trials)
         others = self.running_points(number)
         if len(self._finished) > len(finished):
             others += [e.point for e in self.designer.history.finished if e.number not in finished]
-        return any(dict(other) not in known for other in with_values(point, others))
+        return any(dict(other) not in known for other in with_values(point, others, slack_of(space)))
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point by name; the signature is that of `bkbopt.optimizer.vocabulary.Vocabulary`."""

@@ -172,6 +172,7 @@ class BKBSampler(BaseSampler):
         with self._lock:
             followed = self._follow(study)
             designer, space = followed.designer, space_of(search_space)
+            assert space is not None
             if self._independent_sampler is not None and not designer.has_models:
                 return {}
             for attempt in range(ATTEMPTS):
@@ -179,7 +180,7 @@ class BKBSampler(BaseSampler):
                     number=trial.number, space=space, attempt=attempt, seed=self._entropy, quasi_random=attempt == LAST
                 )[0]
                 publish(study, trial, suggestion.point)
-                if not followed.meets(suggestion.point, trial.number, _trials(study)):
+                if not followed.meets(suggestion.point, space, trial.number, _trials(study)):
                     break
         if suggestion.diagnostics.m is not None:
             self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=time.perf_counter() - start))

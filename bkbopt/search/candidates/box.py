@@ -44,12 +44,8 @@ SPREAD = 0.3
 class Greedy(Criterion, Protocol):
     """A criterion of greedy suggestions."""
 
-    def order_in_batch(self, X: Tensor, finished: Any, spreads: bool) -> Tensor:
-        """See `UpperBound.order_in_batch`."""
-        ...
-
-    def first_in_batch(self, X: Tensor, finished: Any, spreads: bool) -> int:
-        """See `UpperBound.first_in_batch`."""
+    def in_batch_order(self, X: Tensor, finished: Any, spreads: bool) -> Iterator[int]:
+        """See `UpperBound.in_batch_order`."""
         ...
 
 
@@ -202,9 +198,9 @@ class BoxCandidates:
         return self._maximised
 
     def _near(self, criterion: Greedy, maximised: _Maximised, rng: np.random.Generator) -> Iterator[Tensor]:
-        """The points of the search and some around the maximiser, in the order of `UpperBound.order_in_batch`.
+        """The points of the search and some around the maximiser, in the order of `UpperBound.in_batch_order`.
 
-        They come in blocks (n, k). The first has the first point alone, which is mostly all that is needed.
+        They come one by one, (1, k); mostly the first one is all that is needed.
 
         Pending trials, counted as evaluated at their means, hardly move the maximiser of the posterior mean. Without
         a bound on the variance that is left all suggestions of a batch would be copies of it.
@@ -213,9 +209,7 @@ class BoxCandidates:
         near = [self.maximizer.ball(best[0], N_NEAR, rng), self.maximizer.around(best, rng, N_NEAR // 2)]
         U = torch.cat([maximised.U, *near])
         spreads, X = bool(rng.random() < SPREAD), self.embedding(U)
-        first = criterion.first_in_batch(X, maximised.criterion, spreads)
-        yield U[first : first + 1]
-        yield from U[criterion.order_in_batch(X, maximised.criterion, spreads)].split(BLOCK)
+        return (U[row : row + 1] for row in criterion.in_batch_order(X, maximised.criterion, spreads))
 
     def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
         """The best usable one of the shared random points, (1, k); None if none is usable.

@@ -59,7 +59,7 @@ FEASIBILITY_FIRST = 0.01
 STILL_OPEN = 0.25
 #: Standardised loss that a suggestion of a large batch accepts for a less known point, if the noise is smaller.
 INDIFFERENT = 0.01
-#: Points whose variances are computed together in the search for the first one of a batch.
+#: Points whose variances are computed together for the order in a batch.
 BLOCK = 32
 
 
@@ -138,13 +138,15 @@ class UpperBound(_Scored):
             yield row
             closed[row] = True
 
-    def order_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool, penalty: Tensor | float = 0.0) -> Tensor:
-        """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them, (n,).
+    def in_batch_order(
+        self, X: Tensor, finished: "UpperBound", spreads: bool, penalty: Tensor | float = 0.0
+    ) -> Iterator[int]:
+        """The rows of `X (n, d)` in the order in which a suggestion of a large batch takes them.
 
-        First are those whose variance is at least `STILL_OPEN` times that under `finished`, the criterion without
-        pending trials (a ratio of zeros counts as one), by decreasing score. If the suggestion `spreads`, those of
-        them that are almost as good as the best one come by decreasing variance. Last are the other rows, those with
-        the most variance left first.
+        First are those whose variance is at least `STILL_OPEN` times that under `finished` (a ratio of zeros counts as
+        one), by decreasing score. If the suggestion `spreads`, those of them that are almost as good as the best one
+        come by decreasing variance. Last are the other rows, those with the most variance left first. Variances are
+        computed when they are needed, for `BLOCK` points at a time: mostly the first row is taken.
 
         Args:
             X: the points.
@@ -152,34 +154,31 @@ class UpperBound(_Scored):
             spreads: see above.
             penalty: what is subtracted from the scores, (n,).
         """
-        mean, variance = self._predict(X)
-        scores = self.acquisition(mean, variance) - penalty
-        left = (variance / finished._predict(X)[1]).nan_to_num(1.0)
-        is_open = left >= min(STILL_OPEN, float(left.max()))
-        best = float(scores[is_open].max())
-        is_near = is_open & (scores >= best - max(self.model.lam**0.5, INDIFFERENT)) & spreads
-        group = 2.0 - is_open.double() - is_near.double()
-        value = torch.where(is_near, variance, torch.where(is_open, scores, left))
-        return torch.from_numpy(np.lexsort((-value.numpy(), group.numpy())))
-
-    def first_in_batch(self, X: Tensor, finished: "UpperBound", spreads: bool, penalty: Tensor | float = 0.0) -> int:
-        """The first row of `order_in_batch`. It begins with the best scores, so that few variances are needed."""
         scores = self(X) - penalty
-        value, near, least, most = scores.tolist(), list[tuple[float, int]](), -math.inf, (-math.inf, 0)
+        near, rest = list[tuple[float, int]](), list[tuple[float, int]]()
+        least = -math.inf if spreads else math.inf
         for block in torch.argsort(scores, descending=True, stable=True).split(BLOCK):
             variance = self._predict(X[block])[1]
             left = (variance / finished._predict(X[block])[1]).nan_to_num(1.0)
-            for row, own, share in zip(block.tolist(), variance.tolist(), left.tolist(), strict=True):
-                if share >= STILL_OPEN and value[row] >= least:
-                    if not spreads:
-                        return row
-                    least = least if near else value[row] - max(self.model.lam**0.5, INDIFFERENT)
-                    near.append((own, -row))
-                elif share > most[0]:
-                    most = share, row
-            if near and value[int(block[-1])] < least:
-                break
-        return -max(near)[1] if near else most[1]
+            columns = (column.tolist() for column in (block, scores[block], variance, left))
+            for row, score, own, share in zip(*columns, strict=True):
+                if near and score < least:
+                    yield from _rows(near)
+                    near.clear()
+                if share < STILL_OPEN:
+                    rest.append((share, row))
+                elif score >= least:
+                    least = max(least, score - max(self.model.lam**0.5, INDIFFERENT))
+                    near.append((own, row))
+                else:
+                    yield row
+        yield from _rows(near)
+        yield from _rows(rest)
+
+
+def _rows(pairs: list[tuple[float, int]]) -> Iterator[int]:
+    """The second ones of the pairs, those with the largest first ones first."""
+    return (row for _, row in sorted(pairs, key=lambda pair: (-pair[0], pair[1])))
 
 
 @dataclass(frozen=True)

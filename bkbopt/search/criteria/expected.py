@@ -68,13 +68,9 @@ class Expected:
         """See `Criterion`."""
         return self.mean(X) - self._penalty(X)
 
-    def order_in_batch(self, X: Tensor, finished: "Expected", spreads: bool) -> Tensor:
-        """See `UpperBound.order_in_batch`."""
-        return self.mean.order_in_batch(X, finished.mean, spreads, self._penalty(X))
-
-    def first_in_batch(self, X: Tensor, finished: "Expected", spreads: bool) -> int:
-        """See `UpperBound.first_in_batch`."""
-        return self.mean.first_in_batch(X, finished.mean, spreads, self._penalty(X))
+    def in_batch_order(self, X: Tensor, finished: "Expected", spreads: bool) -> Iterator[int]:
+        """See `UpperBound.in_batch_order`."""
+        return self.mean.in_batch_order(X, finished.mean, spreads, self._penalty(X))
 
     def _penalty(self, X: Tensor) -> Tensor:
         return self.weight * self.excess(X).square().sum(1) + self._crashed(X)

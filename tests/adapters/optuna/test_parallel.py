@@ -182,6 +182,22 @@ def test_a_point_that_a_quick_worker_has_evaluated_meanwhile_is_not_proposed(mon
     assert study.ask(CONTINUOUS).params != points[0]
 
 
+def test_another_point_of_a_narrow_range_is_not_taken_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    low, high = 1e6, 1e6 + 1e-4  # all of its values agree to ten digits
+    space: Space = {"x": FloatDistribution(low, high)}
+    study, publish, proposed = new_study(), sampler_module.publish, list[float]()
+    finish(study, {**space, "rate": CONTINUOUS["rate"]}, 1)
+
+    def published_beside_another(here: optuna.Study, trial: FrozenTrial, values: dict[str, float]) -> None:
+        publish(here, trial, values)
+        proposed.append(values[key_of("x", space["x"])])
+        other = low if proposed[0] > 0.5 * (low + high) else high
+        study.add_trial(optuna.trial.create_trial(params={"x": other}, distributions=space, value=1.0))
+
+    monkeypatch.setattr(sampler_module, "publish", published_beside_another)
+    assert [study.ask(space).params["x"]] == proposed
+
+
 @pytest.mark.parametrize("space", [CONTINUOUS, CELLS], ids=["continuous", "12 cells"])
 def test_the_proposal_is_published_whole(space: Space) -> None:
     study = new_study()

@@ -141,8 +141,8 @@ def in_batch(pending: Tensor, noise: float = 1e-2) -> tuple[UpperBound, UpperBou
 
 def test_without_pending_points_a_batch_takes_points_in_the_order_of_their_scores() -> None:
     _, finished, X = in_batch(torch.zeros(1, 2))
-    order = finished.order_in_batch(X, finished, spreads=False)
-    assert torch.equal(order, finished(X).argsort(descending=True, stable=True))
+    order = list(finished.in_batch_order(X, finished, spreads=False))
+    assert order == finished(X).argsort(descending=True, stable=True).tolist()
 
 
 def test_a_batch_leaves_places_whose_standard_deviation_is_more_than_halved() -> None:
@@ -151,10 +151,10 @@ def test_a_batch_leaves_places_whose_standard_deviation_is_more_than_halved() ->
     is_open = left >= 0.25
     assert not bool(is_open[0])
     assert 1 < int(is_open.sum()) < len(X) - 1
-    order = criterion.order_in_batch(X, finished, spreads=False)
+    order = list(criterion.in_batch_order(X, finished, spreads=False))
     opened, closed = is_open.nonzero()[:, 0], (~is_open).nonzero()[:, 0]
     by_score, by_rest = criterion(X)[opened].argsort(descending=True), left[closed].argsort(descending=True)
-    assert torch.equal(order, torch.cat([opened[by_score], closed[by_rest]]))
+    assert order == torch.cat([opened[by_score], closed[by_rest]]).tolist()
 
 
 def test_a_batch_that_is_known_everywhere_goes_where_most_variance_is_left() -> None:
@@ -163,7 +163,7 @@ def test_a_batch_that_is_known_everywhere_goes_where_most_variance_is_left() -> 
     left = criterion.model(X)[1] / finished.model(X)[1]
     assert bool((left < 0.25).all())
     for spreads in (False, True):
-        assert torch.equal(criterion.order_in_batch(X, finished, spreads), left.argsort(descending=True))
+        assert list(criterion.in_batch_order(X, finished, spreads)) == left.argsort(descending=True).tolist()
 
 
 def test_points_that_are_known_exactly_count_as_open() -> None:
@@ -171,7 +171,7 @@ def test_points_that_are_known_exactly_count_as_open() -> None:
     scored = UpperBound.over(model()[0], 0.0)
     scored.__dict__["_predict"] = lambda X: (X[:, 0], zero)
     X = torch.tensor([[0.1, 0.0], [0.3, 0.0], [0.2, 0.0]], dtype=torch.float64)
-    assert scored.order_in_batch(X, scored, spreads=False).tolist() == [1, 2, 0]
+    assert list(scored.in_batch_order(X, scored, spreads=False)) == [1, 2, 0]
 
 
 @pytest.mark.parametrize(("noise", "away", "size"), [(1e-2, 0.0, 1.0), (1e-8, 0.3, 0.1)])
@@ -184,25 +184,33 @@ def test_a_point_that_spreads_is_almost_as_good_as_the_best_one_and_has_the_larg
     is_open = variance >= 0.25 * finished.model(X)[1]
     near = is_open & (mean >= mean[is_open].max() - max(noise**0.5, 0.01))
     assert 1 < int(near.sum()) < int(is_open.sum())
-    order = criterion.order_in_batch(X, finished, spreads=True)
+    order = list(criterion.in_batch_order(X, finished, spreads=True))
     others = (is_open & ~near).nonzero()[:, 0]
     expected = [
         near.nonzero()[:, 0][variance[near].argsort(descending=True)],
         others[mean[others].argsort(descending=True)],
     ]
-    assert torch.equal(order[: int(is_open.sum())], torch.cat(expected))
+    assert order[: int(is_open.sum())] == torch.cat(expected).tolist()
 
 
 @pytest.mark.parametrize("spreads", [False, True])
 @pytest.mark.parametrize("away", [0.0, 0.05, 0.3])
 @pytest.mark.parametrize("n", [1, 3, 30, 81])
-def test_the_first_point_of_a_batch_is_that_of_the_whole_order(n: int, away: float, spreads: bool) -> None:
+def test_the_order_in_a_batch_is_that_of_sorting_all_points(n: int, away: float, spreads: bool) -> None:
     grid = torch.cartesian_prod(torch.arange(-4.0, 5.0), torch.arange(-4.0, 5.0)).double()
     rng = np.random.default_rng(n)
     criterion, finished, X = in_batch(away * grid[rng.permutation(81)[:n]])
-    for penalty in (0.0, torch.as_tensor(rng.random(len(X)))):
-        order = criterion.order_in_batch(X, finished, spreads, penalty)
-        assert criterion.first_in_batch(X, finished, spreads, penalty) == int(order[0])
+    variance = criterion.model(X)[1]
+    left = variance / finished.model(X)[1]
+    is_open = left >= 0.25
+    for penalty in (torch.zeros(len(X)), torch.as_tensor(rng.random(len(X)))):
+        scores = criterion(X) - penalty
+        best = scores[is_open].max() if bool(is_open.any()) else torch.inf
+        near = is_open & (scores >= best - 0.1) & spreads  # 0.1: the noise's standard deviation
+        group = 2.0 - is_open.double() - near.double()
+        value = torch.where(near, variance, torch.where(is_open, scores, left))
+        expected = np.lexsort((-value.numpy(), group.numpy())).tolist()
+        assert list(criterion.in_batch_order(X, finished, spreads, penalty)) == expected
 
 
 def test_the_score_of_a_point_without_width_is_the_posterior_mean() -> None:
