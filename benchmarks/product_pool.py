@@ -210,11 +210,11 @@ def _step(ways: Sequence[_Way]) -> None:
         way.rows.append(suggestion.index)
     designer, pool = ways[-1].designer, ways[-1].opt.pool
     assert pool is not None
-    fantasy = designer.models.fantasy(
+    posteriors = designer.models.posteriors(
         designer.history, designer.history.X[:0], designer.options.confidence, designer.n_arms()
     )
-    mean, variance = fantasy.models[0](pool.X[torch.tensor([way.rows[-1] for way in ways])])
-    scores = mean + fantasy.betas[0] * variance.sqrt()
+    mean, variance = posteriors.models[0](pool.X[torch.tensor([way.rows[-1] for way in ways])])
+    scores = mean + posteriors.betas[0] * variance.sqrt()
     for way, gap in zip(ways, ((scores[-1] - scores) / variance[-1].sqrt()).tolist(), strict=True):
         way.gaps.append(0.0 if way.rows[-1] == ways[-1].rows[-1] else gap)
 
@@ -300,9 +300,9 @@ def is_found(opt: bo.Optimizer, seed: int) -> bool:
     designer, pool = opt._core.update(), opt.pool
     assert isinstance(pool, ProductPool)
     nothing = designer.history.X[:0]
-    fantasy = designer.models.fantasy(designer.history, nothing, designer.options.confidence, len(pool))
-    criterion = fantasy.criterion(designer.options.rule, np.random.default_rng(seed))
-    good = fantasy.incumbents(torch.arange(len(fantasy.known)))
+    posteriors = designer.models.posteriors(designer.history, nothing, designer.options.confidence, len(pool))
+    criterion = posteriors.criterion(designer.options.rule, np.random.default_rng(seed))
+    good = posteriors.incumbents()
     usual = ProductCandidates(pool, None).best(criterion, Scope(good, np.random.default_rng(seed), nothing))
     assert usual is not None
     search = ProductMaximizer(pool.X)

@@ -1,4 +1,4 @@
-"""Bayesian optimisation whose cost stays flat: budgeted kernel bandits (BKB) and exact GP-UCB by ask and tell.
+"""Bayesian optimisation by ask and tell with budgeted kernel bandits (BKB): the inducing points bound an ask's cost.
 
 A name is imported when it is first asked for, and torch with it: commands that only keep a log do without.
 """

@@ -96,7 +96,8 @@ def extra(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         raise MissingPackageError(
-            f'{package}: this call needs the package, which is not installed; run pip install "bkbopt[{name}]".'
+            f'{package}: this call needs the package, which is not installed; run pip install "bkbopt[{name}]", or in '
+            f'a checkout pip install ".[{name}]".'
         ) from error
 
 

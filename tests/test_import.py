@@ -189,7 +189,7 @@ def test_learners_import_no_compiler_before_they_learn(printed: list[str]) -> No
 def test_an_adapter_without_its_library_names_the_extra(name: str, package: str, refused: dict[str, str]) -> None:
     assert refused[name] == (
         f"MissingPackageError {package}: this call needs the package, which is not installed; "
-        f'run pip install "bkbopt[{name}]".'
+        f'run pip install "bkbopt[{name}]", or in a checkout pip install ".[{name}]".'
     )
 
 

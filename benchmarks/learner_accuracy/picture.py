@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmarks.learner_accuracy.models import Model
 from benchmarks.learner_accuracy.sets import Stream
+from bkbopt.plots.style import SERIES
 
 __all__ = ["draw"]
 
@@ -14,6 +15,8 @@ SHOWN = ("ProsNKONS", "FOGD", "BPAS", "SGDClassifier", "SGD, RBFSampler", "river
 STREAMS = ("codrna", "SEA", "blobs")
 #: Rows of the window over which accuracy is taken.
 WINDOW = 500
+#: Markers on a line.
+MARKERS = 6
 
 
 def draw(models: Sequence[Model], streams: Sequence[Stream], path: Path) -> None:
@@ -26,15 +29,27 @@ def draw(models: Sequence[Model], streams: Sequence[Stream], path: Path) -> None
         for model in models:
             if model.name not in SHOWN:
                 continue
+            series = SERIES[SHOWN.index(model.name)]
             hits = np.cumsum(model.run(stream) == stream.y, dtype=float)
             window = min(WINDOW, len(hits) // 2)
             rows = np.arange(window, len(hits), max(1, window // 5))
-            style = "-" if "SGD" not in model.name and "river" not in model.name else "--"
-            axes.plot(rows, 100.0 * (hits[rows] - hits[rows - window]) / window, style, lw=1.2, label=model.name)
+            accuracy = 100.0 * (hits[rows] - hits[rows - window]) / window
+            every = max(1, len(rows) // MARKERS)
+            axes.plot(
+                rows,
+                accuracy,
+                series.line,
+                color=series.colour,
+                marker=series.marker,
+                markevery=every,
+                markersize=3.5,
+                lw=1.2,
+                label=model.name,
+            )
         axes.set_title(stream.name, fontsize=9)
         axes.set_xlabel("rows", fontsize=8)
         axes.tick_params(labelsize=7)
-    figure.axes[0].set_ylabel(f"% right of the last {WINDOW}", fontsize=8)
+    figure.axes[0].set_ylabel(f"accuracy over the last {WINDOW} rows (%)", fontsize=8)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside right center", fontsize=7, frameon=False)
     figure.savefig(path, dpi=110)

@@ -54,8 +54,8 @@ OPTIMIZER = (
     Fault(
         "equal values without noise differ in a front",
         "optimizer/recommendations.py",
-        "q.measured if q.is_noiseless else self._fantasy.means[:, k]",
-        "self._fantasy.means[:, k]",
+        "q.measured if q.is_noiseless else self._known.means[:, k]",
+        "self._known.means[:, k]",
         ("optimizer/test_recommendations.py",),
     ),
     Fault(

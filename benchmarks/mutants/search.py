@@ -74,8 +74,8 @@ SEARCH = (
     Fault(
         "constraints of a recommendation with fixed values hold with probability one half",
         "search/slices.py",
-        "(sure, 0.5) if self.fantasy.constraints",
-        "(0.5,) if fantasy.constraints",
+        "(sure, 0.5) if self.posteriors.constraints",
+        "(0.5,) if posteriors.constraints",
         SLICES,
     ),
     Fault(
@@ -242,8 +242,8 @@ SEARCH = (
     Fault(
         "wide steps are no wider than others",
         "search/perturbations.py",
-        "max(WIDE_BETA, fantasy.betas[0])",
-        "fantasy.betas[0]",
+        "max(WIDE_BETA, posteriors.betas[0])",
+        "posteriors.betas[0]",
         DESIGNER,
     ),
     Fault(

@@ -21,7 +21,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, spread
 
-__all__ = ["ARDKernel", "matern52", "rbf"]
+__all__ = ["ARDKernel", "matern12", "matern32", "matern52", "rbf"]
 
 FORMS = ("matern12", "matern32", "matern52", "rbf")
 
@@ -271,6 +271,44 @@ def matern52(
                 [0.1928, 0.3679, 1.0000]], dtype=torch.float64)
     """
     return _ard("matern52", dim, lengthscale, outputscale, categorical)
+
+
+def matern32(
+    dim: int,
+    lengthscale: float | Sequence[float] | None = None,
+    outputscale: float = 1.0,
+    categorical: Sequence[int] = (),
+) -> ARDKernel:
+    """ARD Matern-3/2 kernel, for functions that are differentiable once; the arguments are those of `matern52`.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import matern32
+        >>> X = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+        >>> matern32(1, lengthscale=1.0)(X, X)
+        tensor([[1.0000, 0.4834],
+                [0.4834, 1.0000]], dtype=torch.float64)
+    """
+    return _ard("matern32", dim, lengthscale, outputscale, categorical)
+
+
+def matern12(
+    dim: int,
+    lengthscale: float | Sequence[float] | None = None,
+    outputscale: float = 1.0,
+    categorical: Sequence[int] = (),
+) -> ARDKernel:
+    """ARD Matern-1/2 kernel exp(-r), for continuous, rough functions; the arguments are those of `matern52`.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.kernels import matern12
+        >>> X = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+        >>> matern12(1, lengthscale=1.0)(X, X)
+        tensor([[1.0000, 0.3679],
+                [0.3679, 1.0000]], dtype=torch.float64)
+    """
+    return _ard("matern12", dim, lengthscale, outputscale, categorical)
 
 
 def rbf(

@@ -41,10 +41,18 @@ __all__ = [
 ]
 
 
+#: An array with at most this many rows (low, high) is refused: it may be meant as bounds, or as a pool.
+MOST_BOUNDS = 20
+
+
 def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     """The space or pool that the user means; a list of (low, high) tuples is a space, an array is a pool.
 
     The pool of a log is already encoded.
+
+    Raises:
+        ArgumentError: an array of a few rows (low, high), which may be either.
+        ArgumentTypeError: none of these.
     """
     if isinstance(given, Arms) and given.scale == fit and (has_kernel or given.columns is not None):
         return Problem(pool=given)
@@ -57,11 +65,29 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     if isinstance(given, Space | Mapping) or pairs:
         return Problem(space=Space.parse(list(given) if pairs else given))
     if hasattr(given, "iloc") or isinstance(given, np.ndarray | Tensor | list | tuple):
+        if _may_be_bounds(given):
+            raise ArgumentError(
+                "space_or_pool: expected a space or a pool, got rows of (low, high), which may be either; pass "
+                "bo.Space.parse(bounds) for the box with these bounds, or bo.Pool(rows) for a pool of these points."
+            )
         return Problem(pool=encoded_pool(Pool(given), scale=fit, has_kernel=has_kernel))
     raise ArgumentTypeError(
         "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame, a list of "
         f"arms, or a path, an Arrow table or a Dask collection, got {type(given).__name__}."
     )
+
+
+def _may_be_bounds(given: Any) -> bool:
+    if hasattr(given, "iloc") or not 0 < len(given) <= MOST_BOUNDS:
+        return False
+    if isinstance(given, list | tuple):
+        return all(isinstance(row, list | tuple) and _is_interval(row) for row in given)
+    rows = np.asarray(given)
+    return rows.ndim == 2 and all(_is_interval(row) for row in rows.tolist())
+
+
+def _is_interval(row: Sequence[Any]) -> bool:
+    return len(row) == 2 and all(isinstance(value, int | float) for value in row) and row[0] < row[1]
 
 
 def as_feasible(given: Any, problem: Problem) -> Callable[[Params], bool] | None:

@@ -79,7 +79,7 @@ class LoggedDesigner:
 
     def set_candidates(self, candidates: Space | Arms, past: Params) -> None:
         """Take another space or pool from here on; `past` are values that earlier trials had for new parameters."""
-        check_columns(self.designer.options.models.surrogate, self.spaces[-1], self.spaces.next(candidates, {})[0])
+        check_columns(self.designer.options.surrogate, self.spaces[-1], self.spaces.next(candidates, {})[0])
         if self.file is None:
             if not self.spaces.is_last(candidates, past):
                 self.spaces.append(candidates, past)
@@ -108,7 +108,7 @@ class LoggedDesigner:
             problem = replace(problem, space=candidates)
         else:
             if candidates.objects is not None:
-                self.designer.options.models.surrogate.bind_objects(candidates.objects)
+                self.designer.options.surrogate.bind_objects(candidates.objects)
             problem = replace(problem, pool=candidates)
         self.vocabulary = vocabulary_of(candidates)
         problem = replace(problem, feasible=self._is_feasible())
@@ -192,7 +192,7 @@ class LoggedDesigner:
         unknown: dict[tuple[int, bool], list[Entry]] = {}
         for entry in entries:
             number, trial = entry.trial.id, entry.trial
-            if trial.stds is not None and not self.designer.options.models.surrogate.takes_weights:
+            if trial.stds is not None and not self.designer.options.surrogate.takes_weights:
                 raise ValueError("known noise for a learner, which gives all values the same weight")
             old = self.log.entries[number] if number < len(self.log) else None
             if old is not None and old.space == entry.space and old.trial.state != WAITING:

@@ -155,7 +155,8 @@ class Optimizer(Readings):
 
         Queued trials come first (see `enqueue`). Without noise pending points are distinct while there are enough
         points; with noise a row of a pool, or a point of a grid, may be pending twice if a second value is useful. The
-        list is shorter than `n` if `duplicates="avoid"` leaves fewer points.
+        list is shorter than `n` if `duplicates="avoid"` leaves fewer points. Beside five running trials and more, most
+        suggestions maximise the posterior mean in place of the bound (with the default acquisition and beta).
 
         Args:
             n: number of trials; None for a single trial instead of a list. "useful" for all queued trials and as many
@@ -203,7 +204,7 @@ class Optimizer(Readings):
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
         given = pool if isinstance(pool, Pool) else Pool(pool)
-        has_kernel = self._core.designer.options.models.surrogate.has_kernel
+        has_kernel = self._core.designer.options.surrogate.has_kernel
         new = encoded_pool(given, scale=old.scale, has_kernel=has_kernel, like=old)
         if new.feasible is not None and new.feasible is not old.feasible:
             raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
@@ -275,7 +276,7 @@ class Optimizer(Readings):
 
         After an error nothing is changed.
         """
-        if std is not None and not self._core.designer.options.models.surrogate.takes_weights:
+        if std is not None and not self._core.designer.options.surrogate.takes_weights:
             raise ArgumentError(
                 'std: an online learner gives all values the same weight, so std must be None; use surrogate="bkb".'
             )

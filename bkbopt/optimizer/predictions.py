@@ -46,16 +46,16 @@ def beta(designer: Designer) -> float:
 @torch.no_grad()
 def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confidence: float) -> RegretCertificate:
     """See `Optimizer.regret_certificate`."""
-    fantasy, objective = finished_only(designer)
-    x, lower = fantasy.lower_bound()
-    upper = max(designer.upper_bound(fantasy), lower)
-    naive, width = objective.scaler.rise(lower, upper - lower), fantasy.betas[0]
+    posteriors, objective = finished_only(designer)
+    x, lower = posteriors.lower_bound()
+    upper = max(designer.upper_bound(posteriors), lower)
+    naive, width = objective.scaler.rise(lower, upper - lower), posteriors.betas[0]
     if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
         point, index = evaluated_at(designer, x, belongs)
         return RegretCertificate(naive, params_of(designer.assumed(point), index), index, None, naive, width)
-    x, point, index = recommended(designer, fantasy, belongs)
-    gap = gap_quantile(gaps(designer, objective, fantasy, x, confidence), confidence)
-    bound = max(gap, band_gap(designer, objective, fantasy, x, confidence))
+    x, point, index = recommended(designer, posteriors, belongs)
+    gap = gap_quantile(gaps(designer, objective, posteriors, x, confidence), confidence)
+    bound = max(gap, band_gap(designer, objective, posteriors, x, confidence))
     return RegretCertificate(bound, params_of(point, index), index, confidence, naive, width)
 
 

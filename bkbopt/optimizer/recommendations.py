@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.designer import Designer
-from bkbopt.search.models import Fantasy
+from bkbopt.search.models import Posteriors
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.slices import Slice
 from bkbopt.search.trials.evaluations import Point
@@ -26,10 +26,8 @@ __all__ = [
     "finished_only",
     "non_dominated",
     "recommendation",
-    "recommendation_with",
     "recommended",
     "recommended_front",
-    "recommended_front_with",
 ]
 
 #: Probability with which a recommended point is feasible, if there is such a point.
@@ -44,50 +42,52 @@ ParamsOf = Callable[[Point, int | None], dict[str, Any]]
 Belongs = Callable[[Point], bool]
 
 
-def finished_only(designer: Designer) -> tuple[Fantasy, Quantity]:
-    """The fantasy without pending points, and the first objective."""
+def finished_only(designer: Designer) -> tuple[Posteriors, Quantity]:
+    """The posteriors without pending points, and the first objective."""
     models, nothing = designer.trained(), designer.history.X[:0]
-    fantasy = models.fantasy(designer.history, nothing, designer.options.confidence, designer.n_arms())
-    return fantasy, models.objectives[0]
+    posteriors = models.posteriors(designer.history, nothing, designer.options.confidence, designer.n_arms())
+    return posteriors, models.objectives[0]
+
+
+def _anywhere(_: Point) -> bool:
+    return True
 
 
 @torch.no_grad()
-def recommendation(designer: Designer, params_of: ParamsOf, belongs: Belongs) -> Recommendation:
-    """See `Optimizer.recommend`."""
-    fantasy, objective = finished_only(designer)
-    x, point, index = recommended(designer, fantasy, belongs)
+def recommendation(
+    designer: Designer, fixed: Point, params_of: ParamsOf, belongs: Belongs = _anywhere, space: Space | None = None
+) -> Recommendation:
+    """See `Optimizer.recommend`.
+
+    Args:
+        designer: the designer.
+        fixed: values to hold; without any the point is one of the evaluated ones.
+        params_of: how points are shown.
+        belongs: which evaluated points are in the current space; all by default.
+        space: the space with fixed values, needed if the problem has none.
+    """
+    posteriors, objective = finished_only(designer)
+    if fixed:
+        choice = Slice(designer, posteriors, fixed, space).best(SURE)
+        x, point, index = choice.x, choice.point, choice.index
+    else:
+        x, point, index = recommended(designer, posteriors, belongs)
     mean, std = objective.predict(x[None])
     return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
 
 
 @torch.no_grad()
-def recommendation_with(
-    designer: Designer, fixed: Point, params_of: ParamsOf, space: Space | None = None
-) -> Recommendation:
-    """See `Optimizer.recommend` with fixed values; the `space` is needed if the problem has none."""
-    fantasy, objective = finished_only(designer)
-    choice = Slice(designer, fantasy, fixed, space).best(SURE)
-    mean, std = objective.predict(choice.x[None])
-    return Recommendation(params_of(choice.point, choice.index), choice.index, float(mean[0]), float(std[0]))
-
-
-@torch.no_grad()
-def recommended_front(designer: Designer, params_of: ParamsOf, belongs: Belongs) -> list[FrontPoint]:
-    """See `Optimizer.recommend_front`."""
-    fantasy, _ = finished_only(designer)
-    points = _Evaluated(designer, fantasy, belongs)
-    return _with_means(designer, list(map(points.complete, points.front())), params_of)
-
-
-@torch.no_grad()
-def recommended_front_with(
-    designer: Designer, fixed: Point, params_of: ParamsOf, space: Space | None = None
+def recommended_front(
+    designer: Designer, fixed: Point, params_of: ParamsOf, belongs: Belongs = _anywhere, space: Space | None = None
 ) -> list[FrontPoint]:
-    """See `Optimizer.recommend_front` with fixed values; the `space` is needed if the problem has none."""
-    fantasy, _ = finished_only(designer)
-    found = [(choice.x, choice.point, choice.index) for choice in Slice(designer, fantasy, fixed, space).front(SURE)]
+    """See `Optimizer.recommend_front`; the arguments are those of `recommendation`."""
+    posteriors, _ = finished_only(designer)
+    if not fixed:
+        points = _Evaluated(designer, posteriors, belongs)
+        return _with_means(designer, list(map(points.complete, points.front())), params_of)
+    found = [(choice.x, choice.point, choice.index) for choice in Slice(designer, posteriors, fixed, space).front(SURE)]
     X = torch.stack([x for x, _, _ in found])
-    Y = torch.stack([model(X)[0] for model in fantasy.models], 1)
+    Y = torch.stack([model(X)[0] for model in posteriors.models], 1)
     return _with_means(designer, [found[i] for i in non_dominated(Y.numpy())], params_of)
 
 
@@ -120,9 +120,9 @@ def non_dominated(
     return kept
 
 
-def recommended(designer: Designer, fantasy: Fantasy, belongs: Belongs) -> tuple[Tensor, Point, int | None]:
+def recommended(designer: Designer, posteriors: Posteriors, belongs: Belongs) -> tuple[Tensor, Point, int | None]:
     """The recommended point: encoded `(d,)`, its parameters, and its row in the pool."""
-    points = _Evaluated(designer, fantasy, belongs)
+    points = _Evaluated(designer, posteriors, belongs)
     return points.complete(next(points.by_rank()))
 
 
@@ -141,11 +141,11 @@ def evaluated_at(designer: Designer, x: Tensor, belongs: Belongs) -> tuple[Point
 
 
 class _Evaluated:
-    """The evaluated points, by their rows in `Fantasy.known`."""
+    """The evaluated points, by their rows in `Known`."""
 
-    def __init__(self, designer: Designer, fantasy: Fantasy, belongs: Belongs) -> None:
+    def __init__(self, designer: Designer, posteriors: Posteriors, belongs: Belongs) -> None:
         self._designer, self._history, self._pool = designer, designer.history, designer.problem.pool
-        self._models, self._fantasy, self._belongs = designer.trained(), fantasy, belongs
+        self._models, self._known, self._belongs = designer.trained(), posteriors.known, belongs
         self._standing: dict[int, int] = {}
 
     def by_rank(self) -> Iterator[int]:
@@ -188,7 +188,7 @@ class _Evaluated:
     def _comparable(self) -> Tensor:
         """Posterior means (u, k), but measured values where there is no noise: they are equal where values are."""
         objectives = self._models.objectives
-        columns = [q.measured if q.is_noiseless else self._fantasy.means[:, k] for k, q in enumerate(objectives)]
+        columns = [q.measured if q.is_noiseless else self._known.means[:, k] for k, q in enumerate(objectives)]
         return torch.stack(columns, 1)
 
     @cached_property
@@ -198,14 +198,14 @@ class _Evaluated:
         They are the rows that are feasible with probability `SURE`, those that are expected to be feasible, and all: of
         many points near a border of the feasible region, those with the best objective are often just beyond it.
         """
-        expected = self._fantasy.feasible
-        sure = self._models.log_feasibility(self._fantasy.known, noisy_only=True) >= math.log(SURE)
+        expected = self._known.feasible
+        sure = self._models.log_feasibility(self._known.X, noisy_only=True) >= math.log(SURE)
         return [expected & sure, expected, torch.ones_like(expected)]
 
     @cached_property
     def _rank(self) -> Tensor:
-        best, expected = self._comparable[:, 0], self._fantasy.feasible
-        rank = torch.where(expected, best, best.min() - 1.0 - self._fantasy.lost)
+        best, expected = self._comparable[:, 0], self._known.feasible
+        rank = torch.where(expected, best, best.min() - 1.0 - self._known.violation)
         # Among equal means a point with a complete trial is preferred.
         return torch.where(self._complete, rank, rank.nextafter(rank.new_tensor(-torch.inf)))
 
@@ -214,7 +214,7 @@ class _Evaluated:
         """A mask of the rows with a complete trial; the value of a pruned trial is imputed."""
         history = self._history
         complete = set(row_keys(history.X[[bool(e.values) for e in history.finished]]))
-        return torch.tensor([key in complete for key in row_keys(self._fantasy.known)], dtype=torch.bool)
+        return torch.tensor([key in complete for key in row_keys(self._known.X)], dtype=torch.bool)
 
     def standing(self, row: int) -> int:
         """Whether the point belongs to the current space or pool: as it was evaluated, once completed, or not."""
@@ -224,7 +224,7 @@ class _Evaluated:
 
     def _standing_of(self, row: int) -> int:
         if self._pool is not None:
-            return IN if self._pool.rows_at(self._fantasy.known[row]) else OUTSIDE
+            return IN if self._pool.rows_at(self._known.X[row]) else OUTSIDE
         point, _ = self._at(row)
         return IN if self._belongs(point) else COMPLETED if self._belongs(self._designer.assumed(point)) else OUTSIDE
 
@@ -232,7 +232,7 @@ class _Evaluated:
         """The point of a row with values for all parameters: encoded `(d,)`, the values, and its row in the pool."""
         point, index = self._at(row)
         whole = self._designer.assumed(point)
-        return self._fantasy.known[row] if whole is point else self._history.encode([whole])[0], whole, index
+        return self._known.X[row] if whole is point else self._history.encode([whole])[0], whole, index
 
     def _at(self, row: int) -> tuple[Point, int | None]:
-        return evaluated_at(self._designer, self._fantasy.known[row], self._belongs)
+        return evaluated_at(self._designer, self._known.X[row], self._belongs)

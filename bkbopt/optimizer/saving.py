@@ -74,7 +74,7 @@ def describe_options(
         "perturbations": options.perturbations,
         "feasible": core.designer.problem.feasible is not None,
         "beta": describe_schedule(options.confidence),
-        "surrogate": describe_surrogate(options.models.surrogate),
+        "surrogate": describe_surrogate(options.surrogate),
     }
 
 

@@ -1,4 +1,4 @@
-"""Plots of runs and models with matplotlib (`pip install "bkbopt[plots]"`).
+"""Plots of runs and models with matplotlib (`pip install ".[plots]"` in a checkout).
 
 A picture is drawn on the Axes that are given, or on those of a new figure, and its Axes are returned. Nothing global is
 read or changed: no figure is registered with pyplot, nothing is shown, no style is set. In a notebook `ax.figure` as

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bkbopt.errors import ArgumentTypeError, MissingPackageError
+from bkbopt.errors import ArgumentTypeError, extra
 from bkbopt.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -80,13 +80,9 @@ SERIES = (
 
 def new_figure(width: float, height: float) -> "Figure":
     """A figure of this size in inches, not registered with pyplot, that notebooks can show."""
-    try:
+    with extra("plots"):
         from matplotlib.figure import Figure
         from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError as error:
-        raise MissingPackageError(
-            'plots: this call needs matplotlib, which is not installed; run pip install "bkbopt[plots]".'
-        ) from error
     # Padding for markers on the edge of their axes.
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.12))
     # IPython calls this method to show an object; without pyplot it has no other way to show a figure.

@@ -30,7 +30,7 @@ from bkbopt._support.threads import small_work
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.candidates.box import BoxCandidates, candidates_of
 from bkbopt.search.designer import Designer
-from bkbopt.search.models import Fantasy
+from bkbopt.search.models import Posteriors
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.regions import regions_of
 from bkbopt.spaces.rows import RowSource
@@ -60,28 +60,28 @@ def gap_quantile(gap: Tensor, confidence: float) -> float:
 
 
 @torch.no_grad()
-def band_gap(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, confidence: float) -> float:
+def band_gap(designer: Designer, objective: Quantity, posteriors: Posteriors, x: Tensor, confidence: float) -> float:
     """Largest upper bound minus the lower bound at `x (d,)`, user's units, of a pointwise band with this confidence."""
     beta = float(torch.special.ndtri(torch.tensor(0.5 * (1.0 + confidence), dtype=torch.float64)))
-    mean, variance = fantasy.models[0](x[None])
+    mean, variance = posteriors.models[0](x[None])
     lower = float(mean[0] - beta * variance[0].sqrt())
-    return objective.scaler.rise(lower, max(designer.upper_bound(replace(fantasy, betas=(beta,))) - lower, 0.0))
+    return objective.scaler.rise(lower, max(designer.upper_bound(replace(posteriors, betas=(beta,))) - lower, 0.0))
 
 
 @torch.no_grad()
-def gaps(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, confidence: float) -> Tensor:
+def gaps(designer: Designer, objective: Quantity, posteriors: Posteriors, x: Tensor, confidence: float) -> Tensor:
     """Draws `(s,)` of max f - f(x), user's units, at the encoded point `x (d,)`.
 
     Args:
         designer: the designer, with its candidates and seed.
         objective: the objective whose posterior is drawn.
-        fantasy: its posterior without pending points, by which candidates are chosen.
+        posteriors: its posterior without pending points, by which candidates are chosen.
         x: the point.
         confidence: confidence of the certificate; draws far below its quantile are not maximised by ascent.
     """
     rng = np.random.default_rng([designer.seed, STREAM, len(designer.history.finished)])
     with small_work():
-        boxes, X, box = _candidates(designer, fantasy, rng)
+        boxes, X, box = _candidates(designer, posteriors, rng)
         X, box = torch.cat([x[None], X]), torch.cat([torch.tensor([-1]), box])
         models, means = zip(*objective.ensemble(), strict=True)
         each = math.ceil(N_DRAWS / len(models))
@@ -101,13 +101,13 @@ def gaps(designer: Designer, objective: Quantity, fantasy: Fantasy, x: Tensor, c
 
 
 def _candidates(
-    designer: Designer, fantasy: Fantasy, rng: np.random.Generator
+    designer: Designer, posteriors: Posteriors, rng: np.random.Generator
 ) -> tuple[list[BoxCandidates | None], Tensor, Tensor]:
     """Candidate sets (None for listed points), candidates `(n, d)`, and the number of the set of each, `(n,)`."""
-    incumbents = fantasy.incumbents(torch.arange(len(fantasy.known)))
+    incumbents = posteriors.incumbents()
     boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
-        X, _ = _best(designer.pool_candidates.spread(incumbents, rng), fantasy)
+        X, _ = _best(designer.pool_candidates.spread(incumbents, rng), posteriors)
         return boxes, X, torch.zeros(len(X), dtype=torch.int64)
     assert designer.problem.space is not None
     boxes, parts = [], []
@@ -122,15 +122,15 @@ def _candidates(
             boxes.append(None)
             parts.append(found.search.X[:])
     number = torch.repeat_interleave(torch.arange(len(parts)), torch.tensor([len(part) for part in parts]))
-    X, rows = _best(torch.cat(parts), fantasy)
+    X, rows = _best(torch.cat(parts), posteriors)
     return boxes, X, number[rows]
 
 
-def _best(X: RowSource, fantasy: Fantasy) -> tuple[Tensor, Tensor]:
+def _best(X: RowSource, posteriors: Posteriors) -> tuple[Tensor, Tensor]:
     """The points among `X (n, d)` with the largest upper bounds, all where they are few, and their rows."""
     if len(X) <= N_CANDIDATES:
         return X[:], torch.arange(len(X))
-    predict = fantasy.models[0].collapse()
+    predict = posteriors.models[0].collapse()
     blocks = (predict(X[i : i + BLOCK]) for i in range(0, len(X), BLOCK))
     bounds = torch.cat([mean + WIDTH * variance.sqrt() for mean, variance in blocks])
     rows = bounds.topk(N_CANDIDATES).indices

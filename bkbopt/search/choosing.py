@@ -11,7 +11,7 @@ from torch import Tensor
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import Criterion
-from bkbopt.search.models import Fantasy, Models
+from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
 from bkbopt.search.trials.evaluations import Request
@@ -52,7 +52,7 @@ class Chooser:
         options: options of the designer.
         history: the finished trials.
         models: models of all data.
-        fantasy: their posteriors with pending points counted.
+        posteriors: their posteriors with pending points counted.
         criterion: the criterion that is maximised.
         request: the request for a suggestion.
     """
@@ -60,7 +60,7 @@ class Chooser:
     options: Options
     history: History
     models: Models
-    fantasy: Fantasy
+    posteriors: Posteriors
     criterion: Criterion
     request: Request
 
@@ -75,12 +75,12 @@ class Chooser:
             repeats: whether points that are not worth a repeat are proposed again if there are no others.
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
-        perturbs = perturbs and is_perturbation(self.request.number, self.fantasy, candidates, self.history)
+        perturbs = perturbs and is_perturbation(self.request.number, self.posteriors, candidates, self.history)
         first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))
         for taken in self._levels(candidates) if repeats else itertools.islice(self._levels(candidates), 1):
             scope = replace(first, taken=taken)
             if perturbs:
-                choice = perturbed(self.request.number, self.fantasy, candidates, scope.exploring())
+                choice = perturbed(self.request.number, self.posteriors, candidates, scope.exploring())
                 if choice is not None and not self._is_useless_repeat(choice):
                     return choice, True
             choice = self._best(candidates, scope)
@@ -91,20 +91,20 @@ class Chooser:
     def _best(self, candidates: CandidateSet, scope: Scope) -> Choice | None:
         choice = candidates.best(self.criterion, scope)
         if choice is not None and self._is_useless_repeat(choice):
-            untried = replace(scope, taken=torch.cat([scope.taken, self.fantasy.known]))
+            untried = replace(scope, taken=torch.cat([scope.taken, self.posteriors.known.X]))
             other = candidates.best(self.criterion, untried) or candidates.random(untried.rng, untried.taken)
             choice = other or choice
         return choice or candidates.random(scope.rng, scope.taken)
 
     def _levels(self, candidates: CandidateSet) -> Iterator[Tensor]:
         """Sets of excluded points, (t, d), see `Options.exclusions`."""
-        options, fantasy, closed = self.options, self.fantasy, self._closed(candidates)
+        options, posteriors, closed = self.options, self.posteriors, self._closed(candidates)
         stricter = [torch.cat([closed, self._spent(candidates)])]
-        levels = options.exclusions(stricter, closed, fantasy.pending, closed[:0])
+        levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
         if listed and all(quantity.is_found_noiseless for quantity in self.models.objectives):
             # Excludes known points at once, with the same result as the second search of `_best`.
-            yield torch.cat([levels[0], fantasy.known])
+            yield torch.cat([levels[0], posteriors.known.X])
         yield from levels
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
@@ -113,7 +113,7 @@ class Chooser:
         if not candidates.is_discrete:
             return X[:0]
         if self.options.avoid_duplicates:
-            return torch.cat([X, self.fantasy.pending])
+            return torch.cat([X, self.posteriors.pending])
         return self.history.failures()
 
     def _spent(self, candidates: CandidateSet) -> Tensor:
@@ -122,7 +122,7 @@ class Chooser:
         Where values are noisy a second one is useful. BBKB's rule for a batch is applied to the copies of each point:
         it is proposed until the leverages of its pending copies sum to `BATCH_BUDGET`, which halves its variance.
         """
-        pending = self.fantasy.pending
+        pending = self.posteriors.pending
         if not (candidates.is_discrete and len(pending)):
             return pending
         if not self.options.models.fit:
@@ -142,19 +142,19 @@ class Chooser:
         """Whether the choice was evaluated before and values have no noise, so that a second value is useless."""
         if not self.options.models.fit:
             return False
-        return bool((self.fantasy.known == choice.x).all(1).any()) and not self._is_noisy()
+        return bool((choice.x == self.posteriors.known.X).all(1).any()) and not self._is_noisy()
 
     def _is_noisy(self) -> bool:
         return any(quantity.is_noisy() for quantity in self.models.objectives)
 
     def _shared(self, candidates: CandidateSet) -> Shared | None:
         """What many suggestions share; None for a whole search."""
-        if len(self.fantasy.pending) < LARGE_BATCH or self.options.rule.is_random:
+        if len(self.posteriors.pending) < LARGE_BATCH or self.options.rule.is_random:
             return None  # the draw over the shared points would differ from the path that is maximised
         numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
-        n = len(self.fantasy.pending) // REFRESH * REFRESH
+        n = len(self.posteriors.pending) // REFRESH * REFRESH
         data = self.models, self.history.version, len(self.history.finished)
-        finished = self._finished if self.fantasy.is_greedy else None
+        finished = self._finished if self.posteriors.is_greedy else None
         return Shared(numbers, data, self.request.running[:n], lambda: self._earlier(candidates, n), finished)
 
     def _finished(self) -> Criterion:
@@ -163,11 +163,11 @@ class Chooser:
 
     def _earlier(self, candidates: CandidateSet, n: int) -> tuple[Criterion, Tensor]:
         """The criterion and the closed points with the first `n` pending points."""
-        fantasy = self._with_pending(n)
-        criterion = fantasy.criterion(self.options.rule, np.random.default_rng(0))  # draws nothing: see `_shared`
-        return criterion, next(replace(self, fantasy=fantasy)._levels(candidates))
+        posteriors = self._with_pending(n)
+        criterion = posteriors.criterion(self.options.rule, np.random.default_rng(0))  # draws nothing: see `_shared`
+        return criterion, next(replace(self, posteriors=posteriors)._levels(candidates))
 
-    def _with_pending(self, n: int, *, greedy: bool = False) -> Fantasy:
+    def _with_pending(self, n: int, *, greedy: bool = False) -> Posteriors:
         """The posteriors that count the first `n` pending points."""
-        n_arms, pending = self.fantasy.contexts[0].n_arms, self.fantasy.pending[:n]
-        return self.models.fantasy(self.history, pending, self.options.confidence, n_arms, greedy=greedy)
+        n_arms, pending = self.posteriors.contexts[0].n_arms, self.posteriors.pending[:n]
+        return self.models.posteriors(self.history, pending, self.options.confidence, n_arms, greedy=greedy)

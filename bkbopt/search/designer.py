@@ -29,7 +29,7 @@ from bkbopt.search.candidates.listed import GRID_LIMIT, PoolCandidates
 from bkbopt.search.candidates.product import ProductCandidates, candidates_of_pool
 from bkbopt.search.choosing import BATCH_BUDGET, Chooser, is_greedy
 from bkbopt.search.criteria.criterion import Criterion
-from bkbopt.search.models import Fantasy, Models
+from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.startup import startup_point, with_repeats
@@ -286,16 +286,17 @@ class Designer:
             return None
         return int(space.cardinality)
 
-    def upper_bound(self, fantasy: Fantasy) -> float:
+    def upper_bound(self, posteriors: Posteriors) -> float:
         """The largest upper confidence bound of the first objective; exact over a pool, otherwise found by a search."""
-        model, beta = fantasy.models[0], fantasy.betas[0]
-        incumbents = fantasy.incumbents(torch.arange(len(fantasy.known)))
+        model, beta = posteriors.models[0], posteriors.betas[0]
+        incumbents = posteriors.incumbents()
         return max(candidates.upper_bound(model, beta, incumbents) for candidates in self.candidates_with({}))
 
     def candidates_with(self, fixed: Point, space: Space | None = None) -> list[CandidateSet]:
         """The sets that have all points with the fixed values; the `space` is needed if the problem has none."""
-        if self.problem.pool is not None:
-            return [self.pool_candidates.restricted(fixed) if fixed else self.pool_candidates]
+        arms = self._arms(fixed)
+        if arms is not None:
+            return [arms]
         space = self.problem.space if space is None else space
         assert space is not None
         rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
@@ -309,7 +310,7 @@ class Designer:
         closed, tried = self._closed_points(running)
         # Running points are last in each list, so that the lists of a batch differ at the end only.
         stricter = [[*closed, *tried, *running], [*closed, *running]]
-        space, rng, arms = request.space, request.rng(), self._arms_asked(request)
+        space, rng, arms = request.space, request.rng(), self._arms(request.fixed)
         levels = with_repeats(self.options.exclusions(stricter, closed, running, []), space, request.fixed)
         for points in levels:
             if arms is not None:
@@ -335,53 +336,54 @@ class Designer:
         options = self.options
         pending = self.history.encode(list(request.running))
         greedy, n_arms = is_greedy(options, request), self.n_arms(request.space)
-        fantasy = models.fantasy(self.history, pending, options.confidence, n_arms, greedy=greedy)
-        criterion = fantasy.criterion(options.rule, request.rng(DRAWN))
-        chooser = Chooser(options, self.history, models, fantasy, criterion, request)
+        posteriors = models.posteriors(self.history, pending, options.confidence, n_arms, greedy=greedy)
+        criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
+        chooser = Chooser(options, self.history, models, posteriors, criterion, request)
         # A point of another branch comes before a repeat in the best one.
         passes = (False, True) if self.history.is_conditional else (True,)
-        tried = ((at, again) for again in passes for at in self._places(fantasy, criterion, request))
+        tried = ((at, again) for again in passes for at in self._places(posteriors, criterion, request))
         for (candidates, incumbents), again in tried:
             found = chooser.choose(candidates, incumbents, repeats=again)
             if found is not None:
                 break
         else:
-            raise exhausted(self._arms_asked(request), candidates.is_discrete)
+            raise exhausted(self._arms(request.fixed), candidates.is_discrete)
         choice, perturbed = found
         first = models.objectives[0]
         diagnostics = replace(
             diagnostics,
             m=len(first.surrogate.inducing),
-            effective_dimension=fantasy.contexts[0].effective_dimension,
-            beta=fantasy.betas[0],
+            effective_dimension=posteriors.contexts[0].effective_dimension,
+            beta=posteriors.betas[0],
             noise_sd=first.noise_sd,
         )
         open_to_all = not (options.avoid_duplicates and candidates.is_discrete)
         whole = open_to_all and not (perturbed or len(pending) or request.fixed)
-        if options.rule.is_upper_bound and fantasy.is_plain and whole:
-            mean, variance = fantasy.models[0](choice.x[None])
-            lower = fantasy.lower_bound()[1]
-            gap = float(mean[0] + fantasy.betas[0] * variance[0].sqrt()) - lower
+        if options.rule.is_upper_bound and posteriors.is_plain and whole:
+            mean, variance = posteriors.models[0](choice.x[None])
+            lower = posteriors.lower_bound()[1]
+            gap = float(mean[0] + posteriors.betas[0] * variance[0].sqrt()) - lower
             diagnostics = replace(diagnostics, regret_bound=first.scaler.rise(lower, max(gap, 0.0)))
         return choice, diagnostics
 
     def _places(
-        self, fantasy: Fantasy, criterion: Criterion, request: Request
+        self, posteriors: Posteriors, criterion: Criterion, request: Request
     ) -> Iterator[tuple[CandidateSet, Tensor]]:
         """Sets to search, each with known points to start from: the best first, others in case it is exhausted."""
-        arms = self._arms_asked(request)
+        arms = self._arms(request.fixed)
         if arms is not None:
-            yield arms, fantasy.incumbents(torch.arange(len(fantasy.known)))
+            yield arms, posteriors.incumbents()
             return
-        exhausted: list[object] = []
-        while (region := region_of(self.history, request, fantasy, criterion, exhausted)) is not None:
+        searched: list[object] = []
+        while (region := region_of(self.history, request, posteriors, criterion, searched)) is not None:
             key = (self.history.version, region.key)
             if key not in self._candidates:
                 if len(self._candidates) >= KEPT:
                     self._candidates.pop(next(iter(self._candidates)))
                 self._candidates[key] = candidates_of(region.embedding, self.problem.feasible)
-            yield self._candidates[key], fantasy.incumbents(region.members(self.history.encoding, fantasy.known))
-            exhausted.append(region.key)
+            members = region.members(self.history.encoding, posteriors.known.X)
+            yield self._candidates[key], posteriors.incumbents(members)
+            searched.append(region.key)
 
     @property
     def pool_candidates(self) -> PoolCandidates | ProductCandidates:
@@ -392,8 +394,8 @@ class Designer:
             self._before = None
         return self._pool
 
-    def _arms_asked(self, request: Request) -> CandidateSet | None:
-        """The arms that a suggestion is chosen from; None in a space."""
+    def _arms(self, fixed: Point) -> CandidateSet | None:
+        """The arms with the fixed values; None in a space."""
         if self.problem.pool is None:
             return None
-        return self.pool_candidates.restricted(request.fixed) if request.fixed else self.pool_candidates
+        return self.pool_candidates.restricted(fixed) if fixed else self.pool_candidates

@@ -1,10 +1,10 @@
 """The models of all quantities of a problem: objectives, constraints, and whether a trial fails.
 
-| symbol | shape  | units | meaning                                                                              |
-| ------ | ------ | ----- | ------------------------------------------------------------------------------------ |
-| known  | (u, d) | enc.  | unique points with a value                                                           |
-| means  | (u, k) | y     | their posterior means, a column for each objective, standardised, larger is better   |
-| lost   | (u,)   | y     | sum of the constraint violations by posterior mean, 0 for feasible points            |
+| symbol    | shape  | units | meaning                                                                              |
+| --------- | ------ | ----- | ------------------------------------------------------------------------------------ |
+| X         | (u, d) | enc.  | known points: unique points with a value                                             |
+| means     | (u, k) | y     | their posterior means, a column for each objective, standardised, larger is better   |
+| violation | (u,)   | y     | sum of their constraint violations by posterior mean, 0 for feasible points          |
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.quantities.quantity import ModelOptions, Quantity
 from bkbopt.search.trials.history import History
 
-__all__ = ["Fantasy", "Models"]
+__all__ = ["Known", "Models", "Posteriors"]
 
 #: First numbers of random streams; those of objectives are 0, 1, ..., far below these.
 CONSTRAINT_STREAM, FAILING_STREAM = 1_000, 2_000
@@ -56,7 +56,7 @@ class Models:
         self.constraints: dict[str, Quantity] = {}
         self.failing: Quantity | None = None
         self._followed: tuple[History, int, int] | None = None
-        self._known: _Known | None = None
+        self._known: Known | None = None
 
     def follow(self, history: History) -> None:
         """Update all models with the history."""
@@ -101,7 +101,7 @@ class Models:
         """Whether every objective has a model."""
         return bool(self.objectives) and all(quantity.ready for quantity in self.objectives)
 
-    def fantasy(
+    def posteriors(
         self,
         history: History,
         pending: Tensor,
@@ -109,7 +109,7 @@ class Models:
         n_arms: int | None,
         *,
         greedy: bool = False,
-    ) -> "Fantasy":
+    ) -> "Posteriors":
         """All posteriors of the history with `pending (p, d)` counted as if evaluated at their means.
 
         Args:
@@ -120,8 +120,8 @@ class Models:
             greedy: whether the suggestion is to maximise the posterior mean. It does with a single objective, and if a
                 point is expected to be feasible.
         """
-        seen = self._seen(history)
-        greedy = greedy and len(self.objectives) == 1 and seen.has_feasible
+        known = self._known_points(history)
+        greedy = greedy and len(self.objectives) == 1 and bool(known.feasible.any())
         # Only the means of constraints matter then, which do not change, and beta is zero.
         counted = pending[:0] if greedy else pending
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
@@ -130,37 +130,35 @@ class Models:
             limits.append(self.failing)
         arms = history.problem.arms
         contexts = tuple(quantity.context(n_arms, counted, arms) for quantity in self.objectives)
-        return Fantasy(
-            tuple(quantity.model(pending) for quantity in self.objectives),
-            contexts,
-            tuple(0.0 if greedy else beta_of(confidence, context) for context in contexts),
-            tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in limits),
-            pending,
-            seen.X,
-            seen.means,
-            seen.lost,
-            seen.crashes,
-            greedy,
+        return Posteriors(
+            models=tuple(quantity.model(pending) for quantity in self.objectives),
+            contexts=contexts,
+            betas=tuple(0.0 if greedy else beta_of(confidence, context) for context in contexts),
+            constraints=tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in limits),
+            pending=pending,
+            known=known,
+            is_greedy=greedy,
         )
 
-    def _seen(self, history: History) -> "_Known":
+    def _known_points(self, history: History) -> "Known":
         """What is known of the observed points, computed once for the same trials."""
         if self._known is None:
-            known = self.objectives[0].surrogate.observations.X.cpu()
-            lost = torch.zeros(len(known), dtype=torch.float64)
+            X = self.objectives[0].surrogate.observations.X.cpu()
+            violation = torch.zeros(len(X), dtype=torch.float64)
             for quantity in self.constraints.values():
                 if quantity.ready:
-                    lost += _missing(quantity, quantity.zero, known)
+                    violation += _violation(quantity, quantity.zero, X)
             crashes = None
             if self._failing_limits(history) and len(failures := history.failures()):
-                kernel = placed(self.objectives[0].surrogate.kernel, known.device)
-                crashes = Crashes.among(kernel, failures, known)
+                crashes = Crashes.among(placed(self.objectives[0].surrogate.kernel, X.device), failures, X)
             means = torch.stack([quantity.fitted for quantity in self.objectives], 1)
-            self._known = _Known(known, means, lost, crashes, bool((lost <= 0.0).any()))
+            self._known = Known(X, means, violation, crashes)
         return self._known
 
     def log_feasibility(self, X: Tensor, *, noisy_only: bool = False) -> Tensor:
         """Log probability that the points `X (n, d)` satisfy the outcome constraints, (n,); <= 0.
+
+        It is without the margin that searches leave, see `CONSTRAINT_FLOOR`.
 
         Args:
             X: encoded points.
@@ -185,7 +183,7 @@ class Models:
         return self.failing is not None and self.failing.is_constant and history.n_failed > 1
 
 
-def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
+def _violation(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
     """The expected violation of a constraint at the points `known (u, d)`, (u,).
 
     Without noise the measured value decides. With noise it is the larger one of the violations by posterior mean and by
@@ -205,19 +203,30 @@ def _missing(quantity: Quantity, bound: float, known: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What is known of the observed points; see `Fantasy`, of which these are the parts without pending points."""
+class Known:
+    """What is known of the observed points; see the module's table.
+
+    Attributes:
+        X: see the table.
+        means: see the table.
+        violation: see the table.
+        crashes: exclusion of points near failures; None without failures.
+    """
 
     X: Tensor
     means: Tensor
-    lost: Tensor
+    violation: Tensor
     crashes: Crashes | None
-    has_feasible: bool
+
+    @cached_property
+    def feasible(self) -> Tensor:
+        """A mask (u,) of the points that are expected to be feasible."""
+        return self.violation <= 0.0
 
 
 @dataclass(frozen=True)
-class Fantasy:
-    """The posteriors of all quantities with pending points counted; see the module's table.
+class Posteriors:
+    """The posteriors of all quantities with pending points counted.
 
     Attributes:
         models: models of the objectives.
@@ -225,10 +234,7 @@ class Fantasy:
         betas: the betas of the objectives; zeros for a greedy suggestion.
         constraints: outcome constraints, and the constraint that the trial does not fail.
         pending: encoded pending points, (p, d).
-        known: see the table.
-        means: see the table.
-        lost: see the table.
-        crashes: exclusion of points near failures; None without failures.
+        known: what is known of the observed points.
         is_greedy: whether the suggestion is one of those of a large batch that maximise the posterior mean.
     """
 
@@ -237,21 +243,13 @@ class Fantasy:
     betas: tuple[float, ...]
     constraints: tuple[Constraint, ...]
     pending: Tensor
-    known: Tensor
-    means: Tensor
-    lost: Tensor
-    crashes: Crashes | None
+    known: Known
     is_greedy: bool = False
-
-    @cached_property
-    def feasible(self) -> Tensor:
-        """A mask (u,) of the known points that are expected to be feasible."""
-        return self.lost <= 0.0
 
     @cached_property
     def incumbent(self) -> float | None:
         """The best posterior mean of a known point that is expected to be feasible; None if there is none."""
-        return float(self.means[self.feasible, 0].max()) if bool(self.feasible.any()) else None
+        return float(self.known.means[self.known.feasible, 0].max()) if bool(self.known.feasible.any()) else None
 
     @property
     def is_plain(self) -> bool:
@@ -261,46 +259,47 @@ class Fantasy:
     def criterion(self, rule: AcquisitionRule, rng: np.random.Generator) -> Criterion:
         """The criterion of a suggestion; `rng` generates its random numbers, if it has any."""
         if self.is_plain:
-            return rule.build(self.models[0], self.betas[0], float(self.means.max()), rng)
-        return self.expected(0.5) if self.is_greedy else replace(self._combined, crashes=self.crashes)
+            return rule.build(self.models[0], self.betas[0], float(self.known.means.max()), rng)
+        return self.expected(0.5) if self.is_greedy else replace(self._combined, crashes=self.known.crashes)
 
     def expected(self, sure: float, k: int = 0) -> Expected:
         """The posterior mean of objective `k` where constraints hold with probability `sure`; see `Expected`."""
-        means = self.means[:, k]
-        return Expected.of(self.models[k], self.constraints, self.crashes, float(means.max() - means.min()), sure)
+        means = self.known.means[:, k]
+        return Expected.of(self.models[k], self.constraints, self.known.crashes, float(means.max() - means.min()), sure)
 
     def perturbation_criterion(self) -> Criterion:
         """The criterion of coordinate perturbations: expected improvement, without the exclusion near failures."""
         if self.is_plain:
-            return Combined([(self.models[0], 0.0)], (), None, float(self.means.max()))
+            return Combined([(self.models[0], 0.0)], (), None, float(self.known.means.max()))
         return self._combined
 
     @cached_property
     def _combined(self) -> Combined:
         improvement = None
         if len(self.models) > 1:
-            F = self.means[self.feasible] if bool(self.feasible.any()) else self.means
+            F = self.known.means[self.known.feasible] if bool(self.known.feasible.any()) else self.known.means
             if len(self.pending):
                 F = torch.cat([F, torch.stack([model(self.pending)[0] for model in self.models], 1)])
             improvement = Improvement.over(F)
         pairs = list(zip(self.models, self.betas, strict=True))
         return Combined(pairs, self.constraints, improvement, self.incumbent)
 
-    def incumbents(self, rows: Tensor) -> Tensor:
-        """The best known points among `rows (k,)`, best first, `(<= N_INCUMBENTS, d)`."""
-        means, lost = self.means[rows], self.lost[rows]
+    def incumbents(self, rows: Tensor | None = None) -> Tensor:
+        """The best known points, all or those of `rows (k,)`, best first, `(<= N_INCUMBENTS, d)`."""
+        rows = torch.arange(len(self.known.X)) if rows is None else rows
+        means, violation = self.known.means[rows], self.known.violation[rows]
         # With several objectives a point ranks mainly by its worst objective, each on its own scale.
         rank = means[:, 0] if means.shape[1] == 1 else means.min(1).values + 0.1 * means.sum(1)
-        return self.known[rows[(rank - 1e3 * lost).topk(min(N_INCUMBENTS, len(rows))).indices]]
+        return self.known.X[rows[(rank - 1e3 * violation).topk(min(N_INCUMBENTS, len(rows))).indices]]
 
     def losses(self, X: Tensor) -> Tensor:
         """Posterior mean of the first objective at the best known point minus that at `X (n, d)`, at least 0, (n,)."""
-        return (self.means[:, 0].max() - self.models[0](X)[0]).clamp_min(0.0)
+        return (self.known.means[:, 0].max() - self.models[0](X)[0]).clamp_min(0.0)
 
     def lower_bound(self) -> tuple[Tensor, float]:
         """The known point `(d,)` with the largest lower confidence bound of the first objective, and that bound."""
-        means = self.means[:, 0]
-        X = self.known[means.topk(min(N_LOWER, len(means))).indices]
+        means = self.known.means[:, 0]
+        X = self.known.X[means.topk(min(N_LOWER, len(means))).indices]
         mean, variance = self.models[0](X)
         bounds = mean - self.betas[0] * variance.sqrt()
         i = int(bounds.argmax())

@@ -7,6 +7,7 @@ from typing import TypeVar
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule
 from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.surrogates import Surrogate
 
 __all__ = ["Options"]
 
@@ -35,6 +36,11 @@ class Options:
     avoid_duplicates: bool = False
     repeat_when_exhausted: bool = False
     perturbations: bool = True
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """The surrogate that is copied for each model; it has no data."""
+        return self.models.surrogate
 
     @property
     def is_practical(self) -> bool:

@@ -35,7 +35,7 @@ from torch import Tensor
 
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope
 from bkbopt.search.criteria.criterion import UpperBound
-from bkbopt.search.models import Fantasy
+from bkbopt.search.models import Posteriors
 from bkbopt.search.trials.history import History
 
 __all__ = [
@@ -106,31 +106,31 @@ def _count(number: int) -> int:
     return math.floor(PERTURBATIONS * number**0.5)
 
 
-def is_perturbation(number: int, fantasy: Fantasy, candidates: CandidateSet, history: History) -> bool:
+def is_perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, history: History) -> bool:
     """Whether trial `number` is a perturbation."""
-    schedule = _schedule(fantasy, candidates)
-    if len(fantasy.models) > 1 or candidates.perturbed is None or not schedule.is_due(number):
+    schedule = _schedule(posteriors, candidates)
+    if len(posteriors.models) > 1 or candidates.perturbed is None or not schedule.is_due(number):
         return False
     latest = history.finished[-RECENT:]
-    losses = fantasy.losses(history.X[-len(latest) :])
+    losses = posteriors.losses(history.X[-len(latest) :])
     return schedule.is_affordable(number, [e.number for e in latest], losses)
 
 
-def perturbed(number: int, fantasy: Fantasy, candidates: CandidateSet, scope: Scope) -> Choice | None:
+def perturbed(number: int, posteriors: Posteriors, candidates: CandidateSet, scope: Scope) -> Choice | None:
     """The perturbation at trial `number`, see `is_perturbation`; None if no point is left.
 
     Args:
         number: number of the trial.
-        fantasy: the posteriors.
+        posteriors: the posteriors.
         candidates: the candidate set.
         scope: arguments of the search; its first incumbent is the best known one.
     """
-    if _schedule(fantasy, candidates).is_wide(number):
-        beta = max(WIDE_BETA, fantasy.betas[0])
-        return candidates.best(UpperBound.over(fantasy.models[0], beta), scope)
+    if _schedule(posteriors, candidates).is_wide(number):
+        beta = max(WIDE_BETA, posteriors.betas[0])
+        return candidates.best(UpperBound.over(posteriors.models[0], beta), scope)
     assert candidates.perturbed is not None
-    return candidates.perturbed(fantasy.perturbation_criterion(), scope.incumbents[0], scope)
+    return candidates.perturbed(posteriors.perturbation_criterion(), scope.incumbents[0], scope)
 
 
-def _schedule(fantasy: Fantasy, candidates: CandidateSet) -> Perturbations:
-    return Perturbations(choices=candidates.has_choices, wide=fantasy.is_plain)
+def _schedule(posteriors: Posteriors, candidates: CandidateSet) -> Perturbations:
+    return Perturbations(choices=candidates.has_choices, wide=posteriors.is_plain)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bkbopt.search.branches import MAX_INFERRED_VALUES, Branch, Branching, declared_branches
 from bkbopt.search.criteria.criterion import Criterion
-from bkbopt.search.models import Fantasy
+from bkbopt.search.models import Posteriors
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.states import FAIL
@@ -60,14 +60,14 @@ def regions_of(history: History, space: Space, fixed: Point, rng: np.random.Gene
 
 
 def region_of(
-    history: History, request: Request, fantasy: Fantasy, criterion: Criterion, exhausted: Sequence[object] = ()
+    history: History, request: Request, posteriors: Posteriors, criterion: Criterion, exhausted: Sequence[object] = ()
 ) -> Region | None:
     """The region in which a suggestion is searched; None if all are exhausted.
 
     Args:
         history: the finished trials.
         request: the request for a suggestion.
-        fantasy: posteriors with the running trials counted.
+        posteriors: posteriors with the running trials counted.
         criterion: the criterion that is maximised.
         exhausted: keys of regions without points left to propose.
     """
@@ -82,7 +82,7 @@ def region_of(
 
     def scored(branch: Branch, make: Make) -> tuple[float, Region]:
         region = make(branch)
-        incumbents = fantasy.incumbents(region.members(history.encoding, fantasy.known))
+        incumbents = posteriors.incumbents(region.members(history.encoding, posteriors.known.X))
         with torch.no_grad():
             X = torch.cat([region.embedding(region.embedding.sample(share, rng)), incumbents])
             return float(criterion(X).max()), region

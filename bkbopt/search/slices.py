@@ -15,7 +15,7 @@ from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.criteria.expected import ExpectedGain
 from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.designer import Designer
-from bkbopt.search.models import N_INCUMBENTS, Fantasy
+from bkbopt.search.models import N_INCUMBENTS, Posteriors
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.space import Space
 
@@ -33,13 +33,13 @@ class Slice:
 
     Attributes:
         designer: with the finished trials.
-        fantasy: their posteriors.
+        posteriors: their posteriors.
         fixed: the values.
         space: of the points, if the problem has none.
     """
 
     designer: Designer
-    fantasy: Fantasy
+    posteriors: Posteriors
     fixed: Point
     space: Space | None = None
 
@@ -55,7 +55,7 @@ class Slice:
             ArgumentError: no feasible point with these values was found.
         """
         for probability in self._probabilities(sure):
-            criterion = self.fantasy.expected(probability)
+            criterion = self.posteriors.expected(probability)
             choice = self._best(criterion)
             if choice is not None and criterion.holds(choice.x):
                 return choice
@@ -83,14 +83,14 @@ class Slice:
         return [self.best(sure)]
 
     def _front(self, probability: float) -> Iterator[Choice]:
-        objectives = tuple(self.fantasy.expected(probability, k) for k in range(len(self.fantasy.models)))
+        objectives = tuple(self.posteriors.expected(probability, k) for k in range(len(self.posteriors.models)))
         best = [choice for choice in map(self._best, objectives) if choice and objectives[0].holds(choice.x)]
         ends = {row_keys(choice.x[None])[0]: choice for choice in best}.values()  # one may be best in several
         yield from ends
-        X = torch.stack([choice.x for choice in ends]) if ends else self.fantasy.known[:0]
+        X = torch.stack([choice.x for choice in ends]) if ends else self.posteriors.known.X[:0]
         while len(objectives) > 1 and 0 < len(X) < MAX_FRONT:
             Y = torch.stack([objective.mean(X) for objective in objectives], 1)
-            F = torch.cat([Y, self.fantasy.means])
+            F = torch.cat([Y, self.posteriors.known.means])
             reference = F.min(0).values - 0.1 * (F.max(0).values - F.min(0).values)
             gain = ExpectedGain(objectives, Improvement.over(Y, reference))
             choice = self._best(gain, X)
@@ -102,7 +102,7 @@ class Slice:
             X = torch.cat([X, choice.x[None]])
 
     def _probabilities(self, sure: float) -> tuple[float, ...]:
-        return (sure, 0.5) if self.fantasy.constraints else (0.5,)
+        return (sure, 0.5) if self.posteriors.constraints else (0.5,)
 
     def _best(self, criterion: Criterion, taken: Tensor | None = None) -> Choice | None:
         """The point with the largest score that is not one of `taken (t, d)`; None if none is left."""
@@ -119,7 +119,7 @@ class Slice:
 
     def _starts(self, criterion: Criterion) -> Tensor:
         """The known points that are best with the fixed values in place of their own, (g, d), best first."""
-        X = self.fantasy.known.clone()
+        X = self.posteriors.known.X.clone()
         if self.designer.problem.pool is None:
             encoding = self.designer.history.encoding
             columns = [encoding.columns[key] for key in self.fixed if key in encoding.columns]

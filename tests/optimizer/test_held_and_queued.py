@@ -97,7 +97,7 @@ def test_queued_points_are_asked_next_in_order_and_completed() -> None:
     whole, part, none = opt.enqueue({"x": 0.25, "y": 1}), opt.enqueue({"y": -1.0}), opt.enqueue({})
     assert [t.state for t in (whole, part, none)] == ["WAITING"] * 3
     assert opt.trials[6:] == [whole, part, none]
-    assert repr(opt) == "<Optimizer to minimize: 9 trials, 6 of them with values>"
+    assert repr(opt) == "<Optimizer to minimize over 2 parameters: 9 trials, 6 of them with values>"
     first = opt.ask()
     second, third, fourth = opt.ask(3)
     assert (first.id, first.params, first.state) == (whole.id, {"x": 0.25, "y": 1.0}, "RUNNING")

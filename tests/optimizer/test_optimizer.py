@@ -101,10 +101,14 @@ def test_unknown_ids_are_refused(unknown: int) -> None:
             call()
 
 
+def test_repr_has_the_size_of_the_pool() -> None:
+    assert "over 1,200 points" in repr(bo.Optimizer(np.random.default_rng(0).random((1200, 2)), seed=0))
+
+
 def test_repr_counts_the_trials() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, direction="maximize", seed=0)
     opt.tell(opt.ask(3)[1], 1.0)
-    assert repr(opt) == "<Optimizer to maximize: 3 trials, 1 of them with values>"
+    assert repr(opt) == "<Optimizer to maximize over 1 parameter: 3 trials, 1 of them with values>"
 
 
 def test_options_say_what_an_optimizer_was_made_with_and_a_copy_of_its_log_too(tmp_path: Path) -> None:

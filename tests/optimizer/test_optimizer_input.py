@@ -66,6 +66,8 @@ SPACES: dict[str, Any] = {
     "reversed pair": [(0.0, 1.0), (1.0, 0.0)],
     "nan pair": [(0.0, NAN)],
     "set": {1, 2},
+    "bounds in an array": np.array([[0.0, 1.0], [-5.0, 5.0]]),
+    "bounds in lists": [[0, 1], [-5.0, 5.0]],
     "condition on nothing": {"x": lambda: bo.Float(0.0, 1.0, when={"kind": "a"})},
     "condition on itself": {"n": lambda: bo.Int(0, 3, when={"n": 1})},
 }

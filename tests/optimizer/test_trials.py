@@ -282,7 +282,7 @@ def test_dataframe_has_optunas_columns_types_and_values() -> None:
 
 
 def test_dataframe_of_a_pool_tells_the_row() -> None:
-    opt = bo.Optimizer([[0.0, 1.0], [2.0, 3.0]], seed=0)
+    opt = bo.Optimizer(bo.Pool([[0.0, 1.0], [2.0, 3.0]]), seed=0)
     opt.ask(2)
     table = opt.trials_dataframe()
     assert sorted(table["index"]) == [0, 1]

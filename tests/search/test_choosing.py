@@ -197,4 +197,4 @@ def test_without_a_feasible_point_no_suggestion_is_greedy() -> None:
         opt.tell(trial, trial.params["x0"], constraints={"c": 1.0 + trial.params["x1"]})
     core = opt._core.update()
     pending = core.history.X[:LARGE_BATCH]
-    assert not core.models.fantasy(core.history, pending, core.options.confidence, None, greedy=True).is_greedy
+    assert not core.models.posteriors(core.history, pending, core.options.confidence, None, greedy=True).is_greedy

@@ -62,8 +62,8 @@ def designer(spec: Any, n: int = 20, feasible: Any = None, **options: Any) -> De
 def best_known(designer: Designer) -> torch.Tensor:
     models = designer.models
     with torch.no_grad():
-        fantasy = models.fantasy(designer.history, designer.history.X[:0], designer.options.confidence, None)
-        return fantasy.incumbents(torch.arange(len(fantasy.known)))[0]
+        posteriors = models.posteriors(designer.history, designer.history.X[:0], designer.options.confidence, None)
+        return posteriors.incumbents()[0]
 
 
 def moved(designer: Designer, point: Point) -> int:

@@ -11,7 +11,7 @@ import bkbopt as bo
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.criterion import ACQUISITIONS, Combined
 from bkbopt.search.criteria.pareto import SMALLEST
-from bkbopt.search.models import N_INCUMBENTS, Fantasy
+from bkbopt.search.models import N_INCUMBENTS, Known, Posteriors
 
 RNG = np.random.default_rng(0)
 X, ELSEWHERE = torch.as_tensor(RNG.random((12, 2))), torch.as_tensor(RNG.random((40, 2)))
@@ -23,17 +23,17 @@ def model(seed: int) -> Model:
     return gp.model
 
 
-def fantasy(means: Tensor, lost: Tensor, pending: Tensor = X[:0], models: tuple[Model, ...] = ()) -> Fantasy:
-    return Fantasy(models, (), (2.0,) * len(models), (), pending, X, means, lost, None)
+def posteriors(means: Tensor, violation: Tensor, pending: Tensor = X[:0], models: tuple[Model, ...] = ()) -> Posteriors:
+    return Posteriors(models, (), (2.0,) * len(models), (), pending, Known(X, means, violation, None))
 
 
 def test_searches_start_from_the_best_points_that_are_expected_to_be_feasible() -> None:
-    means, lost = torch.arange(12.0, dtype=torch.float64)[:, None], torch.zeros(12, dtype=torch.float64)
-    assert torch.equal(fantasy(means, lost).incumbents(torch.arange(12)), X[[11, 10, 9, 8, 7]])
-    lost[[11, 9]] = 0.1
-    assert torch.equal(fantasy(means, lost).incumbents(torch.arange(12)), X[[10, 8, 7, 6, 5]])
-    assert torch.equal(fantasy(means, lost).incumbents(torch.tensor([9, 0, 3])), X[[3, 0, 9]])
-    assert len(fantasy(means, lost).incumbents(torch.arange(N_INCUMBENTS + 1))) == N_INCUMBENTS
+    means, violation = torch.arange(12.0, dtype=torch.float64)[:, None], torch.zeros(12, dtype=torch.float64)
+    assert torch.equal(posteriors(means, violation).incumbents(), X[[11, 10, 9, 8, 7]])
+    violation[[11, 9]] = 0.1
+    assert torch.equal(posteriors(means, violation).incumbents(), X[[10, 8, 7, 6, 5]])
+    assert torch.equal(posteriors(means, violation).incumbents(torch.tensor([9, 0, 3])), X[[3, 0, 9]])
+    assert len(posteriors(means, violation).incumbents(torch.arange(N_INCUMBENTS + 1))) == N_INCUMBENTS
 
 
 def test_a_pending_point_of_several_objectives_leaves_nothing_to_gain_at_its_mean() -> None:
@@ -41,7 +41,7 @@ def test_a_pending_point_of_several_objectives_leaves_nothing_to_gain_at_its_mea
     means, there = (torch.stack([m(points)[0] for m in models], 1) for points in (X, ELSEWHERE))
 
     def gain(pending: Tensor) -> Tensor:
-        criterion = fantasy(means, torch.zeros(12), pending, models).criterion(
+        criterion = posteriors(means, torch.zeros(12), pending, models).criterion(
             ACQUISITIONS["ucb"], np.random.default_rng(0)
         )
         assert isinstance(criterion, Combined)
@@ -64,8 +64,8 @@ def test_failing_limits_the_search_unless_a_constant_explains_it_better(at_rando
     opt.tell([{"x": float(x), "y": float(y)} for x, y in X], values, invalid="fail")
     opt.ask()
     designer = opt._core.designer
-    fantasy = designer.models.fantasy(designer.history, torch.zeros(0, 2), designer.options.confidence, None)
-    assert fantasy.is_plain == at_random
+    posteriors = designer.models.posteriors(designer.history, torch.zeros(0, 2), designer.options.confidence, None)
+    assert posteriors.is_plain == at_random
     failing = designer.models.failing
     assert failing is not None
     assert failing.mark < 300

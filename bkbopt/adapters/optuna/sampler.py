@@ -25,9 +25,7 @@ from bkbopt.kernels import as_kernel
 from bkbopt.optimizer.arguments import as_rule, checked_seed
 from bkbopt.optimizer.recommendations import (
     recommendation,
-    recommendation_with,
     recommended_front,
-    recommended_front_with,
 )
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.quantity import ModelOptions
@@ -248,9 +246,7 @@ class BKBSampler(BaseSampler):
         with self._lock:
             followed = self._trained(study)
             held = followed.fixed({} if fixed is None else fixed)
-            if held:
-                return recommendation_with(followed.designer, held, followed.params, followed.latest_space())
-            return recommendation(followed.designer, followed.params, lambda _: True)
+            return recommendation(followed.designer, held, followed.params, space=followed.latest_space())
 
     def recommend_front(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> list[FrontPoint]:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
@@ -274,9 +270,7 @@ class BKBSampler(BaseSampler):
         with self._lock:
             followed = self._trained(study)
             held = followed.fixed({} if fixed is None else fixed)
-            if held:
-                return recommended_front_with(followed.designer, held, followed.params, followed.latest_space())
-            return recommended_front(followed.designer, followed.params, lambda _: True)
+            return recommended_front(followed.designer, held, followed.params, space=followed.latest_space())
 
     # -- parts ---------------------------------------------------------------------------------------------------
 

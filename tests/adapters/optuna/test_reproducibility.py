@@ -45,7 +45,7 @@ def test_different_seeds_give_different_suggestions(n_startup_trials: int) -> No
     assert first[0] == second[0] == no_seed[0]  # the centre
     for i in range(1, 4):
         assert first[i] != second[i]
-        assert no_seed[i] != no_seed_either[i]
+    assert no_seed[1:] != no_seed_either[1:]  # single ones may be in the same corner
 
 
 @pytest.mark.parametrize("n_trials_before", [1, 2, 8])

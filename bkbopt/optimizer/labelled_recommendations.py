@@ -1,15 +1,11 @@
 """Recommendations in the words of the user: parameters, rows of the pool and labels."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from bkbopt.optimizer.logged_designer import LoggedDesigner
-from bkbopt.optimizer.recommendations import (
-    recommendation,
-    recommendation_with,
-    recommended_front,
-    recommended_front_with,
-)
+from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import FrontPoint, Recommendation
 from bkbopt.spaces.base import Params
@@ -21,22 +17,17 @@ Found = TypeVar("Found", Recommendation, FrontPoint)
 
 def point(core: LoggedDesigner, fixed: Params) -> Recommendation:
     """See `Optimizer.recommend`."""
-    words = core.vocabulary
-    held = words.fixed(fixed, "fixed")
+    held = core.vocabulary.fixed(fixed, "fixed")
     designer = core.followed("recommend")
-    if held:
-        return _named(core, recommendation_with(designer, held, words.params), fixed)
-    return _named(core, recommendation(designer, words.params, lambda p: belongs(core, p)), {})
+    return _named(core, recommendation(designer, held, core.vocabulary.params, partial(belongs, core)), fixed)
 
 
 def front(core: LoggedDesigner, fixed: Params) -> list[FrontPoint]:
     """See `Optimizer.recommend_front`."""
-    words = core.vocabulary
-    held = words.fixed(fixed, "fixed")
+    held = core.vocabulary.fixed(fixed, "fixed")
     designer = core.followed("recommend_front")
-    if held:
-        return [_named(core, p, fixed) for p in recommended_front_with(designer, held, words.params)]
-    return [_named(core, p, {}) for p in recommended_front(designer, words.params, lambda p: belongs(core, p))]
+    found = recommended_front(designer, held, core.vocabulary.params, partial(belongs, core))
+    return [_named(core, p, fixed) for p in found]
 
 
 def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:
