@@ -188,14 +188,14 @@ MODELS = (
         SCALING,
     ),
     Fault(
-        "bent values are compared without the slopes of the map",
-        "search/quantities/bending.py",
+        "warped values are compared without the slopes of the map",
+        "search/quantities/output_warping.py",
         " + float((data.n * scaler.log_slopes(data.ybar)).sum())",
         "",
-        ("search/quantities/test_bending.py",),
+        ("search/quantities/test_output_warping.py",),
     ),
     Fault(
-        "a deviation of bent values is everywhere that at the best",
+        "a deviation of warped values is everywhere that at the best",
         "search/quantities/scaling.py",
         "self.scale * slope * self.unit",
         "self.scale * self.unit",

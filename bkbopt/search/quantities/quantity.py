@@ -27,8 +27,8 @@ from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, mate
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.quantities.bending import FEWEST, is_better_bent
 from bkbopt.search.quantities.marked_rows import Rows
+from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
 from bkbopt.search.quantities.scaling import Scaler, usable
 from bkbopt.search.quantities.schedule_inputs import HighestPrior, PendingVariances
 from bkbopt.spaces.rows import RowSource
@@ -179,8 +179,8 @@ class Quantity:
         else:
             data = self._observed(X, y, std, noise)
         kernel, noise = self._fitted_to(data, kernel, noise, fit_noise, surrogate.rng)
-        if self._may_bend(start[0], mark) and is_better_bent(X, y, self.scaler, (kernel, noise), start, fit_noise):
-            self.scaler = self.scaler.bent(y)
+        if self._may_warp(start[0], mark) and is_better_warped(X, y, self.scaler, (kernel, noise), start, fit_noise):
+            self.scaler = self.scaler.warped(y)
             kernel, noise = self._fitted_to(self._observed(X, y, std, noise), *start, fit_noise, surrogate.rng)
         mean = constant_mean(self._observed(X, y, std, noise), kernel, noise, rng=surrogate.rng)
         self.scaler = self.scaler.shifted(mean)
@@ -202,8 +202,8 @@ class Quantity:
         given = self.options.surrogate
         return isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure
 
-    def _may_bend(self, kernel: Kernel, n: int) -> bool:
-        """Whether `n` values may be bent: with unknown noise, winsorised values and the default kernel."""
+    def _may_warp(self, kernel: Kernel, n: int) -> bool:
+        """Whether `n` values may be warped: with unknown noise, winsorised values and the default kernel."""
         unknown = self._noise_is_fitted or self.options.deterministic
         return self.winsorised and unknown and n >= FEWEST and self._is_default(kernel)
 
@@ -331,7 +331,7 @@ class Quantity:
 
     @property
     def noise_sd(self) -> float:
-        """Standard deviation of the noise, user's units; for bent values at the best posterior mean."""
+        """Standard deviation of the noise, user's units; for warped values at the best posterior mean."""
         best = self.fitted.max()[None]
         return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])
 

@@ -1,20 +1,20 @@
-"""Scaling of values: direction, robust standardisation and, if useful, a transformation by a logarithm ("bent" values).
+"""Scaling of values: direction, robust standardisation and, if useful, a logarithm (output warping).
 
-| symbol | units         | meaning                                                                        |
-| ------ | ------------- | ------------------------------------------------------------------------------ |
-| y      | user's        | values as told                                                                 |
-| s      | user's        | sign y, larger is better                                                       |
-| z      | -             | (s - origin) / unit, clamped to the bounds `floor` and `ceiling`               |
-| g      | -             | z; for bent values, below `top`: top - bend log(1 + (top - z) / bend)          |
-| v      | -             | (g - center) / scale, never further from zero than `most`                      |
+| symbol | units         | meaning                                                                         |
+| ------ | ------------- | ------------------------------------------------------------------------------- |
+| y      | user's        | values as told                                                                  |
+| s      | user's        | sign y, larger is better                                                        |
+| z      | -             | (s - origin) / unit, clamped to the bounds `floor` and `ceiling`                |
+| g      | -             | z; for warped values, below `top`: top - h log(1 + (top - z) / h)               |
+| v      | -             | (g - center) / scale, never further from zero than `most`                       |
 | origin | user's        | zero, or one of the values if they are so close that s / unit would lose digits |
-| unit   | user's        | largest |s - origin| above the floor; avoids overflow at 1e300, 1e-300         |
-| bend   | -             | range of the best quarter of the values; infinite if values are not bent       |
-| top    | -             | the best of the values                                                         |
+| unit   | user's        | largest |s - origin| above the floor; avoids overflow at 1e300, 1e-300          |
+| h      | -             | `warp_range`: range of the best quarter; infinite if values are not warped      |
+| top    | -             | the best of the values                                                          |
 
-No other module scales values. The map of bent values has slope one at the best value and above, and is logarithmic far
-below. Noise and slopes that grow with the distance from the best value, as for many losses and errors, are then similar
-everywhere. Whether values are bent is decided by evidence (`bending.py`).
+No other module scales values. The map of warped values has slope one at the best value and above, and is logarithmic
+far below. Noise and slopes that grow with the distance from the best value, as for many losses and errors, are then
+similar everywhere. Whether values are warped is decided by evidence (`output_warping.py`).
 
 Means and widths in the user's units beyond the largest double are set to the largest double.
 """
@@ -51,8 +51,8 @@ MOST = 1e6
 NOISE_BOUNDS = (1e-12, 1e12)
 LARGEST = sys.float_info.max
 INFINITE = float("inf")
-#: Largest exponent in the inverse of the bending, to avoid overflow.
-MOST_BENT = 700.0
+#: Largest exponent in the inverse of the warping, to avoid overflow.
+MOST_WARPED = 700.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Scaler:
     ceiling: float = INFINITE
     origin: float = 0.0
     most: float = INFINITE
-    bend: float = INFINITE
+    warp_range: float = INFINITE
     top: float = 0.0
 
     @classmethod
@@ -104,21 +104,21 @@ class Scaler:
         floor, ceiling = max(floor, (low - origin) / unit), (high - origin) / unit
         return cls(sign, unit, center, scale, floor, ceiling, origin, MOST)
 
-    def bent(self, y: Tensor) -> "Scaler":
-        """The scaler that also bends the values `y (n,)`; itself if a quarter of them equal the best one."""
+    def warped(self, y: Tensor) -> "Scaler":
+        """The scaler that also warps the values `y (n,)`; itself if a quarter of them equal the best one."""
         z = self._clamped(y)
         top = float(z.max())
-        bend = top - float(torch.quantile(z, 0.75))
-        if bend <= 0.0:
+        warp_range = top - float(torch.quantile(z, 0.75))
+        if warp_range <= 0.0:
             return self
-        bent = replace(self, bend=bend, top=top)
-        g = bent._bent(z)
-        return replace(bent, center=float(g.mean()), scale=float(g.std(correction=0)))
+        warped = replace(self, warp_range=warp_range, top=top)
+        g = warped._warped(z)
+        return replace(warped, center=float(g.mean()), scale=float(g.std(correction=0)))
 
     def log_slopes(self, v: Tensor) -> Tensor:
         """log dv / dz `(n,)` at standardised values `v (n,)`: log density of y minus that of v, up to a constant."""
         g = v * self.scale + self.center
-        return (g - self.top).clamp_max(0.0) / self.bend - math.log(self.scale)
+        return (g - self.top).clamp_max(0.0) / self.warp_range - math.log(self.scale)
 
     def shifted(self, v: float) -> "Scaler":
         """The scaler whose zero is at `v` of this one, for a constant mean other than the sample mean."""
@@ -126,25 +126,25 @@ class Scaler:
 
     def transform(self, y: Tensor) -> Tensor:
         """The standardised values of `y (n,)`."""
-        return ((self._bent(self._clamped(y)) - self.center) / self.scale).clamp(-self.most, self.most)
+        return ((self._warped(self._clamped(y)) - self.center) / self.scale).clamp(-self.most, self.most)
 
     def _clamped(self, y: Tensor) -> Tensor:
         """z, see the table."""
         return ((self.sign * y - self.origin) / self.unit).clamp(self.floor, self.ceiling)
 
-    def _bent(self, z: Tensor) -> Tensor:
+    def _warped(self, z: Tensor) -> Tensor:
         """g, see the table."""
-        if self.bend == INFINITE:
+        if self.warp_range == INFINITE:
             return z
         below = (self.top - z).clamp_min(0.0)
-        return z + below - self.bend * torch.log1p(below / self.bend)
+        return z + below - self.warp_range * torch.log1p(below / self.warp_range)
 
-    def _unbent(self, g: Tensor) -> Tensor:
+    def _unwarped(self, g: Tensor) -> Tensor:
         """z of g."""
-        if self.bend == INFINITE:
+        if self.warp_range == INFINITE:
             return g
         below = (self.top - g).clamp_min(0.0)
-        return g + below - self.bend * torch.expm1((below / self.bend).clamp_max(MOST_BENT))
+        return g + below - self.warp_range * torch.expm1((below / self.warp_range).clamp_max(MOST_WARPED))
 
     def place(self, y: float) -> float:
         """The standardised value of `y`, which is not an observation, without the bounds `floor` and `ceiling`."""
@@ -152,27 +152,27 @@ class Scaler:
         return float(unbounded.transform(torch.tensor([y], dtype=torch.float64))[0])
 
     def mean(self, v: float) -> float:
-        """A posterior mean in the user's units; for bent values the median."""
+        """A posterior mean in the user's units; for warped values the median."""
         return float(self.means(torch.tensor([v], dtype=torch.float64))[0])
 
     def means(self, v: Tensor) -> Tensor:
-        """Posterior means `(n,)` in the user's units; for bent values the medians."""
-        away = self._unbent(v * self.scale + self.center) * self.unit
+        """Posterior means `(n,)` in the user's units; for warped values the medians."""
+        away = self._unwarped(v * self.scale + self.center) * self.unit
         return (self.sign * (away + self.origin)).clamp(-LARGEST, LARGEST)
 
     def widths(self, sd: Tensor, v: Tensor) -> Tensor:
         """Standard deviations `(n,)` at the standardised values `v (n,)` in the user's units, to first order."""
         slope = torch.ones_like(sd)
-        if self.bend < INFINITE:
+        if self.warp_range < INFINITE:
             below = (self.top - (v * self.scale + self.center)).clamp_min(0.0)
-            slope = (below / self.bend).clamp_max(MOST_BENT).exp()
+            slope = (below / self.warp_range).clamp_max(MOST_WARPED).exp()
         return (sd * self.scale * slope * self.unit).clamp_max(LARGEST)
 
     def rises(self, v: Tensor, gap: Tensor) -> Tensor:
         """The differences from `v (n,)` to `v + gap (n,)`, standardised, in the user's units, (n,)."""
-        if self.bend == INFINITE:
+        if self.warp_range == INFINITE:
             return self.widths(gap, v)
-        low, high = (self._unbent(end * self.scale + self.center) for end in (v, v + gap))
+        low, high = (self._unwarped(end * self.scale + self.center) for end in (v, v + gap))
         return ((high - low) * self.unit).clamp_max(LARGEST)
 
     def rise(self, v: float, gap: float) -> float:

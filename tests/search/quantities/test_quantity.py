@@ -346,15 +346,15 @@ def losses(n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def test_bent_values_predict_losses_and_their_deviations_better() -> None:
     X, y, _ = losses(120, 0)
-    bent, straight = fitted(X, y), fitted(X, y, winsorised=False)
-    assert bent.scaler.bend < INF == straight.scaler.bend
+    warped, straight = fitted(X, y), fitted(X, y, winsorised=False)
+    assert warped.scaler.warp_range < INF == straight.scaler.warp_range
     at, seen, loss = losses(2000, 1)
     good = loss < 0.1
     z = []
-    for model in (bent, straight):
+    for model in (warped, straight):
         mean, sd = model.predict(at)
         z.append((seen - mean) / torch.hypot(sd, torch.full_like(sd, model.noise_sd)))
-    assert 0.005 < bent.noise_sd < 0.02 < straight.noise_sd  # a fifth of the best losses, which are 0.05
+    assert 0.005 < warped.noise_sd < 0.02 < straight.noise_sd  # a fifth of the best losses, which are 0.05
     # The noise of the bad losses is not that of the good ones.
     assert 0.7 < float(z[0][good].std()) < 1.5
     assert float(z[1][good].std()) < 0.5
@@ -362,10 +362,10 @@ def test_bent_values_predict_losses_and_their_deviations_better() -> None:
 
 def test_values_are_not_bent_where_kernel_or_noise_are_given_or_values_are_few() -> None:
     X, y, _ = losses(120, 0)
-    assert fitted(X, y, bo.ExactGP(kernel=rbf(2))).scaler.bend == INF
-    assert fitted(X, y, bo.ExactGP(noise=0.02**2)).scaler.bend == INF
-    assert fitted(X, y, std=torch.full_like(y, 0.02)).scaler.bend == INF
-    assert fitted(X[:90], y[:90]).scaler.bend == INF
+    assert fitted(X, y, bo.ExactGP(kernel=rbf(2))).scaler.warp_range == INF
+    assert fitted(X, y, bo.ExactGP(noise=0.02**2)).scaler.warp_range == INF
+    assert fitted(X, y, std=torch.full_like(y, 0.02)).scaler.warp_range == INF
+    assert fitted(X[:90], y[:90]).scaler.warp_range == INF
 
 
 def test_bent_values_learnt_one_by_one_are_those_met_at_once() -> None:
@@ -375,7 +375,7 @@ def test_bent_values_learnt_one_by_one_are_those_met_at_once() -> None:
         followed.follow(rows(X[:n], y[:n]))
     at_once = fitted(X, y)
     assert followed.scaler == at_once.scaler
-    assert followed.scaler.bend < INF
+    assert followed.scaler.warp_range < INF
     at = losses(5, 1)[0]
     assert all(torch.equal(a, b) for a, b in zip(followed.predict(at), at_once.predict(at), strict=True))
     assert followed.noise_sd == at_once.noise_sd

@@ -189,7 +189,7 @@ def test_identity_only_flips_the_sign() -> None:
     assert Scaler.identity(-1.0).rise(0.0, 2.0) == 2.0
 
 
-BENT_UNITS = [1e-300, 1.0, 1e297]
+WARPED_UNITS = [1e-300, 1.0, 1e297]
 
 
 def skewed(unit: float = 1.0, offset: float = 0.0) -> torch.Tensor:
@@ -197,44 +197,44 @@ def skewed(unit: float = 1.0, offset: float = 0.0) -> torch.Tensor:
     return (offset + torch.linspace(0.0, 5.0, 41, dtype=torch.float64).exp()) * unit
 
 
-@pytest.mark.parametrize("unit", BENT_UNITS)
+@pytest.mark.parametrize("unit", WARPED_UNITS)
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_bent_values_keep_their_order_and_come_back(unit: float, sign: float) -> None:
     y = skewed(unit)
     scaler = Scaler.from_values(y, sign, winsorised=False)
-    bent = scaler.bent(y)
-    assert bent != scaler
-    v = bent.transform(y)
+    warped = scaler.warped(y)
+    assert warped != scaler
+    v = warped.transform(y)
     assert bool((sign * v.diff() > 0.0).all())
     assert float(v.mean()) == pytest.approx(0.0, abs=1e-12)
     assert float(v.std(correction=0)) == pytest.approx(1.0, rel=1e-12)
-    torch.testing.assert_close(bent.means(v), y, rtol=1e-12, atol=0.0)
+    torch.testing.assert_close(warped.means(v), y, rtol=1e-12, atol=0.0)
 
 
 def test_bent_values_have_the_slope_one_at_the_best_and_beyond_it() -> None:
     y = skewed()
-    bent = Scaler.from_values(y, -1.0).bent(y)
-    beyond = bent.transform(torch.tensor([1.0, 0.5, -3.0], dtype=torch.float64))
-    assert (bent.scale * bent.unit * beyond.diff()).tolist() == pytest.approx([0.5, 3.5], rel=1e-12)
-    near = bent.transform(y.new_tensor([1.0, 1.0 + 1e-6]))
-    assert bent.scale * bent.unit * float(near.diff()) == pytest.approx(-1e-6, rel=1e-5)
+    warped = Scaler.from_values(y, -1.0).warped(y)
+    beyond = warped.transform(torch.tensor([1.0, 0.5, -3.0], dtype=torch.float64))
+    assert (warped.scale * warped.unit * beyond.diff()).tolist() == pytest.approx([0.5, 3.5], rel=1e-12)
+    near = warped.transform(y.new_tensor([1.0, 1.0 + 1e-6]))
+    assert warped.scale * warped.unit * float(near.diff()) == pytest.approx(-1e-6, rel=1e-5)
 
 
 def test_bent_values_are_linear_in_the_logarithm_of_the_distance_from_the_best() -> None:
     y = skewed()
-    bent = Scaler.from_values(y, -1.0, winsorised=False).bent(y)
+    warped = Scaler.from_values(y, -1.0, winsorised=False).warped(y)
     # Distances from the best value in units of the spread of the best quarter, plus one: the best is no infinity.
     distance = (y - 1.0) / float(torch.quantile(y, 0.25) - 1.0)
-    v = bent.transform(y)
+    v = warped.transform(y)
     slope = (v - v[0])[1:] / torch.log1p(distance)[1:]
     assert float(slope.std() / slope.mean().abs()) < 1e-12
 
 
-@pytest.mark.parametrize("bends", [False, True])
-def test_slopes_widths_and_rises_are_those_of_the_map(bends: bool) -> None:
+@pytest.mark.parametrize("warps", [False, True])
+def test_slopes_widths_and_rises_are_those_of_the_map(warps: bool) -> None:
     y = skewed(offset=7.0)
     scaler = Scaler.from_values(y, -1.0)
-    scaler = (scaler.bent(y) if bends else scaler).shifted(0.3)
+    scaler = (scaler.warped(y) if warps else scaler).shifted(0.3)
     v = scaler.transform(torch.linspace(8.0, 70.0, 9, dtype=torch.float64)).requires_grad_(True)
     (slope,) = torch.autograd.grad(-scaler.means(v).sum(), v)  # minimised: larger v, smaller y
     with torch.no_grad():
@@ -248,13 +248,13 @@ def test_slopes_widths_and_rises_are_those_of_the_map(bends: bool) -> None:
 def test_values_are_not_bent_where_a_quarter_of_them_are_the_best() -> None:
     y = torch.tensor([2.0] * 9 + [1.0, 1.5], dtype=torch.float64)
     scaler = Scaler.from_values(y, 1.0)
-    assert scaler.bent(y) is scaler
+    assert scaler.warped(y) is scaler
 
 
 def test_bent_means_and_widths_far_below_are_doubles() -> None:
     y = skewed(1e297)
-    bent = Scaler.from_values(y, -1.0).bent(y)
+    warped = Scaler.from_values(y, -1.0).warped(y)
     far = torch.tensor([-1e6, -1e3], dtype=torch.float64)
-    assert bent.means(far).tolist() == [sys.float_info.max] * 2
-    assert bent.widths(torch.ones_like(far), far).tolist() == [sys.float_info.max] * 2
-    assert bent.rises(far, -far).tolist() == [sys.float_info.max] * 2
+    assert warped.means(far).tolist() == [sys.float_info.max] * 2
+    assert warped.widths(torch.ones_like(far), far).tolist() == [sys.float_info.max] * 2
+    assert warped.rises(far, -far).tolist() == [sys.float_info.max] * 2

@@ -1,4 +1,4 @@
-"""Bent values: those whose noise grows with the distance from the best, in any unit and direction."""
+"""Warped values: those whose noise grows with the distance from the best, in any unit and direction."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel, matern52
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.quantities.bending import is_better_bent
+from bkbopt.search.quantities.output_warping import is_better_warped
 from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.surrogates.structure import fit_structure
 from tests.sweeps import slow_but
@@ -31,34 +31,34 @@ def fitted(X: Tensor, v: Tensor) -> tuple[Kernel, float]:
     return fit_structure(observations, *START, fit_noise=True, rng=np.random.default_rng(0))
 
 
-def bends(X: Tensor, y: Tensor, sign: float = -1.0) -> bool:
+def warps(X: Tensor, y: Tensor, sign: float = -1.0) -> bool:
     scaler = Scaler.from_values(y, sign)
-    return is_better_bent(X, y, scaler, fitted(X, scaler.transform(y)), START, fit_noise=True)
+    return is_better_warped(X, y, scaler, fitted(X, scaler.transform(y)), START, fit_noise=True)
 
 
 @pytest.mark.parametrize("seed", slow_but({0}, range(3)))
 def test_values_are_bent_where_noise_grows_with_them_and_not_where_it_does_not(seed: int) -> None:
-    assert bends(*values("relative", seed))
-    assert not bends(*values("even", seed))
-    assert not bends(*values("sine", seed))
+    assert warps(*values("relative", seed))
+    assert not warps(*values("even", seed))
+    assert not warps(*values("sine", seed))
 
 
 def test_the_evidence_is_that_of_the_values_told() -> None:
-    # Of standardised values, without the slopes of the map, bent ones gain 16 here, and with them 35; 24 are asked for.
+    # Of standardised values, without the slopes of the map, warped ones gain 16, and with them 35; 24 are asked for.
     rng = np.random.default_rng(0)
     X, e = torch.as_tensor(rng.random((120, 2))), torch.as_tensor(rng.standard_normal(120))
-    assert bends(X, torch.exp(1.5 * X.sum(1) + 0.1 * e))
+    assert warps(X, torch.exp(1.5 * X.sum(1) + 0.1 * e))
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 @pytest.mark.parametrize("kind", ["relative", "even"])
 def test_units_and_directions_do_not_matter(kind: str, unit: float) -> None:
     X, y = values(kind, 0)
-    assert bends(X, y * unit) == bends(X, -y * unit, 1.0) == (kind == "relative")
+    assert warps(X, y * unit) == warps(X, -y * unit, 1.0) == (kind == "relative")
 
 
 def test_values_that_cannot_be_bent_are_not() -> None:
     X, _ = values("sine", 0)
     y = torch.ones(120, dtype=torch.float64)
     y[:40] = 0.0  # a third are the best
-    assert not bends(X, y)
+    assert not warps(X, y)

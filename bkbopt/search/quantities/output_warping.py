@@ -1,4 +1,4 @@
-"""The decision, by evidence, whether values are bent: transformed by a logarithm, see `scaling.py`.
+"""The decision, by evidence, whether values are warped: transformed by a logarithm, see `scaling.py`.
 
 | symbol | shape  | units  | meaning                                                            |
 | ------ | ------ | ------ | ------------------------------------------------------------------ |
@@ -8,8 +8,8 @@
 
 Losses of models are often noisier, and steeper, the worse they are. A kernel on the untransformed values fits this as
 ripples. The criterion log p(v) + sum J is compared on the same points for two models: the fitted kernel, with its
-structure, on untransformed values, and a stationary kernel on bent values. Where both models are wrong their difference
-grows with the number of values; the margin therefore grows with it, too.
+structure, on untransformed values, and a stationary kernel on warped values. Where both models are wrong their
+difference grows with the number of values; the margin therefore grows with it, too.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.surrogates.fit import FitData, FitSettings, fit_from
 from bkbopt.surrogates.structure import COMPARED
 
-__all__ = ["FEWEST", "is_better_bent"]
+__all__ = ["FEWEST", "is_better_warped"]
 
 #: With fewer values there is no transformation.
 FEWEST = 100
@@ -31,7 +31,7 @@ MARGIN = 0.2
 ONE = FitSettings(max_iterations=1)
 
 
-def is_better_bent(
+def is_better_warped(
     X: Tensor,
     y: Tensor,
     scaler: Scaler,
@@ -39,7 +39,7 @@ def is_better_bent(
     start: tuple[Kernel, float],
     fit_noise: bool,
 ) -> bool:
-    """Whether the evidence for bent values is larger, by the margin, than that for untransformed values.
+    """Whether the evidence for warped values is larger, by the margin, than that for untransformed values.
 
     Args:
         X: encoded points.
@@ -57,6 +57,6 @@ def is_better_bent(
         value = fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings).value
         return value + float((data.n * scaler.log_slopes(data.ybar)).sum())
 
-    bent, margin = evidence(scaler.bent(y), start), MARGIN * min(len(y), COMPARED)
+    warped, margin = evidence(scaler.warped(y), start), MARGIN * min(len(y), COMPARED)
     # One iteration gives a lower bound of the evidence for untransformed values, which decides most cases.
-    return bent - evidence(scaler, fitted, ONE) > margin and bent - evidence(scaler, fitted) > margin
+    return warped - evidence(scaler, fitted, ONE) > margin and warped - evidence(scaler, fitted) > margin
