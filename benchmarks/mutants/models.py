@@ -127,7 +127,7 @@ MODELS = (
     Fault(
         "searches start from the best points, feasible or not",
         "search/models.py",
-        "(rank - 1e3 * lost).topk",
+        "(rank - 1e3 * violation).topk",
         "rank.topk",
         ("search/test_models.py",),
     ),

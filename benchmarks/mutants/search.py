@@ -25,7 +25,7 @@ SEARCH = (
     Fault(
         "suggestions are greedy before a feasible point is known",
         "search/models.py",
-        "len(self.objectives) == 1 and seen.has_feasible",
+        "len(self.objectives) == 1 and bool(known.feasible.any())",
         "len(self.objectives) == 1",
         ("search/test_choosing.py",),
     ),
