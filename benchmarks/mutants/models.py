@@ -125,6 +125,27 @@ MODELS = (
         ("search/test_models.py",),
     ),
     Fault(
+        "an infinite constraint is replaced by a finite value on the other side of zero",
+        "search/quantities/marked_rows.py",
+        "most = high if high > 0.0 else -low if low < 0.0 else 1.0",
+        "most = high",
+        ("search/quantities/test_marked_rows.py",),
+    ),
+    Fault(
+        "a batch repeats rows where the noise does not matter",
+        "search/choosing.py",
+        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.awaits_repeat and self._repeat_runs)",
+        "quantity.awaits_repeat and self._repeat_runs",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "a whole batch asks whether there is noise",
+        "search/choosing.py",
+        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.awaits_repeat and self._repeat_runs)",
+        "quantity.surrogate.noise <= INDIFFERENT**2",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
         "searches start from the best points, feasible or not",
         "search/models.py",
         "(rank - 1e3 * violation).topk",

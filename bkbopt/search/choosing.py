@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -10,10 +11,11 @@ from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
-from bkbopt.search.criteria.criterion import Criterion
+from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
+from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Request
 from bkbopt.search.trials.history import History
 
@@ -102,7 +104,7 @@ class Chooser:
         stricter = [torch.cat([closed, self._spent(candidates)])]
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
-        if listed and all(quantity.is_found_noiseless for quantity in self.models.objectives):
+        if listed and all(q.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
             # Excludes known points at once, with the same result as the second search of `_best`.
             yield torch.cat([levels[0], posteriors.known.X])
         yield from levels
@@ -145,7 +147,23 @@ class Chooser:
         return bool((choice.x == self.posteriors.known.X).all(1).any()) and not self._is_noisy()
 
     def _is_noisy(self) -> bool:
-        return any(quantity.is_noisy() for quantity in self.models.objectives)
+        """Whether a second value of a known point is worth a trial.
+
+        Beside running trials it is not where the noise is smaller than differences that do not matter, nor while a
+        first repeat, which decides whether there is noise, is running.
+        """
+        return any(quantity.is_noisy() for quantity in self.models.objectives if not self._suffices(quantity))
+
+    def _suffices(self, quantity: Quantity) -> bool:
+        """Whether a value of each point suffices beside the running trials, whatever the noise."""
+        if not len(self.posteriors.pending):
+            return False
+        return quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.awaits_repeat and self._repeat_runs)
+
+    @cached_property
+    def _repeat_runs(self) -> bool:
+        keys = row_keys(self.posteriors.pending)
+        return len(set(keys)) < len(keys) or not set(keys).isdisjoint(row_keys(self.posteriors.known.X))
 
     def _shared(self, candidates: CandidateSet) -> Shared | None:
         """What many suggestions share; None for a whole search."""

@@ -45,6 +45,33 @@ def test_a_batch_repeats_a_row_until_it_would_tell_as_much_as_was_known(repeats:
     assert len(copies) > 2
 
 
+def screened(noise: float, n: int, **options: object) -> tuple[bo.Optimizer, set[int | None]]:
+    """A pool of 500 rows, of which `n` have been evaluated once, and these rows."""
+    rng = np.random.default_rng(0)
+    rows = rng.random((500, 3))
+    opt = bo.Optimizer(rows, seed=0, **options)
+    for row in range(n):
+        opt.tell({"index": row}, float(((rows[row] - 0.4) ** 2).sum() + noise * rng.standard_normal()))
+    return opt, set(range(n))
+
+
+def test_a_batch_repeats_one_row_at_most_while_no_repeat_has_shown_whether_there_is_noise() -> None:
+    opt, known = screened(0.1, 60)
+    chosen = [trial.index for trial in opt.ask(40)]
+    assert len(set(chosen) - known) >= 39
+    assert opt._core.update().models.objectives[0].is_noisy()
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.1])
+def test_a_batch_repeats_rows_where_the_noise_matters_only(noise: float) -> None:
+    opt, known = screened(noise, 100)
+    for row in (0, 1):  # repeats show that there is noise
+        opt.tell({"index": row}, opt.trials[row].values[0] + noise)
+    chosen = [trial.index for trial in opt.ask(40)]
+    assert opt._core.update().models.objectives[0].is_noisy()
+    assert (len(set(chosen) - known) >= 39) == (noise == 1e-3)
+
+
 def test_with_the_users_own_kernel_and_noise_a_batch_follows_the_bounds_alone() -> None:
     opt = told(0.1, 1, fit=False, surrogate=bo.BKB(bo.kernels.rbf(1, 0.02), noise=0.01))
     assert {trial.index for trial in opt.ask(25)} == {BEST}

@@ -42,6 +42,7 @@ from bkbopt.search.maximizers.pool import PoolMaximizer
 
 __all__ = [
     "ACQUISITIONS",
+    "INDIFFERENT",
     "AcquisitionRule",
     "Combined",
     "Constraint",

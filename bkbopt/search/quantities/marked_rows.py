@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 __all__ = ["GROWTH", "WAIT", "WAIT_OF_FAILING", "Rows", "last_mark", "next_mark"]
@@ -21,7 +22,7 @@ class Rows:
 
     Attributes:
         X: encoded points, (n, d).
-        y: values (n,), user's units; NaN for pruned trials; infinite ones are replaced by the worst or best finite one.
+        y: values (n,), user's units; NaN for pruned trials, and perhaps infinite ones.
         estimates: estimated final values of pruned trials (n,), user's units; NaN if there is none.
         std: known standard deviations of the noise (n,); NaN if it is fitted.
         categorical: columns that hold category codes.
@@ -36,6 +37,18 @@ class Rows:
     categorical: tuple[int, ...]
     version: int
     mark: int
+
+    @property
+    def finite_limits(self) -> Tensor:
+        """Values of a constraint (n,) with finite substitutes for infinite ones, on the same side of zero.
+
+        A substitute is the extreme one of the finite values up to the mark on that side; without such a value it is as
+        far from zero as the extreme one on the other side, or by one.
+        """
+        finite = self.y[: self.mark][torch.isfinite(self.y[: self.mark])]
+        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+        most = high if high > 0.0 else -low if low < 0.0 else 1.0
+        return torch.where(torch.isinf(self.y), self.y.clamp(low if low < 0.0 else -most, most), self.y)
 
     def at_mark(self) -> "Rows":
         """The rows up to the mark, from which hyper-parameters are fitted.

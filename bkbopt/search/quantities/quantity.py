@@ -33,13 +33,7 @@ from bkbopt.search.quantities.scaling import Scaler, usable
 from bkbopt.search.quantities.schedule_inputs import HighestPrior, PendingVariances
 from bkbopt.spaces.rows import RowSource
 from bkbopt.surrogates import Surrogate
-from bkbopt.surrogates.fit import (
-    FitData,
-    constant_mean,
-    fit_hyperparameters,
-    gain_over_constant,
-    log_evidence,
-)
+from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, gain_over_constant, log_evidence
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
 from bkbopt.surrogates.structure import fit_structure
 
@@ -130,21 +124,22 @@ class Quantity:
     def follow(self, rows: Rows) -> None:
         """Update the model with all rows; without a finite value up to the mark there is no model."""
         mark = rows.mark if self.options.fit else min(1, rows.mark)
-        if not mark or not bool(torch.isfinite(rows.y[:mark]).any()):
+        y = rows.finite_limits if self.is_limit else rows.y
+        if not mark or not bool(torch.isfinite(y[:mark]).any()):
             self._surrogate, self._built = None, (-1, -1)
             return
         known = rows.std[torch.isfinite(rows.std)]
         self._known_noise = bool((known > 0.0).any()) if len(known) else None
         built = (rows.version, mark)
-        new = slice(self._n, max(self._n, len(rows.y))) if self._built == built else slice(mark, len(rows.y))
-        values = usable(rows.y[new], rows.estimates[new], self.sign, rows.y[:mark])
+        new = slice(self._n, max(self._n, len(y))) if self._built == built else slice(mark, len(y))
+        values = usable(y[new], rows.estimates[new], self.sign, y[:mark])
         if self.is_limit:
-            above, n_zeros = rows.y[rows.y > 0.0], int((rows.y == 0.0).sum())
+            above, n_zeros = y[y > 0.0], int((y == 0.0).sum())
             self._above_zero = float(above.min()) if len(above) and n_zeros >= ZEROS else 0.0
-            self._only_zeros = n_zeros == len(rows.y) >= ZEROS
+            self._only_zeros = n_zeros == len(y) >= ZEROS
         if self._built != built:
             self._surrogate = None  # so that an interrupted fit does not look finished
-            self._start(rows, usable(rows.y[:mark], rows.estimates[:mark], self.sign, rows.y[:mark]), mark)
+            self._start(rows, usable(y[:mark], rows.estimates[:mark], self.sign, y[:mark]), mark)
             self._built = built
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
@@ -361,11 +356,16 @@ class Quantity:
     @property
     def is_found_noiseless(self) -> bool:
         """Whether `is_noisy` is known to be false without a new fit."""
-        obs = self.surrogate.observations
-        repeats = obs.total > len(obs)
         if self.options.deterministic or self._known_noise is not None:
             return self.options.deterministic or not self._known_noise
-        return not repeats and len(obs) <= TEST_UP_TO and self._noisy is False
+        obs = self.surrogate.observations
+        return obs.total == len(obs) <= TEST_UP_TO and self._noisy is False
+
+    @property
+    def awaits_repeat(self) -> bool:
+        """Whether a first repeat of a point is to decide whether there is noise."""
+        obs, is_stated = self.surrogate.observations, self.options.deterministic or self._known_noise is not None
+        return not is_stated and obs.total == len(obs) > TEST_UP_TO
 
     def is_noisy(self) -> bool:
         """Whether a second evaluation of a point is expected to give another value.
@@ -374,10 +374,8 @@ class Quantity:
         most `TEST_UP_TO` points, the values of the last mark are tested for noise. With more points the answer is yes,
         so that a first repeat is made, which then decides.
         """
-        if self.options.deterministic:
-            return False
-        if self._known_noise is not None:
-            return self._known_noise
+        if self.options.deterministic or self._known_noise is not None:
+            return not self.options.deterministic and bool(self._known_noise)
         surrogate = self.surrogate
         obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
         if obs.total > len(obs):

@@ -81,6 +81,21 @@ def test_a_study_without_a_feasible_trial_goes_on(violation: float) -> None:
     assert n_distinct(study) >= 12  # what may be noise may be tried again
 
 
+@pytest.mark.parametrize(
+    ("broken", "kept"), [(math.inf, -1.0), (math.inf, 0.0), (1.0, -math.inf), (math.inf, -math.inf), (1.0, -1.0)]
+)
+def test_an_infinite_constraint_is_on_its_side_of_zero(broken: float, kept: float) -> None:
+    study = new_study()
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0.0, 1.0)
+        trial.set_constraint("c", broken if x > 0.3 else kept)
+        return (x - 0.5) ** 2
+
+    study.optimize(objective, n_trials=25)
+    assert 0.25 < study.sampler.recommend(study).params["x"] <= 0.3
+
+
 def test_pruned_trials_may_have_constraints() -> None:
     study = new_study()
 
