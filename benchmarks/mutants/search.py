@@ -23,6 +23,13 @@ SEARCH = (
         ("search/test_choosing.py",),
     ),
     Fault(
+        "scores under constraints are kept when there are new values",
+        "search/candidates/listed.py",
+        "if self._in_batch is None or self._in_batch[0] != key:",
+        "if self._in_batch is None:",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
         "suggestions are greedy before a feasible point is known",
         "search/models.py",
         "len(self.objectives) == 1 and bool(known.feasible.any())",

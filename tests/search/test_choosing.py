@@ -2,9 +2,11 @@
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.confidence import Constant
@@ -12,6 +14,8 @@ from bkbopt.search.candidates.base import Choice, Scope
 from bkbopt.search.candidates.box import BoxCandidates
 from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, is_greedy
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
+from bkbopt.search.criteria.expected import Expected
+from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import WIDE_BETA
 from bkbopt.search.quantities.quantity import ModelOptions
@@ -202,6 +206,25 @@ def test_a_greedy_suggestion_is_the_row_with_the_best_mean_of_those_expected_to_
             greedy += 1
         taken.append(trial.index)
     assert greedy > 4
+
+
+def test_a_batch_under_constraints_scores_the_rows_of_a_pool_once_for_all_greedy_suggestions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opt, scored, scores = over_rows(30, ["c"]), list[object](), PoolMaximizer.scores
+
+    def counted(self: PoolMaximizer, score: Any, size: int) -> Tensor:
+        if isinstance(score, Expected):
+            scored.append(score)
+        return scores(self, score, size)
+
+    monkeypatch.setattr(PoolMaximizer, "scores", counted)
+    trials = opt.ask(20)
+    assert len(scored) == 1
+    for trial in trials:
+        opt.tell(trial, 0.0, constraints={"c": 1.0})
+    opt.ask(10)
+    assert len(scored) == 2
 
 
 def test_greedy_suggestions_of_a_box_leave_places_under_constraints_too() -> None:

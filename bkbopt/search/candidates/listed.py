@@ -1,6 +1,7 @@
 """Candidates that are listed, the arms of a pool and the points of a grid; the best one is found exactly."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from bkbopt.posterior.model import Model
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.candidates.base import Choice, Feasible, Scope, best_usable
 from bkbopt.search.criteria.criterion import Criterion, Search, UpperBound
+from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.maximizers.cluster_parts import ClusterPart, at_once
 from bkbopt.search.maximizers.parted import PartedMaximizer
 from bkbopt.search.maximizers.parts import LocalPart, Part
@@ -44,6 +46,8 @@ class Listed(ABC):
         self._checked = torch.zeros_like(self._infeasible)
         #: The points of the last call, and which rows they are.
         self._taken = torch.zeros(0, d, dtype=torch.float64), torch.zeros(n, dtype=torch.bool)
+        #: The criterion of the greedy suggestions of a batch under constraints, and what it follows from.
+        self._in_batch: tuple[tuple[object, ...], Expected] | None = None
 
     @property
     def n_arms(self) -> int | None:
@@ -80,8 +84,18 @@ class Listed(ABC):
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
         """See `CandidateSet`."""
+        if scope.shared is not None and scope.shared.finished is not None and isinstance(criterion, Expected):
+            criterion = self._expected(scope.shared.finished, (scope.shared.numbers, scope.shared.data))
         row = best_usable(criterion, self.search, self.closed(scope.taken), self._usable)
         return None if row is None else self.choice(row)
+
+    def _expected(self, finished: Callable[[], Criterion], key: tuple[object, ...]) -> Expected:
+        """The criterion of greedy suggestions: means, which running trials do not change, so that scores are kept."""
+        if self._in_batch is None or self._in_batch[0] != key:
+            criterion = finished()
+            assert isinstance(criterion, Expected)
+            self._in_batch = key, criterion.kept(self.search)
+        return self._in_batch[1]
 
     def random(self, rng: np.random.Generator, taken: Tensor) -> Choice | None:
         """See `CandidateSet`."""

@@ -11,7 +11,7 @@ ascent has to move. With a penalty proportional to the excess it stops where it 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import torch
@@ -40,12 +40,14 @@ class Expected:
         limits: bounds of the constraints, with the values that they have to reach.
         weight: loss for an excess of one, in 1 / y.
         crashes: exclusion of points near failures; None without failures.
+        scores: the scores of a pool if they are kept, (A,).
     """
 
     mean: UpperBound
     limits: tuple[tuple[UpperBound, float], ...]
     weight: float
     crashes: Crashes | None
+    scores: Tensor | None = None
 
     @classmethod
     def of(
@@ -103,7 +105,14 @@ class Expected:
         """See `Criterion`; without constraints by the lazy argmax."""
         if not self.limits and self.crashes is None:
             return self.mean.ranked(search, closed)
-        return by_decreasing(search.scores(self, self.mean.model.features.size), closed)
+        return by_decreasing(self._scores(search) if self.scores is None else self.scores, closed)
+
+    def kept(self, search: Search) -> "Expected":
+        """The same with its scores of the pool, for several calls of `ranked`."""
+        return replace(self, scores=self._scores(search))
+
+    def _scores(self, search: Search) -> Tensor:
+        return search.scores(self, self.mean.model.features.size)
 
 
 @dataclass(frozen=True)
