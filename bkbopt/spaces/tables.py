@@ -266,6 +266,8 @@ def _as_table(
             for j in range(d):
                 check_whole(f"x{j}", given[:, j])
         return table, tuple(f"x{j}" for j in range(d)), ("f",) * d, {}
+    if not hasattr(arms, "columns"):
+        raise ArgumentError("pool: expected a data frame or a table of rows, got a Series; pass series.to_frame().")
     features = arms.loc[:, [str(column) != id_column for column in arms.columns]]
     names = tuple(str(column) for column in features.columns)
     if len(set(names)) < len(names):
