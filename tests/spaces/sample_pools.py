@@ -39,6 +39,7 @@ BAD_POOLS: dict[str, tuple[Any, str]] = {
     "nan in a frame": (NAN_TABLE, "row 4"),
     "missing category": (NO_WORD, "'solvent', row 4"),
     "nullable integer": (TABLE.assign(steps=pd.array([None, *range(59)], dtype="Int64")), "'steps', row 0"),
+    "a series": (TABLE["solvent"], "Series; pass series.to_frame"),
     "columns of one name": (TWICE, "distinct names"),
     "lists in a column": (TABLE.assign(solvent=[[1]] * 60), r"numbers or text in column 'solvent', got \[1\]"),
     "empty array": (ARMS[:0], "at least one arm"),

@@ -136,10 +136,17 @@ def check_training_data(train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | N
 
     Raises:
         BotorchTensorDimensionError: shapes that do not fit each other, or no points.
-        InputDataError: not a floating-point tensor, NaN or infinity, or a noise variance that is not positive.
+        InputDataError: not a floating-point tensor, one that requires gradients, NaN or infinity, or a noise variance
+            that is not positive.
     """
-    _check_tensor("train_X", train_X)
-    _check_tensor("train_Y", train_Y)
+    data = {"train_X": train_X, "train_Y": train_Y, **({} if train_Yvar is None else {"train_Yvar": train_Yvar})}
+    for name, given in data.items():
+        _check_tensor(name, given)
+        if given.requires_grad:
+            raise InputDataError(
+                f"{name}: expected a tensor without gradients, since training data enter as constants, got one that "
+                f"requires them; pass {name}.detach()."
+            )
     if train_X.ndim < 2 or 0 in train_X.shape:
         raise BotorchTensorDimensionError(
             f"train_X: expected at least one point, in shape (batch_shape) x n x d, got shape {tuple(train_X.shape)}."
@@ -153,7 +160,6 @@ def check_training_data(train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | N
     check_finite("train_X", train_X, "points")
     check_finite("train_Y", train_Y, "values")
     if train_Yvar is not None:
-        _check_tensor("train_Yvar", train_Yvar)
         if train_Yvar.shape != train_Y.shape:
             raise BotorchTensorDimensionError(
                 f"train_Yvar: expected a variance for each value of train_Y, of shape {tuple(train_Y.shape)}, got "

@@ -74,7 +74,8 @@ class BKBModel(SharedDataGP):
         seed: seed of the draw of inducing points, which depends only on it, the data and the hyper-parameters.
 
     Raises:
-        InputDataError: NaN or infinity in the training data, or at points of a posterior.
+        InputDataError: NaN or infinity in the training data, or at points of a posterior; training data that require
+            gradients, which would be wrong, since they enter as constants.
         BotorchTensorDimensionError: shapes that do not fit each other, or the model.
         UnsupportedError: a likelihood that is neither `GaussianLikelihood` nor `FixedNoiseGaussianLikelihood`.
         ArgumentError: `qbar`, `max_inducing` or `seed` is out of range (a ValueError).

@@ -7,7 +7,6 @@ Computing a few rows of its result requires the whole matrix.
 from collections.abc import Sequence
 from typing import cast
 
-import torch
 from botorch.models.transforms.outcome import OutcomeTransform, Standardize
 from botorch.posteriors.gpytorch import GPyTorchPosterior
 from botorch.posteriors.transformed import TransformedPosterior
@@ -49,7 +48,8 @@ def posterior_of(
 
 def _unstandardized(distribution: MultivariateNormal, m: int, transform: Standardize) -> MultivariateNormal:
     mean = distribution.mean.mT if m > 1 else distribution.mean[..., None]
-    mean, variance = transform.untransform(mean, torch.ones_like(mean[..., :1, :]))
+    one = mean.new_ones(*mean.shape[:-2], 1, mean.shape[-1])  # also where there are no points
+    mean, variance = transform.untransform(mean, one)
     scale = cast(Tensor, variance)[..., 0, :] if m > 1 else cast(Tensor, variance)[..., 0, 0]
     # Not `mul`: it moves a batch of constants into the terms of sums, with wrong shapes.
     covariance = ConstantMulLinearOperator(distribution.lazy_covariance_matrix, scale)

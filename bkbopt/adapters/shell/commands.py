@@ -15,6 +15,9 @@ from bkbopt.errors import ArgumentError, BkbError
 
 __all__ = ["main"]
 
+#: Exit status after the reader of the output has closed the pipe: that of a process which SIGPIPE ends.
+PIPE_CLOSED = 128 + 13
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command with the arguments `argv`, by default those of the process, and return the exit status."""
@@ -23,6 +26,10 @@ def main(argv: list[str] | None = None) -> int:
         for row in args.run(args):
             sys.stdout.write(as_line(row) + "\n")
         sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has closed the pipe, as `head` does. Python would report an error when it flushes the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
     except (BkbError, OSError) as error:
         return _failed(error)
     except KeyboardInterrupt:
@@ -37,9 +44,6 @@ def _failed(error: object, status: int = 1) -> int:
         shown = f"{error.filename}: {error.strerror}."
     text = " ".join(shown.split()) or type(error).__name__
     sys.stderr.write(f"bkbopt: error: {text}\n")
-    if isinstance(error, BrokenPipeError):
-        # The reader has closed the pipe; without this Python would report an error when it flushes the rest at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return status
 
 

@@ -53,6 +53,14 @@ def test_data_that_are_not_finite_are_refused(name: str, value: float, data: Dat
         BKBModel(**given)
 
 
+@pytest.mark.parametrize("name", ["train_X", "train_Y", "train_Yvar"])
+def test_data_that_require_gradients_are_refused(name: str, data: Data) -> None:
+    given = dict(zip(("train_X", "train_Y", "train_Yvar"), data(10, D), strict=True))
+    given[name] = given[name].requires_grad_()
+    with pytest.raises(InputDataError, match=rf"^{name}: expected a tensor without gradients"):
+        BKBModel(**given)
+
+
 @pytest.mark.parametrize("value", [0.0, -1e-3])
 def test_noise_variances_that_are_not_positive_are_refused(value: float, data: Data) -> None:
     X, Y, Yvar = data(10, D)

@@ -46,6 +46,14 @@ def test_standardised_outputs_are_taken_back_as_botorch_does(
     torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_posterior_at_no_points_is_empty_as_botorchs(m: int, data: Data, pair: Pair) -> None:
+    X, Y, _ = data(10, D, m)
+    for model in pair(X, Y, outcome_transform=Standardize(m)):
+        posterior = model.posterior(X[:0])
+        assert posterior.mean.shape == posterior.variance.shape == (0, m)
+
+
 def test_a_transform_that_scales_every_point_in_its_own_way_is_botorchs(data: Data, pair: Pair) -> None:
     X, Y, _ = data(30, D)
     X[:, 0] = (X[:, 0] > 0.5).double()

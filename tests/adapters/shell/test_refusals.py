@@ -158,16 +158,15 @@ def test_ctrl_c_ends_a_wait(state: str, capsys: pytest.CaptureFixture[str], monk
     assert Path(state).read_bytes() == before
 
 
-def test_a_reader_that_goes_away_costs_one_line(state: str) -> None:
+def test_a_reader_that_goes_away_ends_a_command_quietly(state: str) -> None:
     asked = process("ask", state, "-n", "3")
     assert asked.stdout is not None
     assert asked.stderr is not None
     asked.stdout.close()
     err = asked.stderr.read()
     asked.stderr.close()
-    assert asked.wait(timeout=120) == 1
-    assert err.count("\n") == 1
-    assert "Broken pipe" in err
+    assert asked.wait(timeout=120) == 141
+    assert err == ""
     assert len(bo.Optimizer.load(state).trials) == 3  # they are in the state, as running
 
 
