@@ -49,8 +49,8 @@ def pool_ucb(
     Example:
         >>> import bkbopt as bo
         >>> from bkbopt import plots
-        >>> opt = bo.Optimizer([[0.1, 2.0], [0.7, 1.5], [0.4, 0.9]], direction="maximize", seed=0)
-        >>> told = opt.tell([{"x0": 0.1, "x1": 2.0}, {"x0": 0.4, "x1": 0.9}], [1.0, 3.0])
+        >>> opt = bo.Optimizer([[2.0, 0.1], [1.5, 0.7], [0.9, 0.4]], direction="maximize", seed=0)
+        >>> told = opt.tell([{"x0": 2.0, "x1": 0.1}, {"x0": 0.9, "x1": 0.4}], [1.0, 3.0])
         >>> plots.pool_ucb(opt, "x0", "x1").get_ylabel()
         'x1'
     """

@@ -186,7 +186,7 @@ def test_more_frequencies_than_a_computer_holds_are_refused() -> None:
      ("n_rows", 10**12), ("n_rows", -1)],
 )  # fmt: skip
 def test_columns_of_a_pool_that_do_not_fit_are_refused(key: str, instead: Any, path: Path) -> None:
-    log(path, space=[[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
+    log(path, space=bo.Pool([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]]))
     text = cell(path, "SELECT space FROM spaces")
     text = log_schema.to_json({**log_schema.from_json(text), key: instead})
     resealed(path, "UPDATE spaces SET space = ?", (text,))
