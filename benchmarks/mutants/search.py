@@ -59,7 +59,7 @@ SEARCH = (
     ),
     Fault(
         "a recommended point lacks what became active by an assumed value",
-        "search/designer.py",
+        "search/completion.py",
         "while free := space.free_in(whole):",
         "if free := space.free_in(whole):",
         ("optimizer/test_changed_spaces.py",),

@@ -1,6 +1,6 @@
 """Kernels: the default, structured kernels, and wrappers for GPyTorch kernels and plain callables."""
 
-from bkbopt.kernels.ard import ARDKernel, matern12, matern32, matern52, rbf
+from bkbopt.kernels.ard import ARDKernel, matern, matern52, rbf
 from bkbopt.kernels.base import ClosedFormKernel, FittableKernel, Kernel, gram
 from bkbopt.kernels.foreign import CallableKernel, GPyTorchKernel, ScaledKernel, as_kernel
 from bkbopt.kernels.spherical import SphericalKernel
@@ -20,8 +20,7 @@ __all__ = [
     "SumKernel",
     "as_kernel",
     "gram",
-    "matern12",
-    "matern32",
+    "matern",
     "matern52",
     "rbf",
 ]

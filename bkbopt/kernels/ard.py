@@ -19,11 +19,13 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, spread
+from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, selected, spread
 
-__all__ = ["ARDKernel", "matern12", "matern32", "matern52", "rbf"]
+__all__ = ["ARDKernel", "matern", "matern52", "rbf"]
 
 FORMS = ("matern12", "matern32", "matern52", "rbf")
+#: Forms by their smoothness nu.
+MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class ARDKernel:
         B, scale = self._scaled(X2).T.contiguous(), torch.exp(-self.log_lengthscale)
 
         def at(X1: Tensor) -> tuple[Tensor, Pullback]:
-            A = (self._numbers(X1) * scale).contiguous()
+            A = (selected(X1, self._numeric) * scale).contiguous()
             K, G = self._with_slopes(A, B, X1, X2)
 
             def pullback(M: Tensor) -> Tensor:
@@ -149,12 +151,9 @@ class ARDKernel:
 
         return at
 
-    def _numbers(self, X: Tensor) -> Tensor:
-        return X[:, self._numeric] if self.categorical else X
-
     def _scaled(self, X: Tensor) -> Tensor:
         """The rows of A; see the module's table."""
-        return (self._numbers(X) * torch.exp(-self.log_lengthscale)).contiguous()
+        return (selected(X, self._numeric) * torch.exp(-self.log_lengthscale)).contiguous()
 
     def _with_slopes(self, A: Tensor, B: Tensor, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
         """K and G for points in CPU memory; see the module's table."""
@@ -172,9 +171,7 @@ class ARDKernel:
         if not self._numeric:
             return self.outputscale.expand(X1.shape[0], X2.shape[0])
         scale = torch.exp(-self.log_lengthscale)
-        if self.categorical:
-            X1, X2 = X1[:, self._numeric], X2[:, self._numeric]
-        A, B = X1 * scale, X2 * scale
+        A, B = (selected(X, self._numeric) * scale for X in (X1, X2))
         if self.form == "matern12":
             return self.outputscale * torch.exp(-_distances(A, B))
         r2 = self._squares(A, B)
@@ -273,42 +270,36 @@ def matern52(
     return _ard("matern52", dim, lengthscale, outputscale, categorical)
 
 
-def matern32(
+def matern(
     dim: int,
+    nu: float,
     lengthscale: float | Sequence[float] | None = None,
     outputscale: float = 1.0,
     categorical: Sequence[int] = (),
 ) -> ARDKernel:
-    """ARD Matern-3/2 kernel, for functions that are differentiable once; the arguments are those of `matern52`.
+    """ARD Matern kernel of smoothness `nu`: 2.5 is the default kernel, 1.5 and 0.5 are for rougher functions.
+
+    Args:
+        dim: number of encoded columns.
+        nu: smoothness, 0.5, 1.5 or 2.5.
+        lengthscale: as in `matern52`, like the others.
+        outputscale: prior variance, y squared.
+        categorical: columns that hold category codes.
+
+    Raises:
+        ArgumentError: another `nu`, or what `matern52` refuses.
 
     Example:
         >>> import torch
-        >>> from bkbopt.kernels import matern32
+        >>> from bkbopt.kernels import matern
         >>> X = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-        >>> matern32(1, lengthscale=1.0)(X, X)
-        tensor([[1.0000, 0.4834],
-                [0.4834, 1.0000]], dtype=torch.float64)
-    """
-    return _ard("matern32", dim, lengthscale, outputscale, categorical)
-
-
-def matern12(
-    dim: int,
-    lengthscale: float | Sequence[float] | None = None,
-    outputscale: float = 1.0,
-    categorical: Sequence[int] = (),
-) -> ARDKernel:
-    """ARD Matern-1/2 kernel exp(-r), for continuous, rough functions; the arguments are those of `matern52`.
-
-    Example:
-        >>> import torch
-        >>> from bkbopt.kernels import matern12
-        >>> X = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
-        >>> matern12(1, lengthscale=1.0)(X, X)
+        >>> matern(1, nu=0.5, lengthscale=1.0)(X, X)  # exp(-r)
         tensor([[1.0000, 0.3679],
                 [0.3679, 1.0000]], dtype=torch.float64)
     """
-    return _ard("matern12", dim, lengthscale, outputscale, categorical)
+    if nu not in MATERN:
+        raise ArgumentError(f"nu: expected one of {', '.join(map(str, MATERN))}, got {nu!r}.")
+    return _ard(MATERN[nu], dim, lengthscale, outputscale, categorical)
 
 
 def rbf(

@@ -155,6 +155,11 @@ def has_closed_form(kernel: Kernel, X: Tensor) -> TypeGuard[ClosedFormKernel]:
     return isinstance(kernel, ClosedFormKernel) and X.device.type == "cpu"
 
 
+def selected(X: Tensor, columns: Sequence[int]) -> Tensor:
+    """The given columns of the points `X (n, d)`; `X` itself if they are all, since a selection is a copy."""
+    return X if len(columns) == X.shape[1] else X[:, columns]
+
+
 def spread(slopes: Tensor, X: Tensor, columns: Sequence[int]) -> Tensor:
     """Derivatives `(n, d)` by the points `X (n, d)`: `slopes (n, c)` in the given columns, zero in the others."""
     if len(columns) == X.shape[1]:

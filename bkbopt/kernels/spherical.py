@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, spread
+from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, selected, spread
 
 __all__ = ["SphericalKernel"]
 
@@ -73,8 +73,7 @@ class SphericalKernel:
 
     def _rows(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Z `(n, c)` and h `(n,)`."""
-        numbers = X[:, self.numeric] if self.categorical else X  # to select all columns is to copy them
-        Z = (numbers - MIDDLE) * torch.exp(-self.log_lengthscale)
+        Z = (selected(X, self.numeric) - MIDDLE) * torch.exp(-self.log_lengthscale)
         return Z, 1.0 + (Z * Z).sum(1)
 
     def features(self, X: Tensor) -> Tensor:

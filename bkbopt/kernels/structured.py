@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, Sloped, check_columns, spread
+from bkbopt.kernels.base import ClosedFormKernel, NormalPrior, Pullback, Sloped, check_columns, selected, spread
 
 __all__ = ["ColumnsKernel", "RotatedKernel", "SumKernel"]
 
@@ -88,7 +88,8 @@ class ColumnsKernel:
             or scale.requires_grad
             or X1.device.type != "cpu"
         ):
-            D = ((X1[:, self.numeric] * scale).T[:, :, None] - (X2[:, self.numeric] * scale).T[:, None, :]).abs()
+            A, B = (selected(X, self.numeric) * scale for X in (X1, X2))
+            D = (A.T[:, :, None] - B.T[:, None, :]).abs()
             K = (((1.0 + D + D * D / 3.0) * torch.exp(-D)) * variance[: len(scale), None, None]).sum(0)
         else:
             K = _column_sum(*self._scaled(X1, X2), variance)
@@ -128,10 +129,10 @@ class ColumnsKernel:
         from bkbopt.kernels._loops import by_points
 
         scale, variance, numeric = SQRT5 * torch.exp(-self.log_lengthscale), self.log_variance.exp(), self.numeric
-        B = (X2[:, numeric] * scale).T.contiguous()
+        B = (selected(X2, numeric) * scale).T.contiguous()
 
         def at(X1: Tensor) -> tuple[Tensor, Pullback]:
-            A = ((X1[:, numeric] if self.categorical else X1) * scale).contiguous()
+            A = (selected(X1, numeric) * scale).contiguous()
 
             def pullback(M: Tensor) -> Tensor:
                 out = torch.empty_like(A)
@@ -145,7 +146,8 @@ class ColumnsKernel:
     def _scaled(self, X1: Tensor, X2: Tensor) -> tuple[Tensor, Tensor]:
         """A and B of `bkbopt.kernels._loops`."""
         scale = SQRT5 * torch.exp(-self.log_lengthscale)
-        return (X1[:, self.numeric] * scale).contiguous(), (X2[:, self.numeric] * scale).T.contiguous()
+        A, B = (selected(X, self.numeric) * scale for X in (X1, X2))
+        return A.contiguous(), B.T.contiguous()
 
     @property
     def theta(self) -> Tensor:

@@ -80,14 +80,13 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
 def _may_be_bounds(given: Any) -> bool:
     if hasattr(given, "iloc") or not 0 < len(given) <= MOST_BOUNDS:
         return False
-    if isinstance(given, list | tuple):
-        return all(isinstance(row, list | tuple) and _is_interval(row) for row in given)
-    rows = np.asarray(given)
-    return rows.ndim == 2 and all(_is_interval(row) for row in rows.tolist())
+    rows = given if isinstance(given, list | tuple) else given.tolist()
+    return all(_is_interval(row) for row in rows)
 
 
-def _is_interval(row: Sequence[Any]) -> bool:
-    return len(row) == 2 and all(isinstance(value, int | float) for value in row) and row[0] < row[1]
+def _is_interval(row: Any) -> bool:
+    is_pair = isinstance(row, list | tuple) and len(row) == 2
+    return is_pair and all(isinstance(value, int | float) for value in row) and row[0] < row[1]
 
 
 def as_feasible(given: Any, problem: Problem) -> Callable[[Params], bool] | None:

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.recommendations import recommendation, recommended_front
+from bkbopt.search.completion import completed
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.search.trials.reports import FrontPoint, Recommendation
 from bkbopt.spaces.base import Params
@@ -40,4 +41,4 @@ def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:
 
 def belongs(core: LoggedDesigner, point: Point) -> bool:
     """Whether a point is a complete point of the current space or pool."""
-    return core.vocabulary.holds(point) and core.designer.whole(point) is not None
+    return core.vocabulary.holds(point) and completed(core.designer.problem, point) is not None

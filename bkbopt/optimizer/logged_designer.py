@@ -21,6 +21,7 @@ from bkbopt.optimizer.outcomes import finished, replaced
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
 from bkbopt.optimizer.vocabulary import vocabulary_of
+from bkbopt.search.completion import completed
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
@@ -349,7 +350,7 @@ class LoggedDesigner:
         """Queue a point; missing parameters are suggested when the trial is asked for."""
         with self._transaction() as (entries, _):
             given = self.vocabulary.fixed(params, "params")
-            whole, feasible = self.designer.whole(given), self.designer.problem.feasible
+            whole, feasible = completed(self.designer.problem, given), self.designer.problem.feasible
             if whole is not None and feasible is not None and not feasible(whole[0]):
                 raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
             trial = self._entry(len(self.log), given, self.vocabulary.index(given, params), utc_now()).trial

@@ -8,6 +8,7 @@ from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2, 
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, finished_only, recommended
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
+from bkbopt.search.completion import assumed
 from bkbopt.search.designer import Designer
 from bkbopt.search.trials.reports import RegretCertificate
 
@@ -52,7 +53,8 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     naive, width = objective.scaler.rise(lower, upper - lower), posteriors.betas[0]
     if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
         point, index = evaluated_at(designer, x, belongs)
-        return RegretCertificate(naive, params_of(designer.assumed(point), index), index, None, naive, width)
+        whole = assumed(designer.problem.space, designer.history.encoding, point)
+        return RegretCertificate(naive, params_of(whole, index), index, None, naive, width)
     x, point, index = recommended(designer, posteriors, belongs)
     gap = gap_quantile(gaps(designer, objective, posteriors, x, confidence), confidence)
     bound = max(gap, band_gap(designer, objective, posteriors, x, confidence))

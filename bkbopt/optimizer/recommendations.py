@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
+from bkbopt.search.completion import assumed
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Posteriors
 from bkbopt.search.quantities.quantity import Quantity
@@ -226,13 +227,16 @@ class _Evaluated:
         if self._pool is not None:
             return IN if self._pool.rows_at(self._known.X[row]) else OUTSIDE
         point, _ = self._at(row)
-        return IN if self._belongs(point) else COMPLETED if self._belongs(self._designer.assumed(point)) else OUTSIDE
+        return IN if self._belongs(point) else COMPLETED if self._belongs(self._assumed(point)) else OUTSIDE
 
     def complete(self, row: int) -> tuple[Tensor, Point, int | None]:
         """The point of a row with values for all parameters: encoded `(d,)`, the values, and its row in the pool."""
         point, index = self._at(row)
-        whole = self._designer.assumed(point)
+        whole = self._assumed(point)
         return self._known.X[row] if whole is point else self._history.encode([whole])[0], whole, index
+
+    def _assumed(self, point: Point) -> Point:
+        return assumed(self._designer.problem.space, self._history.encoding, point)
 
     def _at(self, row: int) -> tuple[Point, int | None]:
         return evaluated_at(self._designer, self._known.X[row], self._belongs)

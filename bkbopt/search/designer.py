@@ -28,6 +28,7 @@ from bkbopt.search.candidates.box import candidates_of
 from bkbopt.search.candidates.listed import GRID_LIMIT, PoolCandidates
 from bkbopt.search.candidates.product import ProductCandidates, candidates_of_pool
 from bkbopt.search.choosing import BATCH_BUDGET, Chooser, is_greedy
+from bkbopt.search.completion import completed
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
@@ -192,43 +193,11 @@ class Designer:
         Raises:
             SpaceExhaustedError, ArgumentError: no feasible point with these values is left to propose.
         """
-        whole = self.whole(point)
+        whole = completed(self.problem, point)
         if whole is None:
             return self.suggest(1, number=number, fixed=point, running=running)[0]
         diagnostics = Diagnostics(trial=number, t=self.history.n_complete)
         return Suggestion(number, whole[0], whole[1], diagnostics)
-
-    def whole(self, point: Point) -> tuple[Point, int | None] | None:
-        """The point with these values and its first row in the pool; None if there are several such points."""
-        pool, space = self.problem.pool, self.problem.space
-        if pool is not None:
-            rows = pool.rows_like(point)
-            is_whole = len(point) == len(pool.names)  # several rows with all of these values are one point
-            return (pool.point(rows[0]), rows[0]) if len(rows) == 1 or (rows and is_whole) else None
-        assert space is not None
-        every = space.active_part({**self._single(space), **point})
-        return None if space.free_in(every) else (every, None)
-
-    def assumed(self, point: Point) -> Point:
-        """The point of a trial with a value for each active parameter of the space, as the models see it.
-
-        Missing values are mid-range, or the first choice: the nearest ones of the space to those of `Encoding.absent`.
-        Others stay as they are, also outside of the space; those of inactive parameters are left out.
-        """
-        space, encoding = self.problem.space, self.history.encoding
-        if space is None:
-            return point
-        whole = space.active_part({**self._single(space), **point})
-        while free := space.free_in(whole):  # a value that is added may make other parameters active
-            embedding = encoding.embedding(free, whole)
-            added = embedding.point(embedding.project(encoding.encode([whole]))[0])
-            whole = space.active_part({**self._single(space), **point, **added})
-        return point if whole.keys() == point.keys() else whole
-
-    @staticmethod
-    def _single(space: Space) -> Point:
-        """The values of the parameters that have only one."""
-        return {key: p.internal_values[0] for key, p in space.keyed.items() if p.n_values == 1}
 
     def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
         diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)

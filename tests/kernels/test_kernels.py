@@ -21,6 +21,7 @@ from bkbopt.kernels import (
     ScaledKernel,
     as_kernel,
     gram,
+    matern,
     matern52,
     rbf,
 )
@@ -181,6 +182,19 @@ def test_default_kernels_refuse_bad_arguments(arguments: dict[str, object], mess
     for make in (matern52, rbf):
         with pytest.raises(ArgumentError, match=message):
             make(3, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("nu", "form"), [(0.5, "matern12"), (1.5, "matern32"), (2.5, "matern52")])
+def test_the_smoothness_decides_the_form(nu: float, form: str) -> None:
+    kernel, default = matern(3, nu, [0.4, 0.7], 2.0, [1]), matern52(3, [0.4, 0.7], 2.0, [1])
+    assert kernel.form == form
+    assert torch.equal(kernel.theta, default.theta)
+    assert kernel.categorical == (1,)
+
+
+def test_unknown_smoothness_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"^nu: expected one of 0.5, 1.5, 2.5, got 3.0"):
+        matern(2, nu=3.0)
 
 
 def test_unknown_form_is_refused() -> None:

@@ -68,6 +68,7 @@ SPACES: dict[str, Any] = {
     "set": {1, 2},
     "bounds in an array": np.array([[0.0, 1.0], [-5.0, 5.0]]),
     "bounds in lists": [[0, 1], [-5.0, 5.0]],
+    "bounds in a tensor": torch.tensor([[0.0, 1.0]], requires_grad=True),
     "condition on nothing": {"x": lambda: bo.Float(0.0, 1.0, when={"kind": "a"})},
     "condition on itself": {"n": lambda: bo.Int(0, 3, when={"n": 1})},
 }

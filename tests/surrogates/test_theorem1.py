@@ -13,7 +13,7 @@ import torch
 
 from bkbopt import BKB
 from bkbopt.confidence import theorem1_qbar
-from bkbopt.kernels import ARDKernel, gram, matern12
+from bkbopt.kernels import ARDKernel, gram, matern
 from bkbopt.posterior.observations import Observations
 
 NOISE, DELTA, ALPHA = 1.0, 0.1, 3.0
@@ -33,7 +33,7 @@ class Run:
 
 def rough(lengthscale: float) -> ARDKernel:
     """The roughest Matern kernel: with a smooth one a dropped point has no residual, and every ratio is 1."""
-    return matern12(1, lengthscale)
+    return matern(1, 0.5, lengthscale)
 
 
 def exact_leverages(kernel: ARDKernel, obs: Observations, arms: torch.Tensor) -> tuple[np.ndarray, float]:

@@ -164,13 +164,13 @@ class BKBSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The next point: values of the parameters in the search space; it is published in the storage."""
-        if not search_space:
+        space = space_of(search_space)
+        if space is None:
             return {}
         start = time.perf_counter()
         with self._lock:
             followed = self._follow(study)
-            designer, space = followed.designer, space_of(search_space)
-            assert space is not None
+            designer = followed.designer
             if self._independent_sampler is not None and not designer.has_models:
                 return {}
             for attempt in range(ATTEMPTS):

@@ -200,7 +200,7 @@ class BoxCandidates:
     def _near(self, criterion: Greedy, maximised: _Maximised, rng: np.random.Generator) -> Iterator[Tensor]:
         """The points of the search and some around the maximiser, in the order of `UpperBound.in_batch_order`.
 
-        They come one by one, (1, k); mostly the first one is all that is needed.
+        They come in blocks (n, k). The first has the first point alone, which is mostly all that is needed.
 
         Pending trials, counted as evaluated at their means, hardly move the maximiser of the posterior mean. Without
         a bound on the variance that is left all suggestions of a batch would be copies of it.
@@ -209,7 +209,9 @@ class BoxCandidates:
         near = [self.maximizer.ball(best[0], N_NEAR, rng), self.maximizer.around(best, rng, N_NEAR // 2)]
         U = torch.cat([maximised.U, *near])
         spreads, X = bool(rng.random() < SPREAD), self.embedding(U)
-        return (U[row : row + 1] for row in criterion.in_batch_order(X, maximised.criterion, spreads))
+        rows = criterion.in_batch_order(X, maximised.criterion, spreads)
+        yield U[[next(rows)]]
+        yield from U[list(rows)].split(BLOCK)
 
     def _best_of_shared(self, criterion: Criterion, shared: Shared) -> Tensor | None:
         """The best usable one of the shared random points, (1, k); None if none is usable.

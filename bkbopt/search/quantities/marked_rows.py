@@ -45,6 +45,8 @@ class Rows:
         A substitute is the extreme one of the finite values up to the mark on that side; without such a value it is as
         far from zero as the extreme one on the other side, or by one.
         """
+        if not bool(torch.isinf(self.y).any()):
+            return self.y
         finite = self.y[: self.mark][torch.isfinite(self.y[: self.mark])]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
         most = high if high > 0.0 else -low if low < 0.0 else 1.0

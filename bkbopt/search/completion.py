@@ -1,0 +1,42 @@
+"""Completion of points: with the values that follow from the problem, or with values that the models assume."""
+
+from bkbopt.search.trials.evaluations import Point, Problem
+from bkbopt.spaces.encoding import Encoding
+from bkbopt.spaces.space import Space
+
+__all__ = ["assumed", "completed"]
+
+
+def completed(problem: Problem, point: Point) -> tuple[Point, int | None] | None:
+    """The point with these values and its first row in the pool; None if there are several such points."""
+    pool, space = problem.pool, problem.space
+    if pool is not None:
+        rows = pool.rows_like(point)
+        is_whole = len(point) == len(pool.names)  # several rows with all of these values are one point
+        return (pool.point(rows[0]), rows[0]) if len(rows) == 1 or (rows and is_whole) else None
+    assert space is not None
+    every = _with_single(space, point)
+    return None if space.free_in(every) else (every, None)
+
+
+def assumed(space: Space | None, encoding: Encoding, point: Point) -> Point:
+    """The point of a trial with a value for each active parameter of the space, as the models see it.
+
+    Missing values are mid-range, or the first choice: the nearest ones of the space to those of `Encoding.absent`.
+    Others stay as they are, also outside of the space; those of inactive parameters are left out. Without a space it is
+    the point itself.
+    """
+    if space is None:
+        return point
+    whole = _with_single(space, point)
+    while free := space.free_in(whole):  # a value that is added may make other parameters active
+        embedding = encoding.embedding(free, whole)
+        added = embedding.point(embedding.project(encoding.encode([whole]))[0])
+        whole = _with_single(space, {**point, **added})
+    return point if whole.keys() == point.keys() else whole
+
+
+def _with_single(space: Space, point: Point) -> Point:
+    """The active part of a point, with the values of the parameters that have only one."""
+    single = {key: p.internal_values[0] for key, p in space.keyed.items() if p.n_values == 1}
+    return space.active_part({**single, **point})
