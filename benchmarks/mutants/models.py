@@ -209,6 +209,13 @@ MODELS = (
         SCALING,
     ),
     Fault(
+        "warped values start with all columns",
+        "search/quantities/output_warping.py",
+        "stationary = stationary_start(fitted[0], start[0]), start[1]",
+        "stationary = start",
+        ("search/quantities/test_output_warping.py",),
+    ),
+    Fault(
         "warped values are compared without the slopes of the map",
         "search/quantities/output_warping.py",
         " + float((data.n * scaler.log_slopes(data.ybar)).sum())",

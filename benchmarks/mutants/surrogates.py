@@ -140,8 +140,8 @@ SURROGATES = (
     Fault(
         "no part of a subset lies far apart",
         "surrogates/fit_data.py",
-        "most // 2)",
-        "0)",
+        "(pool)], most // 2)",
+        "(pool)], 0)",
         ("surrogates/test_fit_data.py",),
     ),
     Fault(
@@ -164,6 +164,34 @@ SURROGATES = (
         "return beside if beside.value > best.value + SUM_MARGIN else best",
         "return beside",
         ("surrogates/test_structure.py",),
+    ),
+    Fault(
+        "few columns are chosen for nothing",
+        "surrogates/structure.py",
+        "fit.value - math.log(math.comb(len(order), k)) - plain.value, fit",
+        "fit.value - plain.value, fit",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
+        "the columns with the longest lengthscales are the active ones",
+        "surrogates/structure.py",
+        "argsort(stable=True).tolist()]",
+        "argsort(stable=True, descending=True).tolist()]",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
+        "a trend beside few columns has a kernel of all columns",
+        "surrogates/structure.py",
+        "SumKernel((stationary_start(best.kernel, self.start), trend))",
+        "SumKernel((self.start, trend))",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
+        "of many columns the points far apart are fitted",
+        "surrogates/fit_data.py",
+        "if self.U.shape[1] > MANY:",
+        "if self.U.shape[1] > 10**9:",
+        ("surrogates/test_fit_data.py",),
     ),
     Fault(
         "the worst of several fits is taken",

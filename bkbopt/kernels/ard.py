@@ -33,15 +33,16 @@ class ARDKernel:
     """A stationary kernel with one lengthscale a column, and a Hamming distance for categories.
 
     k(x, x') = outputscale * shape(r) * exp(-sum_c [x_c != x'_c] / hamming_c),
-    r^2 = sum_j (x_j - x'_j)^2 / lengthscale_j^2 over the numeric columns.
+    r^2 = sum_j (x_j - x'_j)^2 / lengthscale_j^2 over the numeric columns that are not inactive.
 
     Args:
-        log_lengthscale: logarithm of the lengthscales of the numeric columns, (d_numeric,).
+        log_lengthscale: logarithm of the lengthscales of the active numeric columns, (d_numeric,).
         log_outputscale: logarithm of the prior variance (y squared), a scalar.
         log_hamming: logarithm of the Hamming lengthscales of the categorical columns, (d_categorical,).
         categorical: indices of the categorical columns, which hold integer codes.
         form: "matern52", "matern32", "matern12" or "rbf".
         prior_loc: mean of the normal prior on `log_lengthscale`.
+        inactive: indices of the numeric columns without effect, which have no lengthscale.
 
     Raises:
         ArgumentError: an unknown form.
@@ -62,23 +63,30 @@ class ARDKernel:
     categorical: tuple[int, ...] = ()
     form: str = "matern52"
     prior_loc: float = 0.0
+    inactive: tuple[int, ...] = ()
     _numeric: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
-        """Check the form and work out which columns are numeric."""
+        """Check the form and work out which columns have a lengthscale."""
         if self.form not in FORMS:
             raise ArgumentError(f"form: expected one of {', '.join(FORMS)}, got {self.form!r}.")
-        numeric = tuple(j for j in range(self.dim) if j not in self.categorical)
+        others = {*self.categorical, *self.inactive}
+        numeric = tuple(j for j in range(self.dim) if j not in others)
         object.__setattr__(self, "_numeric", numeric)
 
     @property
     def dim(self) -> int:
         """Number of columns."""
-        return len(self.log_lengthscale) + len(self.categorical)
+        return len(self.log_lengthscale) + len(self.categorical) + len(self.inactive)
+
+    @property
+    def numeric(self) -> tuple[int, ...]:
+        """Indices of the columns that have a lengthscale, in the order of the lengthscales."""
+        return self._numeric
 
     @property
     def lengthscale(self) -> Tensor:
-        """Lengthscales of the numeric columns, (d_numeric,), in units of the encoded columns."""
+        """Lengthscales of the active numeric columns, (d_numeric,), in units of the encoded columns."""
         return self.log_lengthscale.exp()
 
     @property
@@ -246,14 +254,16 @@ def matern52(
     lengthscale: float | Sequence[float] | None = None,
     outputscale: float = 1.0,
     categorical: Sequence[int] = (),
+    inactive: Sequence[int] = (),
 ) -> ARDKernel:
     """The default kernel: ARD Matern-5/2 on the numeric columns, Hamming distance on the `categorical` ones.
 
     Args:
         dim: number of encoded columns.
-        lengthscale: one number, or one for each numeric column; by default 0.5 * sqrt(number of numeric columns).
+        lengthscale: one number, or one for each active numeric column; by default 0.5 * sqrt(number of these).
         outputscale: prior variance, y squared.
         categorical: columns that hold category codes.
+        inactive: numeric columns on which the kernel does not depend.
 
     Raises:
         ArgumentError: a scale is not positive and finite, or the number of lengthscales does not fit.
@@ -267,7 +277,7 @@ def matern52(
                 [0.5240, 1.0000, 0.3679],
                 [0.1928, 0.3679, 1.0000]], dtype=torch.float64)
     """
-    return _ard("matern52", dim, lengthscale, outputscale, categorical)
+    return _ard("matern52", dim, lengthscale, outputscale, categorical, inactive)
 
 
 def matern(
@@ -276,6 +286,7 @@ def matern(
     lengthscale: float | Sequence[float] | None = None,
     outputscale: float = 1.0,
     categorical: Sequence[int] = (),
+    inactive: Sequence[int] = (),
 ) -> ARDKernel:
     """ARD Matern kernel of smoothness `nu`: 2.5 is the default kernel, 1.5 and 0.5 are for rougher functions.
 
@@ -285,6 +296,7 @@ def matern(
         lengthscale: as in `matern52`, like the others.
         outputscale: prior variance, y squared.
         categorical: columns that hold category codes.
+        inactive: numeric columns on which the kernel does not depend.
 
     Raises:
         ArgumentError: another `nu`, or what `matern52` refuses.
@@ -299,7 +311,7 @@ def matern(
     """
     if nu not in MATERN:
         raise ArgumentError(f"nu: expected one of {', '.join(map(str, MATERN))}, got {nu!r}.")
-    return _ard(MATERN[nu], dim, lengthscale, outputscale, categorical)
+    return _ard(MATERN[nu], dim, lengthscale, outputscale, categorical, inactive)
 
 
 def rbf(
@@ -307,6 +319,7 @@ def rbf(
     lengthscale: float | Sequence[float] | None = None,
     outputscale: float = 1.0,
     categorical: Sequence[int] = (),
+    inactive: Sequence[int] = (),
 ) -> ARDKernel:
     """ARD Gaussian kernel exp(-r^2 / 2); the arguments are those of `matern52`.
 
@@ -318,22 +331,34 @@ def rbf(
         tensor([[4.0000, 2.4261],
                 [2.4261, 4.0000]], dtype=torch.float64)
     """
-    return _ard("rbf", dim, lengthscale, outputscale, categorical)
+    return _ard("rbf", dim, lengthscale, outputscale, categorical, inactive)
 
 
 def _ard(
-    form: str, dim: int, lengthscale: float | Sequence[float] | None, outputscale: float, categorical: Sequence[int]
+    form: str,
+    dim: int,
+    lengthscale: float | Sequence[float] | None,
+    outputscale: float,
+    categorical: Sequence[int],
+    inactive: Sequence[int],
 ) -> ARDKernel:
     if len(set(categorical) & set(range(dim))) < len(categorical):
         raise ArgumentError(f"categorical: expected different columns from 0 to {dim - 1}, got {list(categorical)}.")
-    n = dim - len(categorical)
+    if len(set(inactive) & set(range(dim)) - set(categorical)) < len(inactive):
+        raise ArgumentError(
+            f"inactive: expected different numeric columns from 0 to {dim - 1}, got {list(inactive)}; a column cannot "
+            f"be among `categorical`, too."
+        )
+    n = dim - len(categorical) - len(inactive)
     if lengthscale is None:
         lengthscale = 0.5 * math.sqrt(max(n, 1))
     values = torch.as_tensor(lengthscale, dtype=torch.float64).reshape(-1)
     if len(values) == 1:
         values = values.expand(n)
     if len(values) != n:
-        raise ArgumentError(f"lengthscale: expected one value or {n} (one for each numeric column), got {len(values)}.")
+        raise ArgumentError(
+            f"lengthscale: expected one value or {n} (one for each active numeric column), got {len(values)}."
+        )
     if not bool((torch.isfinite(values) & (values > 0)).all()):
         raise ArgumentError(f"lengthscale: expected positive finite values, got {lengthscale!r}.")
     if not (math.isfinite(outputscale) and outputscale > 0):
@@ -345,4 +370,5 @@ def _ard(
         categorical=tuple(categorical),
         form=form,
         prior_loc=math.sqrt(2.0) + 0.5 * math.log(max(n, 1)) - 3.0,
+        inactive=tuple(inactive),
     )

@@ -27,7 +27,7 @@ def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
     radial = base.base if isinstance(base, RotatedKernel) else base
     if len(parts) > 2 or not isinstance(radial, ARDKernel) or not isinstance(columns, ColumnsKernel | None):
         return None
-    if columns is not None and (columns.dim, columns.categorical) != (radial.dim, radial.categorical):
+    if columns is not None and (tuple(columns.numeric), columns.categorical) != (radial.numeric, radial.categorical):
         return None
     return _fixed(radial, R, columns, X2)
 
@@ -36,7 +36,7 @@ def _fixed(radial: ARDKernel, R: Tensor, columns: ColumnsKernel | None, X2: Tens
     from bkbopt.kernels._loops import FixedKernel
 
     check_columns(X2, X2, radial.dim)
-    numeric = [j for j in range(radial.dim) if j not in radial.categorical]
+    numeric = list(radial.numeric)
     scale, none = torch.exp(-radial.log_lengthscale), X2.new_zeros(0)
     a = none if columns is None else columns.log_variance.exp()
     column_scale = none if columns is None else SQRT5 * torch.exp(-columns.log_lengthscale)

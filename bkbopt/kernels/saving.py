@@ -15,7 +15,9 @@ _KERNEL = Form({"form": Kept(), "sizes": Kept(), "prior_loc": Number(), "theta":
 def kernel_to_state(kernel: object) -> object:
     """The argument `kernel` for a state file: an `ARDKernel` whole, of others nothing but that there was one."""
     if isinstance(kernel, ARDKernel):
-        sizes = [len(kernel.log_lengthscale), list(kernel.categorical)]
+        # Without inactive columns the state is that of versions that did not know any.
+        inactive = [list(kernel.inactive)] if kernel.inactive else []
+        sizes = [len(kernel.log_lengthscale), list(kernel.categorical), *inactive]
         return {"form": kernel.form, "sizes": sizes, "prior_loc": kernel.prior_loc, "theta": kernel.theta}
     return None if kernel is None else {"form": None}
 
@@ -36,17 +38,23 @@ def kernel_from_state(state: object, given: object) -> object:
             )
         return given
     saved = checked(state, _KERNEL, where="the kernel")
-    if not isinstance(saved["sizes"], list) or len(saved["sizes"]) != 2 or not isinstance(saved["form"], str):
-        raise refused("the kernel's sizes", "a number of columns and a list of others", repr(saved["sizes"])[:80])
-    n, categorical = saved["sizes"]
+    if not isinstance(saved["sizes"], list) or len(saved["sizes"]) not in (2, 3) or not isinstance(saved["form"], str):
+        raise refused("the kernel's sizes", "a number of columns and lists of others", repr(saved["sizes"])[:80])
+    n, categorical, inactive = (*saved["sizes"], [])[:3]
     theta = saved["theta"]
-    columns = theta.numel() - 1 if isinstance(theta, Tensor) and theta.ndim == 1 else -1
-    known = isinstance(categorical, list) and type(n) is int and 0 <= n == columns - len(categorical)
-    if not known or len({j for j in categorical if type(j) is int and 0 <= j < columns}) < len(categorical):
+    parameters = theta.numel() if isinstance(theta, Tensor) and theta.ndim == 1 else 0
+    known = isinstance(categorical, list) and isinstance(inactive, list) and type(n) is int and n >= 0
+    if not known or parameters != n + len(categorical) + 1 or not _differ([*categorical, *inactive], n):
         raise refused("the kernel's sizes", "those of its parameters", repr(saved["sizes"])[:80])
     # Within that, scales and their inverses are positive and finite.
     if not theta.is_floating_point() or not bool((theta.abs() < 300.0).all()):
         raise refused("the kernel's parameters", "logarithms of positive finite scales", f"{theta.dtype}")
     blank = torch.zeros(n + len(categorical) + 1, dtype=torch.float64)
-    kernel = ARDKernel(blank[:n], blank[-1], blank[n:-1], tuple(categorical), saved["form"], saved["prior_loc"])
+    form, loc = saved["form"], saved["prior_loc"]
+    kernel = ARDKernel(blank[:n], blank[-1], blank[n:-1], tuple(categorical), form, loc, tuple(inactive))
     return kernel.with_theta(theta)
+
+
+def _differ(columns: list[object], n: int) -> bool:
+    """Whether `columns` are different indices of columns, of which there are `n` besides these."""
+    return len({j for j in columns if type(j) is int and 0 <= j < n + len(columns)}) == len(columns)

@@ -12,7 +12,9 @@ evaluations of both kinds is there twice. The known variances do not depend on l
 
 The points of a search are dense around the best ones. A random 400 of 1,000 points has few in the rest of the space,
 and lengthscales are then fitted to noise. So half of a subset is spread over the space by Gonzalez' greedy rule (1985:
-the next point is the one furthest from those chosen), and half is random, which keeps dense regions dense.
+the next point is the one furthest from those chosen), and half is random, which keeps dense regions dense. With many
+columns all points are about equally far apart, also in columns without effect. Instead of those far apart the subset
+then has the first points, which come from the whole space.
 """
 
 from dataclasses import dataclass
@@ -23,8 +25,10 @@ from torch import Tensor
 
 from bkbopt.posterior.observations import Observations
 
-__all__ = ["FitData"]
+__all__ = ["MANY", "FitData"]
 
+#: With more columns than this a subset has the first points in place of those far apart.
+MANY = 30
 #: The greedy rule chooses from at most this many points.
 SEARCHED = 10_000
 
@@ -84,7 +88,9 @@ class FitData:
         return values if self.known is None else torch.where(self.known > 0.0, 0.0, values)
 
     def subset(self, most: int, rng: np.random.Generator) -> "FitData":
-        """The data of at most `most` points, half of them far apart; `within` is scaled by their share of the repeats.
+        """The data of at most `most` points, half of them from the whole space; see the module's text.
+
+        The part of `within` is the points' share of the repeats.
 
         Args:
             most: largest number of points.
@@ -93,10 +99,13 @@ class FitData:
         if len(self.U) <= most:
             return self
         order = rng.permutation(len(self.U))
-        pool = order[:SEARCHED]
-        apart = pool[_far_apart(self.U[torch.as_tensor(pool)], most // 2)]
-        rest = order[~np.isin(order, apart)][: most - len(apart)]
-        rows = torch.as_tensor(np.sort(np.concatenate([apart, rest])), device=self.U.device)
+        if self.U.shape[1] > MANY:
+            spread = np.arange(most // 2)
+        else:
+            pool = order[:SEARCHED]
+            spread = pool[_far_apart(self.U[torch.as_tensor(pool)], most // 2)]
+        rest = order[~np.isin(order, spread)][: most - len(spread)]
+        rows = torch.as_tensor(np.sort(np.concatenate([spread, rest])), device=self.U.device)
         repeats = self.repeats[rows]
         within = self.within * float(repeats.sum()) / max(float(self.repeats.sum()), 1.0)
         known = None if self.known is None else self.known[rows]

@@ -13,28 +13,33 @@ compared with two extensions, and with both together:
   subspaces") of the posterior mean; this is repeated a few times with the posterior mean of the new kernel;
 - additive: the kernel plus a sum of one-column kernels (`ColumnsKernel`).
 
-With many columns a third extension, the kernel plus a trend (`SphericalKernel`), replaces both: there are too few
-points to determine a rotation, and a sum over columns would take most of the time of a fit and of a suggestion.
+With many columns there are too few points to determine a rotation, and a sum over columns would take most of the time
+of a fit and of a suggestion. Compared are then
 
-The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). An extension has to be better by a
-margin that grows with its free parameters: a rotation of c columns has c (c - 1) / 2 angles without priors.
+- of few columns: a kernel of the k columns with the shortest lengthscales, the others inactive, for several k;
+- a trend (`SphericalKernel`) beside the best of these kernels.
+
+The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). Another kernel has to be better by a
+margin that grows with its free parameters: a rotation of c columns has c (c - 1) / 2 angles without priors, and there
+are c! / (k! (c - k)!) choices of k columns, all equally likely a priori, as are all k.
 """
 
 import logging
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel
-from bkbopt.kernels.base import noisy_gram
+from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel, matern52
+from bkbopt.kernels.base import KernelT, noisy_gram
 from bkbopt.posterior.linalg import eigh, safe_cholesky
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import Fit, FitSettings, fit_data, fit_from, log_evidence
-from bkbopt.surrogates.fit_data import FitData
+from bkbopt.surrogates.fit_data import MANY, FitData
 
-__all__ = ["COMPARED", "FEWEST", "fit_structure"]
+__all__ = ["COMPARED", "FEWEST", "fit_structure", "stationary_start"]
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +49,6 @@ FEWEST = 20
 COMPARED = 200
 #: Largest number of successive rotations, each from the posterior mean under the last one.
 ROTATIONS = 3
-#: With more numeric columns than this, only the trend is compared.
-MANY = 30
 #: Required gain of the evidence: for each angle of a rotation, for a sum with a second kernel.
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
 #: Noise variance, standardised, from which a second fit starts.
@@ -129,7 +132,7 @@ class _Search:
         plain = self.plain(noise)
         columns = [j for j in range(self.start.dim) if j not in self.start.categorical]
         if len(columns) > MANY:
-            return self.with_trend(plain, noise)
+            return self.with_trend(self.of_few(plain, columns), noise)
         found = [(0.0, plain)]  # pairs of margin and fit
         rotated, margin = self.rotated(plain, columns), ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0
         if rotated.value > plain.value + margin:
@@ -145,10 +148,30 @@ class _Search:
         added = ColumnsKernel.start(self.start.dim, self.start.categorical)
         return self.fit(SumKernel((base, added)), max(noise, fit.noise))
 
+    def of_few(self, plain: Fit, columns: list[int]) -> Fit:
+        """The best kernel of those `columns` that have the shortest lengthscales; `plain` if none is better."""
+        assert isinstance(plain.kernel, ARDKernel)
+        order = [columns[j] for j in plain.kernel.log_lengthscale.argsort(stable=True).tolist()]
+        gains: dict[int, tuple[float, Fit]] = {}
+
+        def compare(k: int) -> None:
+            if k not in gains and 0 < k < len(order):
+                kernel = matern52(self.start.dim, categorical=self.start.categorical, inactive=sorted(order[k:]))
+                fit = self.fit(kernel, plain.noise)
+                gains[k] = fit.value - math.log(math.comb(len(order), k)) - plain.value, fit
+
+        for power in range(len(order).bit_length()):
+            compare(2**power)
+        best = max(gains, key=lambda k: gains[k][0])
+        compare(best * 3 // 4)
+        compare(best * 3 // 2)
+        gain, fit = max(gains.values(), key=lambda pair: pair[0])
+        return fit if gain > 0.0 else plain
+
     def with_trend(self, best: Fit, noise: float) -> Fit:
-        """The better one of `best` and the stationary kernel plus a trend."""
+        """The better one of `best`, a stationary kernel, and of such a kernel of the same columns plus a trend."""
         trend = SphericalKernel.start(self.start.dim, self.start.categorical)
-        beside = self.fit(SumKernel((self.start, trend)), noise)
+        beside = self.fit(SumKernel((stationary_start(best.kernel, self.start), trend)), noise)
         return beside if beside.value > best.value + SUM_MARGIN else best
 
     def rotated(self, plain: Fit, columns: list[int]) -> Fit:
@@ -162,6 +185,14 @@ class _Search:
             assert isinstance(found.kernel, RotatedKernel)
             best, kernel = found, found.kernel.base
         return best
+
+
+def stationary_start(fitted: Kernel, start: KernelT) -> KernelT | ARDKernel:
+    """The `start` of the fit of a stationary kernel, or one with the inactive columns of the `fitted` kernel."""
+    base = fitted.parts[0] if isinstance(fitted, SumKernel) else fitted
+    if not isinstance(base, ARDKernel) or not base.inactive:
+        return start
+    return matern52(base.dim, categorical=base.categorical, inactive=base.inactive)
 
 
 def _rotation(data: FitData, fit: Fit, columns: list[int]) -> Tensor:

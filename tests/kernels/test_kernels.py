@@ -129,6 +129,17 @@ def test_a_category_costs_a_factor_and_codes_have_no_order() -> None:
     torch.testing.assert_close(kernel(A, B), expected, rtol=1e-14, atol=0.0)
 
 
+def test_inactive_columns_have_no_effect() -> None:
+    A, B = random_points(6), random_points(5, seed=1)
+    kernel = matern52(3, 0.7, 2.0, inactive=[1])
+    assert (kernel.dim, kernel.numeric, len(kernel.theta)) == (3, (0, 2), 3)
+    assert torch.equal(kernel(A, B), matern52(2, 0.7, 2.0)(A[:, [0, 2]], B[:, [0, 2]]))
+    # Start and prior are those of a kernel of the active columns.
+    few = matern52(2)
+    assert torch.equal(matern52(3, inactive=[1]).theta, few.theta)
+    assert float(matern52(3, inactive=[1]).log_prior()) == float(few.log_prior())
+
+
 def test_categories_alone_make_a_positive_definite_kernel() -> None:
     kernel = matern52(2, categorical=[0, 1])
     grid = torch.cartesian_prod(torch.arange(4.0), torch.arange(3.0)).double()
@@ -176,6 +187,10 @@ def test_gram_is_symmetric_with_exact_diagonal() -> None:
         ({"categorical": [3]}, r"categorical: expected different columns from 0 to 2, got \[3\]"),
         ({"categorical": [-1]}, "categorical: expected different columns"),
         ({"categorical": [1, 1]}, "categorical: expected different columns"),
+        ({"inactive": [3]}, r"inactive: expected different numeric columns from 0 to 2, got \[3\]"),
+        ({"inactive": [1, 1]}, "inactive: expected different numeric columns"),
+        ({"categorical": [1], "inactive": [1]}, "inactive: expected .* cannot be among `categorical`, too"),
+        ({"inactive": [1], "lengthscale": [1.0] * 3}, r"expected one value or 2 \(one for each active numeric column"),
     ],
 )
 def test_default_kernels_refuse_bad_arguments(arguments: dict[str, object], message: str) -> None:

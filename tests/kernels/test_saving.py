@@ -1,10 +1,12 @@
 """Kernels in state files."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, StateFileError
 from bkbopt.kernels import matern52
 from bkbopt.kernels.saving import kernel_from_state, kernel_to_state
 
@@ -20,3 +22,19 @@ def test_state_holds_kernels_of_the_package_only() -> None:
     with pytest.raises(ArgumentError, match="pass kernel="):
         kernel_from_state(kernel_to_state(abs), None)
     assert kernel_from_state(kernel_to_state(abs), abs) is abs
+
+
+def test_inactive_columns_are_restored() -> None:
+    kernel = matern52(4, 0.3, categorical=[1], inactive=[0, 3])
+    restored: Any = kernel_from_state(kernel_to_state(kernel), None)
+    assert (restored.dim, restored.numeric, restored.inactive) == (4, (2,), (0, 3))
+    X = torch.from_numpy(np.round(np.random.default_rng(0).standard_normal((7, 4))))
+    assert torch.equal(restored(X, X), kernel(X, X))
+
+
+@pytest.mark.parametrize("inactive", [[1], [2, 2], [-1], [3], [True], [0.0], "0"])
+def test_inactive_columns_that_cannot_be_are_refused(inactive: object) -> None:
+    # One number, and the category in column 1; each inactive column is one more.
+    state: Any = kernel_to_state(matern52(2, 0.3, categorical=[1]))
+    with pytest.raises(StateFileError, match="the kernel's sizes to be those of its parameters"):
+        kernel_from_state({**state, "sizes": [1, [1], inactive]}, None)

@@ -42,6 +42,7 @@ def moved(kernel: FittableKernel) -> FittableKernel:
 ARD, COLUMNS = matern52(DIM, categorical=[CATEGORY]), ColumnsKernel.start(DIM, [CATEGORY])
 CLOSED = {
     **{form: replace(ARD, form=form) for form in FORMS},
+    "inactive": matern52(DIM, categorical=[CATEGORY], inactive=[1]),
     "columns": COLUMNS,
     "numbers only": ColumnsKernel.start(DIM),
     "sum": SumKernel((ARD, COLUMNS)),

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
-from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel
+from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, SphericalKernel, SumKernel, matern52
 from bkbopt.kernels.ard import FORMS
 from bkbopt.kernels.fixed import fixed_kernel
 from bkbopt.posterior import gaussian_state
@@ -26,13 +26,15 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 #: A rotation of the numeric columns 0 and 2.
 R = torch.eye(4, dtype=torch.float64)
 R[0, 0], R[0, 2], R[2, 0], R[2, 2] = 0.8, 0.6, -0.6, 0.8
-STRUCTURES = ("rotated", "additive", "rotated and additive")
+STRUCTURES = ("rotated", "additive", "rotated and additive", "inactive")
 KERNELS = (*FORMS, *STRUCTURES)
 
 
 def kernel(form: str) -> Kernel:
     """A kernel on two numbers and two categories."""
     scales, hamming = torch.tensor([-1.0, -0.4]).double(), torch.tensor([0.3, -0.2]).double()
+    if form == "inactive":
+        return matern52(4, lengthscale=0.4, categorical=(1, 3), inactive=(0,))
     name = form if form in FORMS else "matern52"
     base: Any = ARDKernel(scales, torch.tensor(0.7).double(), hamming, categorical=(1, 3), form=name)
     if "rotated" in form:
@@ -160,6 +162,7 @@ def test_other_kernels_are_left_to_torch() -> None:
     [
         (kernel("rbf"), SphericalKernel.start(4, (1, 3))),
         (kernel("rbf"), ColumnsKernel.start(4)),
+        (kernel("inactive"), ColumnsKernel.start(4, (1, 3))),
         (ColumnsKernel.start(4, (1, 3)), kernel("rbf")),
         (kernel("rbf"), ColumnsKernel.start(4, (1, 3)), ColumnsKernel.start(4, (1, 3))),
     ],

@@ -7,7 +7,7 @@ import torch
 from bkbopt.kernels import matern52
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import FitSettings, fit_hyperparameters
-from bkbopt.surrogates.fit_data import FitData
+from bkbopt.surrogates.fit_data import MANY, FitData
 
 
 def crowded(n: int = 600, far: int = 40, seed: int = 0) -> Observations:
@@ -39,6 +39,18 @@ def test_points_that_lie_far_apart_are_all_taken() -> None:
     assert len(alone) > 30
     for x in alone:
         assert bool((x == subset.U).all(1).any())
+
+
+def test_of_many_columns_the_first_points_are_taken_and_others_at_random() -> None:
+    rng = np.random.default_rng(0)
+    observations = Observations(MANY + 1)
+    observations.add(torch.as_tensor(rng.random((500, MANY + 1))), torch.as_tensor(rng.random(500)))
+    first, second = (FitData.of(observations).subset(101, np.random.default_rng(seed)) for seed in (0, 1))
+    assert torch.equal(first.U[:50], observations.X[:50])
+    assert torch.equal(second.U[:50], observations.X[:50])
+    in_both = (first.U[50:, None] == second.U[None, 50:]).all(2).sum()
+    assert len(first.U) == 101
+    assert 0 < in_both < 15  # 51 of 450 points, twice: 6 are expected
 
 
 def test_spread_of_repeats_is_shared_out_by_their_number() -> None:

@@ -20,7 +20,8 @@ from bkbopt.kernels import (
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import structure
 from bkbopt.surrogates.fit import Fit
-from bkbopt.surrogates.structure import FEWEST, MANY, fit_structure
+from bkbopt.surrogates.fit_data import MANY
+from bkbopt.surrogates.structure import FEWEST, fit_structure, stationary_start
 
 Function = Callable[[Tensor], Tensor]
 
@@ -178,8 +179,76 @@ def test_bowl_of_many_columns_is_a_trend() -> None:
     assert isinstance(kernel.parts[1], SphericalKernel)
 
 
+def few_waves(X: Tensor) -> Tensor:
+    return torch.cos(5.0 * X[:, :2]).sum(1)
+
+
+def inactive(kernel: object) -> tuple[int, ...]:
+    base = kernel.parts[0] if isinstance(kernel, SumKernel) else kernel
+    assert isinstance(base, ARDKernel)
+    return base.inactive
+
+
 def test_ripples_of_few_of_many_columns_are_no_trend() -> None:
     assert isinstance(chosen(observed(few_ripples, 200, MANY + 10, 0.1)), ARDKernel)
+
+
+def test_waves_of_few_of_many_columns_have_a_kernel_of_these_only() -> None:
+    kernel = chosen(observed(few_waves, 200, MANY + 10, 0.1))
+    assert isinstance(kernel, ARDKernel)
+    assert kernel.numeric == (0, 1)
+
+
+def test_categories_are_never_inactive() -> None:
+    kernel = chosen(observed(few_waves, 200, MANY + 10, 0.1, levels=3), categorical=(MANY + 9,))
+    assert isinstance(kernel, ARDKernel)
+    assert kernel.numeric == (0, 1)
+    assert kernel.categorical == (MANY + 9,)
+
+
+def test_all_columns_that_matter_stay() -> None:
+    def ripples(X: Tensor) -> Tensor:
+        return torch.cos(3.0 * X).sum(1)
+
+    assert not inactive(chosen(observed(ripples, 400, MANY + 2, 0.05)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_noise_are_not_chosen_by_chance(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    observations = Observations(100)
+    observations.add(
+        torch.rand(60, 100, generator=generator, dtype=torch.float64),
+        torch.randn(60, generator=generator, dtype=torch.float64),
+    )
+    assert not inactive(chosen(observations))
+
+
+def test_stationary_start_has_the_inactive_columns_of_a_fitted_kernel() -> None:
+    start, few = matern52(4, categorical=[1]), matern52(4, 0.1, categorical=[1], inactive=[0, 3])
+    for fitted in (few, SumKernel((few, SphericalKernel.start(4, [1])))):
+        found = stationary_start(fitted, start)
+        assert isinstance(found, ARDKernel)
+        assert (found.inactive, found.categorical) == ((0, 3), (1,))
+        assert torch.equal(found.theta, matern52(2, categorical=[1]).theta)
+    assert stationary_start(RotatedKernel(start, rotation(4)), start) is start
+
+
+@pytest.mark.parametrize(
+    ("gain", "gain_of_trend", "few", "trend"),  # one of 32 columns: log(32) = 3.5
+    [(4.0, 0.0, True, False), (3.0, 0.0, False, False), (4.0, 4.0, True, True)],
+)
+def test_few_columns_need_a_gain_for_the_choice_of_them_and_may_have_a_trend(
+    monkeypatch: pytest.MonkeyPatch, gain: float, gain_of_trend: float, few: bool, trend: bool
+) -> None:
+    def fit(_: object, kernel: Kernel, noise: float, **__: object) -> Fit:
+        is_one = len(inactive(kernel)) == 31
+        return Fit(kernel, noise, gain * is_one + gain_of_trend * isinstance(kernel, SumKernel))
+
+    monkeypatch.setattr(structure, "fit_from", fit)
+    kernel = chosen(observed(few_ripples, 30, 32, 0.1))
+    assert bool(inactive(kernel)) == few
+    assert isinstance(kernel, SumKernel) == trend
 
 
 def test_bowl_of_few_columns_has_no_trend() -> None:

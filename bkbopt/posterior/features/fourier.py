@@ -145,10 +145,8 @@ def _all_columns(kernel: ARDKernel, numeric: NDArray[np.float64], rng: np.random
     """Frequencies `(D, d)` of all columns: `numeric`, given for unit lengthscales, and drawn ones for categories."""
     device, n = kernel.log_lengthscale.device, len(numeric)
     scaled = torch.as_tensor(numeric, device=device) / kernel.lengthscale
-    if not kernel.categorical:
-        return scaled
-    omega = scaled.new_empty(n, kernel.dim)
-    omega[:, [j for j in range(kernel.dim) if j not in kernel.categorical]] = scaled
+    omega = scaled.new_zeros(n, kernel.dim)
+    omega[:, list(kernel.numeric)] = scaled
     for j, log_h in zip(kernel.categorical, kernel.log_hamming.tolist(), strict=True):
         differs = rng.random(n) >= math.exp(-math.exp(-log_h))
         omega[:, j] = torch.as_tensor(differs * rng.uniform(0.0, 2.0 * math.pi, n), device=device)

@@ -19,7 +19,7 @@ from bkbopt.kernels import Kernel
 from bkbopt.posterior.observations import Observations
 from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.surrogates.fit import FitData, FitSettings, fit_from
-from bkbopt.surrogates.structure import COMPARED
+from bkbopt.surrogates.structure import COMPARED, stationary_start
 
 __all__ = ["FEWEST", "is_better_warped"]
 
@@ -46,7 +46,8 @@ def is_better_warped(
         y: values, user's units.
         scaler: the scaler without the transformation.
         fitted: the kernel and the noise variance that were fitted to the untransformed values.
-        start: the stationary kernel and the noise variance at the start of a fit.
+        start: the stationary kernel and the noise variance at the start of a fit; the inactive columns of the fitted
+            kernel are inactive in both models.
         fit_noise: whether the noise is fitted.
     """
 
@@ -57,6 +58,7 @@ def is_better_warped(
         value = fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings).value
         return value + float((data.n * scaler.log_slopes(data.ybar)).sum())
 
-    warped, margin = evidence(scaler.warped(y), start), MARGIN * min(len(y), COMPARED)
+    stationary = stationary_start(fitted[0], start[0]), start[1]
+    warped, margin = evidence(scaler.warped(y), stationary), MARGIN * min(len(y), COMPARED)
     # One iteration gives a lower bound of the evidence for untransformed values, which decides most cases.
     return warped - evidence(scaler, fitted, ONE) > margin and warped - evidence(scaler, fitted) > margin

@@ -32,6 +32,13 @@ def test_inner_products_come_near_the_kernel(form: str) -> None:
     np.testing.assert_allclose(Z @ Z.T, kernel(X, X), rtol=0.0, atol=0.055)
 
 
+def test_frequencies_of_inactive_columns_are_zero() -> None:
+    few, all_columns = matern52(2, LENGTHSCALES), matern52(4, LENGTHSCALES, inactive=[0, 2])
+    expected, got = (RandomFourier.from_kernel(k, 50, np.random.default_rng(1)).omega for k in (few, all_columns))
+    assert torch.equal(got[:, [1, 3]], expected)
+    assert not got[:, [0, 2]].any()
+
+
 def test_prior_variance_is_exact_and_the_residual_zero() -> None:
     features = RandomFourier.from_kernel(kernel_of("rbf"), 5, np.random.default_rng(1))
     X = random_points(6) * 100.0

@@ -5,10 +5,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from bkbopt.kernels import Kernel, matern52
+from bkbopt.kernels import ARDKernel, Kernel, matern52
 from bkbopt.posterior.observations import Observations
+from bkbopt.search.quantities import output_warping
 from bkbopt.search.quantities.output_warping import is_better_warped
 from bkbopt.search.quantities.scaling import Scaler
+from bkbopt.surrogates.fit import Fit
 from bkbopt.surrogates.structure import fit_structure
 from tests.sweeps import slow_but
 
@@ -48,6 +50,21 @@ def test_the_evidence_is_that_of_the_values_told() -> None:
     rng = np.random.default_rng(0)
     X, e = torch.as_tensor(rng.random((120, 2))), torch.as_tensor(rng.standard_normal(120))
     assert warps(X, torch.exp(1.5 * X.sum(1) + 0.1 * e))
+
+
+def test_columns_that_are_inactive_without_warping_are_so_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def fit(_: object, kernel: ARDKernel, noise: float, **__: object) -> Fit:
+        seen.append(kernel.inactive)
+        return Fit(kernel, noise, 0.0)
+
+    monkeypatch.setattr(output_warping, "fit_from", fit)
+    X, y = values("relative", 0)
+    one = matern52(2, inactive=[1]), 0.01
+    is_better_warped(X, y, Scaler.from_values(y, -1.0), one, START, fit_noise=True)
+    assert seen
+    assert set(seen) == {(1,)}
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
