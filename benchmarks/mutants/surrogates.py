@@ -168,8 +168,8 @@ SURROGATES = (
     Fault(
         "few columns are chosen for nothing",
         "surrogates/structure.py",
-        "fit.value - math.log(math.comb(len(order), k)) - plain.value, fit",
-        "fit.value - plain.value, fit",
+        "+ math.log(math.comb(len(order), k))",
+        "",
         ("surrogates/test_structure.py",),
     ),
     Fault(

@@ -20,8 +20,9 @@ of a fit and of a suggestion. Compared are then
 - a trend (`SphericalKernel`) beside the best of these kernels.
 
 The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). Another kernel has to be better by a
-margin that grows with its free parameters: a rotation of c columns has c (c - 1) / 2 angles without priors, and there
-are c! / (k! (c - k)!) choices of k columns, all equally likely a priori, as are all k.
+margin that grows with its free parameters: a rotation of c columns has c (c - 1) / 2 angles without priors. There are
+c! / (k! (c - k)!) choices of k columns, all equally likely a priori, as are all k; a maximum over k lengthscales exceeds
+the integral that it stands for, by about one unit each.
 """
 
 import logging
@@ -51,6 +52,9 @@ COMPARED = 200
 ROTATIONS = 3
 #: Required gain of the evidence: for each angle of a rotation, for a sum with a second kernel.
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
+#: Required gain of a kernel of few columns, in addition to the logarithm of the number of choices: for each column, and
+#: for all of them. With fewer unique points than this no columns are chosen.
+COLUMN_MARGIN, FEW_MARGIN, FEWEST_FOR_COLUMNS = 1.0, 3.0, 50
 #: Noise variance, standardised, from which a second fit starts.
 NOISY = 0.5
 #: Iterations of the last fit, which starts from the result of the comparison; 50 gained another 0.4 at twice the cost.
@@ -151,6 +155,8 @@ class _Search:
     def of_few(self, plain: Fit, columns: list[int]) -> Fit:
         """The best kernel of those `columns` that have the shortest lengthscales; `plain` if none is better."""
         assert isinstance(plain.kernel, ARDKernel)
+        if len(self.data.U) < FEWEST_FOR_COLUMNS:
+            return plain
         order = [columns[j] for j in plain.kernel.log_lengthscale.argsort(stable=True).tolist()]
         gains: dict[int, tuple[float, Fit]] = {}
 
@@ -158,7 +164,8 @@ class _Search:
             if k not in gains and 0 < k < len(order):
                 kernel = matern52(self.start.dim, categorical=self.start.categorical, inactive=sorted(order[k:]))
                 fit = self.fit(kernel, plain.noise)
-                gains[k] = fit.value - math.log(math.comb(len(order), k)) - plain.value, fit
+                margin = FEW_MARGIN + k * COLUMN_MARGIN + math.log(math.comb(len(order), k))
+                gains[k] = fit.value - margin - plain.value, fit
 
         for power in range(len(order).bit_length()):
             compare(2**power)

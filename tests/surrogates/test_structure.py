@@ -235,8 +235,8 @@ def test_stationary_start_has_the_inactive_columns_of_a_fitted_kernel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gain", "gain_of_trend", "few", "trend"),  # one of 32 columns: log(32) = 3.5
-    [(4.0, 0.0, True, False), (3.0, 0.0, False, False), (4.0, 4.0, True, True)],
+    ("gain", "gain_of_trend", "few", "trend"),  # one of 32 columns: 3 + 1 + log(32) = 7.5
+    [(8.0, 0.0, True, False), (7.0, 0.0, False, False), (8.0, 4.0, True, True)],
 )
 def test_few_columns_need_a_gain_for_the_choice_of_them_and_may_have_a_trend(
     monkeypatch: pytest.MonkeyPatch, gain: float, gain_of_trend: float, few: bool, trend: bool
@@ -246,7 +246,8 @@ def test_few_columns_need_a_gain_for_the_choice_of_them_and_may_have_a_trend(
         return Fit(kernel, noise, gain * is_one + gain_of_trend * isinstance(kernel, SumKernel))
 
     monkeypatch.setattr(structure, "fit_from", fit)
-    kernel = chosen(observed(few_ripples, 30, 32, 0.1))
+    kernel = chosen(observed(few_ripples, 50, 32, 0.1))
+    assert not inactive(chosen(observed(few_ripples, 49, 32, 0.1)))
     assert bool(inactive(kernel)) == few
     assert isinstance(kernel, SumKernel) == trend
 
