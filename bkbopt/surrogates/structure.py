@@ -21,8 +21,8 @@ of a fit and of a suggestion. Compared are then
 
 The evidence of a kernel is its log posterior density at the maximum (`Fit.value`). Another kernel has to be better by a
 margin that grows with its free parameters: a rotation of c columns has c (c - 1) / 2 angles without priors. There are
-c! / (k! (c - k)!) choices of k columns, all equally likely a priori, as are all k; a maximum over k lengthscales exceeds
-the integral that it stands for, by about one unit each.
+c! / (k! (c - k)!) choices of k columns, all equally likely a priori, as are all k; and with few points the maximum over
+k lengthscales overstates the evidence, by about one unit each.
 """
 
 import logging
