@@ -247,6 +247,27 @@ SEARCH = (
         (*BOX, *DESIGNER),
     ),
     Fault(
+        "perturbations of a pool repeat rows",
+        "search/perturbations.py",
+        "torch.cat([scope.taken, posteriors.known.X])",
+        "scope.taken",
+        ("search/test_perturbations.py",),
+    ),
+    Fault(
+        "pools without noise are perturbed",
+        "search/choosing.py",
+        "(candidates.n_arms is None or self._is_noisy())",
+        "True",
+        ("search/test_perturbations.py",),
+    ),
+    Fault(
+        "pools with constraints are perturbed",
+        "search/perturbations.py",
+        "(candidates.n_arms is not None and posteriors.is_plain)",
+        "candidates.n_arms is not None",
+        ("search/test_perturbations.py",),
+    ),
+    Fault(
         "wide steps are no wider than others",
         "search/perturbations.py",
         "max(WIDE_BETA, posteriors.betas[0])",

@@ -78,6 +78,8 @@ class Chooser:
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
         perturbs = perturbs and is_perturbation(self.request.number, self.posteriors, candidates, self.history)
+        # Without noise the rows of a pool that are chosen have no value in any case.
+        perturbs = perturbs and (candidates.n_arms is None or self._is_noisy())
         first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))
         for taken in self._levels(candidates) if repeats else itertools.islice(self._levels(candidates), 1):
             scope = replace(first, taken=taken)

@@ -16,6 +16,10 @@ basins such a search stays in a good one. Two kinds of perturbations alternate:
   search if that is larger. If no other region has a comparable bound, it is near the best known point, and costs
   little. Wide steps need a single objective without constraints; otherwise all perturbations are of a coordinate.
 
+A pool of noisy values, with a single objective and no constraints, has perturbations of another kind, in place of both:
+the *untried row*, the one with the largest bound with beta = 2 of those without a value. Otherwise a search of a pool
+may end up repeating one row.
+
 When a perturbation finds a better basin, the following global steps search it. There are about 15 perturbations in 100
 trials and 79 in 1,000, and their share of the regret goes to zero. Wide steps begin after 10 trials, coordinate
 perturbations after 50, or after 10 if a parameter has few values, since the search may otherwise never try some value.
@@ -28,7 +32,7 @@ there are any) is always made, since the model may be in the wrong basin.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -45,6 +49,7 @@ __all__ = [
     "FIRST_WIDE_STEP",
     "PERTURBATIONS",
     "RECENT",
+    "ROW_BETA",
     "WIDE_BETA",
     "Perturbations",
     "is_perturbation",
@@ -60,8 +65,8 @@ PERTURBATIONS = 3.0
 RECENT, AFFORDABLE = 200, 0.5
 #: One of this many perturbations is made whatever it costs.
 CERTAIN = 4
-#: Smallest beta of wide steps.
-WIDE_BETA = 3.0
+#: Smallest beta of wide steps, and of untried rows of a pool.
+WIDE_BETA, ROW_BETA = 3.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,8 @@ def _count(number: int) -> int:
 def is_perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, history: History) -> bool:
     """Whether trial `number` is a perturbation."""
     schedule = _schedule(posteriors, candidates)
-    if len(posteriors.models) > 1 or candidates.perturbed is None or not schedule.is_due(number):
+    is_possible = candidates.perturbed is not None or (candidates.n_arms is not None and posteriors.is_plain)
+    if len(posteriors.models) > 1 or not is_possible or not schedule.is_due(number):
         return False
     latest = history.finished[-RECENT:]
     losses = posteriors.losses(history.X[-len(latest) :])
@@ -125,6 +131,10 @@ def perturbed(number: int, posteriors: Posteriors, candidates: CandidateSet, sco
         candidates: the candidate set.
         scope: arguments of the search; its first incumbent is the best known one.
     """
+    if candidates.n_arms is not None:
+        untried = replace(scope, taken=torch.cat([scope.taken, posteriors.known.X]))
+        beta = max(ROW_BETA, posteriors.betas[0])
+        return candidates.best(UpperBound.over(posteriors.models[0], beta), untried)
     if _schedule(posteriors, candidates).is_wide(number):
         beta = max(WIDE_BETA, posteriors.betas[0])
         return candidates.best(UpperBound.over(posteriors.models[0], beta), scope)

@@ -2,13 +2,18 @@
 
 import itertools
 
+import numpy as np
+import pytest
 import torch
 
+import bkbopt as bo
+from bkbopt.search import choosing
 from bkbopt.search.perturbations import (
     AFFORDABLE,
     FIRST_PERTURBATION,
     FIRST_PERTURBATION_OF_CHOICES,
     FIRST_WIDE_STEP,
+    ROW_BETA,
     Perturbations,
 )
 
@@ -71,3 +76,52 @@ def test_every_fourth_perturbation_is_made_whatever_it_costs() -> None:
 def test_perturbations_are_affordable_where_none_was_made() -> None:
     assert COORDINATE.is_affordable(602, [], torch.zeros(0))
     assert COORDINATE.is_affordable(602, [1, 2, 3], torch.zeros(3))
+
+
+def pool_search(noise_sd: float, **options: object) -> list[tuple[int, bool, bool]]:
+    """For each perturbation that is due: its number, whether its row has a value, whether it is the best untried."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 2))
+    frame = [{"x0": x, "x1": y} for x, y in X.tolist()]
+    f = np.sin(6.0 * X[:, 0]) + X[:, 1]
+    optimizer = bo.Optimizer(X, direction="maximize", seed=0, **options)  # type: ignore[arg-type]
+    rows: list[int] = []
+    found = []
+    for number in range(60):
+        is_due = Perturbations(choices=True, wide=True).is_due(number)
+        prediction = optimizer.predict(frame) if is_due else None
+        trial = optimizer.ask()
+        assert trial.index is not None
+        if prediction is not None:
+            mean, std = map(np.asarray, prediction)
+            bound = mean + ROW_BETA * std
+            bound[rows] = -np.inf
+            found.append((number, trial.index in rows, trial.index == int(bound.argmax())))
+        value = float(f[trial.index] + noise_sd * rng.standard_normal())
+        optimizer.tell(trial, value, **({"constraints": {"g": -1.0}} if "constraints" in options else {}))  # type: ignore[arg-type]
+        rows.append(trial.index)
+    return found
+
+
+def test_perturbations_of_a_noisy_pool_are_the_untried_rows_with_the_largest_bounds() -> None:
+    found = pool_search(0.3)
+    assert len(found) == 14
+    assert all(is_best and not is_repeat for _, is_repeat, is_best in found)
+
+
+KNOWN = bo.BKB(bo.kernels.matern52(2, 0.3), noise=0.09)
+
+
+@pytest.mark.parametrize(
+    ("noise_sd", "options"),
+    [(0.3, {"constraints": ["g"]}), (0.3, {"fit": False, "surrogate": KNOWN}), (0.0, {"deterministic": True})],
+    ids=["constraint", "known model", "no noise"],
+)
+def test_other_pools_have_none(monkeypatch: pytest.MonkeyPatch, noise_sd: float, options: dict[str, object]) -> None:
+    def untried(*_: object) -> None:
+        raise AssertionError("a perturbation")
+
+    monkeypatch.setattr(choosing, "perturbed", untried)
+    assert len(pool_search(noise_sd, **options)) == 14
+    with pytest.raises(AssertionError, match="a perturbation"):
+        pool_search(0.3)

@@ -123,7 +123,7 @@ class CandidateSet(Protocol):
 
     @property
     def perturbed(self) -> Perturbed | None:
-        """The coordinate perturbations of the set; None if its search is exhaustive, so that it needs none."""
+        """The coordinate perturbations of the set; None if its search compares all points."""
         ...
 
     def best(self, criterion: Criterion, scope: Scope) -> Choice | None:
