@@ -325,8 +325,8 @@ class Readings:
         The recommended point is that of `recommend()` without fixed values, the maximum that over all points.
 
         It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
-        `bkbopt.search.certificate`. At 0.95 it held in 218 of 220 cases on functions drawn from the prior, on
-        Hartmann-6 in 83 % of 60 in a box and in 80 % of 60 over pools, and on Shekel-4 in 12 % of 60
+        `bkbopt.search.certificate`. At 0.95 it held in 217 of 220 cases on functions drawn from the prior, on
+        Hartmann-6 in 83 % of 60 in a box and in 70 % of 60 over pools, and on Shekel-4 in 12 % of 60
         (`python -m benchmarks.calibration`). The confidence level is that of a single call; of many calls some fail.
         With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the bound is the largest UCB
         minus the largest LCB, for which the theorem's guarantee holds, at all times. Constraints are ignored. If the
