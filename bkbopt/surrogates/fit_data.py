@@ -14,7 +14,7 @@ The points of a search are dense around the best ones. A random 400 of 1,000 poi
 and lengthscales are then fitted to noise. So half of a subset is spread over the space by Gonzalez' greedy rule (1985:
 the next point is the one furthest from those chosen), and half is random, which keeps dense regions dense. With many
 columns all points are about equally far apart, also in columns without effect. Instead of those far apart the subset
-then has the first points, which come from the whole space.
+then has the first points, which in a search come from the whole space. Of rows that are sorted they are a biased half.
 """
 
 from dataclasses import dataclass
