@@ -6,7 +6,7 @@ branch in which all trials fail is given up.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from torch import Tensor
 from bkbopt.search.branches import MAX_INFERRED_VALUES, Branch, Branching, declared_branches
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Posteriors
-from bkbopt.search.trials.evaluations import Point, Request
+from bkbopt.search.trials.evaluations import Evaluation, Point, Request
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.states import FAIL
 from bkbopt.spaces.encoding import Embedding, Encoding
@@ -112,18 +112,18 @@ def _regions(
     if history.problem.space is not None and not space.is_conditional:
         branch = Branch({}, tuple(proposed), ())
         return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
-    learnt = [e.point for e in history.finished if e.state != FAIL]
     branching: Branching | None = None
     if history.problem.space is not None:
-        branches = declared_branches(space, learnt, MAX_BRANCHES, rng)
+        branches = declared_branches(space, list(_learnt(history.finished)), MAX_BRANCHES, rng)
     elif history.is_conditional:
         discrete = {key: values for key, p in known.items() if (values := _switch_values(p))}
+        learnt = list(_learnt(history.finished))
         branching = Branching.of(learnt, list(known), discrete)  # a fixed parameter may be a switch
         branches = branching.branches(MAX_BRANCHES)
     else:
         branches = [Branch({}, tuple(proposed), ())]
     # Columns that are present but not proposed have the values of the latest trial.
-    latest = learnt[-1] if history.problem.space is None else {}
+    latest = next(_learnt(reversed(history.finished))) if history.problem.space is None else {}
     held = {key: value for key, value in latest.items() if key not in space.keyed}
 
     def make(branch: Branch) -> Region:
@@ -132,6 +132,11 @@ def _regions(
 
     agreeing = [branch for branch in branches if _agrees(branch, fixed)]
     return [(branch, make) for branch in agreeing or branches], branching
+
+
+def _learnt(finished: Iterable[Evaluation]) -> Iterator[Point]:
+    """The points of the trials that did not fail."""
+    return (evaluation.point for evaluation in finished if evaluation.state != FAIL)
 
 
 def _agrees(branch: Branch, fixed: Point) -> bool:

@@ -1,6 +1,7 @@
 """A designer that follows the trials of an Optuna study, and the study's latest distributions."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -35,7 +36,8 @@ class FollowedStudy:
         self._storage, self._study_id = study._storage, study._study_id
         signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions)
         self.designer = Designer(Problem(signs), options, seed)
-        self._finished: set[int] = set()
+        #: Number of trials at the last update, and the numbers of those that were waiting or running.
+        self._seen: tuple[int, set[int]] = 0, set()
         self._running: dict[int, tuple[FrozenTrial, Evaluation]] = {}
         #: The latest distribution of each column: order of its trial, name of the parameter, distribution.
         self._latest: dict[str, tuple[tuple[float, int], str, BaseDistribution]] = {}
@@ -44,20 +46,38 @@ class FollowedStudy:
         """Whether this object follows the study."""
         return study._storage is self._storage and study._study_id == self._study_id
 
-    def update(self, trials: Sequence[FrozenTrial]) -> None:
-        """Update the designer with trials that are new, running or newly finished."""
-        news, finished = [], []
-        for trial in trials:
-            if trial.number in self._finished or trial.state == TrialState.WAITING:
+    def update(self, trials: Sequence[FrozenTrial]) -> list[Evaluation]:
+        """Update the designer with trials that are new, running or newly finished; returns the last ones.
+
+        Args:
+            trials: all trials of the study.
+        """
+        news, finished, still_open = list[Evaluation](), list[Evaluation](), set[int]()
+        for trial in self._unsettled(trials):
+            if not trial.state.is_finished():
+                still_open.add(trial.number)
+            if trial.state == TrialState.WAITING:
                 continue
             evaluation = self._evaluation(trial)
             if trial.state != TrialState.RUNNING:
-                finished.append(trial.number)
+                finished.append(evaluation)
                 if trial.state != TrialState.FAIL:
                     self._note(trial, evaluation.order)
             news.append(evaluation)
         self.designer.update(news)
-        self._finished.update(finished)
+        self._seen = len(trials), still_open
+        return finished
+
+    def _unsettled(self, trials: Sequence[FrozenTrial]) -> Iterable[FrozenTrial]:
+        """The trials that were not finished at the last update, and those after them.
+
+        Storages list trials by number, without gaps. The trials of one that does not are all looked at: the designer
+        skips those that it knows as finished.
+        """
+        n, still_open = self._seen
+        if len(trials) < n or any(trials[i].number != i for i in (*still_open, n - 1) if i >= 0):
+            return trials
+        return itertools.chain((trials[i] for i in sorted(still_open)), itertools.islice(trials, n, None))
 
     def _evaluation(self, trial: FrozenTrial) -> Evaluation:
         """The evaluation of a trial; for a running trial it is cached while the trial is the same object.
@@ -120,11 +140,9 @@ class FollowedStudy:
             number: the number of its trial.
             trials: all trials, with those that other workers have started meanwhile.
         """
-        known, finished = [dict(other) for other in self.running_points(number)], set(self._finished)
-        self.update(trials)
-        others = self.running_points(number)
-        if len(self._finished) > len(finished):
-            others += [e.point for e in self.designer.history.finished if e.number not in finished]
+        known = [dict(other) for other in self.running_points(number)]
+        finished = self.update(trials)
+        others = self.running_points(number) + [e.point for e in finished]
         return any(dict(other) not in known for other in with_values(point, others, slack_of(space)))
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
