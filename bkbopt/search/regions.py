@@ -6,19 +6,19 @@ branch in which all trials fail is given up.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.branches import MAX_INFERRED_VALUES, Branch, Branching, declared_branches
+from bkbopt.search.branches import Branch, Branching, declared_branches
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Posteriors
-from bkbopt.search.trials.evaluations import Evaluation, Point, Request
+from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
-from bkbopt.search.trials.states import FAIL
+from bkbopt.search.trials.presence import MAX_SWITCH_VALUES
 from bkbopt.spaces.encoding import Embedding, Encoding
 from bkbopt.spaces.space import Parameter, Space
 
@@ -88,7 +88,7 @@ def region_of(
             return float(criterion(X).max()), region
 
     candidates = [scored(branch, make) for branch, make in regions]
-    failed = [e.point for e in history.finished if e.state == FAIL]
+    failed = [evaluation.point for evaluation in history.failed()]
     visits = [_visits(branch, [*request.running, *failed]) for branch, _ in regions]
     equal = (len(history.finished) - len(failed)) / len(regions)
     neglected = min(visits) < min(PATIENCE * math.sqrt(equal), OWED * equal)
@@ -110,20 +110,19 @@ def _regions(
     known = {key: p for key, p in space.keyed.items() if key in history.parameters}
     proposed = {key: p for key, p in known.items() if key not in fixed}
     if history.problem.space is not None and not space.is_conditional:
-        branch = Branch({}, tuple(proposed), ())
+        branch = Branch({}, tuple(proposed), 0)
         return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
     branching: Branching | None = None
     if history.problem.space is not None:
-        branches = declared_branches(space, list(_learnt(history.finished)), MAX_BRANCHES, rng)
+        branches = declared_branches(space, history.presence, MAX_BRANCHES, rng)
     elif history.is_conditional:
         discrete = {key: values for key, p in known.items() if (values := _switch_values(p))}
-        learnt = list(_learnt(history.finished))
-        branching = Branching.of(learnt, list(known), discrete)  # a fixed parameter may be a switch
+        branching = Branching.of(history.presence, list(known), discrete)  # a fixed parameter may be a switch
         branches = branching.branches(MAX_BRANCHES)
     else:
-        branches = [Branch({}, tuple(proposed), ())]
+        branches = [Branch({}, tuple(proposed), 0)]
     # Columns that are present but not proposed have the values of the latest trial.
-    latest = next(_learnt(reversed(history.finished))) if history.problem.space is None else {}
+    latest = history.presence.latest if history.problem.space is None else {}
     held = {key: value for key, value in latest.items() if key not in space.keyed}
 
     def make(branch: Branch) -> Region:
@@ -134,11 +133,6 @@ def _regions(
     return [(branch, make) for branch in agreeing or branches], branching
 
 
-def _learnt(finished: Iterable[Evaluation]) -> Iterator[Point]:
-    """The points of the trials that did not fail."""
-    return (evaluation.point for evaluation in finished if evaluation.state != FAIL)
-
-
 def _agrees(branch: Branch, fixed: Point) -> bool:
     here = {**dict.fromkeys(branch.free), **branch.setting}
     return all(key in here and branch.setting.get(key, value) == value for key, value in fixed.items())
@@ -147,10 +141,10 @@ def _agrees(branch: Branch, fixed: Point) -> bool:
 def _visits(branch: Branch, others: Sequence[Point]) -> int:
     """Number of trials in the branch, including running and failed ones."""
     inside = sum(all(point.get(key) == value for key, value in branch.setting.items()) for point in others)
-    return len(branch.rows) + inside
+    return branch.n_trials + inside
 
 
 def _switch_values(parameter: Parameter) -> list[float]:
     """The values of a parameter that may be a switch; empty if there are too many."""
     n = parameter.n_values
-    return [] if n is None or n > MAX_INFERRED_VALUES else list(parameter.internal_values)
+    return [] if n is None or n > MAX_SWITCH_VALUES else list(parameter.internal_values)

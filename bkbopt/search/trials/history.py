@@ -25,6 +25,7 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.quantities.marked_rows import WAIT_OF_FAILING, Rows, last_mark, next_mark
 from bkbopt.search.trials.curves import Curve, FinalValues
 from bkbopt.search.trials.evaluations import Evaluation, Problem
+from bkbopt.search.trials.presence import Presence
 from bkbopt.search.trials.states import FAIL, RUNNING
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.encoding import Encoding, column_key, merged
@@ -75,6 +76,7 @@ class History:
         finished: the finished trials in the order of their completion.
         running: the running trials by number.
         version: incremented whenever existing rows have moved or are encoded differently.
+        presence: which parameters the trials have that did not fail.
         parameters: parameters of all trials and of the problem by column key, each with the union of its ranges.
         n_complete: number of trials with a value for every objective.
         n_failed: number of failed trials.
@@ -90,7 +92,6 @@ class History:
         self._failed_at: tuple[tuple[int, int], Tensor] | None = None
         self.parameters: dict[str, Parameter] = {}
         self._spaces: dict[int, Space] = {}
-        self._counts: dict[str, int] = {}
         self._constraints: set[str] = set()
         self._encoding: Encoding | None = None
         self._encoder: Encoding | Arms | None = None
@@ -107,7 +108,7 @@ class History:
         self._limits: dict[str, _Column] = {}
         self._failing = _Column()
         self._failures: list[int] = []
-        self._counts = {}
+        self.presence = Presence()
         #: For each finished trial, the number of trials that were running when it ended, as far as numbers tell.
         self._n_running = array("q")
         self._highest = -1
@@ -208,8 +209,7 @@ class History:
             self.n_failed += 1
             self._failures.append(row)
             return
-        for key in evaluation.point:
-            self._counts[key] = self._counts.get(key, 0) + 1
+        self.presence.add(evaluation.point)
         for name, value in evaluation.constraints.items():
             self._limits.setdefault(name, _Column()).append(row, value)
         values, stds = evaluation.values, evaluation.stds
@@ -292,8 +292,7 @@ class History:
     @property
     def is_conditional(self) -> bool:
         """Whether some trial lacks a parameter that another has."""
-        n = len(self.finished) - self.n_failed
-        return any(count < n for count in self._counts.values())
+        return self.presence.is_conditional
 
     def objective(self, k: int, first: int) -> Rows:
         """The rows of objective k; `first` is the number of values at the first fit."""
@@ -329,6 +328,10 @@ class History:
             if following > n:
                 return self._rows(self._failing, mark)
             mark = following
+
+    def failed(self) -> list[Evaluation]:
+        """The failed trials."""
+        return [self.finished[row] for row in self._failures]
 
     def failures(self) -> Tensor:
         """Points at which all trials failed, `(f, d)`; cached for the same rows."""
