@@ -9,8 +9,8 @@ import torch
 
 from bkbopt._support.arrays import as_values
 from bkbopt.errors import ArgumentError, NotReadyError, extra
-from bkbopt.optimizer.recommendations import non_dominated
 from bkbopt.optimizer.trials import Trial, TrialLog
+from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import COMPLETE
 

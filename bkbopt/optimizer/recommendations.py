@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.completion import assumed
+from bkbopt.search.criteria.pareto import non_dominated
 from bkbopt.search.designer import Designer
 from bkbopt.search.models import Posteriors
 from bkbopt.search.quantities.quantity import Quantity
@@ -25,7 +25,6 @@ __all__ = [
     "ParamsOf",
     "evaluated_at",
     "finished_only",
-    "non_dominated",
     "recommendation",
     "recommended",
     "recommended_front",
@@ -103,22 +102,6 @@ def _with_means(
         FrontPoint(params_of(point, index), index, tuple(mean), tuple(std))
         for (_, point, index), mean, std in zip(found, means, stds, strict=True)
     ]
-
-
-def non_dominated(
-    Y: np.ndarray[Any, np.dtype[np.float64]], usable: Callable[[int], bool] = lambda _: True
-) -> list[int]:
-    """The rows of `Y (n, k)`, larger is better, that no other usable row dominates, the best in the first column first.
-
-    `usable` is asked about rows that no earlier row dominates. Equal rows are all kept.
-    """
-    kept: list[int] = []
-    # Sorted by the first column, then the second and so on, so that no row is dominated by a later one.
-    for i in np.lexsort((np.arange(len(Y)), *-Y.T[::-1])).tolist():
-        others = Y[kept]
-        if not bool(((others >= Y[i]).all(1) & (others > Y[i]).any(1)).any()) and usable(i):
-            kept.append(i)
-    return kept
 
 
 def recommended(designer: Designer, posteriors: Posteriors, belongs: Belongs) -> tuple[Tensor, Point, int | None]:

@@ -14,7 +14,6 @@ import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import recommendations
-from bkbopt.optimizer.recommendations import non_dominated
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 DIRECTIONS = ("minimize", "maximize")
@@ -37,14 +36,6 @@ def told(n: int, noise: float, seed: int = 0) -> bo.Optimizer:
 def gains(rows: Any) -> torch.Tensor:
     """Values (n, 2) with the sign such that larger is better."""
     return torch.as_tensor(np.array(rows)) * torch.tensor([-1.0, 1.0], dtype=torch.float64)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_rows_that_no_other_dominates_are_botorchs(seed: int) -> None:
-    Y = np.random.default_rng(seed).integers(0, 5, size=(40, 3)).astype(float)  # with ties
-    rows = non_dominated(Y)
-    assert sorted(rows) == is_non_dominated(torch.as_tensor(Y), deduplicate=False).nonzero()[:, 0].tolist()
-    assert (np.diff(Y[rows, 0]) <= 0.0).all()
 
 
 def test_recommended_front_is_the_front_of_the_predictions_best_in_the_first_objective_first() -> None:

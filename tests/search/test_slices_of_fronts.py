@@ -8,7 +8,7 @@ import pytest
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
-from bkbopt.optimizer.recommendations import non_dominated
+from bkbopt.search.criteria.pareto import non_dominated
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0), "day": ["mon", "sat"]}
 

@@ -322,7 +322,7 @@ class Combined:
             scores, slopes = scores + weight * score, slopes + weight * slope
         if self.improvement is not None:
             bounds, by_X = zip(*(bound.with_slopes(X) for bound in self._bounds), strict=True)
-            gain, by_bounds = differentiated(self.improvement, torch.stack(bounds, 1))
+            gain, by_bounds = self.improvement.with_slopes(torch.stack(bounds, 1))
             scores, slopes = scores + gain, slopes + torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))
         return scores, slopes
 

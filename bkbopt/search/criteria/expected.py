@@ -22,7 +22,6 @@ from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
 from bkbopt.search.criteria.crashes import CRASH_PENALTY, Crashes
 from bkbopt.search.criteria.criterion import Constraint, Search, UpperBound, by_decreasing
 from bkbopt.search.criteria.pareto import Improvement
-from bkbopt.search.maximizers.ascent import differentiated
 
 __all__ = ["Expected", "ExpectedGain"]
 
@@ -138,7 +137,7 @@ class ExpectedGain:
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """See `SlopedScore`."""
         means, by_X = zip(*(objective.mean.with_slopes(X) for objective in self.objectives), strict=True)
-        gain, by_means = differentiated(self.improvement, torch.stack(means, 1))
+        gain, by_means = self.improvement.with_slopes(torch.stack(means, 1))
         scores, slopes = self.objectives[0].with_slopes(X)  # with the penalty, and the first mean
         slopes = slopes - by_X[0] + torch.einsum("ij,jil->il", by_means, torch.stack(by_X))
         return scores - means[0] + gain, slopes

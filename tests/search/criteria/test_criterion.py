@@ -24,6 +24,7 @@ from bkbopt.search.criteria.criterion import (
 )
 from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.maximizers.ascent import SlopedScore, differentiated
+from tests.search.criteria import dense
 
 KERNEL = bo.kernels.rbf(2, 0.3)
 
@@ -102,7 +103,7 @@ def test_slopes_of_several_objectives_are_those_of_automatic_differentiation() -
 
     def whole(X: torch.Tensor) -> torch.Tensor:
         bounds = torch.stack([UCB(2.0)(*one(X)), UCB(0.5)(*two(X))], 1)
-        return improvement(bounds) + LogFeasibility(0.0)(*limit(X))
+        return dense.score(improvement, bounds) + LogFeasibility(0.0)(*limit(X))
 
     # The collapsed predictor rounds relative to k(x, x) = 1.
     torch.testing.assert_close(slopes, differentiated(whole, X)[1], rtol=1e-5, atol=1e-6)

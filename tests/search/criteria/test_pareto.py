@@ -1,14 +1,55 @@
-"""Optimistic hypervolume improvement against volumes by hand."""
+"""Pareto fronts against BoTorch's, and optimistic hypervolume improvement against volumes by hand."""
 
 import sys
 
+import numpy as np
 import pytest
 import torch
 
 from bkbopt.errors import MissingPackageError
-from bkbopt.search.criteria.pareto import Improvement
+from bkbopt.search.criteria.pareto import Improvement, non_dominated
+from tests.search.criteria import dense
 
 F = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], dtype=torch.float64)  # the reference is (-0.1, -0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_no_other_dominates_are_botorchs(seed: int) -> None:
+    pareto = pytest.importorskip("botorch.utils.multi_objective.pareto")
+    Y = np.random.default_rng(seed).integers(0, 5, size=(40, 3)).astype(float)  # with ties
+    rows = non_dominated(Y)
+    assert sorted(rows) == pareto.is_non_dominated(torch.as_tensor(Y), deduplicate=False).nonzero()[:, 0].tolist()
+    assert (np.diff(Y[rows, 0]) <= 0.0).all()
+
+
+def test_rows_that_may_not_be_used_dominate_nothing_and_dominated_ones_are_not_asked_about() -> None:
+    Y, asked = np.array([[3.0, 3.0], [2.0, 2.0], [1.0, 1.0], [0.0, 4.0]]), list[int]()
+
+    def usable(row: int) -> bool:
+        asked.append(row)
+        return row != 0
+
+    assert non_dominated(Y, usable) == [1, 3]
+    assert sorted(asked) == [0, 1, 3]
+
+
+def test_no_rows_have_no_front() -> None:
+    assert non_dominated(np.zeros((0, 2))) == []
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_scores_and_slopes_are_those_of_the_formula(k: int) -> None:
+    pytest.importorskip("botorch")
+    rng = np.random.default_rng(k)
+    improvement = Improvement.over(torch.as_tensor(rng.standard_normal((30, k))))
+    Y = torch.as_tensor(2.0 * rng.standard_normal((200, k))).requires_grad_(True)
+    expected = dense.score(improvement, Y)
+    (by_autograd,) = torch.autograd.grad(expected.sum(), Y)
+    scores, slopes = improvement.with_slopes(Y.detach())
+    assert 20 < int((expected > -27.0).sum()) < 180  # some improve: the others score less than log(1e-12)
+    # Sums of up to 60 cells in another order.
+    torch.testing.assert_close(scores, expected.detach(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(slopes, by_autograd, rtol=1e-11, atol=1e-11)
 
 
 def test_scores_are_the_logarithms_of_the_added_volumes() -> None:
