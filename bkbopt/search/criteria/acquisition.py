@@ -40,8 +40,8 @@ class Acquisition(Protocol):
 class ClosedFormAcquisition(Acquisition, Protocol):
     """An acquisition function with derivatives in closed form."""
 
-    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
-        """Derivatives of the scores by mean and variance, each `(n,)`."""
+    def with_slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores and their derivatives by mean and variance, each `(n,)`."""
         ...
 
 
@@ -114,10 +114,11 @@ class UCB:
         """Scores `(n,)`, units of y."""
         return mean + self.beta * variance.clamp_min(VARIANCE_FLOOR).sqrt()
 
-    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    def with_slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See `ClosedFormAcquisition`."""
         sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
-        return torch.ones_like(mean), torch.where(variance > VARIANCE_FLOOR, 0.5 * self.beta / sd, 0.0)
+        by_variance = torch.where(variance > VARIANCE_FLOOR, 0.5 * self.beta / sd, 0.0)
+        return mean + self.beta * sd, torch.ones_like(mean), by_variance
 
 
 @dataclass(frozen=True)
@@ -138,13 +139,14 @@ class LogEI:
         sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
         return _log_h((mean - self.incumbent) / sd) + sd.log()
 
-    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    def with_slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See `ClosedFormAcquisition`. With e = (mean - incumbent) / sd, d log h(e) / de = cdf(e) / h(e)."""
         sd = variance.clamp_min(VARIANCE_FLOOR).sqrt()
         e = (mean - self.incumbent) / sd
-        by_mean = torch.exp(torch.special.log_ndtr(e) - _log_h(e)) / sd
+        log_h = _log_h(e)
+        by_mean = torch.exp(torch.special.log_ndtr(e) - log_h) / sd
         by_variance = (1.0 / sd - e * by_mean) / (2.0 * sd)
-        return by_mean, torch.where(variance > VARIANCE_FLOOR, by_variance, 0.0)
+        return log_h + sd.log(), by_mean, torch.where(variance > VARIANCE_FLOOR, by_variance, 0.0)
 
 
 @dataclass(frozen=True)
@@ -164,13 +166,14 @@ class LogFeasibility:
         """Scores `(n,)`, <= 0."""
         return torch.special.log_ndtr(self._margin(mean, self._sd(variance)))
 
-    def slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    def with_slopes(self, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See `ClosedFormAcquisition`. With the margin t, d log cdf(t) / dt = pdf(t) / cdf(t), about -t for t << 0."""
         sd = self._sd(variance)
         t = self._margin(mean, sd)
-        ratio = torch.exp(-0.5 * t * t - torch.special.log_ndtr(t)) / math.sqrt(2.0 * math.pi)
+        scores = torch.special.log_ndtr(t)
+        ratio = torch.exp(-0.5 * t * t - scores) / math.sqrt(2.0 * math.pi)
         by_mean = torch.where(t < -1e4, -t, ratio) / sd
-        return by_mean, torch.where(variance > CONSTRAINT_FLOOR**2, -0.5 * t * by_mean / sd, 0.0)
+        return scores, by_mean, torch.where(variance > CONSTRAINT_FLOOR**2, -0.5 * t * by_mean / sd, 0.0)
 
     def _sd(self, variance: Tensor) -> Tensor:
         return variance.clamp_min(CONSTRAINT_FLOOR**2).sqrt()

@@ -100,7 +100,8 @@ class _Scored:
             return differentiated(self, X)
         predict, acquisition = self._closed
         mean, variance, back = predict.with_pullback(X)
-        return acquisition(mean, variance), back(*acquisition.slopes(mean, variance))
+        scores, by_mean, by_variance = acquisition.with_slopes(mean, variance)
+        return scores, back(by_mean, by_variance)
 
     @cached_property
     def _closed(self) -> tuple[Collapsed, ClosedFormAcquisition] | None:

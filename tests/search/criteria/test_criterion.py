@@ -112,7 +112,7 @@ def test_slopes_of_several_objectives_are_those_of_automatic_differentiation() -
 @pytest.mark.parametrize("margin", [-1e8, -1e5, -30.0, 0.0, 5.0])
 def test_slopes_of_a_feasibility_are_right_however_far_below_the_bound(margin: float) -> None:
     mean, variance = torch.tensor([margin], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64)
-    by_mean, by_variance = LogFeasibility(-2.0 * CONSTRAINT_FLOOR).slopes(mean, variance)
+    _, by_mean, by_variance = LogFeasibility(-2.0 * CONSTRAINT_FLOOR).with_slopes(mean, variance)
     expected = math.exp(norm.logpdf(margin) - norm.logcdf(margin)) if margin > -1e4 else -margin
     assert float(by_mean) == pytest.approx(expected, rel=1e-7)
     assert float(by_variance) == pytest.approx(-0.5 * margin * expected, rel=1e-7)
