@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from bkbopt._support.compiled import fast, fused
 from bkbopt._support.exponential import exp_of_negative
+from bkbopt.kernels.spherical import MIDDLE
 
 __all__ = [
     "FixedKernel",
@@ -132,7 +133,7 @@ class FixedKernel(NamedTuple):
     """A kernel as a function of one of its two points; the m others are fixed. See `kernels/fixed.py`.
 
     A radial kernel of the numeric columns, rotated or not, times a factor for each category that differs, plus a sum of
-    one-column kernels or not.
+    one-column kernels, a trend, or nothing.
 
     Attributes:
         prior: k(x, x), y squared.
@@ -149,6 +150,9 @@ class FixedKernel(NamedTuple):
         column_scale: sqrt(5) over the lengthscales of these kernels, (c,).
         columns: numeric columns of the other points times `column_scale`, transposed, (c, m).
         match: prior variance of each category's own kernel, y squared, (q,).
+        trend: variances of the constant and of the linear part of a trend, y squared, (2,); (0,) for none.
+        trend_scale: one over the trend's lengthscales, (c,).
+        sphere: the projections u of the other points, transposed, (c + 1, m); see `kernels/spherical.py`.
     """
 
     prior: float
@@ -165,6 +169,9 @@ class FixedKernel(NamedTuple):
     column_scale: Floats
     columns: Floats
     match: Floats
+    trend: Floats
+    trend_scale: Floats
+    sphere: Floats
 
 
 @fused
@@ -218,12 +225,53 @@ def _add_columns_part(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> N
 
 
 @fused
+def _add_trend(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
+    """Add the trend a_0 + a_1 u . u' to K `(n, m)`; A `(n, c)` becomes the z of the points."""
+    if len(kernel.trend) == 0:
+        return
+    c = len(kernel.numeric)
+    _place(X, kernel, kernel.trend_scale, False, A)
+    for i in range(X.shape[0]):
+        square = 0.0
+        for j in range(c):
+            A[i, j] -= MIDDLE * kernel.trend_scale[j]
+            square += A[i, j] * A[i, j]
+        for j in range(c + 1):
+            u = (2.0 * A[i, j] if j < c else square - 1.0) / (1.0 + square)
+            for k in range(K.shape[1]):
+                K[i, k] += kernel.trend[1] * u * kernel.sphere[j, k]
+        for k in range(K.shape[1]):
+            K[i, k] += kernel.trend[0]
+
+
+@fused
+def _add_trend_slopes(X: Floats, kernel: FixedKernel, M: Floats, A: Floats, by_A: Floats, out: Floats) -> None:
+    """Add sum_k M_ik a_1 dt_ik / dX_ij to `out (n, d)`, with dt / dz = 2 (2 z' / h' + (u'_c - t) z) / h."""
+    n, m, c = X.shape[0], M.shape[1], len(kernel.numeric)
+    T, terms = np.zeros((n, m)), np.empty(m)
+    _add_trend(X, kernel, A, T)
+    for i in range(n):
+        square = 0.0
+        for j in range(c):
+            square += A[i, j] * A[i, j]
+        for k in range(m):
+            terms[k] = M[i, k] * (kernel.sphere[c, k] * kernel.trend[1] + kernel.trend[0] - T[i, k])
+        along = _total(terms, m)
+        for j in range(c):
+            for k in range(m):
+                terms[k] = M[i, k] * kernel.sphere[j, k]
+            by_A[i, j] = 2.0 * (kernel.trend[1] * _total(terms, m) + along * A[i, j]) / (1.0 + square)
+    _add_slopes(by_A, kernel, kernel.trend_scale, False, out)
+
+
+@fused
 def to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats) -> None:
     """K (n, m) between the points `X (n, d)` and the fixed ones; `A (n, c)` is scratch memory."""
     _place(X, kernel, kernel.scale, len(kernel.R) > 0, A)
     radial_gram(A, kernel.B, kernel.form, kernel.height, K)
     _by_category(X, kernel, K)
     _add_columns_part(X, kernel, A, K)
+    _add_trend(X, kernel, A, K)
 
 
 @fused
@@ -234,6 +282,7 @@ def sloped_to_fixed(X: Floats, kernel: FixedKernel, A: Floats, K: Floats, G: Flo
     _by_category(X, kernel, K)
     _by_category(X, kernel, G)
     _add_columns_part(X, kernel, A, K)
+    _add_trend(X, kernel, A, K)
 
 
 @fused
@@ -248,6 +297,8 @@ def fixed_by_points(X: Floats, kernel: FixedKernel, G: Floats, M: Floats, A: Flo
         _place(X, kernel, kernel.column_scale, False, A)
         by_points(A, kernel.columns, kernel.a, M, by_A)
         _add_slopes(by_A, kernel, kernel.column_scale, False, out)
+    if len(kernel.trend) > 0:
+        _add_trend_slopes(X, kernel, M, A, by_A, out)
 
 
 @fused

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from bkbopt.kernels.ard import FORMS, ARDKernel
 from bkbopt.kernels.base import Kernel, check_columns
+from bkbopt.kernels.spherical import SphericalKernel
 from bkbopt.kernels.structured import SQRT5, ColumnsKernel, RotatedKernel, SumKernel
 
 if TYPE_CHECKING:
@@ -19,30 +20,35 @@ __all__ = ["fixed_kernel"]
 def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
     """The kernel with `X2 (m, d)`, in CPU memory, as its second points; None for other kernels than these.
 
-    The kernels are `ARDKernel`, rotated or not, and its sum with a `ColumnsKernel` of the same columns.
+    The kernels are `ARDKernel`, rotated or not, alone and in a sum with a `ColumnsKernel` or a `SphericalKernel` of the
+    same columns.
     """
     parts = kernel.parts if isinstance(kernel, SumKernel) else (kernel,)
-    base, columns = parts[0], parts[1] if len(parts) == 2 else None
+    base, added = parts[0], parts[1] if len(parts) == 2 else None
     R = base.R if isinstance(base, RotatedKernel) else X2.new_zeros(0, 0)
     radial = base.base if isinstance(base, RotatedKernel) else base
-    if len(parts) > 2 or not isinstance(radial, ARDKernel) or not isinstance(columns, ColumnsKernel | None):
+    if len(parts) > 2 or not isinstance(radial, ARDKernel):
         return None
-    if columns is not None and (tuple(columns.numeric), columns.categorical) != (radial.numeric, radial.categorical):
-        return None
-    return _fixed(radial, R, columns, X2)
+    match added:
+        case None:
+            return _fixed(radial, R, X2)
+        case ColumnsKernel() if (added.numeric, added.categorical) == (list(radial.numeric), radial.categorical):
+            return _with_columns(_fixed(radial, R, X2), added, X2)
+        case SphericalKernel() if added.numeric == list(radial.numeric):
+            return _with_trend(_fixed(radial, R, X2), added, X2)
+    return None
 
 
-def _fixed(radial: ARDKernel, R: Tensor, columns: ColumnsKernel | None, X2: Tensor) -> "FixedKernel":
+def _fixed(radial: ARDKernel, R: Tensor, X2: Tensor) -> "FixedKernel":
     from bkbopt.kernels._loops import FixedKernel
 
     check_columns(X2, X2, radial.dim)
     numeric = list(radial.numeric)
-    scale, none = torch.exp(-radial.log_lengthscale), X2.new_zeros(0)
-    a = none if columns is None else columns.log_variance.exp()
-    column_scale = none if columns is None else SQRT5 * torch.exp(-columns.log_lengthscale)
+    scale, none = torch.exp(-radial.log_lengthscale), X2.new_zeros(0).numpy()
+    nothing = X2.new_zeros(0, 0).numpy()
     rotated = X2 @ R if len(R) else X2
     return FixedKernel(
-        prior=float(radial.outputscale + a.sum()),
+        prior=float(radial.outputscale),
         form=FORMS.index(radial.form),
         height=float(radial.outputscale),
         numeric=np.array(numeric, dtype=np.int64),
@@ -52,8 +58,32 @@ def _fixed(radial: ARDKernel, R: Tensor, columns: ColumnsKernel | None, X2: Tens
         categorical=np.array(radial.categorical, dtype=np.int64),
         factor=torch.exp(-torch.exp(-radial.log_hamming)).numpy(),
         codes=X2[:, radial.categorical].T.contiguous().numpy(),
-        a=a[: len(column_scale)].numpy(),
-        column_scale=column_scale.numpy(),
-        columns=(X2[:, numeric[: len(column_scale)]] * column_scale).T.contiguous().numpy(),
-        match=a[len(column_scale) :].numpy(),
+        a=none,
+        column_scale=none,
+        columns=nothing,
+        match=none,
+        trend=none,
+        trend_scale=none,
+        sphere=nothing,
+    )
+
+
+def _with_columns(fixed: "FixedKernel", columns: ColumnsKernel, X2: Tensor) -> "FixedKernel":
+    a, scale = columns.log_variance.exp(), SQRT5 * torch.exp(-columns.log_lengthscale)
+    return fixed._replace(
+        prior=fixed.prior + float(a.sum()),
+        a=a[: len(scale)].numpy(),
+        column_scale=scale.numpy(),
+        columns=(X2[:, columns.numeric] * scale).T.contiguous().numpy(),
+        match=a[len(scale) :].numpy(),
+    )
+
+
+def _with_trend(fixed: "FixedKernel", trend: SphericalKernel, X2: Tensor) -> "FixedKernel":
+    variances = trend.log_variance.exp()
+    return fixed._replace(
+        prior=fixed.prior + float(variances.sum()),
+        trend=variances.numpy(),
+        trend_scale=torch.exp(-trend.log_lengthscale).numpy(),
+        sphere=trend.projected(X2).T.contiguous().numpy(),
     )

@@ -27,8 +27,9 @@ from torch import Tensor
 
 from bkbopt.kernels.base import NormalPrior, Pullback, Sloped, check_columns, selected, spread
 
-__all__ = ["SphericalKernel"]
+__all__ = ["MIDDLE", "SphericalKernel"]
 
+#: The centre of the cube, in each column.
 MIDDLE = 0.5
 
 
@@ -37,9 +38,9 @@ class SphericalKernel:
     """k(x, x') = a_0 + a_1 u(x) . u(x'), linear in the projection u of a point on a sphere; see the module's table.
 
     Args:
-        log_lengthscale: logarithm of the lengthscales of the numeric columns, (c,).
+        log_lengthscale: logarithm of the lengthscales of the columns that are not inactive, (c,).
         log_variance: logarithms of a_0 and a_1 (y squared), (2,).
-        categorical: indices of the categorical columns, which have no effect.
+        inactive: indices of the columns without effect; columns of category codes have to be among them.
 
     Example:
         >>> import torch
@@ -52,36 +53,39 @@ class SphericalKernel:
 
     log_lengthscale: Tensor
     log_variance: Tensor
-    categorical: tuple[int, ...] = ()
+    inactive: tuple[int, ...] = ()
 
     @classmethod
-    def start(cls, dim: int, categorical: Sequence[int] = ()) -> "SphericalKernel":
-        """The kernel at which a fit begins, for points with `dim` columns."""
-        c = dim - len(categorical)
+    def start(cls, dim: int, inactive: Sequence[int] = ()) -> "SphericalKernel":
+        """The kernel at which a fit begins, for points with `dim` columns, some of them `inactive`."""
+        c = dim - len(inactive)
         lengthscale = torch.full((c,), math.log(0.5 * math.sqrt(max(c, 1))), dtype=torch.float64)
-        return cls(lengthscale, torch.full((2,), math.log(0.5), dtype=torch.float64), tuple(categorical))
+        return cls(lengthscale, torch.full((2,), math.log(0.5), dtype=torch.float64), tuple(inactive))
 
     @property
     def dim(self) -> int:
         """Number of columns."""
-        return len(self.log_lengthscale) + len(self.categorical)
+        return len(self.log_lengthscale) + len(self.inactive)
 
     @property
     def numeric(self) -> list[int]:
-        """Indices of the numeric columns."""
-        return [j for j in range(self.dim) if j not in self.categorical]
+        """Indices of the numeric columns that are not inactive."""
+        return [j for j in range(self.dim) if j not in self.inactive]
 
     def _rows(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Z `(n, c)` and h `(n,)`."""
         Z = (selected(X, self.numeric) - MIDDLE) * torch.exp(-self.log_lengthscale)
         return Z, 1.0 + (Z * Z).sum(1)
 
+    def projected(self, X: Tensor) -> Tensor:
+        """The projections u `(n, c + 1)` of the points `X (n, d)`."""
+        Z, h = self._rows(X)
+        return torch.cat([2.0 * Z, h[:, None] - 2.0], 1) / h[:, None]
+
     def features(self, X: Tensor) -> Tensor:
         """Features `(n, c + 2)` of the points `X (n, d)`, units of y; their inner products are the kernel's values."""
-        Z, h = self._rows(X)
         root = torch.exp(0.5 * self.log_variance)
-        u = torch.cat([2.0 * Z, h[:, None] - 2.0], 1) / h[:, None]
-        return torch.cat([root[0].expand(len(X), 1), root[1] * u], 1)
+        return torch.cat([root[0].expand(len(X), 1), root[1] * self.projected(X)], 1)
 
     def __call__(self, X1: Tensor, X2: Tensor) -> Tensor:
         """See `Kernel`."""

@@ -177,8 +177,9 @@ class _Search:
 
     def with_trend(self, best: Fit, noise: float) -> Fit:
         """The better one of `best`, a stationary kernel, and of such a kernel of the same columns plus a trend."""
-        trend = SphericalKernel.start(self.start.dim, self.start.categorical)
-        beside = self.fit(SumKernel((stationary_start(best.kernel, self.start), trend)), noise)
+        stationary = stationary_start(best.kernel, self.start)
+        trend = SphericalKernel.start(stationary.dim, (*stationary.categorical, *stationary.inactive))
+        beside = self.fit(SumKernel((stationary, trend)), noise)
         return beside if beside.value > best.value + SUM_MARGIN else best
 
     def rotated(self, plain: Fit, columns: list[int]) -> Fit:

@@ -26,23 +26,31 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 #: A rotation of the numeric columns 0 and 2.
 R = torch.eye(4, dtype=torch.float64)
 R[0, 0], R[0, 2], R[2, 0], R[2, 2] = 0.8, 0.6, -0.6, 0.8
-STRUCTURES = ("rotated", "additive", "rotated and additive", "inactive")
+STRUCTURES = ("rotated", "additive", "rotated and additive", "inactive", "trend", "inactive trend", "rotated trend")
 KERNELS = (*FORMS, *STRUCTURES)
 
 
 def kernel(form: str) -> Kernel:
     """A kernel on two numbers and two categories."""
     scales, hamming = torch.tensor([-1.0, -0.4]).double(), torch.tensor([0.3, -0.2]).double()
-    if form == "inactive":
-        return matern52(4, lengthscale=0.4, categorical=(1, 3), inactive=(0,))
+    if "inactive" in form:
+        few = matern52(4, lengthscale=0.4, categorical=(1, 3), inactive=(0,))
+        return SumKernel((few, trend((0, 1, 3)))) if "trend" in form else few
     name = form if form in FORMS else "matern52"
     base: Any = ARDKernel(scales, torch.tensor(0.7).double(), hamming, categorical=(1, 3), form=name)
     if "rotated" in form:
         base = RotatedKernel(base, R)
+    if "trend" in form:
+        return SumKernel((base, trend((1, 3))))
     if "additive" not in form:
         return base  # type: ignore[no-any-return]
     variances = torch.tensor([-0.5, 0.2, -1.0, -0.7]).double()
     return SumKernel((base, ColumnsKernel(torch.tensor([-1.5, -0.9]).double(), variances, (1, 3))))
+
+
+def trend(inactive: tuple[int, ...]) -> SphericalKernel:
+    scales = torch.tensor([-0.5, 0.1]).double()[: 4 - len(inactive)]
+    return SphericalKernel(scales, torch.tensor([-0.3, 0.4]).double(), inactive)
 
 
 def points(n: int, seed: int = 0) -> Tensor:
@@ -160,7 +168,7 @@ def test_other_kernels_are_left_to_torch() -> None:
 @pytest.mark.parametrize(
     "parts",
     [
-        (kernel("rbf"), SphericalKernel.start(4, (1, 3))),
+        (kernel("rbf"), SphericalKernel.start(4, (0, 1, 3))),
         (kernel("rbf"), ColumnsKernel.start(4)),
         (kernel("inactive"), ColumnsKernel.start(4, (1, 3))),
         (ColumnsKernel.start(4, (1, 3)), kernel("rbf")),
