@@ -1,7 +1,6 @@
 """A designer that follows the trials of an Optuna study, and the study's latest distributions."""
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -68,7 +67,7 @@ class FollowedStudy:
         self._seen = len(trials), still_open
         return finished
 
-    def _unsettled(self, trials: Sequence[FrozenTrial]) -> Iterable[FrozenTrial]:
+    def _unsettled(self, trials: Sequence[FrozenTrial]) -> Sequence[FrozenTrial]:
         """The trials that were not finished at the last update, and those after them.
 
         Storages list trials by number, without gaps. The trials of one that does not are all looked at: the designer
@@ -77,7 +76,7 @@ class FollowedStudy:
         n, still_open = self._seen
         if len(trials) < n or any(trials[i].number != i for i in (*still_open, n - 1) if i >= 0):
             return trials
-        return itertools.chain((trials[i] for i in sorted(still_open)), itertools.islice(trials, n, None))
+        return [*(trials[i] for i in sorted(still_open)), *trials[n:]]
 
     def _evaluation(self, trial: FrozenTrial) -> Evaluation:
         """The evaluation of a trial; for a running trial it is cached while the trial is the same object.
