@@ -105,7 +105,7 @@ def _row(opt: bo.Optimizer, t: int, window: Window, memory: float) -> tuple[obje
     wall = [1e3 * s for s in window.wall]
     cpu_ms = 1e3 * statistics.median(window.cpu)
     times = (statistics.median(wall), statistics.mean(wall), cpu_ms, max(wall))
-    return (t, *times, last.m, last.effective_dimension, len(opt.surrogate.observations), now, now - memory)
+    return (t, *times, last.n_inducing, last.effective_dimension, len(opt.surrogate.observations), now, now - memory)
 
 
 def measure(case: Case, sizes: Sequence[int], window: int, seed: int = 0) -> list[tuple[object, ...]]:

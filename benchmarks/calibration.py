@@ -157,7 +157,7 @@ def _read(opt: bo.Optimizer, target: Target, arms: Array | None, top: float, see
         off = np.abs(target.value(fresh) - mean) / sd
         within += [float((off <= 1.0).mean()), float((off <= 2.0).mean())]
     asks = [record.ask_seconds for record in opt.diagnostics[-10:]]
-    scaled = (regret / target.iqr, certificate.bound / target.iqr, math.nan, certificate.naive / target.iqr)
+    scaled = (regret / target.iqr, certificate.bound / target.iqr, math.nan, certificate.confidence_gap / target.iqr)
     return Reading(*scaled, seconds, float(np.median(asks)), (within[0], within[1], within[2], within[3]))
 
 

@@ -98,7 +98,7 @@ def measure(path: Path, n: int, steps: int, batch: int) -> dict[str, float]:
         "pick": picking.wall / picked,
         "pick cpu": picking.cpu / picked,
         "full scan": scanning.cpu,
-        "m": opt.diagnostics[-1].m or 0,
+        "m": opt.diagnostics[-1].n_inducing or 0,
         "memory": max(memory.own, own_mb()) - before,
         "total": max(memory.own, own_mb()),
     }

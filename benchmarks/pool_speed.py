@@ -179,7 +179,7 @@ def run_optimizer(problem: PoolProblem, n_steps: int, beta: float, seed: int) ->
         rewards.append(problem.pull(trial.index, noise))
         with clock:
             opt.tell(trial, rewards[-1])
-    m = np.array([0, *(d.m for d in opt.diagnostics)])
+    m = np.array([0, *(d.n_inducing for d in opt.diagnostics)])
     return _outcome(problem, "optimizer", arms, rewards, m=m, wall=clock.wall, cpu=clock.cpu)
 
 

@@ -127,7 +127,7 @@ def print_progress(library: Library, opt: bo.Optimizer, record: Record) -> None:
     n = len(record.rows)
     hits = int(library.hit[record.rows].sum())
     ms = 1e3 * np.median(record.seconds[-max(n // 10, 1) :])
-    m = opt.diagnostics[-1].m or 0
+    m = opt.diagnostics[-1].n_inducing or 0
     print(f"{n:9d} {hits:6d} {n * library.hit.mean():10.1f} {ms:8.1f} {m:9d} {record.batches[-1]:6d}", flush=True)
 
 

@@ -80,7 +80,7 @@ for seed in range(N_RUNS):
         run.tell(trial, taste(trial.params))
         if t >= 10 and t % 5 == 0:
             certificate = run.regret_certificate()
-            looks.append((seed, t, certificate.bound, certificate.naive, true_points(certificate.params)))
+            looks.append((seed, t, certificate.bound, certificate.confidence_gap, true_points(certificate.params)))
     best, choice = run.best_trial, run.recommend()
     rows.append((best.value, true_points(best.params), choice.mean, true_points(choice.params)))
 answers = pd.DataFrame(
@@ -199,7 +199,7 @@ print(f"the next three asks are the same: {same}")
 # model, so we count how often it held in the runs above.
 #
 # The certificate also has a `naive` bound: the largest upper confidence bound of any setting minus the largest lower
-# confidence bound. The diagnostics of each ask report it as `regret_bound`. It costs nothing and shows how the search
+# confidence bound. The diagnostics of each ask report it as `confidence_gap`. It costs nothing and shows how the search
 # converges. But the width of its bands is chosen for the search, and it ignores the uncertainty of the fit; as a bound
 # it fails more often.
 

@@ -13,9 +13,16 @@ OPTUNA = (
     Fault(
         "a point that another worker has evaluated meanwhile is proposed",
         "adapters/optuna/followed.py",
-        "if len(self._finished) > len(finished):",
-        "if len(self._finished) < len(finished):",
+        "self.running_points(number) + [e.point for e in finished]",
+        "self.running_points(number)",
         ("adapters/optuna/test_parallel.py",),
+    ),
+    Fault(
+        "a trial that was running at the last update is not looked at again",
+        "adapters/optuna/followed.py",
+        "still_open.add(trial.number)",
+        "still_open.discard(trial.number)",
+        ("adapters/optuna/test_followed.py",),
     ),
     Fault(
         "trials that an interrupt kept back are not told again",

@@ -13,6 +13,13 @@ SEVERAL = ("optimizer/test_several_objectives.py",)
 
 MODELS = (
     Fault(
+        "combinations of other parameters are counted from the last trials on",
+        "search/trials/presence.py",
+        "counted, n, counts = tuple(keys), 0, Counter()",
+        "counted, n, counts = tuple(keys), n, Counter()",
+        ("search/trials/test_presence.py",),
+    ),
+    Fault(
         "a constraint that is measured without noise may be violated by chance",
         "search/models.py",
         "quantity.ready and not (noisy_only and quantity.is_noiseless)",

@@ -45,13 +45,6 @@ OPTIMIZER = (
         CHANGED,
     ),
     Fault(
-        "a front keeps dominated points of equal sums",
-        "optimizer/recommendations.py",
-        "np.lexsort((np.arange(len(Y)), *-Y.T[::-1]))",
-        "np.lexsort((np.arange(len(Y)), -(Y / 8.0).sum(1)))",
-        ("faults/test_numerics.py",),
-    ),
-    Fault(
         "equal values without noise differ in a front",
         "optimizer/recommendations.py",
         "q.measured if q.is_noiseless else self._known.means[:, k]",

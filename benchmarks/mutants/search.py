@@ -16,6 +16,20 @@ SLICES = ("search/test_slices.py",)
 
 SEARCH = (
     Fault(
+        "a front keeps dominated points of equal sums",
+        "search/criteria/pareto.py",
+        "np.lexsort((np.arange(len(Y)), *-Y.T[::-1]))",
+        "np.lexsort((np.arange(len(Y)), -(Y / 8.0).sum(1)))",
+        ("faults/test_numerics.py",),
+    ),
+    Fault(
+        "a bound beyond a cell has a slope there",
+        "search/criteria/pareto.py",
+        "if y[j] < high[c, j]:",
+        "if y[j] < np.inf:",
+        ("search/criteria/test_pareto.py",),
+    ),
+    Fault(
         "greedy suggestions look at the mean alone",
         "search/criteria/expected.py",
         "in_batch_order(X, finished.mean, spreads, self._penalty(X))",

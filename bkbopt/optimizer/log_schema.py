@@ -262,7 +262,7 @@ def _time(cell: Any) -> datetime:
     return found
 
 
-_WHOLE_FIELDS = ("trial", "t", "m")
+_WHOLE_FIELDS = ("trial", "n_values", "n_inducing")
 _FIELDS = tuple(f.name for f in fields(Diagnostics))
 
 
@@ -271,7 +271,7 @@ def _diagnostics(cell: Any) -> Diagnostics:
     if tuple(found) != _FIELDS:
         raise ValueError("diagnostics with unknown or missing fields")
     for name, value in found.items():
-        if value is None and name not in ("trial", "t", "ask_seconds"):
+        if value is None and name not in ("trial", "n_values", "ask_seconds"):
             continue
         if name in _WHOLE_FIELDS:
             _whole(value)

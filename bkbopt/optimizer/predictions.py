@@ -50,15 +50,15 @@ def certificate(designer: Designer, params_of: ParamsOf, belongs: Belongs, confi
     posteriors, objective = finished_only(designer)
     x, lower = posteriors.lower_bound()
     upper = max(designer.upper_bound(posteriors), lower)
-    naive, width = objective.scaler.rise(lower, upper - lower), posteriors.betas[0]
+    confidence_gap, width = objective.scaler.rise(lower, upper - lower), posteriors.betas[0]
     if _is_guaranteed(designer.options.confidence) and not designer.options.models.fit:
         point, index = evaluated_at(designer, x, belongs)
         whole = assumed(designer.problem.space, designer.history.encoding, point)
-        return RegretCertificate(naive, params_of(whole, index), index, None, naive, width)
+        return RegretCertificate(confidence_gap, params_of(whole, index), index, None, confidence_gap, width)
     x, point, index = recommended(designer, posteriors, belongs)
     gap = gap_quantile(gaps(designer, objective, posteriors, x, confidence), confidence)
     bound = max(gap, band_gap(designer, objective, posteriors, x, confidence))
-    return RegretCertificate(bound, params_of(point, index), index, confidence, naive, width)
+    return RegretCertificate(bound, params_of(point, index), index, confidence, confidence_gap, width)
 
 
 def _is_guaranteed(confidence: Confidence) -> bool:

@@ -316,7 +316,7 @@ class Readings:
         Where all values were told with `std`, it is the median of these at the last fit; where some were, that of the
         others.
         """
-        return self._core.followed("noise_std").trained().objectives[0].noise_sd
+        return self._core.followed("noise_std").trained().objectives[0].noise_std
 
     @locked
     def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:

@@ -38,13 +38,13 @@ def complexity(opt: Optimizer, ax: "Axes | None" = None) -> "Axes":
         >>> plots.complexity(opt).get_xlabel()
         'values told'
     """
-    used = [d for d in as_optimizer(opt).diagnostics if d.m is not None and d.effective_dimension is not None]
+    used = [d for d in as_optimizer(opt).diagnostics if d.n_inducing is not None and d.effective_dimension is not None]
     if not used:
         raise NotReadyError("opt: expected an ask after the start-up design, got none; continue with ask and tell.")
     ax = axes_of(ax)
-    used = list({d.t: d for d in used}.values())  # the last ask of each batch
-    t = [d.t for d in used]
-    m: list[Any] = [d.m for d in used]
+    used = list({d.n_values: d for d in used}.values())  # the last ask of each batch
+    t = [d.n_values for d in used]
+    m: list[Any] = [d.n_inducing for d in used]
     ax.plot(t, m, color=BLUE, linewidth=2, drawstyle="steps-post", label="inducing points m")
     dimension: list[Any] = [d.effective_dimension for d in used]
     ax.plot(t, dimension, color=ORANGE, linestyle="--", linewidth=2, label="effective dimension")
@@ -76,7 +76,7 @@ def ask_time(times: Optimizer | Sequence[float], ax: "Axes | None" = None) -> "A
         'log'
     """
     if isinstance(times, Optimizer):
-        t = np.array([d.t for d in times.diagnostics], dtype=float)
+        t = np.array([d.n_values for d in times.diagnostics], dtype=float)
         seconds = np.array([d.ask_seconds for d in times.diagnostics], dtype=float)
         label, what = "values told", "time of an ask (ms)"
     else:

@@ -63,7 +63,7 @@ def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
     else:
         axes[0, 1].remove()
         calibration(opt, ax=axes[1, 0])
-    if any(d.m is not None for d in opt.diagnostics):
+    if any(d.n_inducing is not None for d in opt.diagnostics):
         complexity(opt, axes[1, 1])
     elif opt.diagnostics:
         ask_time(opt, axes[1, 1])

@@ -306,7 +306,7 @@ def _model(run: Run) -> list[Html]:
         )
         folds = 10 if len(run.valued) <= MANY else 5
         pictures.append(_drawn(lambda ax: calibration(run.opt, ax=ax, folds=folds), alt, caption))
-    if any(ask.m is not None and ask.effective_dimension is not None for ask in run.opt.diagnostics):
+    if any(ask.n_inducing is not None and ask.effective_dimension is not None for ask in run.opt.diagnostics):
         alt = "Inducing points and effective dimension of the model at each ask"
         pictures.append(_drawn(lambda ax: complexity(run.opt, ax), alt, "Size of the model at each ask."))
     return _grid(*pictures)

@@ -196,11 +196,11 @@ class Designer:
         whole = completed(self.problem, point)
         if whole is None:
             return self.suggest(1, number=number, fixed=point, running=running)[0]
-        diagnostics = Diagnostics(trial=number, t=self.history.n_complete)
+        diagnostics = Diagnostics(trial=number, n_values=self.history.n_complete)
         return Suggestion(number, whole[0], whole[1], diagnostics)
 
     def _suggest(self, request: Request, quasi_random: bool) -> Suggestion:
-        diagnostics = Diagnostics(trial=request.number, t=self.history.n_complete)
+        diagnostics = Diagnostics(trial=request.number, n_values=self.history.n_complete)
         models = None if quasi_random or not self.has_values else self.models
         with torch.no_grad():
             if models is None or not models.ready:
@@ -321,10 +321,10 @@ class Designer:
         first = models.objectives[0]
         diagnostics = replace(
             diagnostics,
-            m=len(first.surrogate.inducing),
+            n_inducing=len(first.surrogate.inducing),
             effective_dimension=posteriors.contexts[0].effective_dimension,
             beta=posteriors.betas[0],
-            noise_sd=first.noise_sd,
+            noise_std=first.noise_std,
         )
         open_to_all = not (options.avoid_duplicates and candidates.is_discrete)
         whole = open_to_all and not (perturbed or len(pending) or request.fixed)
@@ -332,7 +332,7 @@ class Designer:
             mean, variance = posteriors.models[0](choice.x[None])
             lower = posteriors.lower_bound()[1]
             gap = float(mean[0] + posteriors.betas[0] * variance[0].sqrt()) - lower
-            diagnostics = replace(diagnostics, regret_bound=first.scaler.rise(lower, max(gap, 0.0)))
+            diagnostics = replace(diagnostics, confidence_gap=first.scaler.rise(lower, max(gap, 0.0)))
         return choice, diagnostics
 
     def _places(

@@ -280,7 +280,7 @@ def numbers_of(opt: bo.Optimizer) -> list[float]:
         assert opt.best_trials or opt.constraints
         out.append(opt.hypervolume([1.0 if d == "minimize" else -1.0 for d in opt.directions]))
     for record in opt.diagnostics:
-        out += [number for number in (record.noise_sd, record.regret_bound, record.beta) if number is not None]
+        out += [number for number in (record.noise_std, record.confidence_gap, record.beta) if number is not None]
     assert opt.useful_workers(4) >= 1
     assert opt._repr_html_()
     return out

@@ -24,11 +24,11 @@ choices = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), text)
 diagnostics = st.builds(
     Diagnostics,
     trial=st.integers(0, 10**6),
-    t=st.integers(0, 10**6),
+    n_values=st.integers(0, 10**6),
     ask_seconds=finite,
-    m=st.none() | st.integers(0, 300),
+    n_inducing=st.none() | st.integers(0, 300),
     beta=st.none() | finite,
-    regret_bound=st.none() | finite,
+    confidence_gap=st.none() | finite,
 )
 
 

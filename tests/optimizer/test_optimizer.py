@@ -161,7 +161,7 @@ def test_past_data_do_away_with_the_initial_design() -> None:
     opt = optimizer()
     opt.tell([{"x": 0.1 * i, "y": 0.0} for i in range(6)], range(6))
     opt.ask()
-    assert opt.diagnostics[-1].m is not None
+    assert opt.diagnostics[-1].n_inducing is not None
 
 
 def test_fixed_values_and_numpy_scalars_in_past_data() -> None:
@@ -351,18 +351,18 @@ def test_diagnostics_tell_every_ask() -> None:
     opt = optimizer()
     run(opt, 9)
     assert [d.trial for d in opt.diagnostics] == list(range(9))
-    assert [d.t for d in opt.diagnostics] == list(range(9))
+    assert [d.n_values for d in opt.diagnostics] == list(range(9))
     assert all(d.ask_seconds > 0.0 for d in opt.diagnostics)
     start, model = opt.diagnostics[:5], opt.diagnostics[5:]
-    assert all(d.m is d.beta is d.effective_dimension is d.regret_bound is None for d in start)
+    assert all(d.n_inducing is d.beta is d.effective_dimension is d.confidence_gap is None for d in start)
     for d in model:
-        assert d.m >= 1
-        assert 0.0 < d.effective_dimension <= d.t
+        assert d.n_inducing >= 1
+        assert 0.0 < d.effective_dimension <= d.n_values
         assert d.beta > 0.0
-        assert d.noise_sd > 0.0
-        assert d.regret_bound >= 0.0
+        assert d.noise_std > 0.0
+        assert d.confidence_gap >= 0.0
     opt.ask(2)
-    assert opt.diagnostics[-1].regret_bound is None  # one was pending
+    assert opt.diagnostics[-1].confidence_gap is None  # one was pending
 
 
 def test_dataframe_has_a_row_for_each_trial() -> None:

@@ -66,7 +66,7 @@ def test_first_arm_is_random_and_the_second_the_models() -> None:
     assert len(first) > 10
     opt = preset()
     play(opt, smooth(0), 2)
-    assert [d.m is None for d in opt.diagnostics] == [True, False]
+    assert [d.n_inducing is None for d in opt.diagnostics] == [True, False]
 
 
 def test_beta_is_the_theorems_and_printed_for_every_step() -> None:
@@ -75,7 +75,7 @@ def test_beta_is_the_theorems_and_printed_for_every_step() -> None:
     assert isinstance(opt.confidence, Theorem2)
     for d in opt.diagnostics[1:]:
         # The printed radius over sqrt(lam), with kappa = 1, xi^2 = lam = 0.01, alpha = 3, delta / 2 = 0.05.
-        gain = 3.0 * max(np.log(d.t), 0.0) * d.effective_dimension + np.log(20.0)
+        gain = 3.0 * max(np.log(d.n_values), 0.0) * d.effective_dimension + np.log(20.0)
         assert d.beta == pytest.approx(2.0 * np.sqrt(gain) + 1.0 + np.sqrt(2.0), rel=1e-9)
 
 

@@ -14,10 +14,10 @@ from bkbopt import plots
 
 
 def test_complexity_is_that_of_the_diagnostics(mixed: bo.Optimizer) -> None:
-    used = [d for d in mixed.diagnostics if d.m is not None]
+    used = [d for d in mixed.diagnostics if d.n_inducing is not None]
     m, dimension = plots.complexity(mixed).get_lines()
-    np.testing.assert_array_equal(m.get_xdata(), [d.t for d in used])
-    np.testing.assert_array_equal(m.get_ydata(), [d.m for d in used])
+    np.testing.assert_array_equal(m.get_xdata(), [d.n_values for d in used])
+    np.testing.assert_array_equal(m.get_ydata(), [d.n_inducing for d in used])
     np.testing.assert_array_equal(dimension.get_ydata(), [d.effective_dimension for d in used])
 
 

@@ -49,7 +49,7 @@ def test_a_certificate_is_of_the_recommended_point_and_grows_with_the_confidence
     assert 0.0 <= narrow.bound < wide.bound
     assert (narrow.confidence, wide.confidence) == (0.5, 0.99)
     assert narrow.params == opt.recommend().params
-    assert narrow.naive == wide.naive > 0.0
+    assert narrow.confidence_gap == wide.confidence_gap > 0.0
 
 
 @pytest.mark.parametrize("fit", [True, False])
@@ -60,7 +60,8 @@ def test_the_bound_of_a_known_function_is_that_of_the_posterior_s_draws(fit: boo
     opt = told(arms, bowl, 20, surrogate=surrogate, fit=fit, beta=1.0)
     bound = opt.regret_certificate().bound
     if fit:
-        assert bound > opt.regret_certificate().naive  # beta = 1 at fitted hyper-parameters says next to nothing
+        # With beta = 1 at fitted hyper-parameters the gap says next to nothing.
+        assert bound > opt.regret_certificate().confidence_gap
         return
     posterior = opt.surrogate.posterior(torch.as_tensor(arms))
     draws = posterior.sample(4000, seed=0)
@@ -87,7 +88,7 @@ def test_under_a_theorem_the_certificate_is_the_band_s() -> None:
         opt.tell(trial, bowl(trial.params))
     found = opt.regret_certificate()
     assert found.confidence is None
-    assert found.bound == found.naive
+    assert found.bound == found.confidence_gap
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])

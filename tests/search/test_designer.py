@@ -209,10 +209,10 @@ def test_perturbations_find_the_better_well_of_each_parameter() -> None:
     assert ends[0] <= ends[1] + 1e-3
 
 
-def test_perturbation_has_no_regret_bound() -> None:
+def test_perturbation_has_no_confidence_gap() -> None:
     mine = designer(FLOATS)
-    assert mine.suggest(number=DUE[0])[0].diagnostics.regret_bound is None
-    bound = mine.suggest(number=DUE[0] + 1)[0].diagnostics.regret_bound
+    assert mine.suggest(number=DUE[0])[0].diagnostics.confidence_gap is None
+    bound = mine.suggest(number=DUE[0] + 1)[0].diagnostics.confidence_gap
     assert bound is not None
     assert bound >= 0.0
 

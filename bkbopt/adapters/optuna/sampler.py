@@ -180,7 +180,7 @@ class BKBSampler(BaseSampler):
                 publish(study, trial, suggestion.point)
                 if not followed.meets(suggestion.point, space, trial.number, _trials(study)):
                     break
-        if suggestion.diagnostics.m is not None:
+        if suggestion.diagnostics.n_inducing is not None:
             self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=time.perf_counter() - start))
         keys = {key_of(name, distribution): name for name, distribution in search_space.items()}
         return {

@@ -325,7 +325,7 @@ class Quantity:
         return torch.round(obs.s / obs.n, decimals=12)
 
     @property
-    def noise_sd(self) -> float:
+    def noise_std(self) -> float:
         """Standard deviation of the noise, user's units; for warped values at the best posterior mean."""
         best = self.fitted.max()[None]
         return float(self.scaler.widths(torch.full_like(best, self.surrogate.noise**0.5), best)[0])

@@ -13,27 +13,27 @@ class Diagnostics:
 
     Attributes:
         trial: id of the trial.
-        t: number of values at the time of the ask.
+        n_values: number of values at the time of the ask.
         ask_seconds: wall-clock time of the ask.
-        m: number of inducing points; None during the start-up design, like all attributes below.
+        n_inducing: number of inducing points; None during the start-up design, like all attributes below.
         effective_dimension: an upper bound of d_eff; see `confidence.ScheduleContext`.
         beta: width of the confidence bounds, in standard deviations.
-        noise_sd: standard deviation of the noise at the best known point, fitted or given, user's units.
-        regret_bound: largest UCB - largest LCB, user's units. It is a by-product that shows the convergence of the
-            search, and not a certificate: the regret of the recommended point was larger in 193 of 520 cases of
+        noise_std: standard deviation of the noise at the best known point, fitted or given, user's units.
+        confidence_gap: largest UCB - largest LCB, user's units. It is a by-product that shows the convergence of the
+            search, and no bound of the regret: the regret of the recommended point was larger in 193 of 520 cases of
             `python -m benchmarks.calibration`; see `Optimizer.regret_certificate`. None if another criterion is
             maximised (perturbations, pending or failed trials, several objectives, constraints), or if the search
             leaves points out (avoided duplicates, fixed values).
     """
 
     trial: int
-    t: int
+    n_values: int
     ask_seconds: float = 0.0
-    m: int | None = None
+    n_inducing: int | None = None
     effective_dimension: float | None = None
     beta: float | None = None
-    noise_sd: float | None = None
-    regret_bound: float | None = None
+    noise_std: float | None = None
+    confidence_gap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class RegretCertificate:
         params: the recommended point; with a theorem's schedule of beta the one with the largest LCB.
         index: its row in the pool, or None.
         confidence: probability with which the bound holds; None with a theorem's schedule of beta, which has a delta.
-        naive: largest UCB - largest LCB with the beta of the search, user's units; with a theorem's schedule it is the
-            bound, otherwise only a measure of progress.
+        confidence_gap: largest UCB - largest LCB with the beta of the search, user's units; with a theorem's schedule
+            it is the bound, otherwise only a measure of progress.
         beta: beta of the search, in standard deviations.
     """
 
@@ -92,5 +92,5 @@ class RegretCertificate:
     params: Mapping[str, Any]
     index: int | None
     confidence: float | None
-    naive: float
+    confidence_gap: float
     beta: float

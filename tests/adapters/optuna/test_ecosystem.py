@@ -361,4 +361,4 @@ def test_options_are_used(options: dict[str, Any]) -> None:
     study.optimize(bowl, n_trials=20)
     assert study.best_value < 0.2
     if options.get("max_inducing") == 4:
-        assert max(record.m for record in study.sampler.diagnostics) <= 4
+        assert max(record.n_inducing for record in study.sampler.diagnostics) <= 4

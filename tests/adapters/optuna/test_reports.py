@@ -130,13 +130,13 @@ def test_several_objectives_have_no_single_recommendation() -> None:
 def test_diagnostics_tell_of_every_suggestion_of_the_model() -> None:
     study = new_study(n_startup_trials=5)
     study.optimize(objective, n_trials=12)
-    records = [record for record in study.sampler.diagnostics if record.m is not None]
+    records = [record for record in study.sampler.diagnostics if record.n_inducing is not None]
     assert all(isinstance(record, Diagnostics) for record in study.sampler.diagnostics)
     assert [record.trial for record in records] == list(range(5, 12))
-    assert [record.t for record in records] == list(range(5, 12))
+    assert [record.n_values for record in records] == list(range(5, 12))
     for record in records:
         assert record.ask_seconds > 0.0
-        assert 1 <= record.m <= record.t
-        assert 0.0 < record.effective_dimension <= record.t
+        assert 1 <= record.n_inducing <= record.n_values
+        assert 0.0 < record.effective_dimension <= record.n_values
         assert record.beta > 0.0
-        assert record.noise_sd >= 0.0
+        assert record.noise_std >= 0.0

@@ -109,7 +109,7 @@ def test_noise_given_in_the_users_units_is_kept(unit: float) -> None:
     m = quantity(bo.ExactGP(noise=(0.1 * unit) ** 2))
     for n in (10, 30):  # and at the next fit too
         m.follow(rows(X[:n], y[:n] * unit))
-        assert m.noise_sd == pytest.approx(0.1 * unit, rel=1e-9)
+        assert m.noise_std == pytest.approx(0.1 * unit, rel=1e-9)
 
 
 def test_fit_finds_the_relevant_column() -> None:
@@ -353,8 +353,8 @@ def test_bent_values_predict_losses_and_their_deviations_better() -> None:
     z = []
     for model in (warped, straight):
         mean, sd = model.predict(at)
-        z.append((seen - mean) / torch.hypot(sd, torch.full_like(sd, model.noise_sd)))
-    assert 0.005 < warped.noise_sd < 0.02 < straight.noise_sd  # a fifth of the best losses, which are 0.05
+        z.append((seen - mean) / torch.hypot(sd, torch.full_like(sd, model.noise_std)))
+    assert 0.005 < warped.noise_std < 0.02 < straight.noise_std  # a fifth of the best losses, which are 0.05
     # The noise of the bad losses is not that of the good ones.
     assert 0.7 < float(z[0][good].std()) < 1.5
     assert float(z[1][good].std()) < 0.5
@@ -378,7 +378,7 @@ def test_bent_values_learnt_one_by_one_are_those_met_at_once() -> None:
     assert followed.scaler.warp_range < INF
     at = losses(5, 1)[0]
     assert all(torch.equal(a, b) for a, b in zip(followed.predict(at), at_once.predict(at), strict=True))
-    assert followed.noise_sd == at_once.noise_sd
+    assert followed.noise_std == at_once.noise_std
 
 
 def test_rows_after_the_mark_may_be_learnt_later() -> None:
