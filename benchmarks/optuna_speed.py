@@ -1,7 +1,8 @@
 """Time of a suggestion as a study grows: BKBSampler, multivariate TPE and GPSampler, in one run.
 
-Run it as `python -m benchmarks.optuna_speed [--quick | --full] [--threads 2]`. Two spaces: six floats, and ten mixed
-parameters (floats with and without log, integers, categories). The studies lie in memory and hold noisy values of a
+Run it as `python -m benchmarks.optuna_speed [--quick | --full] [--threads 2]`. Three spaces: six floats, ten mixed
+parameters (floats with and without log, integers, categories), and a choice of three models with parameters of their
+own, which are asked for as the study runs. The studies lie in memory and hold noisy values of a
 bowl, half of them at random points and half around a good one, as a search leaves them. Every measurement has a process
 of its own, in which the modules are loaded and used once before:
 
@@ -51,6 +52,16 @@ SPACES: dict[str, dict[str, BaseDistribution]] = {
         "norm": CategoricalDistribution([None, "batch", "layer"]),
         "nesterov": CategoricalDistribution([False, True]),
     },
+    "3 branches": {
+        "model": CategoricalDistribution(["svm", "forest", "boosting"]),
+        "svm.cost": FloatDistribution(1e-3, 1e3, log=True),
+        "svm.width": FloatDistribution(1e-3, 1e3, log=True),
+        "forest.depth": IntDistribution(2, 60),
+        "forest.share": FloatDistribution(0.1, 1.0),
+        "boosting.rate": FloatDistribution(1e-3, 1.0, log=True),
+        "boosting.rounds": IntDistribution(10, 500),
+        "boosting.share": FloatDistribution(0.1, 1.0),
+    },
 }
 NAMES = {"bkb": "BKB", "tpe": "TPE", "tpe_liar": "TPE (liar)", "gp_sampler": "GP"}
 SIZES = (100, 300, 1_000, 3_000, 10_000)
@@ -65,6 +76,27 @@ NOISE_SD = 0.05
 def params_at(space: Space, u: np.ndarray) -> dict[str, Any]:
     """The parameters at a point u (d,) of the unit cube."""
     return {name: _value_at(d, float(v)) for (name, d), v in zip(space.items(), u, strict=True)}
+
+
+def is_active(name: str, params: Params) -> bool:
+    """Whether a parameter exists beside the others: `forest.depth` belongs to the model "forest"."""
+    return "." not in name or name.partition(".")[0] == params["model"]
+
+
+def asked(study: optuna.Study, space: Space) -> optuna.Trial:
+    """The next trial, with its parameters."""
+    trial = study.ask()
+    for name, d in space.items():
+        if not is_active(name, trial.params):
+            continue
+        if isinstance(d, CategoricalDistribution):
+            trial.suggest_categorical(name, d.choices)
+        elif isinstance(d, IntDistribution):
+            trial.suggest_int(name, d.low, d.high, step=d.step, log=d.log)
+        else:
+            assert isinstance(d, FloatDistribution)
+            trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
+    return trial
 
 
 def _value_at(distribution: BaseDistribution, u: float) -> Any:
@@ -95,9 +127,12 @@ def _centre(space: Space) -> np.ndarray:
 
 
 def objective(space: Space, params: Params, rng: np.random.Generator) -> float:
-    """A bowl with a ripple over the unit cube, and noise."""
-    u = np.array([_place(distribution, params[name]) for name, distribution in space.items()])
-    return float(((u - _centre(space)) ** 2).sum() + 0.1 * np.sin(6.0 * u.sum()) + NOISE_SD * rng.standard_normal())
+    """A bowl with a ripple over the unit cube, or over the columns of the active parameters, and noise."""
+    here = np.array([name in params for name in space])
+    u = np.array([_place(distribution, params[name]) for name, distribution in space.items() if name in params])
+    return float(
+        ((u - _centre(space)[here]) ** 2).sum() + 0.1 * np.sin(6.0 * u.sum()) + NOISE_SD * rng.standard_normal()
+    )
 
 
 def make_study(space: Space, finished: int, running: int = 0, seed: int = 0) -> optuna.Study:
@@ -108,11 +143,13 @@ def make_study(space: Space, finished: int, running: int = 0, seed: int = 0) -> 
     points = rng.permutation(np.concatenate([rng.random((finished - finished // 2, d)), near]))
     study = optuna.create_study(sampler=SAMPLERS["random"](seed))
     for u in points:
-        params = params_at(space, u)
+        every = params_at(space, u)
+        params = {name: value for name, value in every.items() if is_active(name, every)}
         value = objective(space, params, rng)
-        study.add_trial(optuna.create_trial(params=params, distributions=dict(space), value=value))
+        distributions = {name: space[name] for name in params}
+        study.add_trial(optuna.create_trial(params=params, distributions=distributions, value=value))
     for _ in range(running):
-        study.ask(dict(space))
+        asked(study, space)
     return study
 
 
@@ -137,17 +174,17 @@ def measure(sampler: str, space_name: str, finished: int, running: int, steps: i
         with MemoryWatch() as memory:
             start = time.perf_counter()
             study.sampler = SAMPLERS[sampler](0)
-            trial = study.ask(dict(space))
+            trial = asked(study, space)
             cold = time.perf_counter() - start
             study.tell(trial, objective(space, trial.params, rng))
             for step in range(N_SETTLING + steps):
                 start = time.perf_counter()
-                trial = study.ask(dict(space))
-                asked = time.perf_counter()
+                trial = asked(study, space)
+                suggested = time.perf_counter()
                 value = objective(space, trial.params, rng)
                 told = time.perf_counter()
                 study.tell(trial, value)
-                seconds = asked - start + time.perf_counter() - told
+                seconds = suggested - start + time.perf_counter() - told
                 if seconds > LIMIT_S:
                     warm = [seconds]
                     break
@@ -162,7 +199,7 @@ def _use_once(sampler: str, space: Space) -> None:
     """Load the modules that a suggestion needs, and start their threads."""
     study = make_study(space, N_STARTUP + 2)
     study.sampler = SAMPLERS[sampler](1)
-    study.ask(dict(space))
+    asked(study, space)
 
 
 def in_fresh_processes(repeats: int, *arguments: Any) -> Cost:
