@@ -20,8 +20,8 @@ OPTUNA = (
     Fault(
         "a trial that was running at the last update is not looked at again",
         "adapters/optuna/followed.py",
-        "still_open.add(trial.number)",
-        "still_open.discard(trial.number)",
+        "left.add(trial.number)",
+        "left.discard(trial.number)",
         ("adapters/optuna/test_followed.py",),
     ),
     Fault(

@@ -13,6 +13,13 @@ SEVERAL = ("optimizer/test_several_objectives.py",)
 
 MODELS = (
     Fault(
+        "a constraint with few values is not learnt",
+        "search/trials/history.py",
+        "first if len(column.y) >= first else 1",
+        "first",
+        ("optimizer/test_optimizer_search.py",),
+    ),
+    Fault(
         "combinations of other parameters are counted from the last trials on",
         "search/trials/presence.py",
         "counted, n, counts = tuple(keys), 0, Counter()",

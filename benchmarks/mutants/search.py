@@ -186,8 +186,8 @@ SEARCH = (
     Fault(
         "a branch that always fails is not given up",
         "search/regions.py",
-        "_visits(branch, [*request.running, *failed])",
-        "_visits(branch, list(request.running))",
+        "others = failed.settings(names) + Counter(",
+        "others = Counter(",
         (*FAILURES, "adapters/optuna/test_spaces.py"),
     ),
     Fault(

@@ -34,7 +34,7 @@ def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
             return _fixed(radial, R, X2)
         case ColumnsKernel() if (added.numeric, added.categorical) == (list(radial.numeric), radial.categorical):
             return _with_columns(_fixed(radial, R, X2), added, X2)
-        case SphericalKernel() if added.numeric == list(radial.numeric):
+        case SphericalKernel() if (added.dim, added.numeric) == (radial.dim, list(radial.numeric)):
             return _with_trend(_fixed(radial, R, X2), added, X2)
     return None
 

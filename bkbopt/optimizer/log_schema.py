@@ -58,7 +58,7 @@ __all__ = [
 #: "bkbo": SQLite's application id, which the command `file` shows.
 APPLICATION_ID = 0x626B626F
 #: Version of the schema.
-VERSION = 1
+VERSION = 2
 
 TABLES = {
     "options": "CREATE TABLE options (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL)",

@@ -65,7 +65,7 @@ def minimize(
 
     Raises:
         ArgumentError: a number is out of range, there is no stopping rule, `stop_at_regret` was given with several
-            objectives, or `Optimizer` or `tell` raises it.
+            objectives or with constraints, or `Optimizer` or `tell` raises it.
         ArgumentTypeError: an argument has the wrong type.
         SpaceExhaustedError: with `duplicates="avoid"`, no point was left for the first trial. If none is left later on,
             the run ends.
@@ -154,6 +154,11 @@ class _Stop:
             raise ArgumentError(
                 "stop_at_regret: expected a single objective, since the certificate is that of the recommended point, "
                 f"got {len(optimizer.directions)}; use n_trials, timeout or a callback."
+            )
+        if regret is not None and optimizer.constraints:
+            raise ArgumentError(
+                "stop_at_regret: expected no constraints, since the certificate ignores them, "
+                f"got {list(optimizer.constraints)}; use n_trials, timeout or a callback."
             )
         self.optimizer, self.n_trials, self.regret, self.callbacks = optimizer, n_trials, regret, callbacks
         self.deadline = None if timeout is None else time.monotonic() + timeout

@@ -1,11 +1,13 @@
 """What the models of an optimizer say: predictions, beta, regret certificates, and how many workers are useful."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2, beta_of
-from bkbopt.errors import SpaceExhaustedError
+from bkbopt.errors import NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, finished_only, recommended
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.completion import assumed
@@ -32,9 +34,16 @@ def constraints(designer: Designer, X: Tensor) -> dict[str, tuple[np.ndarray, np
 
 
 @torch.no_grad()
-def feasibility(designer: Designer, X: Tensor) -> np.ndarray:
-    """See `Optimizer.feasibility`."""
-    return np.exp(designer.trained().log_feasibility(X).numpy())
+def feasibility(designer: Designer, X: Tensor, names: Sequence[str]) -> np.ndarray:
+    """See `Optimizer.feasibility`; `names` are those of all constraints."""
+    models = designer.trained()
+    for name in names:
+        if name not in models.constraints or not models.constraints[name].ready:
+            raise NotReadyError(
+                f"feasibility: expected at least one value of each constraint, got none of {name!r}; "
+                f"pass constraints={{{name!r}: ...}} to tell."
+            )
+    return np.exp(models.log_feasibility(X).numpy())
 
 
 def beta(designer: Designer) -> float:

@@ -95,7 +95,7 @@ class Readings:
     @property
     @locked
     def diagnostics(self) -> list[Diagnostics]:
-        """One record for each ask."""
+        """One record for each trial that was asked for."""
         return self._core.log.diagnostics
 
     @property
@@ -273,15 +273,16 @@ class Readings:
 
     @locked
     def feasibility(self, params: Iterable[Params] | Params) -> np.ndarray:
-        """Posterior probability that a point satisfies all constraints with values, `(n,)`.
+        """Posterior probability that a point satisfies all constraints, `(n,)`.
 
         The constraints are independent in the model. `feasible=` and failures are not included.
 
         Raises:
-            NotReadyError: there is no value yet.
+            NotReadyError: there is no value yet of the objective, or of some constraint.
             ArgumentError: parameters outside of the space.
         """
-        return predictions.feasibility(self._core.followed("feasibility"), self._encoded(params)[:])
+        designer = self._core.followed("feasibility")
+        return predictions.feasibility(designer, self._encoded(params)[:], self.constraints)
 
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
         if not isinstance(params, Iterable):
@@ -329,9 +330,9 @@ class Readings:
         Hartmann-6 in 83 % of 60 in a box and in 70 % of 60 over pools, and on Shekel-4 in 12 % of 60
         (`python -m benchmarks.calibration`). The confidence level is that of a single call; of many calls some fail.
         With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the bound is the largest UCB
-        minus the largest LCB, for which the theorem's guarantee holds, at all times. Constraints are ignored. If the
-        optimum is in a narrow well without an observation, the model gives the well no probability, and the bound does
-        not hold.
+        minus the largest LCB, for which the theorem's guarantee holds, at all times. Constraints are ignored: the
+        maximum is over infeasible points, too. If the optimum is in a narrow well without an observation, the model
+        gives the well no probability, and the bound does not hold.
 
         Args:
             confidence: probability with which the bound is to hold.

@@ -45,7 +45,8 @@ def switches_of(presence: Presence, keys: Sequence[str], discrete: Sequence[str]
         keys: all keys.
         discrete: keys of the parameters that can be switches.
     """
-    sometimes = [key for key in keys if any(key not in pattern for pattern in presence.patterns)]
+    patterns = presence.patterns
+    sometimes = [key for key in keys if any(key not in pattern for pattern in patterns)]
     switches: dict[str, str] = {}
     for key in sometimes:
         for switch in sorted(discrete, key=lambda name: (name in sometimes, name)):

@@ -6,6 +6,7 @@ branch in which all trials fail is given up.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Posteriors
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
-from bkbopt.search.trials.presence import MAX_SWITCH_VALUES
+from bkbopt.search.trials.presence import MAX_SWITCH_VALUES, Presence
 from bkbopt.spaces.encoding import Embedding, Encoding
 from bkbopt.spaces.space import Parameter, Space
 
@@ -88,9 +89,8 @@ def region_of(
             return float(criterion(X).max()), region
 
     candidates = [scored(branch, make) for branch, make in regions]
-    failed = [evaluation.point for evaluation in history.failed()]
-    visits = [_visits(branch, [*request.running, *failed]) for branch, _ in regions]
-    equal = (len(history.finished) - len(failed)) / len(regions)
+    visits = _visits([branch for branch, _ in regions], request.running, history.failed)
+    equal = (len(history.finished) - history.n_failed) / len(regions)
     neglected = min(visits) < min(PATIENCE * math.sqrt(equal), OWED * equal)
     open_to = [i for i in range(len(regions)) if not neglected or visits[i] == min(visits)]
     best = max((candidates[i] for i in open_to), key=lambda candidate: candidate[0])
@@ -138,10 +138,16 @@ def _agrees(branch: Branch, fixed: Point) -> bool:
     return all(key in here and branch.setting.get(key, value) == value for key, value in fixed.items())
 
 
-def _visits(branch: Branch, others: Sequence[Point]) -> int:
-    """Number of trials in the branch, including running and failed ones."""
-    inside = sum(all(point.get(key) == value for key, value in branch.setting.items()) for point in others)
-    return branch.n_trials + inside
+def _visits(branches: Sequence[Branch], running: Sequence[Point], failed: Presence) -> list[int]:
+    """Numbers of trials in the branches, including running and failed ones."""
+    names = sorted({name for branch in branches for name in branch.setting})
+    others = failed.settings(names) + Counter(tuple(point.get(name) for name in names) for point in running)
+
+    def inside(branch: Branch) -> int:
+        held = [(at, branch.setting[name]) for at, name in enumerate(names) if name in branch.setting]
+        return sum(n for values, n in others.items() if all(values[at] == value for at, value in held))
+
+    return [branch.n_trials + inside(branch) for branch in branches]
 
 
 def _switch_values(parameter: Parameter) -> list[float]:

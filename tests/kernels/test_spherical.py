@@ -70,7 +70,7 @@ def test_plane_and_bowl_over_their_growth_are_learnt_from_as_many_points_as_feat
     torch.testing.assert_close(surrogate.posterior(fresh).mean, function(fresh), rtol=0.0, atol=1e-5)
 
 
-def test_categories_have_no_effect() -> None:
+def test_inactive_columns_have_no_effect() -> None:
     kernel, X = SphericalKernel.start(3, inactive=[1]), points(6, 3)
     torch.testing.assert_close(kernel(X, X), SphericalKernel.start(2)(X[:, [0, 2]], X[:, [0, 2]]))
 

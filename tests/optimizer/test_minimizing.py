@@ -319,6 +319,11 @@ def test_run_ends_when_no_arm_is_left(n_workers: int | None) -> None:
         bo.minimize(itemgetter("x0"), opt, 1)
 
 
+def test_no_certificate_ends_a_run_under_constraints() -> None:
+    with pytest.raises(ArgumentError, match="stop_at_regret: expected no constraints"):
+        bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, constraints=["g"], stop_at_regret=0.1)
+
+
 def test_regret_of_several_objectives_is_no_stopping_rule() -> None:
     opt = bo.Optimizer(SPACE, directions=["minimize", "maximize"])
     with pytest.raises(ArgumentError, match="stop_at_regret: expected a single objective"):

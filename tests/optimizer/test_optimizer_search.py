@@ -235,3 +235,16 @@ def test_diagnosed_confidence_gap_is_the_certificates_over_a_pool() -> None:
     # The lazy argmax and the scan round differently, relative to k(x, x) = 1.
     assert opt.diagnostics[-1].confidence_gap == pytest.approx(certificate.confidence_gap, abs=1e-6)
     assert certificate.beta == 2.0
+
+
+def test_a_constraint_is_learnt_from_its_first_value_beside_past_data_without_it() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["h"], seed=0)
+    opt.tell([{"x": i / 10} for i in range(11)], [-i / 10 for i in range(11)])
+    asked = []
+    for _ in range(6):
+        trial = opt.ask()
+        asked.append(trial.params["x"])
+        opt.tell(trial, -trial.params["x"], constraints={"h": trial.params["x"] - 0.3})
+    assert asked[0] > 0.9  # the best value is there, and nothing is known of the constraint
+    assert max(asked[1:]) < 0.9
+    assert opt.recommend().params["x"] < 0.3

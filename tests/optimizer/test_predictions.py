@@ -72,6 +72,14 @@ def test_before_the_first_value_there_is_no_prediction() -> None:
             call({"x": 0.5, "y": 0.5})
 
 
+def test_a_constraint_without_a_value_has_no_probability() -> None:
+    opt = bo.Optimizer(BOX, constraints=["g", "h"], seed=0)
+    opt.tell({"x": 0.1, "y": 0.2}, 1.0, constraints={"g": -1.0})
+    with pytest.raises(NotReadyError, match="at least one value of each constraint, got none of 'h'"):
+        opt.feasibility({"x": 0.5, "y": 0.5})
+    assert list(opt.predict_constraints({"x": 0.5, "y": 0.5})) == ["g"]
+
+
 def test_a_constraint_that_was_always_zero_is_probably_satisfied() -> None:
     opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["flag"], seed=0)
     points = [{"x": i / 40} for i in range(12)]

@@ -148,7 +148,9 @@ def test_a_space_that_no_log_can_hold_is_refused(saved: Path) -> None:
 
 def test_newer_file_is_refused_with_advice(saved: Path) -> None:
     changed(saved, f"PRAGMA user_version = {VERSION + 1}")
-    with pytest.raises(StateFileError, match=r"version 2; open it with the version of bkbopt that wrote it"):
+    with pytest.raises(
+        StateFileError, match=rf"version {VERSION + 1}; open it with the version of bkbopt that wrote it"
+    ):
         bo.Optimizer.load(saved)
 
 

@@ -35,6 +35,7 @@ class FollowedStudy:
         self._storage, self._study_id = study._storage, study._study_id
         signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions)
         self.designer = Designer(Problem(signs), options, seed)
+        self._finished: set[int] = set()
         #: Number of trials at the last update, and the numbers of those that were waiting or running.
         self._seen: tuple[int, set[int]] = 0, set()
         self._running: dict[int, tuple[FrozenTrial, Evaluation]] = {}
@@ -48,13 +49,21 @@ class FollowedStudy:
     def update(self, trials: Sequence[FrozenTrial]) -> list[Evaluation]:
         """Update the designer with trials that are new, running or newly finished; returns the last ones.
 
+        Storages list trials by number, without gaps. Only those are looked at that were waiting or running at the last
+        update, and those after them. Of a storage that does not all are looked at, each time.
+
         Args:
             trials: all trials of the study.
         """
-        news, finished, still_open = list[Evaluation](), list[Evaluation](), set[int]()
-        for trial in self._unsettled(trials):
+        n, still_open = self._seen
+        fresh = range(max(n - 1, 0), len(trials))
+        by_number = len(trials) >= n and all(trials[i].number == i for i in (*still_open, *fresh))
+        news, finished, left = list[Evaluation](), list[Evaluation](), set[int]()
+        for trial in [*(trials[i] for i in sorted(still_open)), *trials[n:]] if by_number else trials:
+            if trial.number in self._finished:
+                continue
             if not trial.state.is_finished():
-                still_open.add(trial.number)
+                left.add(trial.number)
             if trial.state == TrialState.WAITING:
                 continue
             evaluation = self._evaluation(trial)
@@ -64,19 +73,9 @@ class FollowedStudy:
                     self._note(trial, evaluation.order)
             news.append(evaluation)
         self.designer.update(news)
-        self._seen = len(trials), still_open
+        self._seen = (len(trials), left) if by_number else (0, set())
+        self._finished.update(evaluation.number for evaluation in finished)
         return finished
-
-    def _unsettled(self, trials: Sequence[FrozenTrial]) -> Sequence[FrozenTrial]:
-        """The trials that were not finished at the last update, and those after them.
-
-        Storages list trials by number, without gaps. The trials of one that does not are all looked at: the designer
-        skips those that it knows as finished.
-        """
-        n, still_open = self._seen
-        if len(trials) < n or any(trials[i].number != i for i in (*still_open, n - 1) if i >= 0):
-            return trials
-        return [*(trials[i] for i in sorted(still_open)), *trials[n:]]
 
     def _evaluation(self, trial: FrozenTrial) -> Evaluation:
         """The evaluation of a trial; for a running trial it is cached while the trial is the same object.

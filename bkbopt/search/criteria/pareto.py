@@ -40,36 +40,32 @@ def non_dominated(Y: Floats, usable: Callable[[int], bool] = lambda _: True) -> 
     `usable` is asked about rows that no usable row dominates. Equal rows are all kept.
     """
     # Sorted by the first column, then the second and so on, so that no row is dominated by a later one.
-    left = np.lexsort((np.arange(len(Y)), *-Y.T[::-1]))
-    known: dict[int, bool] = {}
-    while True:
-        front = left[_leading(Y[left])].tolist()
-        known |= {i: usable(i) for i in front if i not in known}
-        if all(known[i] for i in front):
-            return front
-        left = np.array([i for i in left.tolist() if known.get(i, True)], dtype=np.int64)
+    order = np.lexsort((np.arange(len(Y)), *-Y.T[::-1]))
+    Y, front, p, at = Y[order], np.empty(len(Y), np.int64), 0, 0
+    while (at := _next_leading(Y, at, front[:p])) < len(Y):
+        if usable(int(order[at])):
+            front[p], p = at, p + 1
+        at += 1
+    return [int(row) for row in order[front[:p]]]
 
 
 @compiled
-def _leading(Y: Floats) -> npt.NDArray[np.bool_]:
-    """Which of the rows `Y (n, k)`, none of which is dominated by a later one, no row dominates, (n,)."""
+def _next_leading(Y: Floats, start: int, front: npt.NDArray[np.int64]) -> int:
+    """The first row of `Y (n, k)` from `start` on that no row of the front dominates; n if there is none."""
     n, k = Y.shape
-    leads, front, p = np.zeros(n, np.bool_), np.empty(n, np.int64), 0
-    for i in range(n):
+    for i in range(start, n):
         dominated = False
-        for at in range(p - 1, -1, -1):  # the nearest ones in the first column dominate most often
-            j = front[at]
+        for p in range(len(front) - 1, -1, -1):  # the nearest ones in the first column dominate most often
             as_good, better = True, False
-            for c in range(k):
-                as_good = as_good and Y[j, c] >= Y[i, c]
-                better = better or Y[j, c] > Y[i, c]
+            for j in range(k):
+                as_good = as_good and Y[front[p], j] >= Y[i, j]
+                better = better or Y[front[p], j] > Y[i, j]
             if as_good and better:
                 dominated = True
                 break
         if not dominated:
-            leads[i], front[p] = True, i
-            p += 1
-    return leads
+            return i
+    return n
 
 
 @compiled
@@ -149,4 +145,6 @@ class Improvement:
         scores, slopes = np.empty(len(Y)), np.empty(Y.shape)
         low, high = self.cells.numpy()
         _improved(Y.numpy(), low, high, self.front.numpy(), self.reference.numpy(), scores, slopes)
+        unknown = np.isnan(Y.numpy()).any(1)
+        scores[unknown] = slopes[unknown] = np.nan
         return torch.from_numpy(scores), torch.from_numpy(slopes)

@@ -77,6 +77,7 @@ class History:
         running: the running trials by number.
         version: incremented whenever existing rows have moved or are encoded differently.
         presence: which parameters the trials have that did not fail.
+        failed: which parameters the failed trials have.
         parameters: parameters of all trials and of the problem by column key, each with the union of its ranges.
         n_complete: number of trials with a value for every objective.
         n_failed: number of failed trials.
@@ -108,7 +109,7 @@ class History:
         self._limits: dict[str, _Column] = {}
         self._failing = _Column()
         self._failures: list[int] = []
-        self.presence = Presence()
+        self.presence, self.failed = Presence(), Presence()
         #: For each finished trial, the number of trials that were running when it ended, as far as numbers tell.
         self._n_running = array("q")
         self._highest = -1
@@ -208,6 +209,7 @@ class History:
         if failed:
             self.n_failed += 1
             self._failures.append(row)
+            self.failed.add(evaluation.point)
             return
         self.presence.add(evaluation.point)
         for name, value in evaluation.constraints.items():
@@ -305,9 +307,13 @@ class History:
         return sorted(self._constraints)
 
     def constraint(self, name: str, first: int) -> Rows:
-        """The rows of a constraint."""
+        """The rows of a constraint; it is fitted from its first value on while it has fewer than `first`.
+
+        Past data may have values of the objective only, and what is not known to be feasible must not be proposed
+        again and again.
+        """
         column = self._limits.get(name, _Column())
-        return self._rows(column, self._mark(column, first))
+        return self._rows(column, self._mark(column, first if len(column.y) >= first else 1))
 
     def _mark(self, column: _Column, first: int) -> int:
         return last_mark(len(column.y), first, lambda row: self._n_running[column.rows[row]])
@@ -328,10 +334,6 @@ class History:
             if following > n:
                 return self._rows(self._failing, mark)
             mark = following
-
-    def failed(self) -> list[Evaluation]:
-        """The failed trials."""
-        return [self.finished[row] for row in self._failures]
 
     def failures(self) -> Tensor:
         """Points at which all trials failed, `(f, d)`; cached for the same rows."""

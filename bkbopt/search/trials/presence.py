@@ -1,6 +1,7 @@
 """Which parameters the trials have: what the branches of a conditional space are inferred from.
 
-It is updated trial by trial, and what is read of it takes time that does not grow with the number of trials.
+It is updated trial by trial. What is read of it takes time by the number of different patterns and values, and not by
+that of trials, as long as combinations of the same parameters are counted.
 """
 
 from collections import Counter
@@ -79,4 +80,4 @@ class Presence:
         for point in self._points[n:]:
             counts[tuple(point.get(key) for key in counted)] += 1
         self._settings = counted, len(self._points), counts
-        return counts
+        return counts.copy()

@@ -9,12 +9,12 @@ __all__ = ["Diagnostics", "FrontPoint", "Recommendation", "RegretCertificate"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """Record of an ask.
+    """Record of a suggestion; with several objectives, the numbers of the model are those of the first one.
 
     Attributes:
         trial: id of the trial.
         n_values: number of values at the time of the ask.
-        ask_seconds: wall-clock time of the ask.
+        ask_seconds: wall-clock time of the ask, divided by the number of its trials.
         n_inducing: number of inducing points; None during the start-up design, like all attributes below.
         effective_dimension: an upper bound of d_eff; see `confidence.ScheduleContext`.
         beta: width of the confidence bounds, in standard deviations.

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import optuna
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from optuna.trial import FrozenTrial, TrialState
 
 import bkbopt as bo
+from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.adapters.optuna.followed import FollowedStudy
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.quantity import ModelOptions
@@ -52,7 +52,7 @@ def test_finished_trials_are_not_looked_at_again() -> None:
     finish(study, study.ask())
     trials = Counted(study.trials)
     assert [evaluation.number for evaluation in followed.update(trials)] == [7]
-    assert trials.seen == {stuck.number, 6, 7}  # the sixth shows that trials are listed by number
+    assert trials.seen == {stuck.number, 6, 7}  # the sixth belongs to the check of the order
     finish(study, stuck)
     assert [evaluation.number for evaluation in followed.update(study.trials)] == [stuck.number]
     assert numbers(followed) == [*range(1, 8), 0]  # in the order of completion
@@ -71,16 +71,34 @@ def test_waiting_trials_are_learnt_when_they_have_run() -> None:
     assert numbers(followed) == [0, 1]
 
 
-@pytest.mark.parametrize("shuffled", [[2, 0, 1, 3, 4], [4, 3, 2, 1, 0]])
-def test_trials_that_are_not_listed_by_number_are_all_looked_at(shuffled: list[int]) -> None:
+@given(st.permutations(range(3)), st.permutations(range(5)))
+def test_trials_that_are_not_listed_by_number_are_learnt_too(first: list[int], then: list[int]) -> None:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(0))
-    for _ in range(4):
+    for _ in range(3):
         finish(study, study.ask())
     followed = following(study)
-    followed.update([study.trials[i] for i in shuffled if i < 4])
-    finish(study, study.ask())
-    followed.update([study.trials[i] for i in shuffled])
+    assert sorted(e.number for e in followed.update([study.trials[i] for i in first])) == [0, 1, 2]
+    for _ in range(2):
+        finish(study, study.ask())
+    assert sorted(e.number for e in followed.update([study.trials[i] for i in then])) == [3, 4]
+    assert followed.update(study.trials) == []
     assert numbers(followed) == [0, 1, 2, 3, 4]
+
+
+class Reversed(optuna.storages.InMemoryStorage):
+    """A storage that lists the last trial first."""
+
+    def get_all_trials(self, *args: Any, **kwargs: Any) -> list[FrozenTrial]:
+        return super().get_all_trials(*args, **kwargs)[::-1]
+
+
+def test_the_order_of_a_storage_changes_no_suggestion() -> None:
+    points = []
+    for storage in (optuna.storages.InMemoryStorage(), Reversed()):
+        study = optuna.create_study(sampler=BKBSampler(seed=0, n_startup_trials=4), storage=storage)
+        study.optimize(lambda trial: trial.suggest_int("a", 0, 3) + trial.suggest_int("b", 0, 2) ** 2, n_trials=14)
+        points.append([trial.params for trial in sorted(study.trials, key=lambda trial: trial.number)])
+    assert points[0] == points[1]
 
 
 @given(st.lists(st.sampled_from(["ask", "tell first", "tell last", "fail", "update"]), max_size=25))

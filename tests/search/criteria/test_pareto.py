@@ -5,6 +5,9 @@ import sys
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from bkbopt.errors import MissingPackageError
 from bkbopt.search.criteria.pareto import Improvement, non_dominated
@@ -33,6 +36,14 @@ def test_rows_that_may_not_be_used_dominate_nothing_and_dominated_ones_are_not_a
     assert sorted(asked) == [0, 1, 3]
 
 
+@given(arrays(np.float64, st.tuples(st.integers(0, 12), st.integers(1, 3)), elements=st.sampled_from([0.0, 1.0, 2.0])))
+def test_the_front_of_usable_rows_is_that_without_the_others(Y: np.ndarray) -> None:
+    usable = Y.sum(1) % 2.0 == 0.0
+    dominated = [bool(((Y[usable] >= y).all(1) & (Y[usable] > y).any(1)).any()) for y in Y]
+    expected = [i for i in range(len(Y)) if usable[i] and not dominated[i]]
+    assert sorted(non_dominated(Y, lambda row: bool(usable[row]))) == expected
+
+
 def test_no_rows_have_no_front() -> None:
     assert non_dominated(np.zeros((0, 2))) == []
 
@@ -59,6 +70,14 @@ def test_scores_are_the_logarithms_of_the_added_volumes() -> None:
     added = [1.1**2 - (2 * 1.1 * 0.1 - 0.1**2), 2.1 * 0.6 - (1.1 * 0.1 + 0.1 * 0.6 - 0.1**2)]
     # The subtractions of rectangles lose no more than a digit.
     assert Improvement.over(F)(Y).exp().tolist() == pytest.approx(added, rel=1e-14)
+
+
+def test_bounds_that_are_no_numbers_have_no_score() -> None:
+    pytest.importorskip("botorch")
+    Y = torch.tensor([[torch.nan, 2.0], [2.0, torch.nan], [1.0, 1.0]], dtype=torch.float64)
+    scores, slopes = Improvement.over(F).with_slopes(Y)
+    assert scores.isnan().tolist() == [True, True, False]
+    assert slopes.isnan().all(1).tolist() == [True, True, False]
 
 
 def test_dominated_points_score_by_their_distance_from_the_front() -> None:
