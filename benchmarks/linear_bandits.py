@@ -132,7 +132,7 @@ def _identity(X: Tensor) -> Tensor:
 def linear_players(sizes: Sequence[int] = (5, 10, 20)) -> Players:
     """BKB, OFUL, and sketches and projections of these sizes."""
     kernel = LinearKernel()
-    known = {"noise_sd": NOISE_SD, "norm": 1.0, "delta": DELTA}
+    known = {"noise_std": NOISE_SD, "norm": 1.0, "delta": DELTA}
     return [
         ("BKB", "2 sd", lambda seed: BKBPlayer(kernel, False, seed)),
         ("ridge regression", "2 sd", lambda seed: FeatureBandit(_identity, lam=LAM, width=2.0)),

@@ -138,7 +138,7 @@ class Theorem2:
 
     Args:
         norm_bound: F >= ||f|| in the RKHS of the kernel.
-        noise_sd: xi, units of y.
+        noise_std: xi, units of y.
         delta: probability that the guarantee fails.
         epsilon: accuracy of the dictionary, in (0, 1).
         form: "printed" is the theorem's formula, with its sum of leverages (Eq. 5) unclamped; it drops a term that
@@ -148,25 +148,25 @@ class Theorem2:
             log(1 + 3 leverage), which is tighter still (for epsilon <= 1/2).
 
     Raises:
-        ArgumentError: delta or epsilon is not strictly between 0 and 1, `norm_bound` or `noise_sd` is negative, the
+        ArgumentError: delta or epsilon is not strictly between 0 and 1, `norm_bound` or `noise_std` is negative, the
             form is unknown, or "running" is used with epsilon above 1/2.
 
     Example:
         >>> from bkbopt.confidence import ScheduleContext, Theorem2
         >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
-        >>> round(Theorem2(norm_bound=2.0, noise_sd=0.1)(now), 2)
+        >>> round(Theorem2(norm_bound=2.0, noise_std=0.1)(now), 2)
         32.68
     """
 
     norm_bound: float = 1.0
-    noise_sd: float = 1.0
+    noise_std: float = 1.0
     delta: float = 0.1
     epsilon: float = 0.5
     form: str = "safe"
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        _check_numbers(norm_bound=self.norm_bound, noise_sd=self.noise_sd)
+        _check_numbers(norm_bound=self.norm_bound, noise_std=self.noise_std)
         _check_probability("delta", self.delta)
         _check_probability("epsilon", self.epsilon)
         if self.form not in ("printed", "safe", "running"):
@@ -176,7 +176,7 @@ class Theorem2:
 
     def __call__(self, context: ScheduleContext) -> float:
         """See `Confidence`."""
-        p, eps, xi, F = context, self.epsilon, self.noise_sd, self.norm_bound
+        p, eps, xi, F = context, self.epsilon, self.noise_std, self.norm_bound
         alpha = (1.0 + eps) / (1.0 - eps)
         t = max(p.t, 1)
         log_delta = math.log(1.0 / self.delta)
@@ -230,30 +230,30 @@ class Chowdhury:
 
     Args:
         norm_bound: F >= ||f|| in the RKHS of the kernel.
-        noise_sd: xi, units of y.
+        noise_std: xi, units of y.
         delta: probability that the guarantee fails.
         epsilon: accuracy of the dictionary, in [0, 1); F is multiplied by 1 + sqrt(eps / (1 - eps)). The default, 0, is
             right for the exact GP (`surrogate="exact"`), and for `BKB` as long as every point is an inducing point.
 
     Raises:
-        ArgumentError: delta is not strictly between 0 and 1, epsilon is not in [0, 1), or `norm_bound` or `noise_sd` is
-            negative.
+        ArgumentError: delta is not strictly between 0 and 1, epsilon is not in [0, 1), or `norm_bound` or `noise_std`
+            is negative.
 
     Example:
         >>> from bkbopt.confidence import Chowdhury, ScheduleContext
         >>> now = ScheduleContext(t=200, dim=3, n_arms=1000, lam=0.01, kappa2=1.0, effective_dimension=25.0)
-        >>> round(Chowdhury(norm_bound=2.0, noise_sd=0.1)(now), 2)
+        >>> round(Chowdhury(norm_bound=2.0, noise_std=0.1)(now), 2)
         18.71
     """
 
     norm_bound: float = 1.0
-    noise_sd: float = 1.0
+    noise_std: float = 1.0
     delta: float = 0.1
     epsilon: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        _check_numbers(norm_bound=self.norm_bound, noise_sd=self.noise_sd)
+        _check_numbers(norm_bound=self.norm_bound, noise_std=self.noise_std)
         _check_probability("delta", self.delta)
         if check_number("epsilon", self.epsilon, 0.0, "a number from 0 to below 1") >= 1.0:
             raise ArgumentError(f"epsilon: expected a number from 0 to below 1, got {self.epsilon!r}.")
@@ -264,7 +264,7 @@ class Chowdhury:
         gamma = 0.5 * p.effective_dimension * (1.0 + math.log1p(p.kappa2 * max(p.t, 1) / p.lam))
         width = math.sqrt(2.0 * (gamma + 1.0 + math.log(1.0 / self.delta)))
         bias = (1.0 + math.sqrt(eps / (1.0 - eps))) * self.norm_bound
-        return bias + self.noise_sd / math.sqrt(p.lam) * width
+        return bias + self.noise_std / math.sqrt(p.lam) * width
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def test_widths_have_no_unit(schedule: Confidence, c: float) -> None:
     other = replace(P, lam=P.lam * c**2, kappa2=P.kappa2 * c**2)
     # The noise is measured in y. The norm keeps its number, since the kernel changes too.
     scaled = (
-        replace(schedule, noise_sd=schedule.noise_sd * c) if isinstance(schedule, Theorem2 | Chowdhury) else schedule
+        replace(schedule, noise_std=schedule.noise_std * c) if isinstance(schedule, Theorem2 | Chowdhury) else schedule
     )
     if isinstance(schedule, Theorem2) and schedule.form == "printed":
         # kappa2 t in its logarithm has a unit: an erratum of the paper, which the safe form mends.
@@ -152,8 +152,8 @@ def test_theorem1_qbar_is_its_formula() -> None:
 @pytest.mark.parametrize("runs", slow_but({8}, [8, 40]))
 def test_safe_confidence_covers_functions_of_the_space(runs: int) -> None:
     """With probability 1 - delta the bands hold everywhere at every step; there are no failures in 40 runs."""
-    kernel, noise_sd, delta = rbf(1, 0.15), 0.3, 0.1
-    lam = noise_sd**2
+    kernel, noise_std, delta = rbf(1, 0.15), 0.3, 0.1
+    lam = noise_std**2
     grid = torch.linspace(0.0, 1.0, 60, dtype=torch.float64)[:, None]
     missed = dict.fromkeys(("safe", "running"), 0)
     for seed in range(runs):
@@ -164,11 +164,11 @@ def test_safe_confidence_covers_functions_of_the_space(runs: int) -> None:
         norm = float((a @ gram(kernel, centres) @ a).sqrt())
         f = kernel(grid, centres) @ a
         bkb = BKB(kernel, lam, qbar=theorem1_qbar(60, delta / 2.0), resample="every", seed=seed)
-        schedules = {form: Theorem2(norm, noise_sd, delta / 2.0, form=form) for form in missed}
+        schedules = {form: Theorem2(norm, noise_std, delta / 2.0, form=form) for form in missed}
         covered = dict.fromkeys(missed, True)
         for _ in range(60):
             i = int(rng.integers(60))
-            bkb.observe(grid[i : i + 1], float(f[i]) + noise_sd * rng.standard_normal())
+            bkb.observe(grid[i : i + 1], float(f[i]) + noise_std * rng.standard_normal())
             p = ScheduleContext(bkb.observations.total, 1, 60, lam, 1.0, bkb.effective_dimension(), bkb.log_growth)
             posterior = bkb.posterior(grid)
             for form, schedule in schedules.items():
@@ -234,7 +234,7 @@ def test_chowdhurys_accuracy_outside_of_zero_to_one_is_refused(value: float) -> 
         (lambda: Practical(scale=-1.0), r"^scale: expected a number >= 0"),
         (lambda: Practical(low=3.0, high=2.0), r"^low: expected a number <= high = 2\.0, got 3\.0"),
         (lambda: Theorem2(norm_bound=-5.0), r"^norm_bound: expected a number >= 0"),
-        (lambda: Chowdhury(noise_sd=-1.0), r"^noise_sd: expected a number >= 0"),
+        (lambda: Chowdhury(noise_std=-1.0), r"^noise_std: expected a number >= 0"),
         (lambda: Batch(Constant(1.0), 0.5), r"^leverage_budget: expected a number >= 1"),
     ],
 )

@@ -71,7 +71,7 @@ def theory(
     if kernel is None:
         raise ArgumentTypeError("kernel: expected a kernel of bkbopt or GPyTorch, or a callable, got None.")
     surrogate = BKB(kernel, lam, qbar=theorem1_qbar(horizon, delta / 2.0, epsilon), resample="every", max_inducing=None)
-    beta = Theorem2(norm_bound=norm_bound, noise_sd=lam**0.5, delta=delta / 2.0, epsilon=epsilon, form=form)
+    beta = Theorem2(norm_bound=norm_bound, noise_std=lam**0.5, delta=delta / 2.0, epsilon=epsilon, form=form)
     return Optimizer(
         space_or_pool, direction=direction, seed=seed, n_startup_trials=1, surrogate=surrogate, beta=beta, fit=False
     )

@@ -58,7 +58,7 @@ def test_dictionary_is_drawn_at_every_step_with_the_theorems_oversampling() -> N
     assert bkb.n_draws >= 11  # the first point is its own dictionary
     assert bkb.qbar == theorem1_qbar(60, 0.05, 0.5)
     assert bkb.max_inducing is None
-    assert opt.confidence == Theorem2(norm_bound=1.0, noise_sd=0.1, delta=0.05, epsilon=0.5, form="safe")
+    assert opt.confidence == Theorem2(norm_bound=1.0, noise_std=0.1, delta=0.05, epsilon=0.5, form="safe")
 
 
 def test_first_arm_is_random_and_the_second_the_models() -> None:

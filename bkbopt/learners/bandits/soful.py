@@ -90,7 +90,7 @@ class SOFUL(LinearBandit):
         sketch: m, rows of the sketch; with m = d nothing is lost, and this is OFUL.
         lam: ridge, positive.
         norm: bound S of |theta|.
-        noise_sd: sub-Gaussian constant R of the noise, units of y.
+        noise_std: sub-Gaussian constant R of the noise, units of y.
         delta: probability with which the ellipsoid may fail.
         policy, seed: see `LinearBandit`.
 
@@ -101,7 +101,7 @@ class SOFUL(LinearBandit):
 
     Example:
         >>> from bkbopt.learners import SOFUL
-        >>> bandit = SOFUL(sketch=2, noise_sd=0.1)
+        >>> bandit = SOFUL(sketch=2, noise_std=0.1)
         >>> for value in (1.0, 0.9, 1.1):
         ...     bandit.learn_one([1.0, 0.0, 0.0], value)
         >>> bandit.select([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
@@ -112,7 +112,7 @@ class SOFUL(LinearBandit):
     _: dataclasses.KW_ONLY
     lam: float = 1.0
     norm: float = 1.0
-    noise_sd: float = 1.0
+    noise_std: float = 1.0
     delta: float = 0.1
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class SOFUL(LinearBandit):
         self.sketch = check_size("sketch", self.sketch)
         self.lam = check_number("lam", self.lam, 0.0, "a positive ridge", strict=True)
         self.norm = check_number("norm", self.norm, 0.0, "a bound >= 0")
-        self.noise_sd = check_number("noise_sd", self.noise_sd, 0.0, "a standard deviation >= 0")
+        self.noise_std = check_number("noise_std", self.noise_std, 0.0, "a standard deviation >= 0")
         self.delta = check_number("delta", self.delta, 0.0, "a probability between 0 and 1", strict=True)
         if self.delta >= 1.0:
             raise ArgumentError(f"delta: expected a probability between 0 and 1, got {self.delta!r}.")
@@ -164,7 +164,7 @@ class SOFUL(LinearBandit):
         excess = 1.0 + self.rho_ / self.lam
         s = self._spectrum()[0] if self._d is not None else np.zeros(0)
         logdet = (self._d or 0) * math.log(excess) + float(np.log1p(s / (self.lam * excess)).sum())
-        noise = self.noise_sd * math.sqrt(excess * (logdet - 2.0 * math.log(self.delta)))
+        noise = self.noise_std * math.sqrt(excess * (logdet - 2.0 * math.log(self.delta)))
         return noise + self.norm * math.sqrt(self.lam) * excess
 
     def _bounds(self, X: Array) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ def test_regret_is_far_below_that_of_chance(policy: str) -> None:
     arms, _, theta = arms_and_values(50)
     rng, values = np.random.default_rng(1), arms @ theta
     for bandit in (
-        SOFUL(4, noise_sd=0.1, norm=0.2, policy=policy),
+        SOFUL(4, noise_std=0.1, norm=0.2, policy=policy),
         CBRAP(8, lam=0.1, width=0.5, policy=policy),
     ):
         regret = 0.0
@@ -38,7 +38,7 @@ def test_regret_is_far_below_that_of_chance(policy: str) -> None:
 
 #: One of each, as `make(**more)`; a new one joins by a line here.
 BANDITS = {
-    "SOFUL": lambda **more: SOFUL(3, noise_sd=0.1, **more),
+    "SOFUL": lambda **more: SOFUL(3, noise_std=0.1, **more),
     "CBRAP": lambda **more: CBRAP(5, **more),
     "quadrature": lambda **more: FeatureBandit(QuadratureFourier.from_kernel(rbf(2, 1.0), 5), **more),
     "fourier": lambda **more: FeatureBandit(

@@ -28,7 +28,7 @@ def test_sketch_lies_below_the_matrix_by_no_more_than_rho(size: int) -> None:
 
 def test_soful_with_a_full_sketch_is_oful() -> None:
     X, y, theta = arms_and_values(60)
-    bandit = SOFUL(D, lam=0.5, noise_sd=0.1, delta=0.05)
+    bandit = SOFUL(D, lam=0.5, noise_std=0.1, delta=0.05)
     for x, v in zip(X, y, strict=True):
         bandit.learn_one(x, v)
     V = X.T @ X + 0.5 * np.eye(D)
@@ -45,7 +45,7 @@ def test_soful_with_a_full_sketch_is_oful() -> None:
 def test_sketched_radius_covers_and_is_no_larger_than_the_printed_one(sketch: int) -> None:
     for seed in range(20):
         X, y, theta = arms_and_values(150, seed)
-        bandit = SOFUL(sketch, lam=1.0, noise_sd=0.1, delta=0.1)
+        bandit = SOFUL(sketch, lam=1.0, noise_std=0.1, delta=0.1)
         for x, v in zip(X, y, strict=True):
             bandit.learn_one(x, v)
             mean, width = bandit.bounds(X[:20])
@@ -58,7 +58,7 @@ def test_sketched_radius_covers_and_is_no_larger_than_the_printed_one(sketch: in
 @pytest.mark.parametrize("sketch", [2, 4])
 def test_sketched_radius_is_that_of_dense_matrices(sketch: int) -> None:
     X, y, _ = arms_and_values(100)
-    bandit = SOFUL(sketch, lam=0.5, norm=1.5, noise_sd=0.1, delta=0.05)
+    bandit = SOFUL(sketch, lam=0.5, norm=1.5, noise_std=0.1, delta=0.05)
     for x, v in zip(X, y, strict=True):
         bandit.learn_one(x, v)
     V = bandit._sketch.S.T @ bandit._sketch.S + 0.5 * np.eye(D)
@@ -75,7 +75,7 @@ def test_sketched_radius_is_that_of_dense_matrices(sketch: int) -> None:
 
 def test_soful_thompson_draws_have_the_covariance_of_the_ellipsoid() -> None:
     X, y, _ = arms_and_values(40)
-    bandit = SOFUL(3, noise_sd=0.1, policy="thompson")
+    bandit = SOFUL(3, noise_std=0.1, policy="thompson")
     for x, v in zip(X, y, strict=True):
         bandit.learn_one(x, v)
     mean, width = bandit.bounds(np.eye(D))
@@ -88,7 +88,7 @@ def test_soful_thompson_draws_have_the_covariance_of_the_ellipsoid() -> None:
 def test_estimate_is_refused_before_the_first_arm_and_the_radius_is_that_of_the_prior() -> None:
     with pytest.raises(NotReadyError, match="SOFUL: expected at least one learnt row first"):
         _ = SOFUL(3).theta_
-    bandit = SOFUL(3, lam=0.25, norm=2.0, noise_sd=0.1, delta=0.05)
+    bandit = SOFUL(3, lam=0.25, norm=2.0, noise_std=0.1, delta=0.05)
     assert bandit.radius_ == pytest.approx(0.1 * math.sqrt(2.0 * math.log(20.0)) + 2.0 * 0.5)
     assert bandit.rho_ == 0.0
     # Nothing was learnt: all means are zero, and an arm is as uncertain as it is long.
@@ -103,7 +103,7 @@ def test_estimate_is_refused_before_the_first_arm_and_the_radius_is_that_of_the_
         ({"sketch": 0}, "sketch: expected a whole number >= 1, got 0"),
         ({"lam": 0.0}, "lam: expected a positive ridge, got 0"),
         ({"norm": -1.0}, "norm: expected a bound >= 0, got -1"),
-        ({"noise_sd": -0.1}, "noise_sd: expected a standard deviation >= 0"),
+        ({"noise_std": -0.1}, "noise_std: expected a standard deviation >= 0"),
         ({"delta": 1.0}, "delta: expected a probability between 0 and 1, got 1"),
     ],
 )
