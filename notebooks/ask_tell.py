@@ -198,10 +198,10 @@ print(f"the next three asks are the same: {same}")
 # the width of the theorems (`bo.theory`) the bound is the width of a band, and a guarantee. Here it depends on the
 # model, so we count how often it held in the runs above.
 #
-# The certificate and the diagnostics of each ask also have a `confidence_gap`: the largest upper confidence bound of any
-# setting minus the largest lower confidence bound. It costs nothing and shows how the search converges. But the width of
-# its bands is chosen for the search, and it ignores the uncertainty of the fit. As a naive bound of the regret it fails
-# more often.
+# The certificate and the diagnostics of each ask also have a `confidence_gap`: the largest upper confidence bound of
+# any setting minus the largest lower confidence bound. It costs nothing and shows how the search converges. But the
+# width of its bands is chosen for the search, and it ignores the uncertainty of the fit. As a naive bound of the regret
+# it fails more often.
 
 # %%
 table = pd.DataFrame(looks, columns=["run", "t", "bound", "naive", "missed"])

@@ -131,9 +131,17 @@ def pairwise_dependence(
                 pair = pair_of(coordinates, names[j], names[i], center, ALONG_2D)
                 _draw_surface(ax, averages, *pair, "")
     form = "{}, averaged over all other parameters (bands: their middle 80 %)"
-    title = value_label(value_name, form, len(form) + PANEL)
+    title = value_label(value_name, form, len(form) + PANEL) + _held(opt)
     figure.suptitle(title, fontsize="medium", parse_math=False)
     return axes
+
+
+def _held(opt: Optimizer) -> str:
+    """The values of the switches, which are not averaged over, as a second line of a title; empty without any."""
+    switches = [] if opt.space is None else [name for name in opt.space.names if name in opt.space.switches]
+    params = opt.recommend().params
+    held = [f"{name} = {params[name]}" for name in switches if name in params]
+    return "\nheld fixed, except in panels of their own: " + ", ".join(held) if held else ""
 
 
 @dataclass(frozen=True)
