@@ -16,6 +16,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.telling import is_table, rows_of
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
@@ -243,7 +244,7 @@ class Readings:
         correct to first order.
 
         Args:
-            params: points.
+            params: a point or several, or a data frame with a column for each parameter.
             averaged: whether to average over the posterior of the hyper-parameters; by default the fitted ones are
                 used, as in the search. Fitted hyper-parameters make the standard deviations too small. On functions
                 drawn from the prior, in searches of 25 to 300 values, intervals of one and two standard deviations
@@ -287,6 +288,8 @@ class Readings:
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
         if not isinstance(params, Iterable):
             raise ArgumentTypeError(f"params: expected a point or several, got {params!r}.")
+        if is_table(params):
+            params = rows_of(params, self._core.vocabulary.without_gaps)
         return self.encode([params] if isinstance(params, Mapping) else list(params))
 
     @locked

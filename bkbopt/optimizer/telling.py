@@ -16,7 +16,7 @@ from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import as_float, is_missing, is_real
 
-__all__ = ["Report", "reports_of", "trial_id"]
+__all__ = ["Report", "is_table", "reports_of", "rows_of", "trial_id"]
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,10 @@ def reports_of(
     for name, limit in limits.items():
         if limit is None:
             raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
-    is_table = hasattr(trial, "iloc") and hasattr(trial, "columns")
-    many = is_table or isinstance(trial, list | tuple)
-    if columns is not None and not is_table:
+    many = is_table(trial) or isinstance(trial, list | tuple)
+    if columns is not None and not is_table(trial):
         raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
-    if is_table:
+    if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps)
     elif many:
         told = _Told(list(trial), value, limits, std)
@@ -94,6 +93,16 @@ def reports_of(
         )
         told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std)
     return _checked(told, n_objectives, constraint_names, invalid == "fail"), many
+
+
+def is_table(given: object) -> bool:
+    """Whether it is a data frame."""
+    return hasattr(given, "iloc") and hasattr(given, "columns")
+
+
+def rows_of(frame: Any, without_gaps: Callable[[Params], Params]) -> list[Params]:
+    """The rows of a data frame as parameters."""
+    return [without_gaps(row) for row in frame.to_dict("records")]
 
 
 def _one(name: str, given: Any, k: int) -> Any:
@@ -140,7 +149,7 @@ def _from_table(
         if unknown:
             raise ArgumentError(f"columns: expected columns among {list(frame.columns)}, got {unknown}.")
     chosen = frame[list(columns)] if columns is not None else frame.drop(columns=used)
-    return _Told([without_gaps(row) for row in chosen.to_dict("records")], value, limits, std)
+    return _Told(rows_of(chosen, without_gaps), value, limits, std)
 
 
 def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> list[Report]:

@@ -13,7 +13,7 @@ objects up. Equal objects (by ==, where hashable) are the same arm wherever they
 import copy
 import os
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -58,8 +58,8 @@ class Pool:
         arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a
             memmap (A, d), a path, an Arrow table, a Dask array or data frame, or a list of these.
         id_column: a column of a table that names the rows and is not a feature; not one called "index". Its values
-            must be distinct: of a data frame all are checked at once, of rows that are not in memory only those that
-            are looked up.
+            must be distinct: of a data frame all are checked when an optimizer is made, of rows that are not in memory
+            only those that are looked up.
         columns: names of the columns that are features, in their order; None for all.
         folder: folder for unpacked rows; None for the system's folder for temporary files.
         show_progress_bar: whether passes over the rows that take more than two seconds show a bar on standard error.
@@ -99,6 +99,12 @@ class Pool:
         if not (named and all(isinstance(name, str) for name in self.columns)):
             raise ArgumentTypeError(f"columns: expected a list of names, got {self.columns!r}.")
         set_fields(self, columns=tuple(self.columns))
+
+    def __repr__(self) -> str:
+        """The type of the arms, and the options that were given."""
+        options = [f for f in fields(self) if f.name != "arms" and getattr(self, f.name) != f.default]
+        named = [f"{f.name}={getattr(self, f.name)!r}" for f in options]
+        return f"Pool({', '.join([type(self.arms).__name__, *named])})"
 
     @classmethod
     def product(cls, parts: Mapping[str, Any], *, feasible: Callable[[Params], bool] | None = None) -> "Pool":

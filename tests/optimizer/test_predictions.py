@@ -1,11 +1,14 @@
-"""Predictions of constraints."""
+"""Predictions of constraints, and what points may be."""
+
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
 import bkbopt as bo
-from bkbopt.errors import ArgumentTypeError, NotReadyError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -94,3 +97,13 @@ def test_points_that_are_none_are_an_error(params: object) -> None:
     for call in (opt.predict, opt.predict_constraints, opt.feasibility):
         with pytest.raises(ArgumentTypeError, match="params: expected a point or several"):
             call(params)  # type: ignore[arg-type]
+
+
+def test_points_may_be_the_rows_of_a_data_frame() -> None:
+    opt = bo.Optimizer({"kind": ["a", "b"], "x": bo.Float(0.0, 1.0, when={"kind": "a"})}, seed=0)
+    points: list[dict[str, Any]] = [{"kind": "a", "x": 0.25}, {"kind": "b"}, {"kind": "a", "x": 0.75}]
+    opt.tell(points, [0.3, 0.1, 0.2])
+    frame = pd.DataFrame(points)  # with a gap where x does not exist
+    assert np.array_equal(opt.predict(frame), opt.predict(points))
+    with pytest.raises(ArgumentError, match="who"):
+        opt.predict(frame.assign(who="me"))

@@ -48,6 +48,13 @@ def test_every_form_of_an_array_is_the_same_pool_and_stays_as_it_was(form: Any) 
     assert np.array_equal(ARMS, before)
 
 
+def test_a_pool_is_shown_by_the_type_of_its_arms_and_its_options() -> None:
+    assert repr(Pool(np.zeros((1000, 3)))) == "Pool(ndarray)"
+    assert repr(Pool(pd.DataFrame({"id": [1], "x": [2.0]}), id_column="id", columns=["x"])) == (
+        "Pool(DataFrame, id_column='id', columns=('x',))"
+    )
+
+
 def test_columns_are_scaled_to_the_unit_interval_where_asked() -> None:
     low, high = ARMS.min(0), ARMS.max(0)
     assert torch.equal(encoded(ARMS).X, torch.as_tensor((ARMS - low) / (high - low)))

@@ -50,7 +50,7 @@ class FollowedStudy:
         """Update the designer with trials that are new, running or newly finished; returns the last ones.
 
         Storages list trials by number, without gaps. Only those are looked at that were waiting or running at the last
-        update, and those after them. Of a storage that does not all are looked at, each time.
+        update, and those after them. If a storage lists them in another way, all are looked at, each time.
 
         Args:
             trials: all trials of the study.
