@@ -73,7 +73,8 @@ def recommendation(
     else:
         x, point, index = recommended(designer, posteriors, belongs)
     mean, std = objective.predict(x[None])
-    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]))
+    (feasible,) = _feasibilities(designer, x[None])
+    return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]), feasibility=feasible)
 
 
 @torch.no_grad()
@@ -99,9 +100,15 @@ def _with_means(
     parts = [objective.predict(X) for objective in designer.trained().objectives]
     means, stds = (torch.stack([part[j] for part in parts], 1).tolist() for j in (0, 1))
     return [
-        FrontPoint(params_of(point, index), index, tuple(mean), tuple(std))
-        for (_, point, index), mean, std in zip(found, means, stds, strict=True)
+        FrontPoint(params_of(point, index), index, tuple(mean), tuple(std), feasibility=feasible)
+        for (_, point, index), mean, std, feasible in zip(found, means, stds, _feasibilities(designer, X), strict=True)
     ]
+
+
+def _feasibilities(designer: Designer, X: Tensor) -> list[float | None]:
+    """The probabilities that the constraints hold at the points `X (n, d)`; None without constraints."""
+    models = designer.trained()
+    return models.log_feasibility(X).exp().tolist() if models.constraints else [None] * len(X)
 
 
 def recommended(designer: Designer, posteriors: Posteriors, belongs: Belongs) -> tuple[Tensor, Point, int | None]:

@@ -150,7 +150,8 @@ def _cards(run: Run) -> list[Html]:
     if run.has_model:
         choice = opt.recommend()
         big = f"{choice.mean:.6g} \u00b1 {choice.std:.2g}"
-        cards.append(_card("Recommended (mean and sd)", big, *_row(choice), *choice.params.items()))
+        feasible = [] if choice.feasibility is None else [("probability feasible", f"{choice.feasibility:.2g}")]
+        cards.append(_card("Recommended (mean and sd)", big, *feasible, *_row(choice), *choice.params.items()))
     if run.front and run.is_single:
         best = opt.best_trial
         facts = *best.constraints.items(), *_row(best), *best.params.items()

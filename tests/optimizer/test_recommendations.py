@@ -234,3 +234,21 @@ def test_recommended_point_without_noise_is_the_best_measured_one() -> None:
     # Values that differ by less than the model's errors at observed points.
     opt.tell(points, [1e-7 * i + (p["x"] > 0.3) * (p["x"] - 0.3) ** 2 for i, p in enumerate(points)])
     assert dict(opt.recommend().params) == dict(opt.best_trial.params)
+
+
+def test_a_recommendation_says_how_probably_its_constraints_hold() -> None:
+    opt = bo.Optimizer(BOX, constraints=["g"], seed=0)
+    points = [{"x": i / 9, "y": 0.5} for i in range(10)]
+    opt.tell(points, [p["x"] for p in points], constraints={"g": [1.0 + p["x"] for p in points]})
+    choice = opt.recommend()
+    assert choice.params["x"] == 0.0  # nothing is feasible: the nearest point
+    assert choice.feasibility == opt.feasibility(choice.params)[0] < 1e-6
+    opt.tell({"x": 0.3, "y": 0.9}, 0.5, constraints={"g": -1.0})
+    sure = opt.recommend()
+    assert sure.params == {"x": 0.3, "y": 0.9}
+    assert sure.feasibility is not None
+    assert sure.feasibility > 0.9
+
+
+def test_without_constraints_there_is_no_probability() -> None:
+    assert {point.feasibility for point in told(12, noise=0.0).recommend_front()} == {None}

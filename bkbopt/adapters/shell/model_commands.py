@@ -16,6 +16,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
+    from bkbopt.search.trials.reports import FrontPoint, Recommendation
 
 __all__ = ["KINDS", "aims_of", "ask", "best", "best_rows", "enqueue", "init", "plot", "report", "tell_point"]
 
@@ -102,11 +103,11 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Itera
     """
     if len(opt.directions) > 1:
         for each in opt.recommend_front(fixed=fixed):
-            yield {**point(each.params, each.index), "means": list(each.means), "stds": list(each.stds)}
+            yield {**point(each.params, each.index), "means": list(each.means), "stds": list(each.stds), **_sure(each)}
         return
     aims, choice = aims_of(opt), opt.recommend(fixed=fixed)
     if fixed:
-        yield {**point(choice.params, choice.index), "mean": choice.mean, "std": choice.std}
+        yield {**point(choice.params, choice.index), "mean": choice.mean, "std": choice.std, **_sure(choice)}
         return
     # If no trial is feasible, the recommendation is the point that is closest to feasibility.
     feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
@@ -114,8 +115,14 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Itera
         **point(choice.params, choice.index),
         "mean": choice.mean,
         "std": choice.std,
+        **_sure(choice),
         "observed": finished(aims, opt.best_trial) if feasible else None,
     }
+
+
+def _sure(found: "Recommendation | FrontPoint") -> Row:
+    """The probability that the constraints hold, if there are any."""
+    return {} if found.feasibility is None else {"feasibility": found.feasibility}
 
 
 def plot(args: argparse.Namespace) -> Iterator[Row]:

@@ -46,6 +46,7 @@ class Recommendation:
         mean: posterior mean of its noise-free value, user's units.
         std: posterior standard deviation of that value, user's units.
         label: name of its row, if the pool has an `id_column`.
+        feasibility: posterior probability that the constraints hold at the point; None without constraints.
     """
 
     params: Mapping[str, Any]
@@ -53,6 +54,7 @@ class Recommendation:
     mean: float
     std: float
     label: Hashable | None = None
+    feasibility: float | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class FrontPoint:
         means: posterior means of its noise-free values, one for each objective, user's units.
         stds: posterior standard deviations of these values, user's units.
         label: name of its row, if the pool has an `id_column`.
+        feasibility: posterior probability that the constraints hold at the point; None without constraints.
     """
 
     params: Mapping[str, Any]
@@ -72,6 +75,7 @@ class FrontPoint:
     means: tuple[float, ...]
     stds: tuple[float, ...]
     label: Hashable | None = None
+    feasibility: float | None = None
 
 
 @dataclass(frozen=True)
