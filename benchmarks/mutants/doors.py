@@ -27,8 +27,8 @@ OPTUNA = (
     Fault(
         "trials that an interrupt kept back are not told again",
         "adapters/optuna/followed.py",
-        "        self.designer.update(news)\n        self._finished.update(finished)\n",
-        "        self._finished.update(finished)\n        self.designer.update(news)\n",
+        "        self.designer.update(news)\n        self._seen = (len(trials), left) if by_number else (0, set())\n",
+        "        self._seen = (len(trials), left) if by_number else (0, set())\n        self.designer.update(news)\n",
         FRESH,
     ),
     Fault(

@@ -7,7 +7,6 @@ __all__ = ["SEARCH"]
 ASCENT = ("search/maximizers/test_ascent.py",)
 BOX = ("search/maximizers/test_box.py",)
 DESIGNER = ("search/test_designer.py",)
-FAILURES = ("optimizer/test_failures.py",)
 LAW = ("search/test_law.py",)
 PARTS = ("conformance/test_parts.py",)
 POOL = ("search/maximizers/test_pool.py",)
@@ -188,7 +187,7 @@ SEARCH = (
         "search/regions.py",
         "others = failed.settings(names) + Counter(",
         "others = Counter(",
-        (*FAILURES, "adapters/optuna/test_spaces.py"),
+        ("search/test_regions.py",),
     ),
     Fault(
         "bounds are in units of the noise",
