@@ -46,7 +46,7 @@ class Recommendation:
         mean: posterior mean of its noise-free value, user's units.
         std: posterior standard deviation of that value, user's units.
         label: name of its row, if the pool has an `id_column`.
-        feasibility: posterior probability that the constraints hold at the point; None without constraints.
+        feasibility: posterior probability that the constraints hold at the point; None without values of constraints.
     """
 
     params: Mapping[str, Any]
@@ -67,7 +67,7 @@ class FrontPoint:
         means: posterior means of its noise-free values, one for each objective, user's units.
         stds: posterior standard deviations of these values, user's units.
         label: name of its row, if the pool has an `id_column`.
-        feasibility: posterior probability that the constraints hold at the point; None without constraints.
+        feasibility: posterior probability that the constraints hold at the point; None without values of constraints.
     """
 
     params: Mapping[str, Any]
