@@ -300,13 +300,19 @@ class BKBSampler(BaseSampler):
         if complete < max(self._options.n_startup_trials, 1):
             return
         by = type(self._independent_sampler).__name__ if self._independent_sampler is not None else "random sampling"
+        known = any(name in other.params for other in _trials(study, TrialState.COMPLETE, TrialState.PRUNED))
+        reason = (
+            "its distribution is not that of earlier trials, or the proposed point has no value in its range"
+            if known
+            else "no earlier trial has it, as when a branch of a conditional space is visited for the first time"
+        )
         log.warning(
-            "The parameter %r of trial %d is sampled by %s, without the model: no earlier trial has it with this "
-            "distribution, or its range does not contain the proposed value. If this is intended, pass "
+            "The parameter %r of trial %d is sampled by %s, without the model: %s. If this is intended, pass "
             "warn_independent_sampling=False.",
             name,
             trial.number,
             by,
+            reason,
         )
 
 

@@ -239,8 +239,16 @@ def late_parameter(trial: optuna.Trial) -> float:
 def test_independent_sampling_is_warned_of(warned: Callable[[], list[str]]) -> None:
     new_study(n_startup_trials=5).optimize(late_parameter, n_trials=10)
     assert len(warned()) == 1
-    for word in ("late", "8", "warn_independent_sampling"):
+    for word in ("late", "8", "warn_independent_sampling", "no earlier trial has it"):
         assert word in warned()[0]
+
+
+def test_the_warning_says_that_a_range_has_changed(warned: Callable[[], list[str]]) -> None:
+    study = new_study(n_startup_trials=5)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), n_trials=8)
+    study.optimize(lambda trial: trial.suggest_float("x", 5.0, 6.0), n_trials=1)
+    assert len(warned()) == 1
+    assert "the proposed point has no value in its range" in warned()[0]
 
 
 def test_the_warning_of_independent_sampling_can_be_switched_off(warned: Callable[[], list[str]]) -> None:
