@@ -141,7 +141,8 @@ def _held(opt: Optimizer) -> str:
     switches = [] if opt.space is None else [name for name in opt.space.names if name in opt.space.switches]
     params = opt.recommend().params
     held = [f"{name} = {params[name]}" for name in switches if name in params]
-    return "\nheld fixed, except in panels of their own: " + ", ".join(held) if held else ""
+    values = ", ".join(held)
+    return f"\nheld fixed, except in panels of their own: {values}; hatched combinations do not exist" if held else ""
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def posterior_contour(
 def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarray, label: str) -> None:
     """Draw values `surface (n_up * n_across,)` with a colour bar: as contours for two continua, otherwise as cells.
 
-    NaN has no colour.
+    Where values are NaN, as at combinations that do not exist, the area is hatched.
     """
     surface = np.ma.masked_invalid(surface.reshape(len(up.values), len(across.values)))
     if across.is_continuum and up.is_continuum:
@@ -181,6 +181,8 @@ def colour_grid(ax: "Axes", across: Dimension, up: Dimension, surface: np.ndarra
     else:
         drawn = ax.pcolormesh(across.edges(), up.edges(), surface, cmap=MAP)
     ax.figure.colorbar(drawn, ax=ax).set_label(label, parse_math=False)
+    if np.ma.getmaskarray(surface).any():
+        ax.patch.set(facecolor="0.95", edgecolor="0.75", hatch="///")
 
 
 def _is_visible(params: Mapping[str, Any], *dimensions: Dimension) -> bool:

@@ -107,7 +107,8 @@ def test_dependence_keeps_to_the_recommended_branch(branched: bo.Optimizer) -> N
     np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), np.mean(curves, axis=1), rtol=0, atol=1e-9)
     axes = plots.pairwise_dependence(branched, n_samples=4)
     assert [axes[i, 0].get_ylabel() for i in range(1, 4)] == ["gamma", "x", "size"]
-    assert axes[0, 0].figure.get_suptitle().endswith("held fixed, except in panels of their own: model = svm")
+    assert axes[0, 0].figure.get_suptitle().endswith("of their own: model = svm; hatched combinations do not exist")
+    assert [axes[i, 0].patch.get_hatch() is not None for i in range(1, 4)] == [True, False, False]
 
 
 def test_shares_of_a_conditional_parameter_are_those_of_its_part_of_the_space(branched: bo.Optimizer) -> None:
