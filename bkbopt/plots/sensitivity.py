@@ -137,7 +137,7 @@ def draw_shares(ax: "Axes", shares: Mapping[str, Share]) -> "Axes":
         edgecolor=BLUE,
         hatch="////",
         height=0.62,
-        label="interactions",
+        label="interactions, counted for each of their parameters",
     )
     for row, value in zip(rows, total, strict=True):
         ax.annotate(f"{value:.0f} %", (value, row), (4, 0), textcoords="offset points", va="center", fontsize="small")
