@@ -248,7 +248,7 @@ class Readings:
             averaged: whether to average over the posterior of the hyper-parameters; by default the fitted ones are
                 used, as in the search. Fitted hyper-parameters make the standard deviations too small. On functions
                 drawn from the prior, in searches of 25 to 300 values, intervals of one and two standard deviations
-                covered 57 and 87 % of fresh points, and 66 and 93 % with averaging; on Branin 45 and 74 %, and 51 and
+                covered 58 and 88 % of fresh points, and 66 and 93 % with averaging; on Branin 47 and 74 %, and 52 and
                 79 % (`python -m benchmarks.calibration`). Averaging takes some tenths of a second after new values.
 
         Raises:
@@ -329,8 +329,8 @@ class Readings:
         The recommended point is that of `recommend()` without fixed values, the maximum that over all points.
 
         It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
-        `bkbopt.search.certificate`. At 0.95 it held in 217 of 220 cases on functions drawn from the prior, on
-        Hartmann-6 in 83 % of 60 in a box and in 70 % of 60 over pools, and on Shekel-4 in 12 % of 60
+        `bkbopt.search.certificate`. At 0.95 it held in 219 of 220 cases on functions drawn from the prior, on
+        Hartmann-6 in 78 % of 60 in a box and in 70 % of 60 over pools, and on Shekel-4 in 27 % of 60
         (`python -m benchmarks.calibration`). The confidence level is that of a single call; of many calls some fail.
         With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the bound is the largest UCB
         minus the largest LCB, for which the theorem's guarantee holds, at all times. Constraints are ignored: the

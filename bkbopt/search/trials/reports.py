@@ -20,7 +20,7 @@ class Diagnostics:
         beta: width of the confidence bounds, in standard deviations.
         noise_std: standard deviation of the noise at the best known point, fitted or given, user's units.
         confidence_gap: largest UCB - largest LCB, user's units. It is a by-product that shows the convergence of the
-            search, and no bound of the regret: the regret of the recommended point was larger in 193 of 520 cases of
+            search, and no bound of the regret: the regret of the recommended point was larger in 167 of 520 cases of
             `python -m benchmarks.calibration`; see `Optimizer.regret_certificate`. None if another criterion is
             maximised (perturbations, pending or failed trials, several objectives, constraints), or if the search
             leaves points out (avoided duplicates, fixed values).
