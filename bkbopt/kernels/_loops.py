@@ -129,6 +129,10 @@ def radial_by_scales(A: Floats, B: Floats, form: int, height: float, M: Floats, 
         out[-1] += 2.0 * _total(terms, i) + M[i, i] * height
 
 
+#: What a kernel has in place of a part that it lacks.
+NONE, NO_ROWS = np.zeros(0), np.zeros((0, 0))
+
+
 class FixedKernel(NamedTuple):
     """A kernel as a function of one of its two points; the m others are fixed. See `kernels/fixed.py`.
 
@@ -165,13 +169,13 @@ class FixedKernel(NamedTuple):
     categorical: Ints
     factor: Floats
     codes: Floats
-    a: Floats
-    column_scale: Floats
-    columns: Floats
-    match: Floats
-    trend: Floats
-    trend_scale: Floats
-    sphere: Floats
+    a: Floats = NONE
+    column_scale: Floats = NONE
+    columns: Floats = NO_ROWS
+    match: Floats = NONE
+    trend: Floats = NONE
+    trend_scale: Floats = NONE
+    sphere: Floats = NO_ROWS
 
 
 @fused

@@ -44,8 +44,7 @@ def _fixed(radial: ARDKernel, R: Tensor, X2: Tensor) -> "FixedKernel":
 
     check_columns(X2, X2, radial.dim)
     numeric = list(radial.numeric)
-    scale, none = torch.exp(-radial.log_lengthscale), X2.new_zeros(0).numpy()
-    nothing = X2.new_zeros(0, 0).numpy()
+    scale = torch.exp(-radial.log_lengthscale)
     rotated = X2 @ R if len(R) else X2
     return FixedKernel(
         prior=float(radial.outputscale),
@@ -58,13 +57,6 @@ def _fixed(radial: ARDKernel, R: Tensor, X2: Tensor) -> "FixedKernel":
         categorical=np.array(radial.categorical, dtype=np.int64),
         factor=torch.exp(-torch.exp(-radial.log_hamming)).numpy(),
         codes=X2[:, radial.categorical].T.contiguous().numpy(),
-        a=none,
-        column_scale=none,
-        columns=nothing,
-        match=none,
-        trend=none,
-        trend_scale=none,
-        sphere=nothing,
     )
 
 

@@ -296,14 +296,14 @@ class BKBSampler(BaseSampler):
         return followed
 
     def _log_independent(self, study: Study, trial: FrozenTrial, name: str) -> None:
-        complete = len(_trials(study, TrialState.COMPLETE))
-        if complete < max(self._options.n_startup_trials, 1):
+        with self._lock:
+            followed = self._follow(study)
+        if not followed.designer.has_values:
             return
         by = type(self._independent_sampler).__name__ if self._independent_sampler is not None else "random sampling"
-        known = any(name in other.params for other in _trials(study, TrialState.COMPLETE, TrialState.PRUNED))
         reason = (
             "its distribution is not that of earlier trials, or the proposed point has no value in its range"
-            if known
+            if name in followed.latest_distributions()
             else "no earlier trial has it, as when a branch of a conditional space is visited for the first time"
         )
         log.warning(

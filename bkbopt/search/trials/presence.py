@@ -27,7 +27,7 @@ class Presence:
         self._points: list[Point] = []
         #: The patterns of all trials, and for each key and each of its values (None if absent) those of the trials
         #: with it; None in place of the values if there are too many for a switch.
-        self._patterns: dict[Pattern, None] = {}
+        self._patterns: dict[Pattern, Pattern] = {}
         self._by_value: dict[str, dict[float | None, set[Pattern]] | None] = {}
         self._settings: Counted = ((), 0, Counter())
 
@@ -37,7 +37,8 @@ class Presence:
         if pattern not in self._patterns:
             for key in pattern - self._by_value.keys():
                 self._by_value[key] = {None: set(self._patterns)} if self._patterns else {}
-            self._patterns[pattern] = None
+        # Equal patterns are one object: sets compare long ones by identity.
+        pattern = self._patterns.setdefault(pattern, pattern)
         for key, values in self._by_value.items():
             if values is not None:
                 values.setdefault(point.get(key), set()).add(pattern)
