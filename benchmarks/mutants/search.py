@@ -45,8 +45,22 @@ SEARCH = (
     Fault(
         "suggestions are greedy before a feasible point is known",
         "search/models.py",
-        "len(self.objectives) == 1 and bool(known.feasible.any())",
-        "len(self.objectives) == 1",
+        "len(self.objectives) > 1 or (width == 0.0 and not known.feasible.any())",
+        "len(self.objectives) > 1",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "every late suggestion is narrow",
+        "search/choosing.py",
+        "request.number >= FIRST_NARROW and request.number % 2 == 0",
+        "request.number >= FIRST_NARROW",
+        ("search/test_choosing.py",),
+    ),
+    Fault(
+        "narrow suggestions have a confidence gap of another width",
+        "search/designer.py",
+        "open_to_all and width == 1.0 and not",
+        "open_to_all and not",
         ("search/test_choosing.py",),
     ),
     Fault(

@@ -19,31 +19,40 @@ from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Request
 from bkbopt.search.trials.history import History
 
-__all__ = ["BATCH_BUDGET", "LARGE_BATCH", "Chooser", "is_greedy"]
+__all__ = ["BATCH_BUDGET", "FIRST_NARROW", "LARGE_BATCH", "NARROW", "Chooser", "width_of"]
 
 #: Distinguishes the random numbers of shared points from others with the same seed and mark.
 SHARED = 2
-#: Distinguishes the random numbers of `is_greedy`.
+#: Distinguishes the random numbers of `width_of`.
 GREEDY = 3
 #: From this number of running trials on, suggestions share the random starts of their searches, and most are greedy.
 LARGE_BATCH = 5
+#: Factor of beta of narrow suggestions, and number of trials after which there are some.
+NARROW, FIRST_NARROW = 0.4, 300
 #: Useful sum of the leverages of pending trials; 1 + this is BBKB's constant C. A sum of 1 halves the variance.
 BATCH_BUDGET = 1.0
 #: What suggestions share is searched again after so many pending points: a number of steps of `surrogates.pending`.
 REFRESH = 64
 
 
-def is_greedy(options: Options, request: Request) -> bool:
-    """Whether a suggestion of a large batch maximises the posterior mean in place of the upper confidence bound.
+def width_of(options: Options, request: Request) -> float:
+    """The factor of beta for a suggestion: 1, `NARROW`, or 0 for a *greedy* one, which maximises the posterior mean.
 
-    Beside p >= `LARGE_BATCH` running trials one in p + 1 suggestions explores. A sequential search learns from the
-    first value in a region whose bound is large; in a batch the mean stays, and such a region has one suggestion after
-    another. Another attempt at the same trial explores, since it must give another point.
+    From trial `FIRST_NARROW` on every second suggestion is *narrow*. With the whole width the points of a late search
+    are so far apart that the model takes detail near the optimum for noise; see docs/design/narrow-suggestions.md.
+
+    Beside p >= `LARGE_BATCH` running trials one in p + 1 suggestions has the whole width, and the others are greedy. A
+    sequential search learns from the first value in a region whose bound is large; in a batch the mean stays, and such
+    a region has one suggestion after another.
+
+    Another attempt at the same trial has the whole width, since it must give another point.
     """
     p = len(request.running)
-    if p < LARGE_BATCH or not options.is_practical or request.attempt:
-        return False
-    return request.rng(GREEDY).random() * (p + 1) >= 1.0
+    if not options.is_practical or request.attempt:
+        return 1.0
+    if p >= LARGE_BATCH:
+        return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0
+    return NARROW if request.number >= FIRST_NARROW and request.number % 2 == 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -179,7 +188,7 @@ class Chooser:
 
     def _finished(self) -> Criterion:
         """The criterion of a greedy suggestion without pending points."""
-        return self._with_pending(0, greedy=True).criterion(self.options.rule, np.random.default_rng(0))
+        return self._with_pending(0, width=0.0).criterion(self.options.rule, np.random.default_rng(0))
 
     def _earlier(self, candidates: CandidateSet, n: int) -> tuple[Criterion, Tensor]:
         """The criterion and the closed points with the first `n` pending points."""
@@ -187,7 +196,7 @@ class Chooser:
         criterion = posteriors.criterion(self.options.rule, np.random.default_rng(0))  # draws nothing: see `_shared`
         return criterion, next(replace(self, posteriors=posteriors)._levels(candidates))
 
-    def _with_pending(self, n: int, *, greedy: bool = False) -> Posteriors:
+    def _with_pending(self, n: int, *, width: float = 1.0) -> Posteriors:
         """The posteriors that count the first `n` pending points."""
         n_arms, pending = self.posteriors.contexts[0].n_arms, self.posteriors.pending[:n]
-        return self.models.posteriors(self.history, pending, self.options.confidence, n_arms, greedy=greedy)
+        return self.models.posteriors(self.history, pending, self.options.confidence, n_arms, width=width)

@@ -27,7 +27,7 @@ from bkbopt.search.candidates.base import CandidateSet, Choice, exhausted
 from bkbopt.search.candidates.box import candidates_of
 from bkbopt.search.candidates.listed import GRID_LIMIT, PoolCandidates
 from bkbopt.search.candidates.product import ProductCandidates, candidates_of_pool
-from bkbopt.search.choosing import BATCH_BUDGET, Chooser, is_greedy
+from bkbopt.search.choosing import BATCH_BUDGET, Chooser, width_of
 from bkbopt.search.completion import completed
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Models, Posteriors
@@ -304,8 +304,8 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        greedy, n_arms = is_greedy(options, request), self.n_arms(request.space)
-        posteriors = models.posteriors(self.history, pending, options.confidence, n_arms, greedy=greedy)
+        width, n_arms = width_of(options, request), self.n_arms(request.space)
+        posteriors = models.posteriors(self.history, pending, options.confidence, n_arms, width=width)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, self.history, models, posteriors, criterion, request)
         # A point of another branch comes before a repeat in the best one.
@@ -327,7 +327,7 @@ class Designer:
             noise_std=first.noise_std,
         )
         open_to_all = not (options.avoid_duplicates and candidates.is_discrete)
-        whole = open_to_all and not (perturbed or len(pending) or request.fixed)
+        whole = open_to_all and width == 1.0 and not (perturbed or len(pending) or request.fixed)
         if options.rule.is_upper_bound and posteriors.is_plain and whole:
             mean, variance = posteriors.models[0](choice.x[None])
             lower = posteriors.lower_bound()[1]

@@ -108,7 +108,7 @@ class Models:
         confidence: Confidence,
         n_arms: int | None,
         *,
-        greedy: bool = False,
+        width: float = 1.0,
     ) -> "Posteriors":
         """All posteriors of the history with `pending (p, d)` counted as if evaluated at their means.
 
@@ -117,11 +117,13 @@ class Models:
             pending: encoded points of running trials, (p, d).
             confidence: the schedule of beta.
             n_arms: number of points of a pool or grid; None for a box.
-            greedy: whether the suggestion is to maximise the posterior mean. It does with a single objective, and if a
-                point is expected to be feasible.
+            width: factor of beta; with zero the suggestion is to maximise the posterior mean. It counts with a single
+                objective, and zero only if a point is expected to be feasible.
         """
         known = self._known_points(history)
-        greedy = greedy and len(self.objectives) == 1 and bool(known.feasible.any())
+        if len(self.objectives) > 1 or (width == 0.0 and not known.feasible.any()):
+            width = 1.0
+        greedy = width == 0.0
         # Only the means of constraints matter then, which do not change, and beta is zero.
         counted = pending[:0] if greedy else pending
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
@@ -133,7 +135,7 @@ class Models:
         return Posteriors(
             models=tuple(quantity.model(pending) for quantity in self.objectives),
             contexts=contexts,
-            betas=tuple(0.0 if greedy else beta_of(confidence, context) for context in contexts),
+            betas=tuple(width * beta_of(confidence, context) for context in contexts),
             constraints=tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in limits),
             pending=pending,
             known=known,

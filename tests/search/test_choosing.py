@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.confidence import Constant
+from bkbopt.search import choosing
 from bkbopt.search.candidates.base import Choice, Scope
 from bkbopt.search.candidates.box import BoxCandidates
-from bkbopt.search.choosing import BATCH_BUDGET, LARGE_BATCH, is_greedy
+from bkbopt.search.choosing import BATCH_BUDGET, FIRST_NARROW, LARGE_BATCH, NARROW, width_of
 from bkbopt.search.criteria.criterion import Criterion, UpperBound
 from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.maximizers.pool import PoolMaximizer
@@ -96,15 +98,15 @@ def requests(running: int) -> list[Request]:
 @pytest.mark.parametrize("running", [LARGE_BATCH, 99])
 def test_one_suggestion_in_the_number_of_workers_explores(running: int) -> None:
     options = Options(ModelOptions(bo.BKB()))
-    exploring = sum(not is_greedy(options, request) for request in requests(running))
+    exploring = sum(width_of(options, request) == 1.0 for request in requests(running))
     expected = 2_000 / (running + 1)
     assert abs(exploring - expected) < 4.0 * math.sqrt(expected)  # four standard deviations of a binomial number
 
 
-def test_another_attempt_at_a_trial_explores() -> None:
-    point: Point = {}
-    again = [Request(number, None, {}, (point,) * 99, (0, 1)) for number in range(100)]
-    assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in again)
+@pytest.mark.parametrize("running", [0, 99])
+def test_another_attempt_at_a_trial_explores(running: int) -> None:
+    again = [replace(request, entropy=(0, 1)) for request in requests(running)]
+    assert all(width_of(Options(ModelOptions(bo.BKB())), request) == 1.0 for request in again)
 
 
 def test_wide_steps_of_a_large_batch_search_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,8 +142,25 @@ def test_without_noise_no_greedy_suggestion_is_a_known_point() -> None:
             opt.tell(trial, (x - 0.37) ** 2)
 
 
-def test_every_suggestion_of_a_small_batch_explores() -> None:
-    assert not any(is_greedy(Options(ModelOptions(bo.BKB())), request) for request in requests(LARGE_BATCH - 1))
+@pytest.mark.parametrize("running", [0, LARGE_BATCH - 1])
+def test_every_second_suggestion_of_a_long_search_is_narrow(running: int) -> None:
+    widths = [width_of(Options(ModelOptions(bo.BKB())), request) for request in requests(running)]
+    assert widths[:FIRST_NARROW] == [1.0] * FIRST_NARROW
+    assert widths[FIRST_NARROW:] == [NARROW, 1.0] * ((len(widths) - FIRST_NARROW) // 2)
+
+
+def test_a_narrow_suggestion_maximises_the_bound_with_a_smaller_beta(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "FIRST_NARROW", 20)
+    opt = bo.Optimizer(np.linspace(0.0, 1.0, 50)[:, None], seed=0, n_startup_trials=5, perturbations=False)
+    rng = np.random.default_rng(0)
+    for row in rng.permutation(30)[:20]:
+        opt.tell({"index": row}, float(np.sin(9.0 * row / 50)) + 0.1 * rng.standard_normal())
+    mean, std = opt.predict([{"index": row} for row in range(50)])
+    first = opt.ask()
+    whole = float(opt.diagnostics[-1].beta or 0.0) / NARROW
+    assert first.index == int(np.argmin(mean - NARROW * whole * std))
+    assert first.index != int(np.argmin(mean - whole * std))
+    assert opt.diagnostics[-1].confidence_gap is None  # the maximised bound is not that of the schedule
 
 
 @pytest.mark.parametrize(
@@ -149,9 +168,9 @@ def test_every_suggestion_of_a_small_batch_explores() -> None:
     [Options(ModelOptions(bo.BKB()), confidence=Constant(2.0)), Options(ModelOptions(bo.BKB(), fit=False))],
     ids=["a schedule of the user's", "a kernel of the user's"],
 )
-def test_what_the_user_chose_is_followed_in_large_batches_too(options: Options) -> None:
+def test_what_the_user_chose_is_followed_in_long_searches_and_large_batches_too(options: Options) -> None:
     assert not options.is_practical
-    assert not any(is_greedy(options, request) for request in requests(99))
+    assert all(width_of(options, request) == 1.0 for running in (0, 99) for request in requests(running))
 
 
 @pytest.mark.parametrize(("beta", "greedy"), [(None, True), (2.0, False)])
@@ -201,7 +220,7 @@ def test_a_greedy_suggestion_is_the_row_with_the_best_mean_of_those_expected_to_
     for trial in opt.ask(8):
         request = Request(trial.id, None, {}, ({},) * (len(taken) - n), (core.seed, 0))
         means[taken] = -np.inf
-        if is_greedy(core.options, request):
+        if width_of(core.options, request) == 0.0:
             assert trial.index == int(np.argmax(means))
             greedy += 1
         taken.append(trial.index)
@@ -247,4 +266,4 @@ def test_without_a_feasible_point_no_suggestion_is_greedy() -> None:
         opt.tell(trial, trial.params["x0"], constraints={"c": 1.0 + trial.params["x1"]})
     core = opt._core.update()
     pending = core.history.X[:LARGE_BATCH]
-    assert not core.models.posteriors(core.history, pending, core.options.confidence, None, greedy=True).is_greedy
+    assert not core.models.posteriors(core.history, pending, core.options.confidence, None, width=0.0).is_greedy
