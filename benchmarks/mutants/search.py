@@ -332,8 +332,8 @@ SEARCH = (
     Fault(
         "no suggestion of a large batch explores",
         "search/choosing.py",
-        "return request.rng(GREEDY).random() * (p + 1) >= 1.0",
-        "return True",
+        "return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0",
+        "return 0.0",
         ("search/test_choosing.py",),
     ),
     Fault(

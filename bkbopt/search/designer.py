@@ -9,7 +9,8 @@ or forms of user input.
 Three kinds of suggestion:
 
 - *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values;
-- *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data;
+- *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data; some have a
+  smaller beta (see `choosing.width_of`);
 - *perturbation*: a point that leaves the best known basin; see `perturbations.py`.
 """
 
