@@ -6,6 +6,20 @@ __all__ = ["PLOTS"]
 
 PLOTS = (
     Fault(
+        "what is probably feasible is hatched",
+        "plots/feasible.py",
+        "_runs(probability < 0.5)",
+        "_runs(probability >= 0.5)",
+        ("plots/test_posterior.py",),
+    ),
+    Fault(
+        "hatched cells are one too high",
+        "plots/feasible.py",
+        "y[start], y[stop]",
+        "y[start + 1], y[stop]",
+        ("plots/test_posterior.py",),
+    ),
+    Fault(
         "a recommended front needs a single objective",
         "plots/report.py",
         "if is_modelled(run.opt):\n        words",

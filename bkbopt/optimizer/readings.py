@@ -51,8 +51,7 @@ class Readings:
     def __repr__(self) -> str:
         log, last = self._core.log, self._core.spaces[-1]
         n, unit = (len(last.names), "parameter") if isinstance(last, Space) else (len(last), "point")
-        where = f"{n:,} {unit}{'s' * (n != 1)}"
-        what = f"{', '.join(self.directions)} over {where}"
+        what = f"{', '.join(self.directions)} over {n:,} {unit}{'s' * (n != 1)}"
         return f"<Optimizer to {what}: {len(log)} trials, {log.n_complete} of them with values>"
 
     def _repr_html_(self) -> str:
@@ -282,8 +281,12 @@ class Readings:
             NotReadyError: there is no value yet of the objective, or of some constraint.
             ArgumentError: parameters outside of the space.
         """
-        designer = self._core.followed("feasibility")
-        return predictions.feasibility(designer, self._encoded(params)[:], self.constraints)
+        return self.feasibility_encoded(self._encoded(params))
+
+    @locked
+    def feasibility_encoded(self, X: Tensor) -> np.ndarray:
+        """As `feasibility`, of encoded points `X (n, d)`; see `encode`."""
+        return predictions.feasibility(self._core.followed("feasibility"), X[:], self.constraints)
 
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
         if not isinstance(params, Iterable):
@@ -362,8 +365,7 @@ class Readings:
         number of remaining start-up trials.
         """
         limit = check_count("limit", limit, 1)
-        self._core.update()
-        return predictions.useful_workers(self._core.designer, limit)
+        return predictions.useful_workers(self._core.update(), limit)
 
     @locked
     def trials_dataframe(self) -> "pandas.DataFrame":

@@ -13,6 +13,7 @@ from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
+from bkbopt.plots.feasible import draw_area, draw_range, probabilities
 from bkbopt.plots.readings import Told, correlation, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
@@ -41,7 +42,7 @@ def posterior_slice(
     All other parameters are fixed, so that most trials and inducing points are not on the slice. Their opacity is the
     prior correlation of the point with its projection on the slice; trials without the parameter are left out. Values
     are drawn as told, with their noise; very bad ones may lie far from the band, since the model clips them. Infeasible
-    points are drawn like others.
+    trials are crosses, and the background is hatched where the constraints hold with a probability below one half.
 
     If other parameters are conditional on this one and become active along it, they are mid-range, or have their first
     choice.
@@ -74,7 +75,8 @@ def posterior_slice(
     center = coordinates.center(at)
     dimension = dimension_of(coordinates, "x", x, center, n)
     ax = axes_of(ax)
-    mean, std = predicted(opt, coordinates.encoded(projected(center, [dimension], [dimension.values])))
+    X = coordinates.encoded(projected(center, [dimension], [dimension.values]))
+    mean, std = predicted(opt, X)
     place = dimension.place(dimension.values)
     band = f"mean $\\pm$ {width:g} sd"
     if dimension.is_continuum:
@@ -84,8 +86,8 @@ def posterior_slice(
         ax.errorbar(place, mean, width * std, fmt="_", markersize=16, color=BLUE, capsize=5, linewidth=2, label=band)
     seen = _seen(opt, data, coordinates, [dimension], center)
     size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
-    ax.scatter(seen.places[0], data.y[seen.rows], s=size, c=_shades("black", seen.near), linewidth=0, zorder=3)
-    ax.scatter([], [], s=size, color="black", label="values told" + _is_off(seen.near))
+    draw_range(ax, dimension, probabilities(opt, X))
+    _draw_trials(ax, data, seen, data.y[seen.rows], s=size, colour="black", linewidth=0.0)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
     if at is None and _is_visible(best.params, dimension):
@@ -110,8 +112,8 @@ def posterior_contour(
 ) -> "Axes":
     """Posterior mean, or standard deviation, of the noise-free value over two parameters, the others fixed.
 
-    Trials and inducing points are drawn as in `posterior_slice`; the figure gets a colour bar. There is no colour where
-    one of the two parameters is inactive because of the value of the other.
+    Trials, inducing points and constraints are drawn as in `posterior_slice`; the figure gets a colour bar. There is no
+    colour where one of the two parameters is inactive because of the value of the other.
 
     Args:
         opt: an optimizer with at least one value.
@@ -142,24 +144,15 @@ def posterior_contour(
     across, up = pair_of(coordinates, x, y, center, n)
     ax = axes_of(ax)
     grid = grid_of(center, across, up)
-    surface = predicted(opt, coordinates.encoded(grid))[0 if what == "mean" else 1]
-    surface[~coordinates.active([across, up], grid)] = np.nan
+    X, active = coordinates.encoded(grid), coordinates.active([across, up], grid)
+    surface = predicted(opt, X)[0 if what == "mean" else 1]
+    surface[~active] = np.nan
     label = value_label(value_name, f"posterior {'mean' if what == 'mean' else 'sd'} of {{}}")
     colour_grid(ax, across, up, surface, label)
+    draw_area(ax, across, up, probabilities(opt, X), active)
     seen = _seen(opt, data, coordinates, [across, up], center)
     _draw_inducing_2d(ax, seen.among(opt.surrogate.inducing, data))
-    ax.scatter(
-        seen.places[0],
-        seen.places[1],
-        s=20,
-        c=_shades("white", seen.near),
-        edgecolors=_shades("black", seen.near),
-        linewidth=0.8,
-        clip_on=False,  # points on the bounds are drawn completely
-        zorder=3,
-    )
-    label = "values told" + _is_off(seen.near)
-    ax.scatter([], [], s=20, color="white", edgecolors="black", linewidth=0.8, label=label)
+    _draw_trials(ax, data, seen, seen.places[1], s=20.0, colour="white", linewidth=0.8)
     best = opt.recommend().params
     if at is None and _is_visible(best, across, up):
         _draw_star(ax, across.place([best[across.name]]), up.place([best[up.name]]))
@@ -247,6 +240,31 @@ def grid_of(center: Tensor, across: Dimension, up: Dimension) -> Tensor:
     """The `center (k,)` with two dimensions replaced by all pairs of values; those of `across` change fastest."""
     pairs = [(u, v) for v in up.values for u in across.values]
     return projected(center, [across, up], list(zip(*pairs, strict=True)))
+
+
+def _draw_trials(
+    ax: "Axes", data: Told, seen: _Seen, heights: np.ndarray, *, s: float, colour: str, linewidth: float
+) -> None:
+    """Draw trials at `heights (r,)`, with a black rim of that width: feasible ones as dots, others as crosses."""
+    feasible = np.array([data.trials[row].is_feasible for row in seen.rows], dtype=np.bool_)
+    kinds = ((feasible, "o", s, "values told"), (~feasible, "X", 2.0 * s, "infeasible"))
+    for chosen, marker, size, label in kinds:
+        if marker == "X" and not chosen.any():
+            continue
+        near = seen.near[chosen]
+        ax.scatter(
+            seen.places[0][chosen],
+            heights[chosen],
+            s=size,
+            marker=marker,
+            c=_shades(colour, near),
+            edgecolors=_shades("black", near),
+            linewidth=linewidth,
+            clip_on=False,  # points on the bounds are drawn completely
+            zorder=3,
+        )
+        look: Any = {"s": size, "marker": marker, "color": colour, "edgecolors": "black", "linewidth": linewidth}
+        ax.scatter([], [], label=label + _is_off(near), **look)
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 
 from bkbopt import plots
+from bkbopt.plots.feasible import INFEASIBLE
 
 
 def test_a_slice_is_what_predict_says_with_the_data_on_it(
@@ -130,3 +131,66 @@ def test_refused_arguments_are_named(
 ) -> None:
     with pytest.raises(error, match=message):
         call(mixed)
+
+
+CONSTRAINED = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": bo.Categorical(["a", "b", "c"])}
+
+
+@pytest.fixture(scope="module")
+def constrained() -> bo.Optimizer:
+    """The constraint holds below a curve, which is lower for one of the kinds; the best point is on it."""
+    opt = bo.Optimizer(CONSTRAINED, constraints=["c"], seed=0, deterministic=True)
+    for trial in opt.ask(20):
+        p = trial.params
+        limit = p["y"] - 0.7 + (p["x"] - 0.6) ** 2 + 0.3 * (p["kind"] == "c")
+        opt.tell(trial, (p["x"] - 0.3) ** 2 + (p["y"] - 0.8) ** 2, constraints={"c": limit})
+    return opt
+
+
+def labelled(ax: Axes) -> list[str]:
+    return [str(label) for label in ax.get_legend_handles_labels()[1]]
+
+
+def test_a_slice_hatches_what_is_probably_infeasible(constrained: bo.Optimizer) -> None:
+    ax = plots.posterior_slice(constrained, "y")
+    (span,) = ax.patches
+    low, high = span.get_extents().transformed(ax.transData.inverted()).intervalx
+    y = np.linspace(0.0, 1.0, 200)
+    params = [{**constrained.recommend().params, "y": float(v)} for v in y]
+    infeasible = y[constrained.feasibility(params) < 0.5]
+    # The span ends half-way between two of the 200 values, or at the end of the axis.
+    assert low == pytest.approx(infeasible[0], abs=0.003)
+    assert high == pytest.approx(infeasible[-1], abs=0.003)
+    assert INFEASIBLE in labelled(ax)
+
+
+@pytest.mark.parametrize("pair", [("x", "y"), ("kind", "y")], ids=["two continua", "cells"])
+def test_a_contour_marks_infeasible_trials_and_regions(
+    constrained: bo.Optimizer, scattered: Callable[[Axes], list[np.ndarray]], pair: tuple[str, str]
+) -> None:
+    ax = plots.posterior_contour(constrained, *pair)
+    *_, feasible, infeasible, _star = scattered(ax)
+    expected = [trial.params["y"] for trial in constrained.trials if not trial.is_feasible]
+    np.testing.assert_allclose(sorted(infeasible[:, 1]), sorted(expected), rtol=0, atol=0)
+    assert len(feasible) + len(infeasible) == len(constrained.trials)
+    assert {INFEASIBLE, "infeasible (fainter: off this slice)"} <= set(labelled(ax))
+
+
+def test_cells_are_hatched_where_the_constraints_probably_do_not_hold(constrained: bo.Optimizer) -> None:
+    ax = plots.posterior_contour(constrained, "kind", "y", n=30)
+    hatched = [c.get_paths()[0].get_extents() for c in ax.collections if c.get_hatch() and len(c.get_paths())]
+    best, y = constrained.recommend().params, np.linspace(0.0, 1.0, 90)  # three times n beside a choice
+    for place, kind in enumerate("abc"):
+        odds = constrained.feasibility([{**best, "kind": kind, "y": float(v)} for v in y])
+        (box,) = [box for box in hatched if box.x0 < place < box.x1]
+        assert box.y0 == pytest.approx(y[odds < 0.5][0] - 0.5 * y[1], abs=1e-9)  # the lower edge of its cell
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["holding everywhere", "without a value"])
+def test_without_an_infeasible_area_nothing_is_hatched(told: bool) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0)}, constraints=["c"], seed=0)
+    for trial in opt.ask(12):
+        opt.tell(trial, trial.params["x"], constraints={"c": -1.0} if told else None)
+    for ax in (plots.posterior_slice(opt, "x"), plots.posterior_contour(opt, "x", "y")):
+        assert not any("infeasible" in label for label in labelled(ax))
+        assert not any(artist.get_hatch() for artist in (*ax.patches, *ax.collections) if artist is not ax.patch)
