@@ -46,7 +46,7 @@ class Options:
     def is_practical(self) -> bool:
         """Whether upper confidence bounds have no guarantee: models are fitted, and beta has the default schedule.
 
-        Suggestions of large batches then need not maximise the bound.
+        Suggestions of long searches and of large batches then may have another width, see `choosing.width_of`.
         """
         return self.rule.is_upper_bound and self.models.fit and isinstance(self.confidence, Practical)
 

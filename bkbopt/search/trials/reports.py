@@ -17,13 +17,13 @@ class Diagnostics:
         ask_seconds: wall-clock time of the ask, divided by the number of its trials.
         n_inducing: number of inducing points; None during the start-up design, like all attributes below.
         effective_dimension: an upper bound of d_eff; see `confidence.ScheduleContext`.
-        beta: width of the confidence bounds, in standard deviations.
+        beta: width of the confidence bounds, in standard deviations; that of the suggestion, see `choosing.width_of`.
         noise_std: standard deviation of the noise at the best known point, fitted or given, user's units.
         confidence_gap: largest UCB - largest LCB, user's units. It is a by-product that shows the convergence of the
             search, and no bound of the regret: the regret of the recommended point was larger in 167 of 520 cases of
             `python -m benchmarks.calibration`; see `Optimizer.regret_certificate`. None if another criterion is
-            maximised (perturbations, pending or failed trials, several objectives, constraints), or if the search
-            leaves points out (avoided duplicates, fixed values).
+            maximised (perturbations, narrow suggestions, pending or failed trials, several objectives, constraints), or
+            if the search leaves points out (avoided duplicates, fixed values).
     """
 
     trial: int
