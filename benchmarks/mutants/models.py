@@ -127,8 +127,8 @@ MODELS = (
     Fault(
         "constraints hold above zero",
         "search/models.py",
-        "Quantity(self._limits, self.seed, stream, -1.0,",
-        "Quantity(self._limits, self.seed, stream, 1.0,",
+        "Fitter(self._limits, -1.0,",
+        "Fitter(self._limits, 1.0,",
         (*SEVERAL, *FAILURES),
     ),
     Fault(
@@ -176,8 +176,8 @@ MODELS = (
     Fault(
         "a certificate takes the fitted hyper-parameters for certain",
         "search/quantities/quantity.py",
-        "        if not self.options.fit:\n            return [(surrogate.model",
-        "        if True:\n            return [(surrogate.model",
+        "        if not self.fitter.options.fit:\n            return [(self.surrogate.model",
+        "        if True:\n            return [(self.surrogate.model",
         ("search/test_certificate.py",),
     ),
     Fault(
@@ -252,7 +252,7 @@ MODELS = (
     ),
     Fault(
         "known noise of the user's own units is bounded in ours",
-        "search/quantities/quantity.py",
+        "search/quantities/fitting.py",
         "(lam / std.square()).clamp(*OWN_WEIGHTS)",
         "lam / std.square().clamp(1e-12, 1e12)",
         QUANTITY,

@@ -35,8 +35,8 @@ SURROGATES = (
     Fault(
         "known noise variances are taken for unknown ones",
         "surrogates/gradients.py",
-        "data.unknown(M.diagonal() / n).sum()",
-        "(M.diagonal() / n).sum()",
+        "data.unknown(M.diagonal() / data.n).sum()",
+        "(M.diagonal() / data.n).sum()",
         ("surrogates/test_known_noise.py",),
     ),
     Fault(
@@ -133,7 +133,7 @@ SURROGATES = (
     Fault(
         "a subset has the spread of all repeats",
         "surrogates/fit_data.py",
-        "self.within * float(repeats.sum()) / max(float(self.repeats.sum()), 1.0)",
+        "self.within * float(repeats.sum()) / max(self.n_repeats, 1.0)",
         "self.within",
         ("surrogates/test_fit_data.py",),
     ),

@@ -87,6 +87,10 @@ class NormalPrior:
         """The prior of several vectors, concatenated."""
         return cls(torch.cat([prior.loc for prior in priors]), torch.cat([prior.scale for prior in priors]))
 
+    def to_the_power(self, power: float) -> "NormalPrior":
+        """The prior whose density is this one to a power."""
+        return NormalPrior(self.loc, self.scale / power**0.5)
+
     def log_density(self, theta: Tensor) -> Tensor:
         """Log of density / largest density, a differentiable scalar.
 

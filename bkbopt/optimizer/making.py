@@ -12,7 +12,7 @@ from bkbopt.optimizer.arguments import as_feasible, as_problem, as_rule, as_surr
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.spaces.base import Params
 from bkbopt.surrogates import Surrogate

@@ -24,7 +24,8 @@ from bkbopt.search.criteria.crashes import Crashes
 from bkbopt.search.criteria.criterion import AcquisitionRule, Combined, Constraint, Criterion
 from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.criteria.pareto import Improvement
-from bkbopt.search.quantities.quantity import ModelOptions, Quantity
+from bkbopt.search.quantities.fitting import Fitter, ModelOptions
+from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.history import History
 
 __all__ = ["Known", "Models", "Posteriors"]
@@ -68,7 +69,7 @@ class Models:
         if not self.objectives:
             single = len(signs) == 1
             self.objectives = [
-                Quantity(self.options, self.seed, k, sign, winsorised=single) for k, sign in enumerate(signs)
+                Quantity(Fitter(self.options, sign, winsorised=single), self.seed, k) for k, sign in enumerate(signs)
             ]
         for k, quantity in enumerate(self.objectives):
             quantity.follow(history.objective(k, self.first))
@@ -94,7 +95,8 @@ class Models:
 
     def _limit(self, stream: int, *, extended: bool = True) -> Quantity:
         """A quantity that must stay below zero; its sign is such that larger is more feasible."""
-        return Quantity(self._limits, self.seed, stream, -1.0, winsorised=False, is_limit=True, extended=extended)
+        fitter = Fitter(self._limits, -1.0, winsorised=False, is_limit=True, extended=extended)
+        return Quantity(fitter, self.seed, stream)
 
     @property
     def ready(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from bkbopt.confidence import Confidence, Practical
 from bkbopt.search.criteria.criterion import ACQUISITIONS, AcquisitionRule
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.surrogates import Surrogate
 
 __all__ = ["Options"]

@@ -173,8 +173,10 @@ class LogPosterior:
 
     @cached_property
     def _prior(self) -> NormalPrior:
-        """The prior of a kernel with closed form, which does not depend on its hyper-parameters."""
-        return cast(ClosedFormKernel, self.kernel).prior
+        """The prior of the variables, for a kernel with closed form: it does not depend on the hyper-parameters."""
+        prior = cast(ClosedFormKernel, self.kernel).prior
+        noise = prior.loc.new_tensor([[self.settings.noise_loc], [self.settings.noise_scale]])[:, : self.fit_noise]
+        return NormalPrior.join([prior.to_the_power(self.prior_power), NormalPrior(*noise)])
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
@@ -194,19 +196,15 @@ class LogPosterior:
     def unpack(self, x: Tensor) -> tuple[Kernel, Tensor]:
         """Kernel and noise variance for the variables `x (p,)`."""
         lam = torch.exp(x[-1]) if self.fit_noise else x.new_tensor(self.noise)
-        return (self.kernel if self._fittable is None else self._fittable.with_theta(self._theta(x))), lam
-
-    def _theta(self, x: Tensor) -> Tensor:
-        return x[:-1] if self.fit_noise else x
+        theta = x[:-1] if self.fit_noise else x
+        return (self.kernel if self._fittable is None else self._fittable.with_theta(theta)), lam
 
     def log_prior(self, x: Tensor, kernel: Kernel) -> Tensor:
         """Log prior density of `x (p,)`, up to a constant; `kernel` is that of `unpack(x)`. Differentiable."""
-        if self._fittable is None:
-            value = x.new_zeros(())
-        elif self._has_closed_form:
-            value = self.prior_power * self._prior.log_density(self._theta(x))
-        else:
-            value = self.prior_power * cast(FittableKernel, kernel).log_prior()
+        if self._has_closed_form:
+            return self._prior.log_density(x)
+        value = x.new_zeros(()) if self._fittable is None else cast(FittableKernel, kernel).log_prior()
+        value = self.prior_power * value
         if self.fit_noise:
             value = value - (x[-1] - self.settings.noise_loc) ** 2 / (2.0 * self.settings.noise_scale**2)
         return value
@@ -218,17 +216,16 @@ class LogPosterior:
             value, slope = self._closed(t) if self._has_closed_form else self._differentiated(t)
         except KernelError:
             return None
-        return (value, slope.cpu().numpy()) if bool(torch.isfinite(slope).all()) else None
+        found = slope.cpu().numpy()
+        return (value, found) if np.isfinite(found).all() else None
 
     def _closed(self, x: Tensor) -> tuple[float, Tensor]:
         """Value and gradient in closed form."""
         kernel, lam = self.unpack(x)
-        at = cast(ClosedFormKernel, kernel)
-        value, slope = likelihood_and_gradient(self.data, at, float(lam), self.mean_precision)
-        slope[:-1] += self.prior_power * self._prior.slope(self._theta(x))
-        if self.fit_noise:
-            slope[-1] -= (x[-1] - self.settings.noise_loc) / self.settings.noise_scale**2
-        return value + float(self.log_prior(x, at)), slope[: len(x)]
+        value, slope = likelihood_and_gradient(
+            self.data, cast(ClosedFormKernel, kernel), float(lam), self.mean_precision
+        )
+        return value + float(self._prior.log_density(x)), slope[: len(x)] + self._prior.slope(x)
 
     @torch.enable_grad()
     def _differentiated(self, x: Tensor) -> tuple[float, Tensor]:
@@ -368,11 +365,7 @@ def log_evidence(data: FitData, kernel: Kernel, noise: float) -> float:
 def _log_density(data: FitData, lam: Tensor, quadratic: Tensor, logdet: Tensor) -> Tensor:
     """log p(y) from log det E and `quadratic`: ybar^T E^-1 ybar, less the part explained by a constant mean."""
     n = data.n
-    rest = (
-        0.5 * data.within / lam
-        + 0.5 * float(data.repeats.sum()) * torch.log(2.0 * math.pi * lam)
-        + 0.5 * float(n.log().sum())
-    )
+    rest = 0.5 * data.within / lam + 0.5 * data.n_repeats * torch.log(2.0 * math.pi * lam) + 0.5 * data.log_counts
     return -0.5 * (quadratic + logdet + len(n) * math.log(2.0 * math.pi)) - rest
 
 

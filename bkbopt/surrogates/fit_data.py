@@ -18,6 +18,7 @@ then has the first points, which in a search come from the whole space. Of rows 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -78,6 +79,16 @@ class FitData:
             torch.cat([torch.zeros_like(rest.n), 1.0 / known.n]),
         )
 
+    @cached_property
+    def n_repeats(self) -> float:
+        """Number of evaluations after the first of their points."""
+        return float(self.repeats.sum())
+
+    @cached_property
+    def log_counts(self) -> float:
+        """Sum of the logarithms of the counts."""
+        return float(self.n.log().sum())
+
     def noises(self, lam: Tensor | float) -> Tensor:
         """Noise variances of `ybar`, (u,), y squared."""
         noises = lam / self.n
@@ -107,7 +118,7 @@ class FitData:
         rest = order[~np.isin(order, spread)][: most - len(spread)]
         rows = torch.as_tensor(np.sort(np.concatenate([spread, rest])), device=self.U.device)
         repeats = self.repeats[rows]
-        within = self.within * float(repeats.sum()) / max(float(self.repeats.sum()), 1.0)
+        within = self.within * float(repeats.sum()) / max(self.n_repeats, 1.0)
         known = None if self.known is None else self.known[rows]
         return FitData(self.U[rows], self.n[rows], self.ybar[rows], within, repeats, known)
 

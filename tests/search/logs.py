@@ -12,7 +12,7 @@ import torch
 import bkbopt as bo
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.pool import EncodedPool, Pool

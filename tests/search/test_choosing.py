@@ -20,7 +20,7 @@ from bkbopt.search.criteria.expected import Expected
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.options import Options
 from bkbopt.search.perturbations import WIDE_BETA
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Point, Request
 
 ARMS = np.linspace(0.0, 1.0, 30)[:, None]

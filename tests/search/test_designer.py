@@ -25,7 +25,7 @@ from bkbopt.search.perturbations import (
     WIDE_BETA,
     Perturbations,
 )
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING
 from bkbopt.spaces.pool import EncodedPool, Pool

@@ -17,7 +17,8 @@ from bkbopt.search.criteria.criterion import rule_of
 from bkbopt.search.designer import Designer
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions, Quantity
+from bkbopt.search.quantities.fitting import ModelOptions
+from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.search.trials.history import History
 from bkbopt.search.trials.states import RUNNING

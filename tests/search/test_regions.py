@@ -9,7 +9,7 @@ import pytest
 import bkbopt as bo
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.regions import regions_of
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem
 from bkbopt.search.trials.states import COMPLETE, FAIL

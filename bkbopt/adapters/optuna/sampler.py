@@ -28,7 +28,7 @@ from bkbopt.optimizer.recommendations import (
     recommended_front,
 )
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.surrogates import BKB
 

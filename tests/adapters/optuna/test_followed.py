@@ -12,7 +12,7 @@ import bkbopt as bo
 from bkbopt.adapters.optuna import BKBSampler
 from bkbopt.adapters.optuna.followed import FollowedStudy
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 
 
 class Counted(Sequence[FrozenTrial]):

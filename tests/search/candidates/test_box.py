@@ -17,7 +17,7 @@ from bkbopt.search.criteria.acquisition import UCB
 from bkbopt.search.criteria.criterion import UpperBound
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Problem
 from bkbopt.spaces.encoding import Encoding
 from tests.search.candidates.boxes import candidates

@@ -23,7 +23,7 @@ from bkbopt.search.maximizers import product as product_maximizer
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.maximizers.product import CROSS, ProductMaximizer
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.spaces import product_pool
 from bkbopt.spaces.product_pool import ProductPool

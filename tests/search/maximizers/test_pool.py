@@ -21,7 +21,7 @@ from bkbopt.search.maximizers import versions
 from bkbopt.search.maximizers.pool import PoolMaximizer
 from bkbopt.search.maximizers.versions import MAX_VERSIONS
 from bkbopt.search.options import Options
-from bkbopt.search.quantities.quantity import ModelOptions
+from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.evaluations import Evaluation, Problem
 from bkbopt.search.trials.states import COMPLETE, RUNNING
 from bkbopt.spaces.pool import EncodedPool, Pool

@@ -14,8 +14,9 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ScaledKernel, rbf
+from bkbopt.search.quantities.fitting import Fitter, ModelOptions
 from bkbopt.search.quantities.marked_rows import GROWTH, Rows, last_mark
-from bkbopt.search.quantities.quantity import ModelOptions, Quantity
+from bkbopt.search.quantities.quantity import Quantity
 
 NAN, INF = math.nan, math.inf
 
@@ -34,7 +35,7 @@ def rows(X: Tensor, y: Any, *, estimates: Any = None, std: Any = None, version: 
 
 
 def quantity(surrogate: Any = None, *, sign: float = -1.0, winsorised: bool = True, **options: Any) -> Quantity:
-    return Quantity(ModelOptions(surrogate or bo.ExactGP(), **options), 0, 0, sign, winsorised)
+    return Quantity(Fitter(ModelOptions(surrogate or bo.ExactGP(), **options), sign, winsorised), seed=0, stream=0)
 
 
 def fitted(X: Tensor, y: Any, surrogate: Any = None, **more: Any) -> Quantity:
@@ -151,7 +152,8 @@ def test_zero_is_not_among_the_values_of_a_limit_that_all_keep_or_miss(side: flo
     X, y = data(40)
     values = side * (1e6 + y)
     values[3] = side  # far from the others, and nearer to zero
-    limit = Quantity(ModelOptions(bo.ExactGP()), 0, 0, -1.0, winsorised=False, is_limit=True)
+    fitter = Fitter(ModelOptions(bo.ExactGP()), -1.0, winsorised=False, is_limit=True)
+    limit = Quantity(fitter, seed=0, stream=0)
     limit.follow(rows(X, values))
     v = learnt(limit)
     # Brought near the others, the far value is still feasible, or still not, and so are all.

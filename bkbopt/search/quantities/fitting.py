@@ -1,0 +1,198 @@
+"""The fit of a quantity: the scaling of its values, and kernel and noise of its surrogate.
+
+| symbol | shape  | units  | meaning                                                                        |
+| ------ | ------ | ------ | ------------------------------------------------------------------------------ |
+| X      | (n, d) | enc.   | points of the rows up to the mark                                              |
+| y      | (n,)   | user's | their usable values; v are the standardised ones, larger is better             |
+| std    | (n,)   | user's | known standard deviations of the noise; NaN if it is fitted                    |
+| lam    | scalar | v^2    | noise variance                                                                 |
+"""
+
+from dataclasses import dataclass
+from typing import TypeGuard
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.arrays import DEFAULT_NOISE
+from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
+from bkbopt.kernels.base import placed
+from bkbopt.posterior.observations import Observations
+from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
+from bkbopt.search.quantities.scaling import Scaler
+from bkbopt.surrogates import Surrogate
+from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, gain_over_constant, log_evidence
+from bkbopt.surrogates.structure import fit_structure
+
+__all__ = ["CPU", "FREE_OF_NOISE", "FittedModel", "Fitter", "ModelOptions"]
+
+CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
+#: Noise variance of a deterministic objective, relative to the variance of its values; see docs/design/fits.md.
+DETERMINISTIC = 1e-8
+#: Noise variance of the model without noise in the test for noise; as much noise, or less, is none.
+FREE_OF_NOISE = 1e-6
+#: Required gain in log posterior density of a model with noise over one without.
+EVIDENCE = 0.5
+#: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
+AT_RANDOM = 1.0
+#: Smallest and largest weight lam / variance of a value with known noise, for kernel and lam of the user.
+OWN_WEIGHTS = (1e-12, 1e10)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of the models of all quantities.
+
+    Attributes:
+        surrogate: a surrogate without data, which is copied for each model.
+        fit: whether values are standardised, and kernel and noise fitted. Otherwise all is in the user's units.
+        deterministic: whether the same point always gives the same value.
+    """
+
+    surrogate: Surrogate
+    fit: bool = True
+    deterministic: bool = False
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """The result of a fit.
+
+    Attributes:
+        scaler: the scaling of the values.
+        kernel: the kernel.
+        noise: noise variance lam, standardised units squared.
+        noise_is_fitted: whether that is the result of a fit of unknown noise alone.
+        observations: the rows, standardised.
+        is_constant: for a limit, whether a constant with noise explains the values better.
+    """
+
+    scaler: Scaler
+    kernel: Kernel
+    noise: float
+    noise_is_fitted: bool
+    observations: Observations
+    is_constant: bool
+
+
+@dataclass(frozen=True)
+class Fitter:
+    """How the surrogate of a quantity is fitted.
+
+    Attributes:
+        options: options of the model.
+        sign: +1 if larger is better, -1 if smaller is better.
+        winsorised: whether very poor values are clipped; not for constraints and for one of several objectives, where
+            the size of poor values matters.
+        is_limit: whether the quantity is a constraint or failing; its noise is then fitted, since the noise of the
+            user's surrogate is that of the objective.
+        extended: whether extensions of the stationary kernel are compared; not for failing, which has two values only.
+    """
+
+    options: ModelOptions
+    sign: float
+    winsorised: bool
+    is_limit: bool = False
+    extended: bool = True
+
+    def fitted(
+        self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
+    ) -> FittedModel:
+        """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`.
+
+        Args:
+            X: encoded points.
+            y: usable values, user's units.
+            std: known standard deviations of the noise (n,), user's units; NaN if it is fitted.
+            categorical: columns that hold category codes.
+            rng: generator of the choice of subsets.
+        """
+        scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
+        known = torch.isfinite(std)
+        noise, fit_noise = self._first_noise(scaler, std)
+        noise_is_fitted = fit_noise and not bool(known.any())
+        start: tuple[Kernel, float] = self._first_kernel(X.shape[1], categorical), noise
+        data: Observations | FitData
+        if fit_noise and bool(known.any()):
+            data = FitData.partly_known(X, scaler.transform(y), scaler.noises(std))
+        else:
+            data = self._observed(scaler, X, y, std, noise)
+        kernel, noise = self._with_structure(data, *start, fit_noise, rng)
+        unknown = noise_is_fitted or self.options.deterministic
+        may_warp = self.winsorised and unknown and len(y) >= FEWEST and self._is_default(start[0])
+        if may_warp and is_better_warped(X, y, scaler, (kernel, noise), start, fit_noise):
+            scaler = scaler.warped(y)
+            kernel, noise = self._with_structure(self._observed(scaler, X, y, std, noise), *start, fit_noise, rng)
+        scaler = scaler.shifted(constant_mean(self._observed(scaler, X, y, std, noise), kernel, noise, rng=rng))
+        observations = self._observed(scaler, X, y, std, noise)
+        is_constant = self.is_limit and gain_over_constant(observations, kernel, noise) < -AT_RANDOM
+        return FittedModel(scaler, kernel, noise, noise_is_fitted, observations, is_constant)
+
+    def weights(self, scaler: Scaler, std: Tensor, lam: float) -> Tensor | None:
+        """Weights lam / known noise variance (n,), 1 for unknown noise; None if no noise is known."""
+        known = torch.isfinite(std)
+        if not bool(known.any()):
+            return None
+        if self.options.fit:
+            return torch.where(known, lam / scaler.noises(std), 1.0)
+        return torch.where(known, (lam / std.square()).clamp(*OWN_WEIGHTS), 1.0)
+
+    def prefers_noise(
+        self, observations: Observations, kernel: Kernel, noise: float, categorical: tuple[int, ...]
+    ) -> bool:
+        """Whether the evidence for the fitted kernel and noise variance is larger than for a model without noise.
+
+        Args:
+            observations: the data of the fit, standardised.
+            kernel: the fitted kernel.
+            noise: the fitted noise variance, standardised units squared.
+            categorical: columns that hold category codes.
+        """
+        start = self._first_kernel(observations.dim, categorical)
+        free, _ = self._with_structure(observations, start, FREE_OF_NOISE, False, np.random.default_rng(0))
+        data = FitData.of(observations)
+        return log_evidence(data, kernel, noise) > log_evidence(data, free, FREE_OF_NOISE) + EVIDENCE
+
+    def _first_noise(self, scaler: Scaler, std: Tensor) -> tuple[float, bool]:
+        """The noise variance at the start of a fit, and whether it is fitted."""
+        given = self.options.surrogate
+        if given.fixed_noise and not self.is_limit:
+            return scaler.noise(given.noise**0.5), False
+        if self.options.deterministic:
+            return DETERMINISTIC, False
+        if bool(torch.isfinite(std).all()):
+            return scaler.noise(float(std.median())), False
+        return DEFAULT_NOISE, True
+
+    def _first_kernel(self, dim: int, categorical: tuple[int, ...]) -> FittableKernel:
+        """The kernel at the start of a fit: the user's, or the default."""
+        given = self.options.surrogate
+        if not given.has_kernel:
+            return matern52(dim, categorical=categorical)
+        kernel = placed(given.kernel, CPU)
+        scale = torch.zeros((), dtype=torch.float64)
+        return kernel if isinstance(kernel, FittableKernel) else ScaledKernel(kernel, scale)
+
+    def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
+        """Whether the kernel is the default one, whose structure may be chosen."""
+        given = self.options.surrogate
+        return isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure
+
+    def _with_structure(
+        self,
+        observations: Observations | FitData,
+        kernel: Kernel,
+        noise: float,
+        fit_noise: bool,
+        rng: np.random.Generator,
+    ) -> tuple[Kernel, float]:
+        """Fitted kernel and noise variance; for the default kernel with the structure of the largest evidence."""
+        if self._is_default(kernel):
+            return fit_structure(observations, kernel, noise, fit_noise=fit_noise, rng=rng, extended=self.extended)
+        return fit_hyperparameters(observations, kernel, noise, fit_noise=fit_noise, rng=rng, with_mean=True)
+
+    def _observed(self, scaler: Scaler, X: Tensor, y: Tensor, std: Tensor, noise: float) -> Observations:
+        observations = Observations(X.shape[1])
+        observations.add(X, scaler.transform(y), self.weights(scaler, std, noise))
+        return observations
