@@ -248,9 +248,8 @@ def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
     if missing.any():
         raise ArgumentError(f"id_column: expected a name for each row, got none in row {int(missing.argmax())}.")
     if not ids.is_unique:
-        raise ArgumentError(
-            f"id_column: expected distinct names in {id_column!r}, got {ids[ids.duplicated()].iloc[0]!r} twice."
-        )
+        twice = as_python(ids[ids.duplicated()].iloc[0])
+        raise ArgumentError(f"id_column: expected distinct names in {id_column!r}, got {twice!r} twice.")
     return list(map(as_python, ids.tolist()))
 
 
