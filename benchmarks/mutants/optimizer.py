@@ -69,9 +69,16 @@ OPTIMIZER = (
     Fault(
         "one running trial is told twice in a call",
         "optimizer/outcomes.py",
-        "next((i for i in running.get(_key(point), ()) if i not in taken), None)",
-        "next(iter(running.get(_key(point), ())), None)",
+        "for i in running.get(_key(point), ()) if i not in taken)",
+        "for i in running.get(_key(point), ()))",
         TELLING,
+    ),
+    Fault(
+        "a value of a named row is that of a running one with equal values",
+        "optimizer/outcomes.py",
+        "(entry for entry in there if not is_other_row(entry, params))",
+        "there",
+        ("optimizer/test_labels.py",),
     ),
     Fault(
         "queued points are asked against the values held",

@@ -45,8 +45,8 @@ SEARCH = (
     Fault(
         "suggestions are greedy before a feasible point is known",
         "search/models.py",
-        "len(self.objectives) > 1 or (width == 0.0 and not known.feasible.any())",
-        "len(self.objectives) > 1",
+        "width == 0.0 and (len(self.objectives) > 1 or not known.feasible.any())",
+        "width == 0.0 and len(self.objectives) > 1",
         ("search/test_choosing.py",),
     ),
     Fault(

@@ -33,6 +33,7 @@ from bkbopt.learners.recipes import RECIPES, is_learner, recipe_of, settings_of
 from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
 from bkbopt.posterior.model import Model
 from bkbopt.surrogates.base import SurrogateBase, not_ready
+from bkbopt.surrogates.bkb import BKB
 from bkbopt.surrogates.leverages import bounded_dimension, sum_of_leverages
 from bkbopt.surrogates.pending import Fantasy, extension_by
 from bkbopt.surrogates.registry import register
@@ -55,7 +56,7 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     After a refit of the hyper-parameters, or when a value is so large that the unit changes, the learner begins anew.
     It learns the mean of each point as often as the point was evaluated, in random order. Before their budget of 100
     terms is full, "forks", "skegd", "nogd" and "bogd" equal plain gradient descent, "kogd". Pending points widen the
-    span while they are pending, so that their variance falls.
+    span while they are pending, so that their variance falls. Constraints and failing are modelled by BKB.
 
     Args:
         kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.
@@ -106,6 +107,10 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         self._basis: np.ndarray[Any, Any] | None = None
         self._w = torch.zeros(0, dtype=torch.float64)
         self._unit, self._prior, self._steps = 0.0, 0.0, 0
+
+    def of_limits(self) -> BKB:
+        """See `Surrogate`: BKB, since the variance does not contain the error of a learner's mean after one pass."""
+        return BKB(self.kernel if self.has_kernel else None, device=self.device)
 
     def check_kernel(self, kernel: Kernel) -> None:
         """See `Surrogate`; settings are checked too, since the search calls this before the first trial."""

@@ -364,12 +364,15 @@ class LoggedDesigner:
         """Check all reports, then write all; `call` is the name of the user's call, for errors."""
         with self._transaction() as (entries, _):
             points = iter(self.vocabulary.points([r.target for r in reports if isinstance(r.target, Mapping)]))
-            entries.extend(finished(self.log, reports, points, self._told, call))
+            entries.extend(finished(self.log, reports, points, self._told, self._is_other_row, call))
         return [entry.trial for entry in entries]
 
     def _told(self, number: int, point: Point, params: Params, now: datetime) -> Entry:
-        """The entry of a point that was not asked for."""
         return self._entry(number, point, self.vocabulary.index(point, params), now)
+
+    def _is_other_row(self, entry: Entry, params: Params) -> bool:
+        """Whether `params` names another row of the present pool than the trial's, with the same values."""
+        return entry.space == len(self.spaces) - 1 and self._named(entry, params) is not entry
 
     def replace(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Replace the outcomes of finished trials."""

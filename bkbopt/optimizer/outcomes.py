@@ -17,6 +17,7 @@ def finished(
     reports: Sequence[Report],
     points: Iterator[Point],
     new: Callable[[int, Point, Params, datetime], Entry],
+    is_other_row: Callable[[Entry, Params], bool],
     call: str,
 ) -> list[Entry]:
     """The entries of trials that finish.
@@ -26,6 +27,7 @@ def finished(
         reports: the outcomes, by trial or by parameters.
         points: the points of those by parameters, in their order.
         new: makes an entry of a number, a point, parameters and a time, for points at which no trial is running.
+        is_other_row: whether parameters name another row than that of a trial, with the same values.
         call: the name of the user's call, for errors.
 
     Raises:
@@ -41,13 +43,11 @@ def finished(
     now, n_new = utc_now(), 0
     for place, report in enumerate(reports, start=len(log.order)):
         if isinstance(report.target, Mapping):
-            point = next(points)
-            number = next((i for i in running.get(_key(point), ()) if i not in taken), None)
-            if number is None:
-                entry = new(len(log) + n_new, point, report.target, now)
-                n_new += 1
-            else:
-                entry = log.entries[number]
+            point, params = next(points), report.target
+            there = (log.entries[i] for i in running.get(_key(point), ()) if i not in taken)
+            held = next((entry for entry in there if not is_other_row(entry, params)), None)
+            entry = held or new(len(log) + n_new, point, params, now)
+            n_new += held is None
         else:
             entry = log.running_entry(report.target, call)
         _take(entry, taken)

@@ -59,10 +59,10 @@ class Coordinates(Protocol):
         """The points in the model's encoding, `X (n, d)`."""
         ...
 
-    def sampled(self, n: int, seed: int = 0) -> Tensor:
+    def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
         """A sample of points `(<= n, k)`: quasi-random in a box, random arms of a pool.
 
-        Switches (parameters on which others are conditional) have the values of the recommended point.
+        Switches (parameters on which others are conditional) have the values of the recommended point, changed by `at`.
         """
         ...
 
@@ -139,12 +139,12 @@ class _OfSpace:
         """See `Coordinates`."""
         return self.opt.encode(self.space.decode(U))
 
-    def sampled(self, n: int, seed: int = 0) -> Tensor:
+    def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
         """See `Coordinates`."""
         U = self._even(self.space.dim, n, seed)[0]
         if self.space.is_conditional:
             switches = [d.column for name, d in self._dimensions.items() if name in self.space.switches]
-            U[:, switches] = self.center(None)[switches]
+            U[:, switches] = self.center(at)[switches]
         return U
 
     def shuffled(self, n: int) -> tuple[Tensor, Tensor]:
@@ -201,7 +201,7 @@ class _OfPool:
         """See `Coordinates`."""
         return U
 
-    def sampled(self, n: int, seed: int = 0) -> Tensor:
+    def sampled(self, n: int, seed: int = 0, at: Mapping[str, Any] | None = None) -> Tensor:
         """See `Coordinates`."""
         return self.pool.X[torch.from_numpy(np.sort(self.pool.some_rows(n, np.random.default_rng(seed))))]
 

@@ -1,13 +1,15 @@
 """Partial dependence: the posterior mean over one or two parameters, averaged over the others."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from bkbopt._support.checks import check_count
+from bkbopt.errors import ArgumentError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
@@ -33,6 +35,7 @@ def partial_dependence(
     y: str | None = None,
     ax: "Axes | None" = None,
     *,
+    at: Mapping[str, Any] | None = None,
     n_samples: int = 128,
     value_name: str = "value",
 ) -> "Axes":
@@ -40,20 +43,22 @@ def partial_dependence(
 
     The average is over the whole space, uniform in its own scales (a log parameter uniform in its logarithm), or over
     arms of the pool. Switches (parameters on which others are conditional) are not averaged over; they have the values
-    of the recommended point. For one parameter the band contains the middle 80 % of the averaged curves. A wide band
-    means interactions with other parameters, or effects of these alone; it is not a measure of uncertainty.
+    of the recommended point, or those of `at`. For one parameter the band contains the middle 80 % of the averaged
+    curves. A wide band means interactions with other parameters, or effects of these alone; it is not a measure of
+    uncertainty.
 
     Args:
         opt: an optimizer with at least one value.
         x: the parameter, or column of a pool; None if only one varies.
         y: a second parameter, or None.
         ax: Axes to draw on; None for a new figure.
+        at: values of switches in place of those of the recommended point, which show another branch.
         n_samples: number of settings of the other parameters.
         value_name: label of the value axis or colour bar, with its unit.
 
     Raises:
         ArgumentTypeError: `opt` or `ax` has the wrong type.
-        ArgumentError: a parameter that does not exist, is fixed, is inactive at the recommended point or is given
+        ArgumentError: a parameter that does not exist, is fixed, is inactive in this branch or is given
             twice; a pool of objects; several objectives.
         NotReadyError: there are no values yet.
 
@@ -67,10 +72,15 @@ def partial_dependence(
     """
     opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
     told(opt)
-    coordinates = coordinates_of(opt)
-    center = coordinates.center(None)
+    coordinates, switches = coordinates_of(opt), () if opt.space is None else opt.space.switches
+    others = [name for name in at or () if name not in switches]
+    if others:
+        raise ArgumentError(
+            f"at: expected switches among {sorted(switches)}, got {others[0]!r}, which is averaged over."
+        )
+    center = coordinates.center(at)
     across = dimension_of(coordinates, "x", x, center, ALONG)
-    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples))
+    averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples, at=at))
     if y is None:
         ax = _draw_curve(axes_of(ax), averages, across, value_label(value_name, "{}, averaged"))
         legend_below(ax, below=across.room)

@@ -290,7 +290,16 @@ class Designer:
                 choice = startup_point(space, request, points, self.problem.feasible)
             if choice is not None:
                 return choice
-        raise exhausted(arms, space is not None and space.is_discrete)
+        raise self._exhausted(request, space is not None and space.is_discrete)
+
+    def _exhausted(self, request: Request, is_discrete: bool) -> Exception:
+        return exhausted(
+            self._arms(request.fixed),
+            is_discrete=is_discrete,
+            is_fixed=bool(request.fixed),
+            is_constrained=self.problem.feasible is not None,
+            repeats=not (self.options.avoid_duplicates or self.history.n_failed),
+        )
 
     def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:
         """Points that may not be proposed again, and the other evaluated points."""
@@ -317,7 +326,7 @@ class Designer:
             if found is not None:
                 break
         else:
-            raise exhausted(self._arms(request.fixed), candidates.is_discrete)
+            raise self._exhausted(request, candidates.is_discrete)
         choice, perturbed = found
         first = models.objectives[0]
         diagnostics = replace(

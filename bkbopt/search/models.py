@@ -119,11 +119,11 @@ class Models:
             pending: encoded points of running trials, (p, d).
             confidence: the schedule of beta.
             n_arms: number of points of a pool or grid; None for a box.
-            width: factor of beta; with zero the suggestion is to maximise the posterior mean. It counts with a single
-                objective, and zero only if a point is expected to be feasible.
+            width: factor of beta; with zero the suggestion is to maximise the posterior mean. Zero counts with a single
+                objective, and if a point is expected to be feasible.
         """
         known = self._known_points(history)
-        if len(self.objectives) > 1 or (width == 0.0 and not known.feasible.any()):
+        if width == 0.0 and (len(self.objectives) > 1 or not known.feasible.any()):
             width = 1.0
         greedy = width == 0.0
         # Only the means of constraints matter then, which do not change, and beta is zero.

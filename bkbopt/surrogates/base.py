@@ -117,6 +117,10 @@ class Surrogate(Protocol):
         """An upper bound of logdet(I + K / lam) over all evaluations; infinite if none is known."""
         ...
 
+    def of_limits(self) -> "Surrogate":
+        """The surrogate, without data, of constraints and failing: probabilities follow from its variances."""
+        ...
+
     def bind_objects(self, objects: list[object]) -> None:
         """Interpret points as indices into `objects`, on which the kernel is evaluated."""
         ...
@@ -172,8 +176,21 @@ class SurrogateBase(ABC, Generic[T]):
             )
         self._kernel = CallableKernel(self.kernel.function, objects)
 
+    def of_limits(self) -> Surrogate:
+        """See `Surrogate`; by default this one."""
+        return self
+
     def check_kernel(self, kernel: Kernel) -> None:
         """See `Surrogate`; by default all kernels are accepted."""
+
+    @abstractmethod
+    def fitted(self) -> Tensor:
+        """See `Surrogate`."""
+
+    @property
+    @abstractmethod
+    def inducing(self) -> Tensor:
+        """See `Surrogate`."""
 
     @abstractmethod
     def effective_dimension(self) -> float:

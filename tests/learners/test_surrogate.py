@@ -320,3 +320,16 @@ def test_inducing_points_of_the_user_serve_as_well() -> None:
     assert LearnerSurrogate(learner=PKAWV(features=S)).settings == {"features": S}
     reference = told("pkawv", kernel=CallableKernel(KERNEL), settings={"features": S})
     np.testing.assert_allclose(gp.posterior(XS).mean, reference.posterior(XS).mean, rtol=0.0, atol=1e-9)
+
+
+def test_constraints_are_modelled_by_bkb_whose_variance_contains_the_error_of_its_mean() -> None:
+    """KONS learns the limit in one pass, and took points on its wrong side for feasible with probability one."""
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, surrogate="kons", constraints=["c"], seed=0, direction="maximize")
+    for x in np.random.default_rng(0).random(25):
+        opt.tell({"x": x}, -((x - 0.3) ** 2), constraints={"c": 0.2 - x})
+    mean, std = opt.predict_constraints([{"x": x} for x in (0.1, 0.5)])["c"]
+    np.testing.assert_allclose(mean, [0.1, -0.3], atol=1e-3)
+    assert (std < 1e-2).all()
+    np.testing.assert_allclose(opt.feasibility([{"x": 0.1}, {"x": 0.5}]), [0.0, 1.0], atol=1e-6)
+    kernel = rbf(2, lengthscale=0.3)
+    assert told("kons", kernel).of_limits().kernel is kernel

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import bkbopt as bo
@@ -89,6 +90,24 @@ def test_all_values_held_leave_nothing_to_choose() -> None:
 
 
 # -- the queue -----------------------------------------------------------------------------------------------------
+
+
+def test_an_error_says_that_only_points_with_the_fixed_values_are_exhausted() -> None:
+    pool = bo.Optimizer(pd.DataFrame({"kind": list("uuuvvv"), "a": range(6)}), seed=0, duplicates="avoid")
+    pool.ask(3, fixed={"kind": "u"})
+    with pytest.raises(SpaceExhaustedError, match=r"all arms with the fixed values .*; fix other values"):
+        pool.ask(fixed={"kind": "u"})
+    assert pool.ask().params["kind"] == "v"
+    box = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, duplicates="avoid")
+    asked = box.ask()
+    with pytest.raises(SpaceExhaustedError, match="all points with the fixed values"):
+        box.ask(fixed=asked.params)
+
+
+def test_fixed_values_without_a_feasible_point_are_not_an_exhausted_space() -> None:
+    opt = bo.Optimizer({"n": bo.Int(0, 9), "kind": ["a", "b"]}, seed=0, feasible=lambda p: p["n"] < 7)
+    with pytest.raises(ArgumentError, match="feasible: expected points with the fixed values"):
+        opt.ask(fixed={"n": 8})
 
 
 def test_queued_points_are_asked_next_in_order_and_completed() -> None:

@@ -140,6 +140,33 @@ def test_of_rows_with_equal_values_the_one_that_is_named_is_given(key: str, n: i
         assert opt.recommend(fixed=named).label == f"m{row}"
 
 
+@pytest.mark.parametrize("key", ["index", "name"])
+def test_a_value_of_a_named_row_is_not_that_of_a_running_one_with_equal_values(key: str) -> None:
+    opt = bo.Optimizer(bo.Pool(TWINS, id_column="name"), seed=0)
+
+    def named(row: int) -> dict[str, Any]:
+        return {"index": row} if key == "index" else {"name": f"m{row}"}
+
+    for row in (7, 6):
+        opt.enqueue(named(row))
+    running = {trial.index: trial.id for trial in opt.ask(2)}
+    first = opt.tell(named(6), 1.0)
+    assert (first.id, first.label, first.value) == (running[6], "m6", 1.0)
+    again = opt.tell_rows([6 if key == "index" else "m6"], [2.0])[0]  # no trial of the row is running any more
+    assert (again.id, again.label, again.value) == (2, "m6", 2.0)
+    assert opt.tell({"x": TWINS.x[7]}, 3.0).id == running[7]  # a description is that of both rows
+
+
+def test_a_value_of_a_labelled_entry_is_not_that_of_a_running_one_with_equal_values() -> None:
+    lists = {"s": pd.DataFrame({"x": [0.5, 0.5, 1.0]}, index=["a", "b", "c"]), "T": [1, 2]}
+    opt = bo.Optimizer(bo.Pool.product(lists), seed=0)
+    opt.enqueue({"s": "a", "T": 1})
+    trial = opt.ask()
+    other = opt.tell({"s": "b", "T": 1}, 9.0)
+    assert (other.id, other.params["s"]) == (1, "b")
+    assert opt.tell({"s": "a", "T": 1}, 1.0).id == trial.id
+
+
 def test_names_that_a_file_cannot_hold_come_from_the_pool(tmp_path: Path) -> None:
     for i, names in enumerate(
         (pd.date_range("2020", periods=40), pd.Series([f"m{i}\ud800" for i in range(40)], dtype=object))

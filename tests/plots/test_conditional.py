@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 
 from bkbopt import plots
+from bkbopt.errors import ArgumentError
 from bkbopt.plots.coordinates import coordinates_of
 
 BRANCHES = {
@@ -109,6 +110,17 @@ def test_dependence_keeps_to_the_recommended_branch(branched: bo.Optimizer) -> N
     assert [axes[i, 0].get_ylabel() for i in range(1, 4)] == ["gamma", "x", "size"]
     assert axes[0, 0].figure.get_suptitle().endswith("of their own: model = svm; hatched combinations do not exist")
     assert [axes[i, 0].patch.get_hatch() is not None for i in range(1, 4)] == [True, False, False]
+
+
+def test_dependence_shows_another_branch_where_at_names_it(branched: bo.Optimizer) -> None:
+    assert branched.space is not None
+    rest = branched.space.decode(coordinates_of(branched).sampled(16, at={"model": "gp"}))
+    assert {params["model"] for params in rest} == {"gp"}
+    ax = plots.partial_dependence(branched, "degree", at={"model": "gp"}, n_samples=16)
+    curves = [branched.predict([{**params, "degree": n} for params in rest])[0] for n in range(1, 6)]
+    np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), np.mean(curves, axis=1), rtol=0, atol=1e-9)
+    with pytest.raises(ArgumentError, match=r"at: expected switches among \['model'\], got 'x', which is averaged"):
+        plots.partial_dependence(branched, "degree", at={"x": 0.5})
 
 
 def test_shares_of_a_conditional_parameter_are_those_of_its_part_of_the_space(branched: bo.Optimizer) -> None:

@@ -164,6 +164,19 @@ def test_a_narrow_suggestion_maximises_the_bound_with_a_smaller_beta(monkeypatch
     assert opt.diagnostics[-1].confidence_gap is None  # the maximised bound is not that of the schedule
 
 
+def test_a_narrow_suggestion_of_several_objectives_has_a_smaller_beta_for_each() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0, n_startup_trials=4)
+    for trial in opt.ask(8):
+        opt.tell(trial, [trial.params["x"], np.sin(5.0 * trial.params["x"])])
+    core = opt._core.update()
+    whole, narrow, greedy = (
+        core.models.posteriors(core.history, core.history.X[:0], core.options.confidence, None, width=width).betas
+        for width in (1.0, NARROW, 0.0)
+    )
+    assert narrow == tuple(NARROW * beta for beta in whole)
+    assert greedy == whole  # greedy suggestions would all be the best point of one objective
+
+
 @pytest.mark.parametrize(
     "options",
     [Options(ModelOptions(bo.BKB()), confidence=Constant(2.0)), Options(ModelOptions(bo.BKB(), fit=False))],

@@ -299,6 +299,11 @@ class BKBModel(SharedDataGP):
         new.prediction_strategy = None
         return new
 
+    def subset_output(self, idcs: list[int]) -> Self:
+        """A model of the outputs `idcs`; that of a conditioned model is the one of `absorbed`."""
+        whole = self if self._given is None else self.absorbed()
+        return cast(Self, super(BKBModel, whole).subset_output(idcs))
+
     # -- fitting -------------------------------------------------------------------------------------------------
 
     def custom_fit(self, mll: MarginalLogLikelihood, **kwargs: Any) -> MarginalLogLikelihood:

@@ -222,7 +222,8 @@ class BKBSampler(BaseSampler):
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated; see `Optimizer.recommend`. Ranges are those of the latest trials. In a study with
-        conditional parameters the point has those of a branch that trials have used.
+        conditional parameters it has the parameters of a branch that trials have used, and the fixed ones: Optuna does
+        not say which values of a switch go with which parameters.
 
         Args:
             study: the study.

@@ -155,19 +155,35 @@ def best_usable(criterion: Criterion, search: Search, closed: Tensor, usable: Ca
     return None
 
 
-def exhausted(arms: CandidateSet | None, is_discrete: bool) -> SpaceExhaustedError | ArgumentError:
-    """The error where nothing is left to propose: of the `arms` of a pool, or of a space."""
-    if arms is not None and arms.is_listed:
-        return SpaceExhaustedError(
-            f"pool: all {arms.n_arms} arms (rows with equal values are one) have been proposed, have failed or are "
-            'infeasible; stop here, add arms with set_pool, or allow repeats with duplicates="allow".'
+def exhausted(
+    arms: CandidateSet | None, *, is_discrete: bool, is_fixed: bool, is_constrained: bool, repeats: bool
+) -> SpaceExhaustedError | ArgumentError:
+    """The error where nothing is left to propose.
+
+    Args:
+        arms: the arms of a pool; None for a space.
+        is_discrete: whether the points without the fixed values can be counted.
+        is_fixed: whether values are fixed.
+        is_constrained: whether the user gave a constraint `feasible`.
+        repeats: whether points may be proposed again, and none has failed.
+    """
+    those = " with the fixed values" if is_fixed else ""
+    number = "" if is_fixed or arms is None else f"{arms.n_arms} "
+    is_listed = arms is not None and arms.is_listed
+    countable = is_listed or (arms is None and is_discrete)
+    if is_constrained and (repeats or not countable):
+        none = "none" if countable else f"none of {TRIES} random ones"
+        return ArgumentError(
+            f"feasible: expected points{those} to propose, but {none} was feasible and new; "
+            "check the constraint, or restrict the space to points where it can hold."
         )
-    if arms is None and is_discrete:
-        return SpaceExhaustedError(
-            "space: all points have been proposed, have failed or are infeasible; "
-            'stop here, or allow repeats with duplicates="allow".'
-        )
-    return ArgumentError(
-        f"feasible: expected points to propose, but none of {TRIES} random ones was feasible and new; "
-        "check the constraint, or restrict the space to points where it can hold."
+    remedies = ["fix other values" if is_fixed else "stop here"]
+    if arms is None:
+        what = f"space: all points{those}"
+    else:
+        what = f"pool: all {number}arms{those} (rows with equal values are one)"
+        remedies.append("add arms with set_pool")
+    return SpaceExhaustedError(
+        f"{what} have been proposed, have failed or are infeasible; {', '.join(remedies)}, or allow repeats with "
+        'duplicates="allow".'
     )

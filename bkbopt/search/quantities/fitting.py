@@ -96,6 +96,12 @@ class Fitter:
     is_limit: bool = False
     extended: bool = True
 
+    @property
+    def surrogate(self) -> Surrogate:
+        """The surrogate without data."""
+        given = self.options.surrogate
+        return given.of_limits() if self.is_limit else given
+
     def fitted(
         self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
     ) -> FittedModel:
@@ -156,7 +162,7 @@ class Fitter:
 
     def _first_noise(self, scaler: Scaler, std: Tensor) -> tuple[float, bool]:
         """The noise variance at the start of a fit, and whether it is fitted."""
-        given = self.options.surrogate
+        given = self.surrogate
         if given.fixed_noise and not self.is_limit:
             return scaler.noise(given.noise**0.5), False
         if self.options.deterministic:
@@ -167,7 +173,7 @@ class Fitter:
 
     def _first_kernel(self, dim: int, categorical: tuple[int, ...]) -> FittableKernel:
         """The kernel at the start of a fit: the user's, or the default."""
-        given = self.options.surrogate
+        given = self.surrogate
         if not given.has_kernel:
             return matern52(dim, categorical=categorical)
         kernel = placed(given.kernel, CPU)
@@ -176,7 +182,7 @@ class Fitter:
 
     def _is_default(self, kernel: Kernel) -> TypeGuard[ARDKernel]:
         """Whether the kernel is the default one, whose structure may be chosen."""
-        given = self.options.surrogate
+        given = self.surrogate
         return isinstance(kernel, ARDKernel) and not given.has_kernel and given.takes_structure
 
     def _with_structure(

@@ -126,7 +126,7 @@ class Quantity:
     def _start(self, rows: Rows, y: Tensor, mark: int) -> None:
         """A new surrogate on the first `mark` rows, whose usable values are `y (mark,)`."""
         X, std, options = rows.X[:mark], rows.std[:mark], self.fitter.options
-        surrogate = copy.deepcopy(options.surrogate)
+        surrogate = copy.deepcopy(self.fitter.surrogate)
         surrogate.rng = np.random.default_rng([self.seed, self.stream, mark])
         self._noisy, self._categorical = None, rows.categorical
         if options.fit:

@@ -207,6 +207,22 @@ def test_subset_output_keeps_the_posteriors_of_the_outputs_kept(
 
 
 @pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
+def test_subset_output_of_a_conditioned_model_keeps_what_it_was_conditioned_on(
+    fixed: bool, data: Data, pair: Pair
+) -> None:
+    X, Y, Yvar = data(15, D, 3)
+    new, values = torch.rand(2, D, dtype=torch.float64), torch.rand(2, 3, dtype=torch.float64)
+    points = torch.rand(5, D, dtype=torch.float64)
+    noise = {"noise": torch.full_like(values, 0.02)} if fixed else {}
+    for model in pair(X, Y, Yvar if fixed else None):
+        model.posterior(points)  # GPyTorch conditions only models that have predicted
+        conditioned = model.condition_on_observations(new, values, **noise)
+        whole, part = conditioned.posterior(points), conditioned.subset_output([2, 0]).posterior(points)
+        torch.testing.assert_close(part.mean, whole.mean[..., [2, 0]], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(part.variance, whole.variance[..., [2, 0]], rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["inferred", "Yvar"])
 def test_construct_inputs_makes_the_same_model(fixed: bool, data: Data) -> None:
     X, Y, Yvar = data(15, D, 2)
     names = {"feature_names": ["a", "b", "c"], "outcome_names": ["u", "v"]}

@@ -41,8 +41,8 @@ def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise(n_stud
         regrets.append((-lucky, -ours))
         n_outside += abs(recommended.mean - ours) >= 4.0 * recommended.std + 0.2
         assert 0.0 < recommended.std < 0.5  # below that of one evaluation
-    # In 1 of 20 studies (seed 7) the values show no effect of n, of which only 6 and 0, equally good, were tried near the
-    # best x. The recommended point has n = 3, and the mean of its neighbours.
+    # In 1 of 20 studies (seed 7) the values show no effect of n: near the best x only 6 and 0, equally good, were
+    # tried. The recommended point has n = 3, and the mean of its neighbours.
     assert n_outside <= n_studies // 10
     lucky, ours = np.mean(regrets, axis=0)
     assert ours < 0.3

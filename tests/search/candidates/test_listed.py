@@ -171,7 +171,7 @@ def test_constraint_holds_for_every_arm() -> None:
         opt = optimizer(TABLE, feasible=lambda p: p["solvent"] == "oil", acquisition=acquisition)
         asked = run(opt, 12, lambda i: -float(TABLE["solvent"][i] == "acid"))
         assert {TABLE["solvent"][i] for i in asked} == {"oil"}
-    with pytest.raises(SpaceExhaustedError):
+    with pytest.raises(ArgumentError, match="feasible: expected points to propose"):
         optimizer(TABLE, feasible=lambda p: False).ask()
 
 

@@ -210,7 +210,7 @@ def test_no_row_is_left_when_all_with_the_fixed_values_are_taken() -> None:
     mine = followed(pool, avoid_duplicates=True)
     assert mine.suggest(fixed=fixed)[0].index == 123_456
     assert [s.index for s in mine.suggest(2, fixed=fixed)] == [123_456]
-    with pytest.raises(SpaceExhaustedError, match=r"pool: all 1 arms .* have been proposed"):
+    with pytest.raises(SpaceExhaustedError, match=r"pool: all arms with the fixed values .* have been proposed"):
         mine.suggest(fixed=fixed, running={99: fixed})
 
 
