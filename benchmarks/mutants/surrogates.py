@@ -196,8 +196,15 @@ SURROGATES = (
     Fault(
         "the worst of several fits is taken",
         "surrogates/structure.py",
-        "chosen = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
-        "chosen = min(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
+        "best = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
+        "best = min(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
+        "the best of several fits is not continued on more points",
+        "surrogates/structure.py",
+        "chosen = _continued(comparison, best, fit_noise)",
+        "chosen = best",
         ("surrogates/test_structure.py",),
     ),
     Fault(

@@ -3,7 +3,7 @@
 | symbol  | shape    | units | meaning                                                                        |
 | ------- | -------- | ----- | ------------------------------------------------------------------------------ |
 | points  | (t, d)   | as X  | all points in the sketches: those of the first stage, and one for each refresh |
-| E, e    | k        | -,y^2 | leading eigenpairs of the sketch Phi_pp (see `bkbopt/features/sketched.py`)    |
+| E, e    | k        | -,y^2 | leading eigenpairs of the sketch Phi_pp (see `learners/features/sketched.py`)  |
 | inverse | (k, k)   | -     | A^-1 of the online Newton steps                                                |
 """
 

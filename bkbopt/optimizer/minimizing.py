@@ -56,7 +56,7 @@ def minimize(
         catch: exceptions of `f` that fail the trial; other exceptions end the run. An exception or interrupt that ends
             the run fails the running trials.
         show_progress_bar: whether to show a progress bar on standard error.
-        stop_at_regret: end the run when the regret certificate, at confidence 0.95, is below this, units of y. It is
+        stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
             computed every ten trials.
         options: arguments of `Optimizer`.
 

@@ -63,9 +63,9 @@ class Optimizer(Readings):
             continued, and the other arguments must be those it was made with. Omitted values of `seed`, `beta` and
             `n_startup_trials` are taken from the file; given values of `beta` and `n_startup_trials` replace those of
             the file. `Optimizer.open` takes all arguments from the file.
-        perturbations: whether some asks, with decreasing frequency, search for a better basin: by a random change of
-            one parameter of the best point, or by an upper confidence bound with a larger beta (see
-            `bkbopt.search.perturbations`). Only in spaces that are not searched as a grid, and with `fit=True`.
+        perturbations: whether some asks, with decreasing frequency, search for a better basin: in a box by a random
+            change of one parameter of the best point or by a larger beta, in pools and grids of noisy values among the
+            points without a value (see `bkbopt.search.perturbations`). Only with `fit=True`.
 
     Raises:
         ArgumentError: an option is out of range, or the space or pool is invalid.
@@ -167,7 +167,7 @@ class Optimizer(Readings):
             heartbeat: whether the trials get their first `heartbeat`, in the same transaction.
 
         Raises:
-            SpaceExhaustedError: with `duplicates="avoid"`, every point has been proposed.
+            SpaceExhaustedError: every point has been proposed (`duplicates="avoid"`), has failed or is infeasible.
             ArgumentError: no feasible point was found, or `fixed` does not belong to the space.
         """
         useful = isinstance(n, str) and n == "useful"

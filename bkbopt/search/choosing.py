@@ -41,9 +41,9 @@ def width_of(options: Options, request: Request) -> float:
     From trial `FIRST_NARROW` on every second suggestion is *narrow*. With the whole width the points of a late search
     are so far apart that the model takes detail near the optimum for noise; see docs/design/narrow-suggestions.md.
 
-    Beside p >= `LARGE_BATCH` running trials one in p + 1 suggestions has the whole width, and the others are greedy. A
-    sequential search learns from the first value in a region whose bound is large; in a batch the mean stays, and such
-    a region has one suggestion after another.
+    Beside p >= `LARGE_BATCH` running trials one in p + 1 suggestions has the whole width, and the others are greedy. In
+    a sequential search the first value in a region with a large bound lowers that bound. In a batch no value arrives,
+    so that one suggestion after another would go to this region.
 
     Another attempt at the same trial has the whole width, since it must give another point.
     """

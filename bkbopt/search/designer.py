@@ -11,7 +11,7 @@ Three kinds of suggestion:
 - *start-up*: the centre of the space, then quasi-random points, until there are `n_startup_trials` values;
 - *global*: the maximiser of the criterion (see `criteria/criterion.py`) under the models of all data; some have a
   smaller beta (see `choosing.width_of`);
-- *perturbation*: a point that leaves the best known basin; see `perturbations.py`.
+- *perturbation*: a point by another rule, to find a better basin; see `perturbations.py`.
 """
 
 import itertools
@@ -298,7 +298,8 @@ class Designer:
             is_discrete=is_discrete,
             is_fixed=bool(request.fixed),
             is_constrained=self.problem.feasible is not None,
-            repeats=not (self.options.avoid_duplicates or self.history.n_failed),
+            avoids_duplicates=self.options.avoid_duplicates,
+            has_failed=self.history.n_failed > 0,
         )
 
     def _closed_points(self, running: list[Point]) -> tuple[list[Point], list[Point]]:

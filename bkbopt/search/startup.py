@@ -1,6 +1,6 @@
 """The start-up design: the centre of the space, then a scrambled Sobol sequence, by the number of the trial.
 
-Ranges are often chosen about a value that is known to be good.
+The first point is the centre, because ranges are often chosen around a value that is known to be good.
 """
 
 import itertools

@@ -60,7 +60,8 @@ NOISY = 0.5
 #: Iterations of the last fit, which starts from the result of the comparison; 50 gained another 0.4 at twice the cost.
 AGAIN = 15
 #: With more unique points than this the best of TRIES fits to different subsets is taken, by the evidence of JUDGED
-#: points. A subset of 400 decides little among thousands, so that one fit may have a wrong structure.
+#: points, and continued on these. A subset of 400 decides little among thousands, so that one fit may have a wrong
+#: structure, and lengthscales that miss ripples.
 SEVERAL, TRIES, JUDGED = 2_000, 3, 800
 #: Least gain of a further rotation, and of the second fit.
 PROGRESS = 0.1
@@ -92,7 +93,8 @@ def fit_structure(
     chosen = fits[0]
     if is_large:
         comparison = whole.subset(JUDGED, rng)
-        chosen = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))
+        best = max(fits, key=lambda fit: log_evidence(comparison, fit.kernel, fit.noise))
+        chosen = _continued(comparison, best, fit_noise)
     log.debug("structure of %d points: %s", len(whole.U), chosen.kernel)
     return chosen.kernel, chosen.noise
 
@@ -106,10 +108,13 @@ def _fitted(
     few = data.subset(COMPARED, rng)
     search = _Search(few, kernel, fit_noise)
     chosen = search.best(noise) if extended else search.plain(noise)
-    if few is data:
-        return chosen
+    return chosen if few is data else _continued(data, chosen, fit_noise)
+
+
+def _continued(data: FitData, fit: Fit, fit_noise: bool) -> Fit:
+    """A fit to more points that starts from the result of one to fewer points."""
     short = FitSettings(max_iterations=AGAIN)
-    return fit_from(data, chosen.kernel, chosen.noise, fit_noise=fit_noise, with_mean=True, settings=short)
+    return fit_from(data, fit.kernel, fit.noise, fit_noise=fit_noise, with_mean=True, settings=short)
 
 
 @dataclass(frozen=True)

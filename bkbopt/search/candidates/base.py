@@ -156,7 +156,13 @@ def best_usable(criterion: Criterion, search: Search, closed: Tensor, usable: Ca
 
 
 def exhausted(
-    arms: CandidateSet | None, *, is_discrete: bool, is_fixed: bool, is_constrained: bool, repeats: bool
+    arms: CandidateSet | None,
+    *,
+    is_discrete: bool,
+    is_fixed: bool,
+    is_constrained: bool,
+    avoids_duplicates: bool,
+    has_failed: bool,
 ) -> SpaceExhaustedError | ArgumentError:
     """The error where nothing is left to propose.
 
@@ -165,13 +171,14 @@ def exhausted(
         is_discrete: whether the points without the fixed values can be counted.
         is_fixed: whether values are fixed.
         is_constrained: whether the user gave a constraint `feasible`.
-        repeats: whether points may be proposed again, and none has failed.
+        avoids_duplicates: whether no point is proposed again.
+        has_failed: whether trials have failed, whose points are not proposed again.
     """
     those = " with the fixed values" if is_fixed else ""
     number = "" if is_fixed or arms is None else f"{arms.n_arms} "
     is_listed = arms is not None and arms.is_listed
     countable = is_listed or (arms is None and is_discrete)
-    if is_constrained and (repeats or not countable):
+    if is_constrained and not (countable and (avoids_duplicates or has_failed)):
         none = "none" if countable else f"none of {TRIES} random ones"
         return ArgumentError(
             f"feasible: expected points{those} to propose, but {none} was feasible and new; "
@@ -183,7 +190,10 @@ def exhausted(
     else:
         what = f"pool: all {number}arms{those} (rows with equal values are one)"
         remedies.append("add arms with set_pool")
-    return SpaceExhaustedError(
-        f"{what} have been proposed, have failed or are infeasible; {', '.join(remedies)}, or allow repeats with "
-        'duplicates="allow".'
+    state = "have been proposed, have failed" if avoids_duplicates else "have failed"
+    allow = (
+        'allow repeats with duplicates="allow"'
+        if avoids_duplicates
+        else "tell values of failed trials with replace=True"
     )
+    return SpaceExhaustedError(f"{what} {state} or are infeasible; {', '.join(remedies)}, or {allow}.")

@@ -175,7 +175,7 @@ class PartedMaximizer:
             self._has_bounds = [False] * len(self.parts)
             versions, is_new = Versions(model), True
             self._scan(model, 0)
-        elif len(versions) >= MAX_VERSIONS:
+        elif len(versions) >= MAX_VERSIONS - 1:  # room for two, one for the rows of parts without bounds
             growth, drift = versions.growths().cpu().numpy(), versions.drifts().cpu().numpy()
             with contextlib.suppress(LostPartError):
                 self._of(lambda number: self.parts[number].fold(growth, drift), self._numbers(True))

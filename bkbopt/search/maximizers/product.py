@@ -16,7 +16,7 @@ Pending points lower scores and raise none, so good rows of one suggestion are g
 Suggestions of a large batch share a cross and random rows, choose among these by the lazy argmax, and climb from the
 chosen row once.
 
-Bounds over sub-products were tried instead; `docs/guides/product-pools.md` says why they exclude too little.
+Bounds over sub-products were tried instead and excluded few rows; see `docs/design/pool-argmax.md`.
 """
 
 import math

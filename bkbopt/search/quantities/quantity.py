@@ -254,16 +254,24 @@ class Quantity:
     @property
     def is_found_noiseless(self) -> bool:
         """Whether `is_noisy` is known to be false without a new fit."""
-        if self.fitter.options.deterministic or self._known_noise is not None:
-            return self.fitter.options.deterministic or not self._known_noise
-        obs = self.surrogate.observations
-        return obs.total == len(obs) <= TEST_UP_TO and self._noisy is False
+        if self._stated_noise is not None:
+            return not self._stated_noise
+        obs, is_free = self.surrogate.observations, self.surrogate.noise <= FREE_OF_NOISE
+        return obs.total == len(obs) <= TEST_UP_TO and (is_free or self._noisy is False)
 
     @property
     def awaits_repeat(self) -> bool:
         """Whether a first repeat of a point is to decide whether there is noise."""
-        obs, is_stated = self.surrogate.observations, self.fitter.options.deterministic or self._known_noise is not None
-        return not is_stated and obs.total == len(obs) > TEST_UP_TO
+        obs = self.surrogate.observations
+        return self._stated_noise is None and obs.total == len(obs) > TEST_UP_TO
+
+    @property
+    def _stated_noise(self) -> bool | None:
+        """Whether values have noise as the user states it; None if nothing is stated."""
+        if self.fitter.options.deterministic or self._known_noise is not None:
+            return not self.fitter.options.deterministic and self._known_noise
+        is_given = self.surrogate.fixed_noise and not self.fitter.is_limit
+        return self.surrogate.noise > FREE_OF_NOISE if is_given else None
 
     def is_noisy(self) -> bool:
         """Whether a second evaluation of a point is expected to give another value.
@@ -272,8 +280,8 @@ class Quantity:
         most `TEST_UP_TO` points, the values of the last mark are tested for noise. With more points the answer is yes,
         so that a first repeat is made, which then decides.
         """
-        if self.fitter.options.deterministic or self._known_noise is not None:
-            return not self.fitter.options.deterministic and bool(self._known_noise)
+        if self._stated_noise is not None:
+            return self._stated_noise
         surrogate = self.surrogate
         obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
         if obs.total > len(obs):

@@ -271,3 +271,19 @@ def test_the_maximizer_of_a_file_keeps_nine_bytes_a_row(tmp_path: Path) -> None:
     (part,) = opt._core.designer._pool.search.parts  # type: ignore[union-attr]
     arrays = [value for value in (*vars(part).values(), *part._groups) if isinstance(value, np.ndarray)]
     assert 9.0 * 20_000 <= sum(array.nbytes for array in arrays) < 9.1 * 20_000  # three numbers a group of 256
+
+
+@pytest.mark.parametrize("n", range(MAX_VERSIONS - 3, MAX_VERSIONS + 1))
+def test_a_lost_part_is_scanned_again_however_many_versions_there_are(n: int) -> None:
+    rng = np.random.default_rng(1)
+    X = torch.as_tensor(rng.random((300, 2)))
+    gp = bo.BKB(bo.kernels.rbf(2, 0.3), noise=0.04)
+    gp.observe(X[:40], bump(X[:40]))  # enough for a dictionary that stays
+    parts = [_Dying(part) for part in X.split(100)]
+    search = PartedMaximizer(X, parts)
+    for step in range(n + 3):
+        parts[1].is_lost = step >= n
+        index = search.argmax(gp.model, 1.0).index
+        assert index == PoolMaximizer(X).argmax(gp.model, 1.0).index
+        gp.observe(X[[index]], bump(X[[index]]) + 0.01 * float(rng.standard_normal()))
+    assert parts[1].n_scans > parts[0].n_scans
