@@ -57,9 +57,9 @@ def partial_dependence(
         value_name: label of the value axis or colour bar, with its unit.
 
     Raises:
-        ArgumentTypeError: `opt` or `ax` has the wrong type.
-        ArgumentError: a parameter that does not exist, is fixed, is inactive in this branch or is given
-            twice; a pool of objects; several objectives.
+        ArgumentTypeError: `opt`, `ax` or `at` has the wrong type.
+        ArgumentError: a parameter that does not exist, is fixed, is inactive in this branch or is given twice; `at`
+            with another parameter than a switch; a pool of objects; several objectives.
         NotReadyError: there are no values yet.
 
     Example:
@@ -73,12 +73,12 @@ def partial_dependence(
     opt, n_samples = as_optimizer(opt), check_count("n_samples", n_samples, 1)
     told(opt)
     coordinates, switches = coordinates_of(opt), () if opt.space is None else opt.space.switches
+    center = coordinates.center(at)
     others = [name for name in at or () if name not in switches]
     if others:
         raise ArgumentError(
             f"at: expected switches among {sorted(switches)}, got {others[0]!r}, which is averaged over."
         )
-    center = coordinates.center(at)
     across = dimension_of(coordinates, "x", x, center, ALONG)
     averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples, at=at))
     if y is None:

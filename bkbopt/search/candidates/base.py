@@ -168,7 +168,7 @@ def exhausted(
 
     Args:
         arms: the arms of a pool; None for a space.
-        is_discrete: whether the points without the fixed values can be counted.
+        is_discrete: whether every searched column has finitely many values.
         is_fixed: whether values are fixed.
         is_constrained: whether the user gave a constraint `feasible`.
         avoids_duplicates: whether no point is proposed again.
