@@ -39,7 +39,7 @@ def warps(X: Tensor, y: Tensor, sign: float = -1.0) -> bool:
 
 
 @pytest.mark.parametrize("seed", slow_but({0}, range(3)))
-def test_values_are_bent_where_noise_grows_with_them_and_not_where_it_does_not(seed: int) -> None:
+def test_values_are_warped_where_noise_grows_with_them_and_not_where_it_does_not(seed: int) -> None:
     assert warps(*values("relative", seed))
     assert not warps(*values("even", seed))
     assert not warps(*values("sine", seed))
@@ -74,7 +74,7 @@ def test_units_and_directions_do_not_matter(kind: str, unit: float) -> None:
     assert warps(X, y * unit) == warps(X, -y * unit, 1.0) == (kind == "relative")
 
 
-def test_values_that_cannot_be_bent_are_not() -> None:
+def test_values_that_cannot_be_warped_are_not() -> None:
     X, _ = values("sine", 0)
     y = torch.ones(120, dtype=torch.float64)
     y[:40] = 0.0  # a third are the best

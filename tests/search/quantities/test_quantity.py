@@ -362,23 +362,23 @@ def losses(n: int, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return X, loss * torch.exp(0.2 * torch.as_tensor(rng.standard_normal(n))), loss
 
 
-def test_bent_values_predict_losses_and_their_deviations_better() -> None:
+def test_warped_values_predict_losses_and_their_deviations_better() -> None:
     X, y, _ = losses(120, 0)
-    warped, straight = fitted(X, y), fitted(X, y, winsorised=False)
-    assert warped.scaler.warp_range < INF == straight.scaler.warp_range
+    warped, plain = fitted(X, y), fitted(X, y, winsorised=False)
+    assert warped.scaler.warp_range < INF == plain.scaler.warp_range
     at, seen, loss = losses(2000, 1)
     good = loss < 0.1
     z = []
-    for model in (warped, straight):
+    for model in (warped, plain):
         mean, sd = model.predict(at)
         z.append((seen - mean) / torch.hypot(sd, torch.full_like(sd, model.noise_std)))
-    assert 0.005 < warped.noise_std < 0.02 < straight.noise_std  # a fifth of the best losses, which are 0.05
+    assert 0.005 < warped.noise_std < 0.02 < plain.noise_std  # a fifth of the best losses, which are 0.05
     # The noise of the bad losses is not that of the good ones.
     assert 0.7 < float(z[0][good].std()) < 1.5
     assert float(z[1][good].std()) < 0.5
 
 
-def test_values_are_not_bent_where_kernel_or_noise_are_given_or_values_are_few() -> None:
+def test_values_are_not_warped_where_kernel_or_noise_are_given_or_values_are_few() -> None:
     X, y, _ = losses(120, 0)
     assert fitted(X, y, bo.ExactGP(kernel=rbf(2))).scaler.warp_range == INF
     assert fitted(X, y, bo.ExactGP(noise=0.02**2)).scaler.warp_range == INF
@@ -386,7 +386,7 @@ def test_values_are_not_bent_where_kernel_or_noise_are_given_or_values_are_few()
     assert fitted(X[:90], y[:90]).scaler.warp_range == INF
 
 
-def test_bent_values_learnt_one_by_one_are_those_met_at_once() -> None:
+def test_warped_values_learnt_one_by_one_are_those_met_at_once() -> None:
     X, y, _ = losses(130, 0)
     followed = quantity()
     for n in range(110, 131):

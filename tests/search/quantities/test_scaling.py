@@ -199,7 +199,7 @@ def skewed(unit: float = 1.0, offset: float = 0.0) -> torch.Tensor:
 
 @pytest.mark.parametrize("unit", WARPED_UNITS)
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_bent_values_keep_their_order_and_come_back(unit: float, sign: float) -> None:
+def test_warped_values_keep_their_order_and_come_back(unit: float, sign: float) -> None:
     y = skewed(unit)
     scaler = Scaler.from_values(y, sign, winsorised=False)
     warped = scaler.warped(y)
@@ -211,7 +211,7 @@ def test_bent_values_keep_their_order_and_come_back(unit: float, sign: float) ->
     torch.testing.assert_close(warped.means(v), y, rtol=1e-12, atol=0.0)
 
 
-def test_bent_values_have_the_slope_one_at_the_best_and_beyond_it() -> None:
+def test_warped_values_have_the_slope_one_at_the_best_and_beyond_it() -> None:
     y = skewed()
     warped = Scaler.from_values(y, -1.0).warped(y)
     beyond = warped.transform(torch.tensor([1.0, 0.5, -3.0], dtype=torch.float64))
@@ -220,7 +220,7 @@ def test_bent_values_have_the_slope_one_at_the_best_and_beyond_it() -> None:
     assert warped.scale * warped.unit * float(near.diff()) == pytest.approx(-1e-6, rel=1e-5)
 
 
-def test_bent_values_are_linear_in_the_logarithm_of_the_distance_from_the_best() -> None:
+def test_warped_values_are_linear_in_the_logarithm_of_the_distance_from_the_best() -> None:
     y = skewed()
     warped = Scaler.from_values(y, -1.0, winsorised=False).warped(y)
     # Distances from the best value in units of the spread of the best quarter, plus one: the best is no infinity.
@@ -245,13 +245,13 @@ def test_slopes_widths_and_rises_are_those_of_the_map(warps: bool) -> None:
         assert scaler.rise(float(v[3]), 0.7) == pytest.approx(scaler.mean(float(v[3])) - scaler.mean(float(v[3]) + 0.7))
 
 
-def test_values_are_not_bent_where_a_quarter_of_them_are_the_best() -> None:
+def test_values_are_not_warped_where_a_quarter_of_them_are_the_best() -> None:
     y = torch.tensor([2.0] * 9 + [1.0, 1.5], dtype=torch.float64)
     scaler = Scaler.from_values(y, 1.0)
     assert scaler.warped(y) is scaler
 
 
-def test_bent_means_and_widths_far_below_are_doubles() -> None:
+def test_warped_means_and_widths_far_below_are_doubles() -> None:
     y = skewed(1e297)
     warped = Scaler.from_values(y, -1.0).warped(y)
     far = torch.tensor([-1e6, -1e3], dtype=torch.float64)
