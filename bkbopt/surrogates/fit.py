@@ -175,8 +175,13 @@ class LogPosterior:
     def _prior(self) -> NormalPrior:
         """The prior of the variables, for a kernel with closed form: it does not depend on the hyper-parameters."""
         prior = cast(ClosedFormKernel, self.kernel).prior
-        noise = prior.loc.new_tensor([[self.settings.noise_loc], [self.settings.noise_scale]])[:, : self.fit_noise]
-        return NormalPrior.join([prior.to_the_power(self.prior_power), NormalPrior(*noise)])
+        return NormalPrior.join([prior.to_the_power(self.prior_power), self._noise_prior])
+
+    @cached_property
+    def _noise_prior(self) -> NormalPrior:
+        """The prior of log(noise); of no variables if the noise is not fitted."""
+        both = self.data.U.new_tensor([[self.settings.noise_loc], [self.settings.noise_scale]])
+        return NormalPrior(*both[:, : self.fit_noise])
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
@@ -204,10 +209,7 @@ class LogPosterior:
         if self._has_closed_form:
             return self._prior.log_density(x)
         value = x.new_zeros(()) if self._fittable is None else cast(FittableKernel, kernel).log_prior()
-        value = self.prior_power * value
-        if self.fit_noise:
-            value = value - (x[-1] - self.settings.noise_loc) ** 2 / (2.0 * self.settings.noise_scale**2)
-        return value
+        return self.prior_power * value + self._noise_prior.log_density(x[len(x) - self.fit_noise :])
 
     def with_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray] | None:
         """The log density with the best constant mean, and its gradient `(p,)`; None if the kernel is not usable."""

@@ -19,8 +19,8 @@ from bkbopt.kernels import (
 )
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import structure
-from bkbopt.surrogates.fit import Fit
-from bkbopt.surrogates.fit_data import MANY
+from bkbopt.surrogates.fit import Fit, FitSettings, fit_from
+from bkbopt.surrogates.fit_data import MANY, FitData
 from bkbopt.surrogates.structure import FEWEST, fit_structure, stationary_start
 
 Function = Callable[[Tensor], Tensor]
@@ -141,6 +141,10 @@ def test_of_several_fits_to_many_points_the_one_with_the_largest_evidence_is_tak
     alone = fitted(3)  # 460 points are not many
     monkeypatch.setattr(structure, "SEVERAL", 400)
     monkeypatch.setattr(structure, "JUDGED", 460)
+    settings = FitSettings(max_iterations=structure.AGAIN)
+    data = FitData.of(observations)
+    continued = fit_from(data, *alone, fit_noise=True, with_mean=True, settings=settings)
+    assert same(fitted(1), (continued.kernel, continued.noise))
 
     def evidence(kernel: Kernel, noise: float) -> float:
         assert isinstance(kernel, FittableKernel)

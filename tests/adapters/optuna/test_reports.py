@@ -26,7 +26,7 @@ def objective(trial: optuna.Trial) -> float:
 
 @pytest.mark.parametrize("n_studies", slow_but([1], [1, 10]))
 def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise(n_studies: int) -> None:
-    regrets, n_outside = [], 0
+    regrets = []
     for seed in range(n_studies):
         rng = np.random.default_rng(seed)
         study = new_study("maximize", seed=seed)
@@ -39,11 +39,8 @@ def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise(n_stud
         assert isinstance(recommended, Recommendation)
         lucky, ours = (-objective(optuna.trial.FixedTrial(p)) for p in (study.best_params, dict(recommended.params)))
         regrets.append((-lucky, -ours))
-        n_outside += abs(recommended.mean - ours) >= 4.0 * recommended.std + 0.2
+        assert abs(recommended.mean - ours) < 4.0 * recommended.std + 0.2
         assert 0.0 < recommended.std < 0.5  # below that of one evaluation
-    # In 1 of 20 studies (seed 7) the values show no effect of n: near the best x only 6 and 0, equally good, were
-    # tried. The recommended point has n = 3, and the mean of its neighbours.
-    assert n_outside <= n_studies // 10
     lucky, ours = np.mean(regrets, axis=0)
     assert ours < 0.3
     # The mean difference is a fifth of a study's own scatter: of one study it says little, of ten enough.
