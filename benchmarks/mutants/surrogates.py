@@ -208,6 +208,20 @@ SURROGATES = (
         ("surrogates/test_structure.py",),
     ),
     Fault(
+        "fits are given up whatever their value",
+        "surrogates/fit.py",
+        "and -intermediate_result.fun < settings.least:",
+        "and settings.least > -math.inf:",
+        ("surrogates/test_fit.py", "surrogates/test_structure.py"),
+    ),
+    Fault(
+        "a hopeless rotation is followed by others",
+        "surrogates/structure.py",
+        "            if best.value < least:\n                break\n",
+        "",
+        ("surrogates/test_structure.py",),
+    ),
+    Fault(
         "a rotation may have any angles for nothing",
         "surrogates/structure.py",
         "ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0",

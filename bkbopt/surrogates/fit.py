@@ -19,6 +19,7 @@ inducing points it fitted the ripples of a function as noise, where an exact fit
 search lost the best basin.
 """
 
+import itertools
 import logging
 import math
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ from bkbopt.surrogates.fit_data import FitData
 from bkbopt.surrogates.gradients import likelihood_and_gradient
 
 __all__ = [
+    "GIVEN_UP_AFTER",
     "Fit",
     "FitData",
     "FitSettings",
@@ -56,6 +58,8 @@ log = logging.getLogger(__name__)
 
 #: Lower limit of a sample variance, for values that are all equal, y squared.
 SMALLEST = 1e-12
+#: Number of iterations after which a fit that is worse than required is given up; see docs/design/fits.md.
+GIVEN_UP_AFTER = 12
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class FitSettings:
         noise_scale: standard deviation of that prior.
         mean_precision: 1 / variance of the normal prior on the constant mean.
         noise_bounds: smallest and largest noise variance.
+        least: log posterior of interest: a fit with less after `GIVEN_UP_AFTER` iterations ends there.
     """
 
     max_points: int = 400
@@ -77,6 +82,7 @@ class FitSettings:
     noise_scale: float = 1.5
     mean_precision: float = 1.0
     noise_bounds: tuple[float, float] = (1e-8, 10.0)
+    least: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -267,7 +273,7 @@ def fit_from(
     settings: FitSettings | None = None,
 ) -> Fit:
     """The maximum that L-BFGS-B finds from one start; the arguments are those of `fit_hyperparameters`."""
-    from scipy.optimize import minimize
+    from scipy.optimize import OptimizeResult, minimize
 
     settings = settings or FitSettings()
     low, high = settings.noise_bounds
@@ -279,10 +285,21 @@ def fit_from(
         # For an unusable kernel the objective is huge, so that the line search steps back.
         return (1e300, np.zeros_like(x)) if found is None else (-found[0], -found[1])
 
-    options = {"maxiter": settings.max_iterations}
+    iterations = itertools.count(1)
+
+    def give_up(intermediate_result: OptimizeResult) -> None:
+        if next(iterations) == GIVEN_UP_AFTER and -intermediate_result.fun < settings.least:
+            raise StopIteration
+
     with small_scipy_work():
         result = minimize(
-            objective, target.variables(), jac=True, method="L-BFGS-B", bounds=target.bounds, options=options
+            objective,
+            target.variables(),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=target.bounds,
+            callback=give_up,
+            options={"maxiter": settings.max_iterations},
         )
     with torch.no_grad():
         fitted, lam = target.unpack(torch.tensor(result.x, device=data.U.device))

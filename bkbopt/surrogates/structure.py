@@ -52,6 +52,8 @@ COMPARED = 200
 ROTATIONS = 3
 #: Required gain of the evidence: for each angle of a rotation, for a sum with a second kernel.
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
+#: Share of its required gain that a first rotation must have for further ones to be tried.
+PROMISING = 0.25
 #: Required gain of a kernel of few columns, in addition to the logarithm of the number of choices: for each column, and
 #: for all of them. With fewer unique points than this no columns are chosen.
 COLUMN_MARGIN, FEW_MARGIN, FEWEST_FOR_COLUMNS = 1.0, 3.0, 50
@@ -125,8 +127,10 @@ class _Search:
     start: ARDKernel
     fit_noise: bool
 
-    def fit(self, kernel: Kernel, noise: float) -> Fit:
-        return fit_from(self.data, kernel, noise, fit_noise=self.fit_noise, with_mean=True)
+    def fit(self, kernel: Kernel, noise: float, least: float = -math.inf) -> Fit:
+        """A fit that is given up early if it has less than the log posterior `least`."""
+        settings = FitSettings(least=least)
+        return fit_from(self.data, kernel, noise, fit_noise=self.fit_noise, with_mean=True, settings=settings)
 
     def plain(self, noise: float) -> Fit:
         """The stationary kernel, the better one of two fits that start with little and with much noise.
@@ -143,7 +147,8 @@ class _Search:
         if len(columns) > MANY:
             return self.with_trend(self.of_few(plain, columns), noise)
         found = [(0.0, plain)]  # pairs of margin and fit
-        rotated, margin = self.rotated(plain, columns), ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0
+        margin = ANGLE_MARGIN * len(columns) * (len(columns) - 1) / 2.0
+        rotated = self.rotated(plain, columns, plain.value + PROMISING * margin)
         if rotated.value > plain.value + margin:
             found.append((margin, rotated))
         if self.start.dim > 1:
@@ -155,7 +160,7 @@ class _Search:
         # The fit starts from the lengthscales of `start`: the fitted ones may be short because of ripples.
         base = replace(fit.kernel, base=self.start) if isinstance(fit.kernel, RotatedKernel) else self.start
         added = ColumnsKernel.start(self.start.dim, self.start.categorical)
-        return self.fit(SumKernel((base, added)), max(noise, fit.noise))
+        return self.fit(SumKernel((base, added)), max(noise, fit.noise), fit.value)
 
     def of_few(self, plain: Fit, columns: list[int]) -> Fit:
         """The best kernel of those `columns` that have the shortest lengthscales; `plain` if none is better."""
@@ -187,16 +192,21 @@ class _Search:
         beside = self.fit(SumKernel((stationary, trend)), noise)
         return beside if beside.value > best.value + SUM_MARGIN else best
 
-    def rotated(self, plain: Fit, columns: list[int]) -> Fit:
-        """The best of a few rotations; `plain` if none is better."""
+    def rotated(self, plain: Fit, columns: list[int], least: float) -> Fit:
+        """The best of a few rotations; `plain` if none is better.
+
+        There is a single one if its log posterior is below `least`.
+        """
         best, kernel = plain, plain.kernel
         for _ in range(ROTATIONS if len(columns) > 1 else 0):
             assert isinstance(kernel, ARDKernel)
-            found = self.fit(RotatedKernel(kernel, _rotation(self.data, best, columns)), best.noise)
+            found = self.fit(RotatedKernel(kernel, _rotation(self.data, best, columns)), best.noise, least)
             if found.value < best.value + PROGRESS:
                 break
             assert isinstance(found.kernel, RotatedKernel)
             best, kernel = found, found.kernel.base
+            if best.value < least:
+                break
         return best
 
 

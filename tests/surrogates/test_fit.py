@@ -13,9 +13,11 @@ from torch import Tensor
 from bkbopt.kernels import ARDKernel, CallableKernel, matern52, rbf
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import (
+    GIVEN_UP_AFTER,
     FitData,
     FitSettings,
     constant_mean,
+    fit_from,
     fit_hyperparameters,
     gain_over_constant,
     log_marginal_likelihood,
@@ -124,6 +126,19 @@ def test_fit_raises_the_log_posterior_and_ends_at_a_stationary_point() -> None:
     assert float(gradient.abs().max()) < 0.05  # L-BFGS-B stops at a relative gain of 2e-9
     start = torch.cat([matern52(2).theta, torch.tensor([math.log(1e-2)], dtype=torch.float64)])
     assert value.item() > log_posterior(start).item() + 1.0
+
+
+def test_fit_below_the_required_log_posterior_is_given_up_after_some_iterations() -> None:
+    X = np.random.default_rng(0).random((80, 6))
+    data = FitData.of(observed(X, np.sin(5.0 * X @ np.arange(6.0))))
+
+    def value(settings: FitSettings) -> float:
+        return fit_from(data, matern52(6, 0.05), 1.0, settings=settings).value
+
+    whole, short = value(FitSettings()), value(FitSettings(max_iterations=GIVEN_UP_AFTER))
+    assert short < whole
+    assert value(FitSettings(least=short + 1e-9)) == short
+    assert value(FitSettings(least=short)) == whole
 
 
 def test_fixed_noise_stays() -> None:

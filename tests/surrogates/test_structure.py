@@ -1,6 +1,8 @@
 """The kernel's structure is that with the largest evidence."""
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from bkbopt.kernels import (
     matern52,
 )
 from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates import fit as fit_module
 from bkbopt.surrogates import structure
 from bkbopt.surrogates.fit import Fit, FitSettings, fit_from
 from bkbopt.surrogates.fit_data import MANY, FitData
@@ -159,6 +162,54 @@ def test_of_several_fits_to_many_points_the_one_with_the_largest_evidence_is_tak
     assert found == sorted(found)
     assert found[-1] > found[0] + 5.0
     assert found[0] > evidence(*alone)  # it is continued on all 460 points, of which the first fit has 400
+
+
+def product(X: Tensor) -> Tensor:
+    return torch.cos(7.0 * X[:, 0]) * torch.cos(4.0 * X[:, 1])
+
+
+def comparison(monkeypatch: pytest.MonkeyPatch, f: Function, n: int) -> tuple[tuple[Kernel, float], list[Fit]]:
+    """The chosen kernel and noise variance, and all fits that were made."""
+    fits: list[Fit] = []
+
+    def fit(*arguments: Any, **options: Any) -> Fit:
+        fits.append(fit_from(*arguments, **options))
+        return fits[-1]
+
+    monkeypatch.setattr(structure, "fit_from", fit)
+    rng = np.random.default_rng(0)
+    return fit_structure(observed(f, n, 4, 0.1), matern52(4), 1e-2, fit_noise=True, rng=rng), fits
+
+
+@pytest.mark.parametrize("f", [separable, bowl, product])
+@pytest.mark.parametrize("n", [30, 120])
+def test_giving_up_changes_no_choice(monkeypatch: pytest.MonkeyPatch, f: Function, n: int) -> None:
+    early, _ = comparison(monkeypatch, f, n)
+    monkeypatch.setattr(structure, "PROMISING", -math.inf)
+    monkeypatch.setattr(fit_module, "GIVEN_UP_AFTER", 1_000)
+    assert same(comparison(monkeypatch, f, n)[0], early)
+
+
+def test_after_a_rotation_without_gain_there_is_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rotations() -> int:
+        _, fits = comparison(monkeypatch, product, 120)
+        return sum(isinstance(fit.kernel, RotatedKernel) for fit in fits)
+
+    assert rotations() == 1
+    monkeypatch.setattr(structure, "PROMISING", -math.inf)
+    assert rotations() > 1
+
+
+def test_a_sum_that_stays_below_the_stationary_kernel_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sum_value() -> float:
+        _, fits = comparison(monkeypatch, product, 120)
+        (value,) = (fit.value for fit in fits if isinstance(fit.kernel, SumKernel))
+        assert value < fits[0].value
+        return value
+
+    early = sum_value()
+    monkeypatch.setattr(fit_module, "GIVEN_UP_AFTER", 1_000)
+    assert sum_value() > early
 
 
 def test_same_data_give_the_same_kernel() -> None:

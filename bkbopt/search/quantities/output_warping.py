@@ -27,6 +27,8 @@ __all__ = ["FEWEST", "is_better_warped"]
 FEWEST = 100
 #: Required gain of the evidence for each of the compared values.
 MARGIN = 0.2
+#: A fit to warped values that lacks more than this after a few iterations is given up.
+HOPELESS = 10.0
 #: A fit that gives a lower bound of the evidence.
 ONE = FitSettings(max_iterations=1)
 
@@ -51,14 +53,21 @@ def is_better_warped(
         fit_noise: whether the noise is fitted.
     """
 
-    def evidence(scaler: Scaler, model: tuple[Kernel, float], settings: FitSettings | None = None) -> float:
+    def compared(scaler: Scaler) -> tuple[FitData, float]:
+        """The transformed values at the points of the comparison, the same for both, and sum J."""
         observations = Observations(X.shape[1], X.device)
         observations.add(X, scaler.transform(y))
-        data = FitData.of(observations).subset(COMPARED, np.random.default_rng(len(y)))  # the same points for both
-        value = fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings).value
-        return value + float((data.n * scaler.log_slopes(data.ybar)).sum())
+        data = FitData.of(observations).subset(COMPARED, np.random.default_rng(len(y)))
+        return data, float((data.n * scaler.log_slopes(data.ybar)).sum())
 
+    def evidence(data: FitData, model: tuple[Kernel, float], settings: FitSettings | None = None) -> float:
+        return fit_from(data, *model, fit_noise=fit_noise, with_mean=True, settings=settings).value
+
+    (data, slopes), (warped, warped_slopes) = compared(scaler), compared(scaler.warped(y))
+    # What the fit to warped values has to exceed. One iteration gives a lower bound of the evidence for untransformed
+    # values, which decides most cases.
+    required = slopes - warped_slopes + MARGIN * min(len(y), COMPARED)
+    lower = evidence(data, fitted, ONE) + required
     stationary = stationary_start(fitted[0], start[0]), start[1]
-    warped, margin = evidence(scaler.warped(y), stationary), MARGIN * min(len(y), COMPARED)
-    # One iteration gives a lower bound of the evidence for untransformed values, which decides most cases.
-    return warped - evidence(scaler, fitted, ONE) > margin and warped - evidence(scaler, fitted) > margin
+    found = evidence(warped, stationary, FitSettings(least=lower - HOPELESS))
+    return found > lower and found > evidence(data, fitted) + required
