@@ -232,8 +232,15 @@ MODELS = (
     Fault(
         "warped values are compared without the slopes of the map",
         "search/quantities/output_warping.py",
-        " + float((data.n * scaler.log_slopes(data.ybar)).sum())",
-        "",
+        "required = slopes - warped_slopes + MARGIN",
+        "required = MARGIN",
+        ("search/quantities/test_output_warping.py",),
+    ),
+    Fault(
+        "fits to warped values are given up where they win",
+        "search/quantities/output_warping.py",
+        "FitSettings(least=lower - HOPELESS)",
+        "FitSettings(max_iterations=1)",
         ("search/quantities/test_output_warping.py",),
     ),
     Fault(

@@ -284,7 +284,11 @@ def _diagnostics(cell: Any) -> Diagnostics:
 
 
 def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
-    """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except labels: old logs lack them."""
+    """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except labels: old logs lack them.
+
+    Names with a null character have no column, since SQL cannot contain it.
+    """
+    param_names, constraint_names = ([n for n in names if "\0" not in n] for names in (param_names, constraint_names))
     columns = ["id AS number"]
     columns += [
         f"json_extract(objectives, '$[{j}]') AS {'value' if n_objectives == 1 else f'values_{j}'}"

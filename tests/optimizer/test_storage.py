@@ -200,6 +200,14 @@ def test_a_space_that_one_moves_is_moved_for_all(path: Path) -> None:
     assert names == ["params_x", "params_kind", "params_n", "params_new"]
 
 
+def test_names_that_no_column_can_have_are_only_missing_in_the_view(path: Path) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "a\0b": (0.0, 1.0)}, constraints=["c\0"], seed=0, storage=path)
+    opt.tell(opt.ask(), 1.0, constraints={"c\0": -1.0})
+    assert bo.Optimizer.load(path).trials == opt.trials
+    assert "params_x" in table(path).columns
+    assert not [column for column in table(path).columns if column.startswith(("params_a", "constraints"))]
+
+
 def advance_copy(opt: bo.Optimizer, n: int) -> list[Any]:
     """The last `n` trials of a log that another one has advanced."""
     return [(t.id, t.index, dict(t.params)) for t in opt.trials[-n:]]

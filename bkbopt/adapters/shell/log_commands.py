@@ -3,13 +3,13 @@
 import argparse
 import csv
 import json
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import IO, Any
 
+from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
 from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
@@ -103,16 +103,17 @@ def _n_arms(described: Described) -> int | None:
 
 def export(args: argparse.Namespace) -> Iterator[Row]:
     """Write the trials as a CSV file."""
-    if args.out != "-" and os.path.exists(args.out) and os.path.samefile(args.out, args.state):
-        raise ArgumentError(f"out: expected a file other than the log, got {args.out}; name a new file.")
+    check_other_file("out", args.out, args.state)
     file = LogFile(args.state)
     trials = _trials(file)
     n_objectives = len(Aims.of(file).directions)
-    if args.out == "-":
-        _write_table(sys.stdout, trials, n_objectives)
-        return
     import io
 
+    if args.out == "-":
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as in a file, whatever the terminal shows
+        _write_table(sys.stdout, trials, n_objectives)
+        return
     from bkbopt._support.replacing import replace_atomically
 
     def write(raw: IO[bytes]) -> None:

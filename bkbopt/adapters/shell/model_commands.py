@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bkbopt._support.locks import locked
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import space_file
+from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 
@@ -34,11 +35,15 @@ KINDS = {
     "pareto": 0,
 }
 
+#: Errors of a text that is no JSON, has a number of more digits than Python reads, or lists that are nested too deep.
+NO_JSON = (ValueError, RecursionError)
+
 
 def init(args: argparse.Namespace) -> Iterator[Row]:
     """Make a log from a search space."""
     from bkbopt import Optimizer
 
+    check_other_file("state", args.state, args.space, "the search space")
     space, options = space_file.read_space(args.space)
     opt = Optimizer(space, **options)
     with locked(args.state, PATIENCE):
@@ -129,6 +134,7 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
     """Draw a plot of the log."""
     from bkbopt import Optimizer, plots
 
+    check_other_file("out", args.out, args.state)
     opt, kind = Optimizer.load(args.state), args.kind
     names = [name for name in (args.x, args.y) if name is not None]
     most = KINDS[kind]
@@ -162,8 +168,7 @@ def report(args: argparse.Namespace) -> Iterator[Row]:
     """Write the run as a page of HTML."""
     from bkbopt import Optimizer, plots
 
-    if os.path.exists(args.out) and os.path.samefile(args.out, args.state):
-        raise ArgumentError(f"out: expected another file than the log, got {args.out}; name a new file.")
+    check_other_file("out", args.out, args.state)
     opt = Optimizer.load(args.state)
     plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or None)
     yield {"report": args.out, "trials": len(opt.trials), "bytes": os.path.getsize(args.out)}
@@ -178,12 +183,12 @@ def _as_params(argument: str, text: str, other: str = "") -> dict[str, Any]:
     """A JSON object; messages name the `other` form that is allowed."""
     try:
         params = json.loads(text)
-    except json.JSONDecodeError as error:
+    except NO_JSON as error:
         raise ArgumentError(
-            f'{argument}: expected a JSON object such as {{"x": 0.5}}{other}, got {text!r} ({error}).'
+            f'{argument}: expected a JSON object such as {{"x": 0.5}}{other}, got {text[:200]!r} ({error}).'
         ) from None
     if not isinstance(params, dict):
-        raise ArgumentTypeError(f"{argument}: expected a JSON object{other}, got {text!r}.")
+        raise ArgumentTypeError(f"{argument}: expected a JSON object{other}, got {text[:200]!r}.")
     return params
 
 
@@ -195,7 +200,7 @@ def _fixed(texts: Sequence[str]) -> dict[str, Any]:
         if text.lstrip().startswith("{") or not (name and equals):
             given = _as_params("--fixed", text, ", or NAME=VALUE")
         else:
-            with contextlib.suppress(json.JSONDecodeError):
+            with contextlib.suppress(*NO_JSON):
                 value = json.loads(value)
             given = {name: value}
         if repeated := fixed.keys() & given.keys():

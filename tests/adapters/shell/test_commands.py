@@ -150,7 +150,7 @@ def test_a_report_is_a_page_and_leaves_the_log_as_it_was(state: str, capsys: pyt
     assert page.count("<img") > 6
     assert "expected another file than the log" in refused(capsys, "report", state, state)
     assert "value_names: expected 1" in refused(capsys, "report", state, out, "--value-name", "a", "--value-name", "b")
-    assert "No such file" in refused(capsys, "report", "nowhere.db", out)
+    assert "there is no file" in refused(capsys, "report", "nowhere.db", out)
     assert Path(state).read_bytes() == before
     assert out.read_text() == page
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sqlite3
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -130,6 +131,17 @@ def test_a_table_has_the_columns_of_the_data_frame_and_every_bit(
     assert [pandas.Timestamp(row["datetime_start"]) for row in rows] == list(frame["datetime_start"])
     assert [timedelta(seconds=float(row["duration"])) for row in rows[:3]] == list(frame["duration"][:3])
     assert [name for name in os.listdir(tmp_path) if "tmp" in name] == []
+
+
+def test_a_table_is_utf8_whatever_the_encoding_of_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, terminal = str(tmp_path / "log.db"), io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    bo.Optimizer({"größe": ["ä", "ö"]}, seed=0, storage=log).ask()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert cli.main(["export", log, str(tmp_path / "table.csv")]) == 0
+    terminal.seek(0)
+    terminal.truncate()
+    assert cli.main(["export", log, "-"]) == 0
+    assert terminal.buffer.getvalue() == (tmp_path / "table.csv").read_bytes()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("in_file", [False, True])
