@@ -100,7 +100,7 @@ def below_a_line(trial: optuna.Trial) -> float:
 @pytest.mark.slow  # the optimizer's search for an edge is in tests/search/criteria/test_crashes.py
 @pytest.mark.parametrize(
     ("crashes", "best", "seeds"),
-    [(on_a_line, -0.6, [0]), pytest.param(beyond_an_edge, 0.09, range(4), marks=pytest.mark.slow)],
+    [(on_a_line, -0.6, [0]), pytest.param(beyond_an_edge, 0.09, range(16), marks=pytest.mark.slow)],
 )
 def test_a_search_for_an_edge_beyond_which_runs_crash_spends_about_half_of_its_trials_there_at_most(
     crashes: Callable[[optuna.Trial], float], best: float, seeds: Sequence[int]
@@ -113,7 +113,7 @@ def test_a_search_for_an_edge_beyond_which_runs_crash_spends_about_half_of_its_t
         assert len({tuple(params.values()) for params in failed}) == len(failed)
         assert study.best_value < best + 0.005
         n_failed.append(len(failed))
-    # All improvements lie at the edge, on which half of the trials fail: single seeds have 22 to 34 failures of 60.
+    # All improvements lie at the edge, on which half of the trials fail: single seeds have 20 to 35 failures of 60.
     assert sum(n_failed) <= 0.5 * 60 * len(n_failed)
 
 
