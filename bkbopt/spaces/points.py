@@ -45,7 +45,7 @@ def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
         unknown, missing = row.keys() - known.keys(), set(active) - fixed.keys() - row.keys()
         if unknown or missing:
             fault = f"unknown {_listed(unknown)}" if unknown else f"nothing for {_listed(missing)}"
-            reason = "" if unknown else _reason(conditions, row, min(missing))
+            reason = ": leave it out" if unknown else _reason(conditions, row, min(missing))
             raise ArgumentError(f"params: expected values for {_listed(active)} in row {i}, got {fault}{reason}")
         inactive = row.keys() - set(active)
         if inactive:
