@@ -59,13 +59,14 @@ class Job:
         return out / f"{peer}_{self.title}_{self.n_trials}_{self.seed}.json"
 
 
-def source_digest(without: Collection[str] = ()) -> str:
+def source_digest(without: Collection[str] = (), root: Path | None = None) -> str:
     """A short digest of the package's code; comments, docstrings and layout do not count.
 
     Args:
         without: parts of the package (paths below its folder) that the runs do not load, such as `NOT_SEARCH`.
+        root: the package's folder; that of the imported package by default.
     """
-    root, digest = Path(bkbopt.__file__).parent, hashlib.sha256()
+    root, digest = root or Path(bkbopt.__file__).parent, hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
         if not any(name.is_relative_to(part) for part in without):

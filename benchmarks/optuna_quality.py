@@ -229,6 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time, of one thread each")
     parser.add_argument("--out", type=Path, default=Path("out/optuna_quality"))
     parser.add_argument("--tables-only", action="store_true", help="run nothing, print what there is")
+    parser.add_argument("--runs-only", action="store_true", help="run what is missing, print no tables")
     options = parser.parse_args(arguments)
     trials = options.trials or (60 if options.quick else max(CHECKPOINTS))
     n_seeds = options.seeds or (2 if options.quick else 10)
@@ -243,7 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     refuse_old_files(jobs, options.out, digest)
     if not options.tables_only:
         run_all(jobs, run_job, options.out, digest, options.jobs)
-    print_results(jobs, options.out, digest)
+    if not options.runs_only:
+        print_results(jobs, options.out, digest)
 
 
 if __name__ == "__main__":
