@@ -115,7 +115,7 @@ class Chooser:
         stricter = [torch.cat([closed, self._spent(candidates)])]
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
-        if listed and all(q.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
+        if listed and all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
             # Excludes known points at once, with the same result as the second search of `_best`.
             yield torch.cat([levels[0], posteriors.known.X])
         yield from levels
@@ -163,13 +163,13 @@ class Chooser:
         Beside running trials it is not where the noise is smaller than differences that do not matter, nor while a
         first repeat, which decides whether there is noise, is running.
         """
-        return any(quantity.is_noisy() for quantity in self.models.objectives if not self._suffices(quantity))
+        return any(quantity.noisiness.is_noisy() for quantity in self.models.objectives if not self._suffices(quantity))
 
     def _suffices(self, quantity: Quantity) -> bool:
         """Whether a value of each point suffices beside the running trials, whatever the noise."""
         if not len(self.posteriors.pending):
             return False
-        return quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.awaits_repeat and self._repeat_runs)
+        return quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.noisiness.awaits_repeat and self._repeat_runs)
 
     @cached_property
     def _repeat_runs(self) -> bool:

@@ -216,6 +216,6 @@ def read(case: Case, designer: Designer, rng: np.random.Generator) -> None:
     posteriors.models[0](X)
     models.objectives[0].predict(X)
     models.objectives[0].surrogate.posterior(X[:2])
-    models.objectives[0].is_noisy()
+    models.objectives[0].noisiness.is_noisy()
     if designer.problem.pool is not None or designer.problem.space is not None:
         designer.upper_bound(posteriors)

@@ -65,7 +65,7 @@ def test_a_batch_repeats_one_row_at_most_while_no_repeat_has_shown_whether_there
     opt, known = screened(0.1, 60)
     chosen = [trial.index for trial in opt.ask(40)]
     assert len(set(chosen) - known) >= 39
-    assert opt._core.update().models.objectives[0].is_noisy()
+    assert opt._core.update().models.objectives[0].noisiness.is_noisy()
 
 
 @pytest.mark.parametrize("noise", [1e-3, 0.1])
@@ -74,7 +74,7 @@ def test_a_batch_repeats_rows_where_the_noise_matters_only(noise: float) -> None
     for row in (0, 1):  # repeats show that there is noise
         opt.tell({"index": row}, opt.trials[row].values[0] + noise)
     chosen = [trial.index for trial in opt.ask(40)]
-    assert opt._core.update().models.objectives[0].is_noisy()
+    assert opt._core.update().models.objectives[0].noisiness.is_noisy()
     assert (len(set(chosen) - known) >= 39) == (noise == 1e-3)
 
 
