@@ -281,8 +281,8 @@ MODELS = (
     Fault(
         "a whole number of a schedule gets into the log",
         "search/models.py",
-        "beta_of(confidence, context)",
-        "confidence(context)",
+        "beta_of(self.confidence, context)",
+        "self.confidence(context)",
         ("faults/test_crafted_logs.py",),
     ),
 )

@@ -17,7 +17,6 @@ from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Request
-from bkbopt.search.trials.history import History
 
 __all__ = ["BATCH_BUDGET", "FIRST_NARROW", "LARGE_BATCH", "NARROW", "Chooser", "width_of"]
 
@@ -61,15 +60,13 @@ class Chooser:
 
     Attributes:
         options: options of the designer.
-        history: the finished trials.
-        models: models of all data.
+        models: models of all finished trials.
         posteriors: their posteriors with pending points counted.
         criterion: the criterion that is maximised.
         request: the request for a suggestion.
     """
 
     options: Options
-    history: History
     models: Models
     posteriors: Posteriors
     criterion: Criterion
@@ -86,7 +83,7 @@ class Chooser:
             repeats: whether points that are not worth a repeat are proposed again if there are no others.
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
-        perturbs = perturbs and is_perturbation(self.request.number, self.posteriors, candidates, self.history)
+        perturbs = perturbs and is_perturbation(self.request.number, self.posteriors, candidates, self.models.history)
         # Without noise the rows of a pool that are chosen have no value in any case.
         perturbs = perturbs and (candidates.n_arms is None or self._is_noisy())
         first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))
@@ -122,12 +119,12 @@ class Chooser:
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that may not be proposed again, (c, d)."""
-        X = self.history.X
+        X = self.models.history.X
         if not candidates.is_discrete:
             return X[:0]
         if self.options.avoid_duplicates:
             return torch.cat([X, self.posteriors.pending])
-        return self.history.failures()
+        return self.models.history.failures()
 
     def _spent(self, candidates: CandidateSet) -> Tensor:
         """Pending points that are not proposed again beside their pending copies, (s, d).
@@ -182,7 +179,7 @@ class Chooser:
             return None  # the draw over the shared points would differ from the path that is maximised
         numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
         n = len(self.posteriors.pending) // REFRESH * REFRESH
-        data = self.models, self.history.version, len(self.history.finished)
+        data = self.models, self.models.history.version, len(self.models.history.finished)
         finished = self._finished if self.posteriors.is_greedy else None
         return Shared(numbers, data, self.request.running[:n], lambda: self._earlier(candidates, n), finished)
 
@@ -199,4 +196,4 @@ class Chooser:
     def _with_pending(self, n: int, *, width: float = 1.0) -> Posteriors:
         """The posteriors that count the first `n` pending points."""
         n_arms, pending = self.posteriors.contexts[0].n_arms, self.posteriors.pending[:n]
-        return self.models.posteriors(self.history, pending, self.options.confidence, n_arms, width=width)
+        return self.models.posteriors(pending, n_arms, width=width)
