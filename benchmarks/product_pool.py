@@ -210,9 +210,7 @@ def _step(ways: Sequence[_Way]) -> None:
         way.rows.append(suggestion.index)
     designer, pool = ways[-1].designer, ways[-1].opt.pool
     assert pool is not None
-    posteriors = designer.models.posteriors(
-        designer.history, designer.history.X[:0], designer.options.confidence, designer.n_arms()
-    )
+    posteriors = designer.models.posteriors(designer.history.X[:0], designer.n_arms())
     mean, variance = posteriors.models[0](pool.X[torch.tensor([way.rows[-1] for way in ways])])
     scores = mean + posteriors.betas[0] * variance.sqrt()
     for way, gap in zip(ways, ((scores[-1] - scores) / variance[-1].sqrt()).tolist(), strict=True):
@@ -300,7 +298,7 @@ def is_found(opt: bo.Optimizer, seed: int) -> bool:
     designer, pool = opt._core.update(), opt.pool
     assert isinstance(pool, ProductPool)
     nothing = designer.history.X[:0]
-    posteriors = designer.models.posteriors(designer.history, nothing, designer.options.confidence, len(pool))
+    posteriors = designer.models.posteriors(nothing, len(pool))
     criterion = posteriors.criterion(designer.options.rule, np.random.default_rng(seed))
     good = posteriors.incumbents()
     usual = ProductCandidates(pool, None).best(criterion, Scope(good, np.random.default_rng(seed), nothing))

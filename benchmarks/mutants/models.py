@@ -148,14 +148,14 @@ MODELS = (
     Fault(
         "a batch repeats rows where the noise does not matter",
         "search/choosing.py",
-        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.awaits_repeat and self._repeat_runs)",
-        "quantity.awaits_repeat and self._repeat_runs",
+        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.noisiness.awaits_repeat and self._repeat_runs)",
+        "quantity.noisiness.awaits_repeat and self._repeat_runs",
         ("search/test_choosing.py",),
     ),
     Fault(
         "a whole batch asks whether there is noise",
         "search/choosing.py",
-        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.awaits_repeat and self._repeat_runs)",
+        "quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.noisiness.awaits_repeat and self._repeat_runs)",
         "quantity.surrogate.noise <= INDIFFERENT**2",
         ("search/test_choosing.py",),
     ),
@@ -252,10 +252,10 @@ MODELS = (
     ),
     Fault(
         "the limit's zero is clamped with the values",
-        "search/quantities/quantity.py",
-        "return self.scaler.place(0.5 * self._above_zero)",
-        "return float(self.scaler.transform(torch.zeros(1, dtype=torch.float64))[0])",
-        ("search/quantities/test_scaling.py", "search/quantities/test_quantity.py"),
+        "search/quantities/limits.py",
+        "return scaler.place(0.5 * self.above_zero)",
+        "return float(scaler.transform(Tensor([0.0]).double())[0])",
+        ("search/quantities/test_scaling.py", "search/quantities/test_limits.py"),
     ),
     Fault(
         "known noise of the user's own units is bounded in ours",
@@ -288,8 +288,8 @@ MODELS = (
     Fault(
         "a whole number of a schedule gets into the log",
         "search/models.py",
-        "beta_of(confidence, context)",
-        "confidence(context)",
+        "beta_of(self.confidence, context)",
+        "self.confidence(context)",
         ("faults/test_crafted_logs.py",),
     ),
 )

@@ -17,7 +17,6 @@ from bkbopt.search.options import Options
 from bkbopt.search.perturbations import is_perturbation, perturbed
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Request
-from bkbopt.search.trials.history import History
 
 __all__ = ["BATCH_BUDGET", "FIRST_NARROW", "LARGE_BATCH", "NARROW", "Chooser", "width_of"]
 
@@ -61,15 +60,13 @@ class Chooser:
 
     Attributes:
         options: options of the designer.
-        history: the finished trials.
-        models: models of all data.
+        models: models of all finished trials.
         posteriors: their posteriors with pending points counted.
         criterion: the criterion that is maximised.
         request: the request for a suggestion.
     """
 
     options: Options
-    history: History
     models: Models
     posteriors: Posteriors
     criterion: Criterion
@@ -86,7 +83,7 @@ class Chooser:
             repeats: whether points that are not worth a repeat are proposed again if there are no others.
         """
         perturbs = self.options.perturbations and self.options.models.fit and len(incumbents) > 0
-        perturbs = perturbs and is_perturbation(self.request.number, self.posteriors, candidates, self.history)
+        perturbs = perturbs and is_perturbation(self.request.number, self.posteriors, candidates, self.models.history)
         # Without noise the rows of a pool that are chosen have no value in any case.
         perturbs = perturbs and (candidates.n_arms is None or self._is_noisy())
         first = Scope(incumbents, self.request.rng(), incumbents[:0], self._shared(candidates))
@@ -115,19 +112,19 @@ class Chooser:
         stricter = [torch.cat([closed, self._spent(candidates)])]
         levels = options.exclusions(stricter, closed, posteriors.pending, closed[:0])
         listed = candidates.n_arms is not None and options.models.fit
-        if listed and all(q.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
+        if listed and all(q.noisiness.is_found_noiseless or self._suffices(q) for q in self.models.objectives):
             # Excludes known points at once, with the same result as the second search of `_best`.
             yield torch.cat([levels[0], posteriors.known.X])
         yield from levels
 
     def _closed(self, candidates: CandidateSet) -> Tensor:
         """Encoded points of a discrete set that may not be proposed again, (c, d)."""
-        X = self.history.X
+        X = self.models.history.X
         if not candidates.is_discrete:
             return X[:0]
         if self.options.avoid_duplicates:
             return torch.cat([X, self.posteriors.pending])
-        return self.history.failures()
+        return self.models.history.failures()
 
     def _spent(self, candidates: CandidateSet) -> Tensor:
         """Pending points that are not proposed again beside their pending copies, (s, d).
@@ -163,13 +160,13 @@ class Chooser:
         Beside running trials it is not where the noise is smaller than differences that do not matter, nor while a
         first repeat, which decides whether there is noise, is running.
         """
-        return any(quantity.is_noisy() for quantity in self.models.objectives if not self._suffices(quantity))
+        return any(quantity.noisiness.is_noisy() for quantity in self.models.objectives if not self._suffices(quantity))
 
     def _suffices(self, quantity: Quantity) -> bool:
         """Whether a value of each point suffices beside the running trials, whatever the noise."""
         if not len(self.posteriors.pending):
             return False
-        return quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.awaits_repeat and self._repeat_runs)
+        return quantity.surrogate.noise <= INDIFFERENT**2 or (quantity.noisiness.awaits_repeat and self._repeat_runs)
 
     @cached_property
     def _repeat_runs(self) -> bool:
@@ -182,7 +179,7 @@ class Chooser:
             return None  # the draw over the shared points would differ from the path that is maximised
         numbers = self.request.entropy[0], self.models.objectives[0].mark, SHARED
         n = len(self.posteriors.pending) // REFRESH * REFRESH
-        data = self.models, self.history.version, len(self.history.finished)
+        data = self.models, self.models.history.version, len(self.models.history.finished)
         finished = self._finished if self.posteriors.is_greedy else None
         return Shared(numbers, data, self.request.running[:n], lambda: self._earlier(candidates, n), finished)
 
@@ -199,4 +196,4 @@ class Chooser:
     def _with_pending(self, n: int, *, width: float = 1.0) -> Posteriors:
         """The posteriors that count the first `n` pending points."""
         n_arms, pending = self.posteriors.contexts[0].n_arms, self.posteriors.pending[:n]
-        return self.models.posteriors(self.history, pending, self.options.confidence, n_arms, width=width)
+        return self.models.posteriors(pending, n_arms, width=width)

@@ -232,8 +232,8 @@ class Designer:
         """The models whose first fit is at `first` values, updated with all data."""
         models = self._models.pop(first, None)  # after an interrupted update the models are made again
         if models is None:
-            models = Models(self.options.models, self.seed, first)
-        models.follow(self.history)
+            models = self._new_models(first)
+        models.follow()
         self._models[first] = models
         return models
 
@@ -243,9 +243,12 @@ class Designer:
         if not models.ready:
             models = self._following(1)
         if not models.ready:  # no row up to a mark has a value: use all rows
-            models = Models(self.options.models, self.seed, len(self.history.finished))
-            models.follow(self.history)
+            models = self._new_models(len(self.history.finished))
+            models.follow()
         return models
+
+    def _new_models(self, first: int) -> Models:
+        return Models(self.history, self.options.models, self.options.confidence, self.seed, first)
 
     def n_arms(self, space: Space | None = None) -> int | None:
         """Number of points of a pool or grid; None for a box."""
@@ -316,9 +319,9 @@ class Designer:
         options = self.options
         pending = self.history.encode(list(request.running))
         width, n_arms = width_of(options, request), self.n_arms(request.space)
-        posteriors = models.posteriors(self.history, pending, options.confidence, n_arms, width=width)
+        posteriors = models.posteriors(pending, n_arms, width=width)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
-        chooser = Chooser(options, self.history, models, posteriors, criterion, request)
+        chooser = Chooser(options, models, posteriors, criterion, request)
         # A point of another branch comes before a repeat in the best one.
         passes = (False, True) if self.history.is_conditional else (True,)
         tried = ((at, again) for again in passes for at in self._places(posteriors, criterion, request))

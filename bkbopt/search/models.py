@@ -44,24 +44,28 @@ class Models:
     """The models of all quantities, updated from a history.
 
     Args:
+        history: the trials.
         options: options of every model.
+        confidence: the schedule of beta.
         seed: seed of all random numbers.
         first: number of values at the first fit.
     """
 
-    def __init__(self, options: ModelOptions, seed: int, first: int) -> None:
-        self.options, self.seed, self.first = options, seed, first
+    def __init__(self, history: History, options: ModelOptions, confidence: Confidence, seed: int, first: int) -> None:
+        self.history, self.options, self.confidence = history, options, confidence
+        self.seed, self.first = seed, first
         #: Constraints and failing are always fitted, since the user's kernel and noise are those of the objective.
         self._limits = replace(options, fit=True)
         self.objectives: list[Quantity] = []
         self.constraints: dict[str, Quantity] = {}
         self.failing: Quantity | None = None
-        self._followed: tuple[History, int, int] | None = None
+        self._followed: tuple[int, int] | None = None
         self._known: Known | None = None
 
-    def follow(self, history: History) -> None:
+    def follow(self) -> None:
         """Update all models with the history."""
-        now = history, history.version, len(history.finished)
+        history = self.history
+        now = history.version, len(history.finished)
         if self._followed == now:
             return
         self._followed = self._known = None
@@ -81,7 +85,7 @@ class Models:
                 self.failing = self._limit(FAILING_STREAM, extended=False)
             rows = history.failing()
             self.failing.follow(rows.at_mark())
-            if not self._fails_at_random(history):  # otherwise the model is not used until the next fit
+            if not self._fails_at_random:  # otherwise the model is not used until the next fit
                 self.failing.follow(rows)
         self._followed = now
 
@@ -103,48 +107,38 @@ class Models:
         """Whether every objective has a model."""
         return bool(self.objectives) and all(quantity.ready for quantity in self.objectives)
 
-    def posteriors(
-        self,
-        history: History,
-        pending: Tensor,
-        confidence: Confidence,
-        n_arms: int | None,
-        *,
-        width: float = 1.0,
-    ) -> "Posteriors":
-        """All posteriors of the history with `pending (p, d)` counted as if evaluated at their means.
+    def posteriors(self, pending: Tensor, n_arms: int | None, *, width: float = 1.0) -> "Posteriors":
+        """All posteriors with `pending (p, d)` counted as if evaluated at their means.
 
         Args:
-            history: the trials.
             pending: encoded points of running trials, (p, d).
-            confidence: the schedule of beta.
             n_arms: number of points of a pool or grid; None for a box.
             width: factor of beta; with zero the suggestion is to maximise the posterior mean. Zero counts with a single
                 objective, and if a point is expected to be feasible.
         """
-        known = self._known_points(history)
+        known = self._known_points()
         if width == 0.0 and (len(self.objectives) > 1 or not known.feasible.any()):
             width = 1.0
         greedy = width == 0.0
         # Only the means of constraints matter then, which do not change, and beta is zero.
         counted = pending[:0] if greedy else pending
         limits = [quantity for quantity in self.constraints.values() if quantity.ready]
-        if self._failing_limits(history):
+        if self._failing_limits:
             assert self.failing is not None
             limits.append(self.failing)
-        arms = history.problem.arms
+        arms = self.history.problem.arms
         contexts = tuple(quantity.context(n_arms, counted, arms) for quantity in self.objectives)
         return Posteriors(
             models=tuple(quantity.model(pending) for quantity in self.objectives),
             contexts=contexts,
-            betas=tuple(width * beta_of(confidence, context) for context in contexts),
+            betas=tuple(width * beta_of(self.confidence, context) for context in contexts),
             constraints=tuple(Constraint(quantity.model(counted), quantity.zero) for quantity in limits),
             pending=pending,
             known=known,
             is_greedy=greedy,
         )
 
-    def _known_points(self, history: History) -> "Known":
+    def _known_points(self) -> "Known":
         """What is known of the observed points, computed once for the same trials."""
         if self._known is None:
             X = self.objectives[0].surrogate.observations.X.cpu()
@@ -153,7 +147,7 @@ class Models:
                 if quantity.ready:
                     violation += _violation(quantity, quantity.zero, X)
             crashes = None
-            if self._failing_limits(history) and len(failures := history.failures()):
+            if self._failing_limits and len(failures := self.history.failures()):
                 crashes = Crashes.among(placed(self.objectives[0].surrogate.kernel, X.device), failures, X)
             means = torch.stack([quantity.fitted for quantity in self.objectives], 1)
             self._known = Known(X, means, violation, crashes)
@@ -175,16 +169,18 @@ class Models:
                 found += torch.special.log_ndtr((mean - quantity.zero) / variance.clamp_min(VARIANCE_FLOOR).sqrt())
         return found
 
-    def _failing_limits(self, history: History) -> bool:
+    @property
+    def _failing_limits(self) -> bool:
         """Whether the model of failing is one of the constraints."""
-        return self.failing is not None and self.failing.ready and not self._fails_at_random(history)
+        return self.failing is not None and self.failing.ready and not self._fails_at_random
 
-    def _fails_at_random(self, history: History) -> bool:
+    @property
+    def _fails_at_random(self) -> bool:
         """Whether failures are independent of the point, so that their probability is the same everywhere.
 
         A single failure is not enough to decide that; the next trial would be at the same place.
         """
-        return self.failing is not None and self.failing.is_constant and history.n_failed > 1
+        return self.failing is not None and self.failing.is_constant and self.history.n_failed > 1
 
 
 def _violation(quantity: Quantity, bound: float, known: Tensor) -> Tensor:

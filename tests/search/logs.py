@@ -212,10 +212,10 @@ def read(case: Case, designer: Designer, rng: np.random.Generator) -> None:
         return
     X = designer.history.X
     pending = X[rng.integers(len(X), size=int(rng.integers(0, 12)))]
-    posteriors = models.posteriors(designer.history, pending, designer.options.confidence, designer.n_arms())
+    posteriors = models.posteriors(pending, designer.n_arms())
     posteriors.models[0](X)
     models.objectives[0].predict(X)
     models.objectives[0].surrogate.posterior(X[:2])
-    models.objectives[0].is_noisy()
+    models.objectives[0].noisiness.is_noisy()
     if designer.problem.pool is not None or designer.problem.space is not None:
         designer.upper_bound(posteriors)

@@ -65,7 +65,7 @@ def test_a_batch_repeats_one_row_at_most_while_no_repeat_has_shown_whether_there
     opt, known = screened(0.1, 60)
     chosen = [trial.index for trial in opt.ask(40)]
     assert len(set(chosen) - known) >= 39
-    assert opt._core.update().models.objectives[0].is_noisy()
+    assert opt._core.update().models.objectives[0].noisiness.is_noisy()
 
 
 @pytest.mark.parametrize("noise", [1e-3, 0.1])
@@ -74,7 +74,7 @@ def test_a_batch_repeats_rows_where_the_noise_matters_only(noise: float) -> None
     for row in (0, 1):  # repeats show that there is noise
         opt.tell({"index": row}, opt.trials[row].values[0] + noise)
     chosen = [trial.index for trial in opt.ask(40)]
-    assert opt._core.update().models.objectives[0].is_noisy()
+    assert opt._core.update().models.objectives[0].noisiness.is_noisy()
     assert (len(set(chosen) - known) >= 39) == (noise == 1e-3)
 
 
@@ -170,8 +170,7 @@ def test_a_narrow_suggestion_of_several_objectives_has_a_smaller_beta_for_each()
         opt.tell(trial, [trial.params["x"], np.sin(5.0 * trial.params["x"])])
     core = opt._core.update()
     whole, narrow, greedy = (
-        core.models.posteriors(core.history, core.history.X[:0], core.options.confidence, None, width=width).betas
-        for width in (1.0, NARROW, 0.0)
+        core.models.posteriors(core.history.X[:0], None, width=width).betas for width in (1.0, NARROW, 0.0)
     )
     assert narrow == tuple(NARROW * beta for beta in whole)
     assert greedy == whole  # greedy suggestions would all be the best point of one objective
@@ -280,4 +279,4 @@ def test_without_a_feasible_point_no_suggestion_is_greedy() -> None:
         opt.tell(trial, trial.params["x0"], constraints={"c": 1.0 + trial.params["x1"]})
     core = opt._core.update()
     pending = core.history.X[:LARGE_BATCH]
-    assert not core.models.posteriors(core.history, pending, core.options.confidence, None, width=0.0).is_greedy
+    assert not core.models.posteriors(pending, None, width=0.0).is_greedy

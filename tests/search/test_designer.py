@@ -62,7 +62,7 @@ def designer(spec: Any, n: int = 20, feasible: Any = None, **options: Any) -> De
 def best_known(designer: Designer) -> torch.Tensor:
     models = designer.models
     with torch.no_grad():
-        posteriors = models.posteriors(designer.history, designer.history.X[:0], designer.options.confidence, None)
+        posteriors = models.posteriors(designer.history.X[:0], None)
         return posteriors.incumbents()[0]
 
 

@@ -64,7 +64,7 @@ def test_failing_limits_the_search_unless_a_constant_explains_it_better(at_rando
     opt.tell([{"x": float(x), "y": float(y)} for x, y in X], values, invalid="fail")
     opt.ask()
     designer = opt._core.designer
-    posteriors = designer.models.posteriors(designer.history, torch.zeros(0, 2), designer.options.confidence, None)
+    posteriors = designer.models.posteriors(torch.zeros(0, 2), None)
     assert posteriors.is_plain == at_random
     failing = designer.models.failing
     assert failing is not None

@@ -25,9 +25,10 @@ from torch import Tensor
 from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
-from bkbopt.posterior.observations import Observations
-from bkbopt.search.quantities.fitting import CPU, FREE_OF_NOISE, Fitter
+from bkbopt.search.quantities.fitting import CPU, Fitter
+from bkbopt.search.quantities.limits import Limit
 from bkbopt.search.quantities.marked_rows import Rows
+from bkbopt.search.quantities.noisiness import Noisiness
 from bkbopt.search.quantities.scaling import Scaler, usable
 from bkbopt.search.quantities.schedule_inputs import HighestPrior, PendingVariances
 from bkbopt.spaces.rows import RowSource
@@ -41,10 +42,6 @@ T = TypeVar("T")
 #: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
 #: the fitted one is between its lower limit, 1e-8, and some 1e-6.
 NOISELESS = 1e-5
-#: With this number of values of a constraint that are zero, its limit is moved; see `Quantity.zero`.
-ZEROS = 3
-#: Up to this number of unique points noise is tested by a fit without noise; with more, a repeat is a better test.
-TEST_UP_TO = 50
 #: Number of posteriors of an ensemble, and the number that distinguishes its random numbers from others.
 N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
 
@@ -74,6 +71,7 @@ class Quantity:
     Attributes:
         scaler: scaling of the values, from the last fit.
         is_constant: for a limit, whether a constant with noise explains the values of the last fit better.
+        noisiness: the decision whether the values have noise.
     """
 
     fitter: Fitter
@@ -81,15 +79,12 @@ class Quantity:
     stream: int
     scaler: Scaler = field(init=False)
     is_constant: bool = field(init=False, default=False)
+    noisiness: Noisiness = field(init=False)
     _surrogate: Surrogate | None = field(init=False, default=None)
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
     _highest_prior: HighestPrior = field(init=False)
-    _categorical: tuple[int, ...] = field(init=False, default=())
-    _above_zero: float = field(init=False, default=0.0)
-    _only_zeros: bool = field(init=False, default=False)
-    _noisy: bool | None = field(init=False, default=None)
-    _known_noise: bool | None = field(init=False, default=None)
+    _limit: Limit = field(init=False, default_factory=Limit)
     _noise_is_fitted: bool = field(init=False, default=False)
     _ensemble: _Latest[list[tuple[Model, float]]] = field(init=False, default_factory=_Latest)
     _means: _Latest[Tensor] = field(init=False, default_factory=_Latest)
@@ -104,19 +99,16 @@ class Quantity:
         if not mark or not bool(torch.isfinite(y[:mark]).any()):
             self._surrogate, self._built = None, (-1, -1)
             return
-        known = rows.std[torch.isfinite(rows.std)]
-        self._known_noise = bool((known > 0.0).any()) if len(known) else None
         built = (rows.version, mark)
         new = slice(self._n, max(self._n, len(y))) if self._built == built else slice(mark, len(y))
         values = usable(y[new], rows.estimates[new], sign, y[:mark])
         if self.fitter.is_limit:
-            above, n_zeros = y[y > 0.0], int((y == 0.0).sum())
-            self._above_zero = float(above.min()) if len(above) and n_zeros >= ZEROS else 0.0
-            self._only_zeros = n_zeros == len(y) >= ZEROS
+            self._limit = Limit.of(y)
         if self._built != built:
             self._surrogate = None  # so that an interrupted fit does not look finished
             self._start(rows, usable(y[:mark], rows.estimates[:mark], sign, y[:mark]), mark)
             self._built = built
+        self.noisiness.follow(rows.std)
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
         weight = self.fitter.weights(self.scaler, rows.std[new], surrogate.noise)
@@ -128,7 +120,6 @@ class Quantity:
         X, std, options = rows.X[:mark], rows.std[:mark], self.fitter.options
         surrogate = copy.deepcopy(self.fitter.surrogate)
         surrogate.rng = np.random.default_rng([self.seed, self.stream, mark])
-        self._noisy, self._categorical = None, rows.categorical
         if options.fit:
             found = self.fitter.fitted(X, y, std, rows.categorical, surrogate.rng)
             self.scaler, self.is_constant = found.scaler, found.is_constant
@@ -139,6 +130,7 @@ class Quantity:
             weight = self.fitter.weights(self.scaler, std, surrogate.noise)
             surrogate.observe(X, self.scaler.transform(y), weight)
         self._highest_prior = HighestPrior(surrogate.kernel)
+        self.noisiness = Noisiness(self.fitter, surrogate, mark, rows.categorical)
         self._surrogate = surrogate
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -204,12 +196,8 @@ class Quantity:
 
     @property
     def zero(self) -> float:
-        """The limit of a constraint on the standardised scale.
-
-        It is zero. If several values are zero, as of flags, counts and max(0, violation), it is half of the smallest
-        value above: posterior means of zeros are on either side of zero. If all values are zero, it is one unit beyond.
-        """
-        return self.scaler.place(0.5 * self._above_zero) - (1.0 if self._only_zeros else 0.0)
+        """The limit of a constraint on the standardised scale."""
+        return self._limit.standardised(self.scaler)
 
     @property
     def is_noiseless(self) -> bool:
@@ -250,50 +238,3 @@ class Quantity:
         """Leverages `(p,)` of the points `pending (p, d)`, given the rows only."""
         variances = self._pending_variances.of(self._now, lambda: PendingVariances(self.surrogate))
         return variances(pending) / self.surrogate.noise
-
-    @property
-    def is_found_noiseless(self) -> bool:
-        """Whether `is_noisy` is known to be false without a new fit."""
-        if self._stated_noise is not None:
-            return not self._stated_noise
-        obs, is_free = self.surrogate.observations, self.surrogate.noise <= FREE_OF_NOISE
-        return obs.total == len(obs) <= TEST_UP_TO and (is_free or self._noisy is False)
-
-    @property
-    def awaits_repeat(self) -> bool:
-        """Whether a first repeat of a point is to decide whether there is noise."""
-        obs = self.surrogate.observations
-        return self._stated_noise is None and obs.total == len(obs) > TEST_UP_TO
-
-    @property
-    def _stated_noise(self) -> bool | None:
-        """Whether values have noise as the user states it; None if nothing is stated."""
-        if self.fitter.options.deterministic or self._known_noise is not None:
-            return not self.fitter.options.deterministic and self._known_noise
-        is_given = self.surrogate.fixed_noise and not self.fitter.is_limit
-        return self.surrogate.noise > FREE_OF_NOISE if is_given else None
-
-    def is_noisy(self) -> bool:
-        """Whether a second evaluation of a point is expected to give another value.
-
-        If the user gave the noise, it decides; otherwise repeats decide if there are any. Without repeats, and with at
-        most `TEST_UP_TO` points, the values of the last mark are tested for noise. With more points the answer is yes,
-        so that a first repeat is made, which then decides.
-        """
-        if self._stated_noise is not None:
-            return self._stated_noise
-        surrogate = self.surrogate
-        obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
-        if obs.total > len(obs):
-            within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
-            return within > 1e-9 * max(obs.Y2, 1e-300)
-        if len(obs) > TEST_UP_TO:
-            return True
-        if noise <= FREE_OF_NOISE:
-            return False
-        if self._noisy is None:
-            _, mark = self._built
-            fitted = Observations(obs.dim)
-            fitted.add(obs.X[:mark], (obs.s / obs.n)[:mark])  # without repeats rows and points are the same
-            self._noisy = self.fitter.prefers_noise(fitted, kernel, noise, self._categorical)
-        return self._noisy

@@ -218,7 +218,7 @@ def test_designers_choice_is_the_argmax_over_the_open_arms(form: str) -> None:
         if designer.has_models:
             X = pool.X
             pending = designer.history.encode([e.point for _, e in sorted(designer.history.running.items())])
-            posteriors = designer.models.posteriors(designer.history, pending, options.confidence, len(X))
+            posteriors = designer.models.posteriors(pending, len(X))
             taken = {bytes(x.numpy()) for x in torch.cat([designer.history.X, pending])}
             excluded = torch.tensor([bytes(x.numpy()) in taken for x in X])
             assert suggestion.index == full_argmax(X, posteriors.models[0], posteriors.betas[0], excluded)[0]

@@ -14,41 +14,10 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.errors import ArgumentError
 from bkbopt.kernels import ScaledKernel, rbf
-from bkbopt.search.quantities.fitting import Fitter, ModelOptions
-from bkbopt.search.quantities.marked_rows import GROWTH, Rows, last_mark
-from bkbopt.search.quantities.quantity import Quantity
+from bkbopt.search.quantities.marked_rows import GROWTH, last_mark
+from tests.search.quantities.made import data, fitted, learnt, quantity, rows
 
-NAN, INF = math.nan, math.inf
-
-
-def data(n: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    X = torch.as_tensor(np.random.default_rng(seed).random((n, 2)))
-    return X, torch.sin(6.0 * X[:, 0]) + X[:, 1]
-
-
-def rows(X: Tensor, y: Any, *, estimates: Any = None, std: Any = None, version: int = 0, first: int = 3) -> Rows:
-    """The rows as a history gives them."""
-    y = torch.as_tensor(y, dtype=torch.float64)
-    none = torch.full_like(y, NAN)
-    columns = (none if given is None else torch.as_tensor(given, dtype=torch.float64) for given in (estimates, std))
-    return Rows(X, y, *columns, categorical=(), version=version, mark=last_mark(len(y), first))
-
-
-def quantity(surrogate: Any = None, *, sign: float = -1.0, winsorised: bool = True, **options: Any) -> Quantity:
-    return Quantity(Fitter(ModelOptions(surrogate or bo.ExactGP(), **options), sign, winsorised), seed=0, stream=0)
-
-
-def fitted(X: Tensor, y: Any, surrogate: Any = None, **more: Any) -> Quantity:
-    options = {key: more.pop(key) for key in ("sign", "winsorised", "fit", "deterministic") if key in more}
-    out = quantity(surrogate, **options)
-    out.follow(rows(X, y, **more))
-    return out
-
-
-def learnt(quantity: Quantity) -> Tensor:
-    """The standardised values that the surrogate has learnt, point by point."""
-    obs = quantity.surrogate.observations
-    return obs.s / obs.n
+INF, NAN = math.inf, math.nan
 
 
 def test_marks_are_each_fifteen_percent_after_the_one_before() -> None:
@@ -138,26 +107,6 @@ def test_predictions_are_in_the_users_units_and_direction() -> None:
         torch.testing.assert_close(mean, 1e3 * y + 5e4, rtol=0.0, atol=20.0)
         assert bool((sd >= 0.0).all())
         assert float(sd.max()) < 100.0
-
-
-def test_zero_is_where_a_constraint_has_its_limit() -> None:
-    X, y = data(40)
-    limit = fitted(X, y - 0.7, winsorised=False)
-    mean, _ = limit.surrogate.model(X)
-    assert torch.equal(mean < limit.zero, limit.predict(X)[0] > 0.0)
-
-
-@pytest.mark.parametrize("side", [-1.0, 1.0])
-def test_zero_is_not_among_the_values_of_a_limit_that_all_keep_or_miss(side: float) -> None:
-    X, y = data(40)
-    values = side * (1e6 + y)
-    values[3] = side  # far from the others, and nearer to zero
-    fitter = Fitter(ModelOptions(bo.ExactGP()), -1.0, winsorised=False, is_limit=True)
-    limit = Quantity(fitter, seed=0, stream=0)
-    limit.follow(rows(X, values))
-    v = learnt(limit)
-    # Brought near the others, the far value is still feasible, or still not, and so are all.
-    assert limit.zero < float(v.min()) - 1e3 if side < 0.0 else limit.zero > float(v.max()) + 1e3
 
 
 def test_kernel_without_hyperparameters_gets_a_fitted_scale() -> None:
@@ -277,41 +226,7 @@ def test_stated_noise_is_kept_where_values_are_stated_to_be_deterministic() -> N
     X, y = data(20)
     m = fitted(X, y, bo.ExactGP(noise=0.04), deterministic=True)
     assert m.surrogate.noise == m.scaler.noise(0.2)
-    assert not m.is_noisy()
-
-
-# -- is it noisy? --------------------------------------------------------------------------------------------------
-
-
-def test_repeats_decide_whether_values_are_noisy() -> None:
-    X, y = data(10)
-    twice = X.repeat(2, 1)
-    assert not fitted(twice, y.repeat(2)).is_noisy()
-    assert fitted(twice, torch.cat([y, y + 0.1])).is_noisy()
-
-
-@pytest.mark.parametrize("std", [0.05, 1e-9])
-def test_noise_stated_with_the_surrogate_decides_as_noise_told_with_the_values_does(std: float) -> None:
-    X, y = data(8)
-    stated, told = fitted(X, y, bo.ExactGP(noise=std**2)), fitted(X, y, std=[0.05 if std > 1e-6 else 0.0] * 8)
-    for m in (stated, told):
-        assert m.is_noisy() == (std > 1e-6) == (not m.is_found_noiseless)
-        assert not m.awaits_repeat
-
-
-def test_values_whose_fit_has_no_noise_are_known_to_have_none() -> None:
-    X, _ = data(30)
-    m = fitted(X, X.sum(1))
-    assert m.surrogate.noise <= 1e-6
-    assert m.is_found_noiseless
-
-
-def test_without_repeats_the_evidence_decides_whether_values_are_noisy() -> None:
-    X, y = data(40)
-    noise = 0.4 * torch.as_tensor(np.random.default_rng(0).standard_normal(40))
-    assert not fitted(X, y).is_noisy()
-    assert fitted(X, y + noise).is_noisy()
-    assert not fitted(X, y + noise, deterministic=True).is_noisy()
+    assert not m.noisiness.is_noisy()
 
 
 def linear(A: Tensor, B: Tensor) -> Tensor:

@@ -1,0 +1,87 @@
+"""Whether a second evaluation of a point is expected to give another value.
+
+If the user states the noise, it decides; otherwise repeats decide if there are any. Without repeats, and with at most
+`TEST_UP_TO` points, the values of the last fit are tested for noise. With more points the answer is yes, so that a
+first repeat is made, which then decides.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from bkbopt.kernels.base import placed
+from bkbopt.posterior.observations import Observations
+from bkbopt.search.quantities.fitting import CPU, FREE_OF_NOISE, Fitter
+from bkbopt.surrogates import Surrogate
+
+__all__ = ["Noisiness"]
+
+#: Up to this number of unique points noise is tested by a fit without noise; with more, a repeat is a better test.
+TEST_UP_TO = 50
+
+
+@dataclass
+class Noisiness:
+    """The decision whether values have noise; see the module's text.
+
+    Args:
+        fitter: how the surrogate was fitted.
+        surrogate: the surrogate, to which rows may be added.
+        mark: number of rows of the fit.
+        categorical: columns that hold category codes.
+    """
+
+    fitter: Fitter
+    surrogate: Surrogate
+    mark: int
+    categorical: tuple[int, ...]
+    _is_told: bool | None = field(init=False, default=None)
+    _is_tested: bool | None = field(init=False, default=None)
+
+    def follow(self, std: Tensor) -> None:
+        """Read the standard deviations `std (n,)` that were told with the values of all rows; NaN for none."""
+        known = std[torch.isfinite(std)]
+        self._is_told = bool((known > 0.0).any()) if len(known) else None
+
+    def is_noisy(self) -> bool:
+        """Whether there is noise; it may make a fit."""
+        if self._stated is not None:
+            return self._stated
+        surrogate = self.surrogate
+        obs, kernel, noise = surrogate.observations.to(CPU), placed(surrogate.kernel, CPU), surrogate.noise
+        if obs.total > len(obs):
+            within = obs.Y2 - float((obs.s * obs.s / obs.n).sum())
+            return within > 1e-9 * max(obs.Y2, 1e-300)
+        if len(obs) > TEST_UP_TO:
+            return True
+        if noise <= FREE_OF_NOISE:
+            return False
+        if self._is_tested is None:
+            fitted = Observations(obs.dim)
+            # Without repeats rows and points are the same.
+            fitted.add(obs.X[: self.mark], (obs.s / obs.n)[: self.mark])
+            self._is_tested = self.fitter.prefers_noise(fitted, kernel, noise, self.categorical)
+        return self._is_tested
+
+    @property
+    def is_found_noiseless(self) -> bool:
+        """Whether `is_noisy` is known to be false without a new fit."""
+        if self._stated is not None:
+            return not self._stated
+        obs, is_free = self.surrogate.observations, self.surrogate.noise <= FREE_OF_NOISE
+        return obs.total == len(obs) <= TEST_UP_TO and (is_free or self._is_tested is False)
+
+    @property
+    def awaits_repeat(self) -> bool:
+        """Whether a first repeat of a point is to decide whether there is noise."""
+        obs = self.surrogate.observations
+        return self._stated is None and obs.total == len(obs) > TEST_UP_TO
+
+    @property
+    def _stated(self) -> bool | None:
+        """Whether values have noise as the user states it; None if nothing is stated."""
+        if self.fitter.options.deterministic or self._is_told is not None:
+            return not self.fitter.options.deterministic and self._is_told
+        is_given = self.surrogate.fixed_noise and not self.fitter.is_limit
+        return self.surrogate.noise > FREE_OF_NOISE if is_given else None
