@@ -39,10 +39,10 @@ class Noisiness:
     _is_told: bool | None = field(init=False, default=None)
     _is_tested: bool | None = field(init=False, default=None)
 
-    def follow(self, std: Tensor) -> None:
-        """Read the standard deviations `std (n,)` that were told with the values of all rows; NaN for none."""
-        known = std[torch.isfinite(std)]
-        self._is_told = bool((known > 0.0).any()) if len(known) else None
+    def follow(self, noises: Tensor) -> None:
+        """Read the noise variances `(n,)` that were told with the values of all rows, y squared; NaN for none."""
+        known = noises[torch.isfinite(noises)]
+        self._is_told = bool((known > FREE_OF_NOISE).any()) if len(known) else None
 
     def is_noisy(self) -> bool:
         """Whether there is noise; it may make a fit."""

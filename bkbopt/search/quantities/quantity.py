@@ -108,7 +108,7 @@ class Quantity:
             self._surrogate = None  # so that an interrupted fit does not look finished
             self._start(rows, usable(y[:mark], rows.estimates[:mark], sign, y[:mark]), mark)
             self._built = built
-        self.noisiness.follow(rows.std)
+        self.noisiness.follow(self.scaler.noises(rows.std))
         self._n = new.start
         surrogate, v = self.surrogate, self.scaler.transform(values)
         weight = self.fitter.weights(self.scaler, rows.std[new], surrogate.noise)

@@ -18,7 +18,7 @@ def test_repeats_decide_whether_values_are_noisy() -> None:
 @pytest.mark.parametrize("std", [0.05, 1e-9])
 def test_noise_stated_with_the_surrogate_decides_as_noise_told_with_the_values_does(std: float) -> None:
     X, y = data(8)
-    stated, told = fitted(X, y, bo.ExactGP(noise=std**2)), fitted(X, y, std=[0.05 if std > 1e-6 else 0.0] * 8)
+    stated, told = fitted(X, y, bo.ExactGP(noise=std**2)), fitted(X, y, std=[std] * 8)
     for m in (stated, told):
         assert m.noisiness.is_noisy() == (std > 1e-6) == (not m.noisiness.is_found_noiseless)
         assert not m.noisiness.awaits_repeat
