@@ -162,7 +162,6 @@ class Designer:
         return Request(number, space, fixed or {}, others, entropy)
 
     def _useful(self, request: Request) -> Iterator[Suggestion]:
-        first = max(self.options.n_startup_trials, 1)
         pending = list(request.running)
         suggestions = self._suggestions(request, False)
         while True:
@@ -170,7 +169,7 @@ class Designer:
                 leverages = self.models.objectives[0].pending_leverages(self.history.encode(pending))
                 pays = float(leverages.sum()) <= BATCH_BUDGET
             else:
-                pays = self.history.n_complete + len(pending) < first
+                pays = self.history.n_complete + len(pending) < self.options.first_fit
             if pending and not pays:
                 return
             suggestion = next(suggestions)
@@ -216,7 +215,7 @@ class Designer:
     @property
     def has_values(self) -> bool:
         """Whether there are enough values for suggestions from models."""
-        return self.history.n_complete >= max(self.options.n_startup_trials, 1)
+        return self.history.n_complete >= self.options.first_fit
 
     @property
     def has_models(self) -> bool:
@@ -226,7 +225,7 @@ class Designer:
     @property
     def models(self) -> Models:
         """The models, updated with all data; they may not be ready, see `Models.ready`."""
-        return self._following(max(self.options.n_startup_trials, 1))
+        return self._following(self.options.first_fit)
 
     def _following(self, first: int) -> Models:
         """The models whose first fit is at `first` values, updated with all data."""

@@ -43,6 +43,11 @@ class Options:
         return self.models.surrogate
 
     @property
+    def first_fit(self) -> int:
+        """The number of values from which on suggestions come from models."""
+        return max(self.n_startup_trials, 1)
+
+    @property
     def is_practical(self) -> bool:
         """Whether upper confidence bounds have no guarantee: models are fitted, and beta has the default schedule.
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bkbopt.kernels import Kernel
 
-__all__ = ["CRASH_PENALTY", "Crashes"]
+__all__ = ["CRASH_PENALTY", "Crashes", "crash_penalty"]
 
 #: Penalty of a score where a trial is expected to fail, larger than all differences of log improvements.
 CRASH_PENALTY = 1e6
@@ -71,6 +71,18 @@ class Crashes:
         points = torch.cat([self.failures, self.successes])
         margins = 1.0 + CAUTION * (1.0 - _correlation(self.kernel, self.failures, self.successes))
         return points, self.kernel.diag(points).sqrt(), margins
+
+
+def crash_penalty(crashes: Crashes | None, X: Tensor, unit: float = 1.0) -> Tensor:
+    """What is subtracted from the scores of the points `X (n, d)`, (n,); its gradient is zero.
+
+    Args:
+        crashes: the exclusion; None if there is none.
+        X: encoded points.
+        unit: of the scores.
+    """
+    none = X.new_zeros(len(X))
+    return none if crashes is None else none + CRASH_PENALTY * unit * crashes(X)
 
 
 def _correlation(kernel: Kernel, A: Tensor, B: Tensor) -> Tensor:

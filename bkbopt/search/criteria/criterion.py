@@ -34,7 +34,7 @@ from bkbopt.search.criteria.acquisition import (
     LogEI,
     LogFeasibility,
 )
-from bkbopt.search.criteria.crashes import CRASH_PENALTY, Crashes
+from bkbopt.search.criteria.crashes import Crashes, crash_penalty
 from bkbopt.search.criteria.pareto import Improvement
 from bkbopt.search.maximizers.ascent import differentiated
 from bkbopt.search.maximizers.parted import PartedMaximizer
@@ -308,7 +308,7 @@ class Combined:
 
     def __call__(self, X: Tensor) -> Tensor:
         """See `Criterion`."""
-        scores = self._penalties(X)
+        scores = -crash_penalty(self.crashes, X)
         for weight, term in self._terms:
             scores = scores + weight * term(X)
         if self.improvement is not None:
@@ -317,7 +317,7 @@ class Combined:
 
     def with_slopes(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """See `SlopedScore`."""
-        scores, slopes = self._penalties(X), torch.zeros_like(X)
+        scores, slopes = -crash_penalty(self.crashes, X), torch.zeros_like(X)
         for weight, term in self._terms:
             score, slope = term.with_slopes(X)
             scores, slopes = scores + weight * score, slopes + weight * slope
@@ -326,11 +326,6 @@ class Combined:
             gain, by_bounds = self.improvement.with_slopes(torch.stack(bounds, 1))
             scores, slopes = scores + gain, slopes + torch.einsum("ij,jil->il", by_bounds, torch.stack(by_X))
         return scores, slopes
-
-    def _penalties(self, X: Tensor) -> Tensor:
-        """The crash penalty, (n,): zero or minus `CRASH_PENALTY`; its gradient is zero."""
-        none = X.new_zeros(len(X))
-        return none if self.crashes is None else none - CRASH_PENALTY * self.crashes(X)
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`."""

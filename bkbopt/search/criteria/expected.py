@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.acquisition import CONSTRAINT_FLOOR
-from bkbopt.search.criteria.crashes import CRASH_PENALTY, Crashes
+from bkbopt.search.criteria.crashes import Crashes, crash_penalty
 from bkbopt.search.criteria.criterion import Constraint, Search, UpperBound, by_decreasing
 from bkbopt.search.criteria.pareto import Improvement
 
@@ -97,8 +97,7 @@ class Expected:
         return is_near and not float(self._crashed(x[None]))
 
     def _crashed(self, X: Tensor) -> Tensor:
-        none = X.new_zeros(len(X))
-        return none if self.crashes is None else none + CRASH_PENALTY * self.weight * self.crashes(X)
+        return crash_penalty(self.crashes, X, self.weight)
 
     def ranked(self, search: Search, closed: Tensor) -> Iterator[int]:
         """See `Criterion`; without constraints by the lazy argmax."""
