@@ -1,10 +1,10 @@
 """All faults, by part of the package."""
 
 from benchmarks.mutants.botorch import BOTORCH
-from benchmarks.mutants.doors import OPTUNA, SHELL
 from benchmarks.mutants.fault import Fault
 from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, SUPPORT
 from benchmarks.mutants.gest import GEST
+from benchmarks.mutants.interfaces import OPTUNA, SHELL
 from benchmarks.mutants.learners import LEARNERS
 from benchmarks.mutants.models import MODELS
 from benchmarks.mutants.optimizer import OPTIMIZER

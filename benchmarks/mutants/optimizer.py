@@ -264,7 +264,7 @@ OPTIMIZER = (
     ),
     Fault(
         "a choice of None is a gap in a table",
-        "optimizer/vocabulary.py",
+        "optimizer/conversion.py",
         "is_missing(value) and parameters[name].locate(value) is None",
         "is_missing(value)",
         ("optimizer/test_spaces_by_ask_and_tell.py",),

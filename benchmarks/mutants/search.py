@@ -290,8 +290,8 @@ SEARCH = (
     Fault(
         "pools with constraints are perturbed",
         "search/perturbations.py",
-        "(candidates.n_arms is not None and posteriors.is_plain)",
-        "candidates.n_arms is not None",
+        "has_untried_rows = candidates.n_arms is not None and posteriors.is_plain",
+        "has_untried_rows = candidates.n_arms is not None",
         ("search/test_perturbations.py",),
     ),
     Fault(

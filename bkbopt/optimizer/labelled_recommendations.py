@@ -18,27 +18,27 @@ Found = TypeVar("Found", Recommendation, FrontPoint)
 
 def point(core: LoggedDesigner, fixed: Params) -> Recommendation:
     """See `Optimizer.recommend`."""
-    held = core.vocabulary.fixed(fixed, "fixed")
+    held = core.conversion.fixed(fixed, "fixed")
     designer = core.followed("recommend")
-    return _named(core, recommendation(designer, held, core.vocabulary.params, partial(belongs, core)), fixed)
+    return _named(core, recommendation(designer, held, core.conversion.params, partial(belongs, core)), fixed)
 
 
 def front(core: LoggedDesigner, fixed: Params) -> list[FrontPoint]:
     """See `Optimizer.recommend_front`."""
-    held = core.vocabulary.fixed(fixed, "fixed")
+    held = core.conversion.fixed(fixed, "fixed")
     designer = core.followed("recommend_front")
-    found = recommended_front(designer, held, core.vocabulary.params, partial(belongs, core))
+    found = recommended_front(designer, held, core.conversion.params, partial(belongs, core))
     return [_named(core, p, fixed) for p in found]
 
 
 def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:
     """The point with its label; of rows with equal values it has the one that `fixed` names."""
-    words = core.vocabulary
-    index = words.as_named(found.index, fixed)
-    params = found.params if index == found.index else words.params({}, index)
-    return replace(found, index=index, params=params, label=words.label(index))
+    conversion = core.conversion
+    index = conversion.as_named(found.index, fixed)
+    params = found.params if index == found.index else conversion.params({}, index)
+    return replace(found, index=index, params=params, label=conversion.label(index))
 
 
 def belongs(core: LoggedDesigner, point: Point) -> bool:
     """Whether a point is a complete point of the current space or pool."""
-    return core.vocabulary.holds(point) and completed(core.designer.problem, point) is not None
+    return core.conversion.holds(point) and completed(core.designer.problem, point) is not None

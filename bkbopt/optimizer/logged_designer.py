@@ -14,13 +14,13 @@ from typing import Any
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError, SpaceExhaustedError, StateFileError
 from bkbopt.optimizer.arguments import check_columns
+from bkbopt.optimizer.conversion import conversion_of
 from bkbopt.optimizer.description import describe, read_candidates
 from bkbopt.optimizer.log_file import Described, LogFile, Writer
 from bkbopt.optimizer.log_spaces import LogSpaces
 from bkbopt.optimizer.outcomes import finished, replaced
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, Outcome, Trial, TrialLog, utc_now
-from bkbopt.optimizer.vocabulary import vocabulary_of
 from bkbopt.search.completion import completed
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
@@ -49,7 +49,7 @@ class LoggedDesigner:
         log: the log of all trials, in memory.
         spaces: all spaces or pools from which trials were proposed; the last one is that of new trials.
         designer: the designer, which computes suggestions.
-        vocabulary: the conversion between the user's parameters and points of the current space or pool.
+        conversion: the conversion between the user's parameters and points of the current space or pool.
         file: the file of the log; None if the log is in memory only.
     """
 
@@ -61,7 +61,7 @@ class LoggedDesigner:
         self.spaces.append(problem.candidates, {})
         if isinstance(self.spaces[0], Space):  # it may have come with the lists of another log
             problem = replace(problem, space=self.spaces[0])
-        self.vocabulary = vocabulary_of(problem.candidates)
+        self.conversion = conversion_of(problem.candidates)
         self.designer = Designer(replace(problem, feasible=self._is_feasible()), options, entropy)
         self.log = TrialLog()
         self.file: LogFile | None = None
@@ -74,7 +74,7 @@ class LoggedDesigner:
         feasible = self._feasible
         if feasible is None:
             return None
-        return lambda point: bool(feasible(self.vocabulary.params(point, None)))
+        return lambda point: bool(feasible(self.conversion.params(point, None)))
 
     # -- spaces and pools --------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class LoggedDesigner:
             if candidates.objects is not None:
                 self.designer.options.surrogate.bind_objects(candidates.objects)
             problem = replace(problem, pool=candidates)
-        self.vocabulary = vocabulary_of(candidates)
+        self.conversion = conversion_of(candidates)
         problem = replace(problem, feasible=self._is_feasible())
         if self.spaces.has_past(first):  # the points of all trials have changed
             self._begin_anew(problem)
@@ -203,12 +203,12 @@ class LoggedDesigner:
             else:
                 unknown.setdefault((entry.space, trial.state == WAITING), []).append(entry)
         for (space, is_part), group in unknown.items():
-            words = vocabulary_of(self.spaces[space])
-            points = words.restored([entry.trial.params for entry in group], is_part)
+            conversion = conversion_of(self.spaces[space])
+            points = conversion.restored([entry.trial.params for entry in group], is_part)
             for entry, point in zip(group, points, strict=True):
                 label = entry.trial.label
-                label = words.label(entry.trial.index, point) if label is None else label
-                trial = replace(entry.trial, params=words.recorded(point, entry.trial), label=label)
+                label = conversion.label(entry.trial.index, point) if label is None else label
+                trial = replace(entry.trial, params=conversion.recorded(point, entry.trial), label=label)
                 out[trial.id] = replace(entry, point=point, trial=trial)
         return list(out.values())
 
@@ -229,9 +229,9 @@ class LoggedDesigner:
 
     def stored(self, entry: Entry) -> Entry:
         """An entry with its parameters as JSON values, as a file stores it."""
-        words, point = vocabulary_of(self.spaces[entry.space]), {} if entry.point is None else entry.point
-        labels = words.labels(entry.trial.params) if entry.trial.state == WAITING else {}
-        return replace(entry, trial=replace(entry.trial, params={**labels, **words.stored(point)}))
+        conversion, point = conversion_of(self.spaces[entry.space]), {} if entry.point is None else entry.point
+        labels = conversion.labels(entry.trial.params) if entry.trial.state == WAITING else {}
+        return replace(entry, trial=replace(entry.trial, params={**labels, **conversion.stored(point)}))
 
     # -- the designer ------------------------------------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ class LoggedDesigner:
         return len(self.log), self.log.waiting, len(self.spaces)
 
     def _next(self, count: int | None, fixed: Params) -> list[Entry]:
-        held = self.vocabulary.fixed(fixed, "fixed")
+        held = self.conversion.fixed(fixed, "fixed")
         entries = self._from_queue(len(self.log.waiting) if count is None else count, held)
         if count is None or len(entries) < count:
             try:
@@ -300,12 +300,12 @@ class LoggedDesigner:
 
     def _named(self, entry: Entry, params: Params) -> Entry:
         """The entry with the row that `params` names in place of one with the same values."""
-        words, trial = self.vocabulary, entry.trial
-        index = words.as_named(trial.index, params)
+        conversion, trial = self.conversion, entry.trial
+        index = conversion.as_named(trial.index, params)
         if index == trial.index:
             return entry
-        named = replace(trial, index=index, params=words.params(entry.point or {}, index), label=words.label(index))
-        return replace(entry, trial=named)
+        params, label = conversion.params(entry.point or {}, index), conversion.label(index)
+        return replace(entry, trial=replace(trial, index=index, params=params, label=label))
 
     def _suggested(self, count: int | None, fixed: Point, queued: Sequence[Entry]) -> list[Entry]:
         start = time.perf_counter()
@@ -326,10 +326,10 @@ class LoggedDesigner:
         for number in self.log.waiting:
             given = self.log.entries[number].point or {}
             agrees = all(given.get(key, value) == value for key, value in fixed.items())
-            if len(entries) < count and agrees and self.vocabulary.holds({**given, **fixed}):
+            if len(entries) < count and agrees and self.conversion.holds({**given, **fixed}):
                 running = {entry.trial.id: entry.point or {} for entry in entries}
                 queued = self.log.entries[number]
-                row, labels = queued.trial.index, self.vocabulary.labels(queued.trial.params)
+                row, labels = queued.trial.index, self.conversion.labels(queued.trial.params)
                 try:
                     suggestion = self.update().complete({**given, **fixed}, number, running)
                     entry = self._entry(number, suggestion.point, suggestion.index, utc_now())
@@ -342,19 +342,19 @@ class LoggedDesigner:
 
     def _entry(self, number: int, point: Point, index: int | None, now: datetime, **more: Any) -> Entry:
         """The entry of a running trial in the current space."""
-        words = self.vocabulary
-        trial = Trial(number, words.params(point, index), index, asked_at=now, label=words.label(index))
+        conversion = self.conversion
+        trial = Trial(number, conversion.params(point, index), index, asked_at=now, label=conversion.label(index))
         return Entry(trial, len(self.spaces) - 1, point, **more)
 
     def enqueue(self, params: Params) -> Trial:
         """Queue a point; missing parameters are suggested when the trial is asked for."""
         with self._transaction() as (entries, _):
-            given = self.vocabulary.fixed(params, "params")
+            given = self.conversion.fixed(params, "params")
             whole, feasible = completed(self.designer.problem, given), self.designer.problem.feasible
             if whole is not None and feasible is not None and not feasible(whole[0]):
                 raise ArgumentError(f"params: expected a feasible point, got {dict(params)!r}.")
-            trial = self._entry(len(self.log), given, self.vocabulary.index(given, params), utc_now()).trial
-            named = {**trial.params, **self.vocabulary.labels(params)}
+            trial = self._entry(len(self.log), given, self.conversion.index(given, params), utc_now()).trial
+            named = {**trial.params, **self.conversion.labels(params)}
             entries.append(Entry(replace(trial, params=named, state=WAITING), len(self.spaces) - 1, given))
         return entries[0].trial
 
@@ -363,12 +363,12 @@ class LoggedDesigner:
     def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Check all reports, then write all; `call` is the name of the user's call, for errors."""
         with self._transaction() as (entries, _):
-            points = iter(self.vocabulary.points([r.target for r in reports if isinstance(r.target, Mapping)]))
+            points = iter(self.conversion.points([r.target for r in reports if isinstance(r.target, Mapping)]))
             entries.extend(finished(self.log, reports, points, self._told, self._is_other_row, call))
         return [entry.trial for entry in entries]
 
     def _told(self, number: int, point: Point, params: Params, now: datetime) -> Entry:
-        return self._entry(number, point, self.vocabulary.index(point, params), now)
+        return self._entry(number, point, self.conversion.index(point, params), now)
 
     def _is_other_row(self, entry: Entry, params: Params) -> bool:
         """Whether `params` names another row of the present pool than the trial's, with the same values."""

@@ -289,7 +289,7 @@ class Optimizer(Readings):
             std=std,
             columns=columns,
             invalid=invalid,
-            without_gaps=self._core.vocabulary.without_gaps,
+            without_gaps=self._core.conversion.without_gaps,
         )
         told = (self._core.replace if check_flag("replace", replace) else self._core.finish)(reports, "tell")
         return told if many else told[0]

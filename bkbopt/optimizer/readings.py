@@ -292,13 +292,13 @@ class Readings:
         if not isinstance(params, Iterable):
             raise ArgumentTypeError(f"params: expected a point or several, got {params!r}.")
         if is_table(params):
-            params = rows_of(params, self._core.vocabulary.without_gaps)
+            params = rows_of(params, self._core.conversion.without_gaps)
         return self.encode([params] if isinstance(params, Mapping) else list(params))
 
     @locked
     def encode(self, params: Sequence[Params]) -> Tensor:
         """Parameters as encoded points `X (n, d)`, the inputs of the surrogates."""
-        return self._core.update().history.encode(self._core.vocabulary.points(params))
+        return self._core.update().history.encode(self._core.conversion.points(params))
 
     @locked
     def observed(self) -> tuple[Tensor, np.ndarray]:
@@ -352,7 +352,7 @@ class Readings:
         confidence = check_number("confidence", confidence, 0.0, "a number strictly between 0 and 1", strict=True)
         if confidence >= 1.0:
             raise ArgumentError(f"confidence: expected a number strictly between 0 and 1, got {confidence!r}.")
-        designer, params_of = self._core.followed("regret_certificate"), self._core.vocabulary.params
+        designer, params_of = self._core.followed("regret_certificate"), self._core.conversion.params
         belongs = functools.partial(labelled_recommendations.belongs, self._core)
         return predictions.certificate(designer, params_of, belongs, confidence)
 

@@ -14,7 +14,7 @@ from bkbopt.search.candidates.base import CandidateSet, Choice, Scope, Shared
 from bkbopt.search.criteria.criterion import INDIFFERENT, Criterion
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
-from bkbopt.search.perturbations import is_perturbation, perturbed
+from bkbopt.search.perturbations import is_perturbation, perturbation
 from bkbopt.search.quantities.quantity import Quantity
 from bkbopt.search.trials.evaluations import Request
 
@@ -47,7 +47,7 @@ def width_of(options: Options, request: Request) -> float:
     Another attempt at the same trial has the whole width, since it must give another point.
     """
     p = len(request.running)
-    if not options.is_practical or request.attempt:
+    if not options.varies_width or request.attempt:
         return 1.0
     if p >= LARGE_BATCH:
         return 0.0 if request.rng(GREEDY).random() * (p + 1) >= 1.0 else 1.0
@@ -90,7 +90,7 @@ class Chooser:
         for taken in self._levels(candidates) if repeats else itertools.islice(self._levels(candidates), 1):
             scope = replace(first, taken=taken)
             if perturbs:
-                choice = perturbed(self.request.number, self.posteriors, candidates, scope.exploring())
+                choice = perturbation(self.request.number, self.posteriors, candidates, scope.exploring())
                 if choice is not None and not self._is_useless_repeat(choice):
                     return choice, True
             choice = self._best(candidates, scope)

@@ -48,7 +48,7 @@ class Options:
         return max(self.n_startup_trials, 1)
 
     @property
-    def is_practical(self) -> bool:
+    def varies_width(self) -> bool:
         """Whether upper confidence bounds have no guarantee: models are fitted, and beta has the default schedule.
 
         Suggestions of long searches and of large batches then may have another width, see `choosing.width_of`.

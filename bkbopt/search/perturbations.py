@@ -53,7 +53,7 @@ __all__ = [
     "WIDE_BETA",
     "Perturbations",
     "is_perturbation",
-    "perturbed",
+    "perturbation",
 ]
 
 #: Numbers of trials after which there are perturbations (before, the global search itself explores): of a coordinate;
@@ -114,7 +114,9 @@ def _count(number: int) -> int:
 def is_perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, history: History) -> bool:
     """Whether trial `number` is a perturbation."""
     schedule = _schedule(posteriors, candidates)
-    is_possible = candidates.perturbed is not None or (candidates.n_arms is not None and posteriors.is_plain)
+    is_possible = candidates.coordinate_perturbation is not None or (
+        candidates.n_arms is not None and posteriors.is_plain
+    )
     if len(posteriors.models) > 1 or not is_possible or not schedule.is_due(number):
         return False
     latest = history.finished[-RECENT:]
@@ -122,7 +124,7 @@ def is_perturbation(number: int, posteriors: Posteriors, candidates: CandidateSe
     return schedule.is_affordable(number, [e.number for e in latest], losses)
 
 
-def perturbed(number: int, posteriors: Posteriors, candidates: CandidateSet, scope: Scope) -> Choice | None:
+def perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, scope: Scope) -> Choice | None:
     """The perturbation at trial `number`, see `is_perturbation`; None if no point is left.
 
     Args:
@@ -138,8 +140,8 @@ def perturbed(number: int, posteriors: Posteriors, candidates: CandidateSet, sco
     if _schedule(posteriors, candidates).is_wide(number):
         beta = max(WIDE_BETA, posteriors.betas[0])
         return candidates.best(UpperBound.over(posteriors.models[0], beta), scope)
-    assert candidates.perturbed is not None
-    return candidates.perturbed(posteriors.perturbation_criterion(), scope.incumbents[0], scope)
+    assert candidates.coordinate_perturbation is not None
+    return candidates.coordinate_perturbation(posteriors.perturbation_criterion(), scope.incumbents[0], scope)
 
 
 def _schedule(posteriors: Posteriors, candidates: CandidateSet) -> Perturbations:

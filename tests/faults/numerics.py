@@ -303,18 +303,18 @@ def sampled(kind: Kind, seed: int, n: int = TRIALS) -> optuna.Study:
     return study
 
 
-def outcome(kind: Kind, seed: int, door: str) -> str:
-    """Outcome of an optimizer with the options `door`, or of "optuna"; see the table."""
+def outcome(kind: Kind, seed: int, interface: str) -> str:
+    """Outcome of an optimizer with the options `interface`, or of "optuna"; see the table."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
         # Importing GPyTorch, which BoTorch does.
         warnings.filterwarnings("ignore", message="`torch.jit.script` is deprecated", category=DeprecationWarning)
         try:
-            if door == "optuna":
+            if interface == "optuna":
                 points: Sequence[Params] = [trial.params for trial in sampled(kind, seed).trials]
                 return "fine" if not kind.searched or min(map(regret, points)) < REACH else "lost"
-            opt = optimized(kind, seed, **OPTIONS[door])
+            opt = optimized(kind, seed, **OPTIONS[interface])
             if not all(map(math.isfinite, numbers_of(opt))):
                 return "not finite"
         except Warning as warning:
@@ -324,27 +324,27 @@ def outcome(kind: Kind, seed: int, door: str) -> str:
     return "fine" if not kind.searched or regret(opt.recommend().params) < REACH else "lost"
 
 
-def suits(kind: Kind, door: str) -> bool:
+def suits(kind: Kind, interface: str) -> bool:
     """Whether an interface supports a kind: online learners and Optuna take no known noise."""
-    if door == "optuna":
+    if interface == "optuna":
         return kind.std is None and kind.first_at is None
-    return door != "learner" or kind.std is None
+    return interface != "learner" or kind.std is None
 
 
-def run(seeds: Iterable[int], doors: Iterable[str] = ("bkb",)) -> Counter[tuple[str, str]]:
-    """How often each kind of objective had which outcome, over seeds and doors: "optuna" and keys of `OPTIONS`."""
-    seeds, doors = list(seeds), list(doors)
+def run(seeds: Iterable[int], interfaces: Iterable[str] = ("bkb",)) -> Counter[tuple[str, str]]:
+    """How often each kind of objective had which outcome, over seeds and interfaces: "optuna" and keys of `OPTIONS`."""
+    seeds, interfaces = list(seeds), list(interfaces)
     return Counter(
-        (name, outcome(kind, seed, door))
+        (name, outcome(kind, seed, interface))
         for name, kind in KINDS.items()
         for seed in seeds
-        for door in doors
-        if suits(kind, door)
+        for interface in interfaces
+        if suits(kind, interface)
     )
 
 
-#: Doors of the table; the slow tests go through all.
-TABLE_DOORS = ("bkb", "exact", "optuna")
+#: Interfaces of the table; the slow tests go through all.
+TABLE_INTERFACES = ("bkb", "exact", "optuna")
 #: Kinds of objective in the table's short form.
 SHORT = 6
 
@@ -353,7 +353,9 @@ def rows(quick: bool) -> Iterator[Row]:
     """A line for each kind of objective."""
     kinds = dict(list(KINDS.items())[:SHORT]) if quick else KINDS
     for name, kind in kinds.items():
-        doors = [door for door in TABLE_DOORS[: 1 if quick else None] if suits(kind, door)]
-        results = Counter(outcome(kind, seed, door) for seed in range(1 if quick else 2) for door in doors)
+        interfaces = [interface for interface in TABLE_INTERFACES[: 1 if quick else None] if suits(kind, interface)]
+        results = Counter(
+            outcome(kind, seed, interface) for seed in range(1 if quick else 2) for interface in interfaces
+        )
         outcomes = Counter({w if w == "fine" else f"{FAILED}: {w}": count for w, count in results.items()})
         yield Row(f"objective: {name}", outcomes, unit="runs")

@@ -202,7 +202,7 @@ def test_a_hypervolume_is_a_double(unit: float, volume: float) -> None:
 
 
 def test_outcomes_are_counted_by_kind() -> None:
-    counted = run(range(1), doors=())
+    counted = run(range(1), interfaces=())
     assert not counted
     kind = KINDS["plain"]
     assert not suits(replace(kind, std=lambda i: 1.0), "optuna")
@@ -217,14 +217,14 @@ STARVED = {("std 0 and 0.1", "fourier"), ("std 1e-300 and 1e300", "fourier")}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", [*OPTIONS, "optuna"])
+@pytest.mark.parametrize("interface", [*OPTIONS, "optuna"])
 @pytest.mark.parametrize("name", KINDS)
-def test_every_kind_comes_through_every_door(name: str, door: str) -> None:
+def test_every_kind_comes_through_every_interface(name: str, interface: str) -> None:
     kind = KINDS[name]
-    if (name, door) in STARVED:
+    if (name, interface) in STARVED:
         kind = replace(kind, searched=False)
-    if suits(kind, door):
-        assert outcome(kind, 0, door) == "fine"
+    if suits(kind, interface):
+        assert outcome(kind, 0, interface) == "fine"
 
 
 @pytest.mark.slow

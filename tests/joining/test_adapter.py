@@ -1,4 +1,4 @@
-"""An adapter that is defined outside of the package, in the suite of all doors."""
+"""An adapter that is defined outside of the package, in the suite of all interfaces."""
 
 from pathlib import Path
 from typing import Any
@@ -7,16 +7,16 @@ import pytest
 from skopt.space import Categorical, Integer, Real
 
 import bkbopt as bo
-from tests.conformance import test_doors
+from tests.conformance import test_interfaces
 from tests.conformance.suites import suite
-from tests.conformance.test_doors import SEED, SPACE, Door
+from tests.conformance.test_interfaces import SEED, SPACE, Interface
 from tests.joining.newcomers.adapter import ListOptimizer
 
-globals().update(suite(test_doors, "door"))
+globals().update(suite(test_interfaces, "interface"))
 
 
 class Lists:
-    """See `Door`; scikit-optimize minimises."""
+    """See `Interface`; scikit-optimize minimises."""
 
     def __init__(self, folder: Path) -> None:
         kinds = [Integer(1, 30, name="depth"), Categorical(["a", "b", "c"], name="kind"), Real(-2.0, 3.0, name="x")]
@@ -32,7 +32,7 @@ class Lists:
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Door:
+def interface(tmp_path: Path) -> Interface:
     return Lists(tmp_path)
 
 

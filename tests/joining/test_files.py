@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import test_acquisitions, test_doors, test_surrogates
+from tests.conformance import test_acquisitions, test_interfaces, test_surrogates
 from tests.conformance.suites import suite
 from tests.learners import test_base, test_base_input, test_base_states
 
@@ -103,7 +103,7 @@ def test_one_more_of_a_kind_changes_three_files_at_most(kind: str) -> None:
 def test_no_suite_is_empty() -> None:
     learners = (test_base, test_base_input, test_base_states)
     sizes = [len(suite(test_surrogates, "factory")), len(suite(test_acquisitions, "acquisition"))]
-    sizes += [len(suite(test_doors, "door"))] + [
+    sizes += [len(suite(test_interfaces, "interface"))] + [
         len(suite(module, "make") | suite(module, "base")) for module in learners
     ]
     assert min(sizes) >= 1

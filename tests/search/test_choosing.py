@@ -182,7 +182,7 @@ def test_a_narrow_suggestion_of_several_objectives_has_a_smaller_beta_for_each()
     ids=["a schedule of the user's", "a kernel of the user's"],
 )
 def test_what_the_user_chose_is_followed_in_long_searches_and_large_batches_too(options: Options) -> None:
-    assert not options.is_practical
+    assert not options.varies_width
     assert all(width_of(options, request) == 1.0 for running in (0, 99) for request in requests(running))
 
 

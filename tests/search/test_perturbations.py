@@ -121,7 +121,7 @@ def test_other_pools_have_none(monkeypatch: pytest.MonkeyPatch, noise_sd: float,
     def untried(*_: object) -> None:
         raise AssertionError("a perturbation")
 
-    monkeypatch.setattr(choosing, "perturbed", untried)
+    monkeypatch.setattr(choosing, "perturbation", untried)
     assert len(pool_search(noise_sd, **options)) == 14
     with pytest.raises(AssertionError, match="a perturbation"):
         pool_search(0.3)

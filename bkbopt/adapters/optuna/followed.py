@@ -144,7 +144,7 @@ class FollowedStudy:
         return any(dict(other) not in known for other in with_values(point, others, slack_of(space)))
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
-        """The parameters of a point by name; the signature is that of `bkbopt.optimizer.vocabulary.Vocabulary`."""
+        """The parameters of a point by name; the signature is that of `bkbopt.optimizer.conversion.Conversion`."""
         out = {}
         for key, value in point.items():
             _, name, distribution = self._latest[key]

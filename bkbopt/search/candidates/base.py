@@ -122,7 +122,7 @@ class CandidateSet(Protocol):
         ...
 
     @property
-    def perturbed(self) -> Perturbed | None:
+    def coordinate_perturbation(self) -> Perturbed | None:
         """The coordinate perturbations of the set; None if its search compares all points."""
         ...
 

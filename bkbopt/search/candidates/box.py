@@ -70,7 +70,7 @@ class _Within:
 
 
 @dataclass(frozen=True)
-class _Shared:
+class _SharedStarts:
     """Random points that are shared by several suggestions as starts of their searches.
 
     Attributes:
@@ -113,7 +113,7 @@ class BoxCandidates:
         self.maximizer = BoxMaximizer(embedding.space)
         self._feasible = feasible
         self._known: dict[bytes, bool] = {}
-        self._shared: _Shared | None = None
+        self._shared: _SharedStarts | None = None
         self._maximised: _Maximised | None = None
 
     @property
@@ -127,7 +127,7 @@ class BoxCandidates:
         return self.maximizer.has_choices
 
     @property
-    def perturbed(self) -> Perturbed | None:
+    def coordinate_perturbation(self) -> Perturbed | None:
         """See `CandidateSet`. In one dimension the search is exhaustive, and a perturbation would be a random point."""
         return self._perturbed if self.space.dim > 1 else None
 
@@ -227,7 +227,7 @@ class BoxCandidates:
                 scores = _Within(shared.earlier()[0], self.embedding)(U)
                 U = U[torch.argsort(scores, descending=True, stable=True)[:FRONT]]
             search = PoolMaximizer(self.embedding(U))
-            self._shared = _Shared(key, U, search, torch.zeros(len(U), dtype=torch.bool))
+            self._shared = _SharedStarts(key, U, search, torch.zeros(len(U), dtype=torch.bool))
         U, search, unusable = self._shared.U, self._shared.search, self._shared.unusable
         row = best_usable(criterion, search, unusable, lambda row: self._usable(U[row]))
         return None if row is None else U[row : row + 1]

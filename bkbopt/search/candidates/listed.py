@@ -36,7 +36,7 @@ class Listed(ABC):
 
     is_discrete = is_listed = True
     has_choices = True
-    perturbed = None
+    coordinate_perturbation = None
 
     def __init__(self, search: Search, feasible: Feasible | None) -> None:
         n, d = search.X.shape

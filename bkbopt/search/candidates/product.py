@@ -126,7 +126,7 @@ class ProductCandidates:
     is_listed = False
     has_choices = True
     #: As for listed pools.
-    perturbed = None
+    coordinate_perturbation = None
 
     def __init__(self, pool: ProductPool, feasible: Feasible | None, fixed: Point | None = None) -> None:
         self._sub = _Sub.of(pool, fixed or {})

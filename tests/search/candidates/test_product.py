@@ -295,7 +295,7 @@ def test_scores_are_computed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_perturbations_are_made_of_a_product() -> None:
-    assert ProductCandidates(library(), None).perturbed is None
+    assert ProductCandidates(library(), None).coordinate_perturbation is None
 
 
 def beside(pool: ProductPool, criterion: Criterion, taken: Tensor | None = None) -> Scope:

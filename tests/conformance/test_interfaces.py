@@ -1,6 +1,6 @@
-"""What every door keeps to: the same problem, seed and log give the points of an `Optimizer`.
+"""What every interface keeps to: the same problem, seed and log give the points of an `Optimizer`.
 
-An adapter with ask and tell joins by a line in `DOORS`.
+An adapter with ask and tell joins by a line in `INTERFACES`.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ SPACE = {"depth": bo.Int(1, 30), "kind": bo.Categorical(["a", "b", "c"]), "x": b
 SEED = 3
 
 
-class Door(Protocol):
+class Interface(Protocol):
     """An adapter at work on `SPACE`, larger values being better."""
 
     def ask(self) -> dict[str, Any]:
@@ -104,30 +104,30 @@ class Shell:
             self.call("tell", self.state, str(number), str(value))
 
 
-DOORS: dict[str, Callable[[Path], Door]] = {"gest": Generator, "optuna": Study, "shell": Shell}
+INTERFACES: dict[str, Callable[[Path], Interface]] = {"gest": Generator, "optuna": Study, "shell": Shell}
 
 
-@pytest.fixture(params=DOORS)
-def door(request: pytest.FixtureRequest, tmp_path: Path) -> Door:
-    return DOORS[request.param](tmp_path)
+@pytest.fixture(params=INTERFACES)
+def interface(request: pytest.FixtureRequest, tmp_path: Path) -> Interface:
+    return INTERFACES[request.param](tmp_path)
 
 
 def value(params: dict[str, Any]) -> float:
     return -((params["x"] - 1.0) ** 2) - 0.1 * params["depth"] * (params["kind"] == "a")
 
 
-def test_points_are_those_of_an_optimizer(door: Door) -> None:
+def test_points_are_those_of_an_optimizer(interface: Interface) -> None:
     optimizer = bo.Optimizer(SPACE, direction="maximize", seed=SEED)
     running: list[tuple[int, bo.Trial]] = []
     for number in range(15):  # start-up trials and trials of the model
         trial = optimizer.ask()
-        assert door.ask() == dict(trial.params), number
+        assert interface.ask() == dict(trial.params), number
         running.append((number, trial))
         while len(running) > number % 3:  # up to two run at once, and end in another order
             number_, trial = running.pop(number % len(running))
             if number_ % 7 == 5:
                 optimizer.fail(trial)
-                door.tell(number_, None)
+                interface.tell(number_, None)
             else:
                 optimizer.tell(trial, value(dict(trial.params)))
-                door.tell(number_, value(dict(trial.params)))
+                interface.tell(number_, value(dict(trial.params)))

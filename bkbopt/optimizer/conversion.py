@@ -1,4 +1,4 @@
-"""Vocabularies: conversion between the user's parameters and the points of the search."""
+"""The conversion between the user's parameters and the points of the search, for spaces and for pools."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.values import as_python, is_hashable, is_missing
 
-__all__ = ["PoolVocabulary", "SpaceVocabulary", "Vocabulary", "vocabulary_of"]
+__all__ = ["Conversion", "PoolConversion", "SpaceConversion", "conversion_of"]
 
 
-class Vocabulary(Protocol):
+class Conversion(Protocol):
     """The conversion between parameters and points for a space or a pool."""
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
@@ -68,37 +68,37 @@ class Vocabulary(Protocol):
 
 
 @dataclass(frozen=True)
-class SpaceVocabulary:
-    """See `Vocabulary`."""
+class SpaceConversion:
+    """See `Conversion`."""
 
     space: Space
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return list(self.space.internal(rows))
 
     def fixed(self, params: Params, argument: str) -> Point:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return self.space.fixed(params, argument)
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return self.space.external([point])[0]
 
     def label(self, index: int | None, point: Point | None = None) -> None:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return
 
     def labels(self, params: Params) -> dict[str, Any]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return {}
 
     def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return self.params(point, None)
 
     def holds(self, point: Point) -> bool:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         params = self.space.external([point])[0]
         if len(params) < len(point):
             return False
@@ -109,7 +109,7 @@ class SpaceVocabulary:
         return True
 
     def without_gaps(self, row: Params) -> Params:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         parameters, conditions = self.space.parameters, self.space.conditions
 
         def is_gap(name: str, value: Any) -> bool:
@@ -118,71 +118,71 @@ class SpaceVocabulary:
         return {name: value for name, value in row.items() if not is_gap(name, value)}
 
     def index(self, point: Point, row: Params) -> None:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return
 
     def as_named(self, index: int | None, params: Params) -> None:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return
 
     def stored(self, point: Point) -> dict[str, Any]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return self.params(point, None)
 
     def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return [self.space.fixed(row) for row in rows] if is_part else self.points(rows)
 
 
 @dataclass(frozen=True)
-class PoolVocabulary:
-    """See `Vocabulary`."""
+class PoolConversion:
+    """See `Conversion`."""
 
     pool: Arms
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping):
                 raise ArgumentTypeError(f"params: expected a dict, got {type(row).__name__} in row {i}.")
         return [self.pool.internal(row) for row in rows]
 
     def fixed(self, params: Params, argument: str) -> Point:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return self.pool.fixed(params, argument)
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return dict(self.pool.params_of(point) if index is None else self.pool.decode(index))
 
     def label(self, index: int | None, point: Point | None = None) -> Hashable | None:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return self.pool.name(index, point)
 
     def labels(self, params: Params) -> dict[str, Any]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         labels = {name: as_python(params[name]) for name in self.pool.label_names if name in params}
         if not all(is_hashable(label) for label in labels.values()):
             raise ValueError("labels of parts that are none")
         return labels
 
     def recorded(self, point: Point, trial: Trial) -> dict[str, Any]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         row, own = trial.index, self.params(point, None)
         if self.pool.label_names and row is not None and row < len(self.pool) and self.pool.point(row) == point:
             return self.params(point, row)
         return own | self.labels(trial.params)
 
     def holds(self, point: Point) -> bool:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return bool(self.pool.rows_like(point))
 
     def without_gaps(self, row: Params) -> Params:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return row
 
     def index(self, point: Point, row: Params) -> int | None:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         if len(point) < len(self.pool.names):
             return None
         rows = self.pool.rows_at(self.pool.encode([point])[0])
@@ -192,18 +192,18 @@ class PoolVocabulary:
         return self.as_named(int(rows[0]), row) if len(rows) else None
 
     def as_named(self, index: int | None, params: Params) -> int | None:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         return None if index is None else self.pool.as_named(index, params)
 
     def stored(self, point: Point) -> dict[str, Any]:
-        """See `Vocabulary`; text stands for itself, other objects by their numbers."""
+        """See `Conversion`; text stands for itself, other objects by their numbers."""
         params = self.pool.values_of(point)
         if self.pool.objects is None or not params or isinstance(params["arm"], str):
             return params
         return {"arm": {"object": int(point["arm"])}}
 
     def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
-        """See `Vocabulary`."""
+        """See `Conversion`."""
         if self.pool.objects is not None:
             rows = [{name: self._object(given) for name, given in row.items()} for row in rows]
         if self.pool.label_names and is_part:  # queued trials of earlier pools may have labels that are gone
@@ -221,6 +221,6 @@ class PoolVocabulary:
         return objects[number]
 
 
-def vocabulary_of(candidates: Space | Arms) -> Vocabulary:
+def conversion_of(candidates: Space | Arms) -> Conversion:
     """The words of a space or pool."""
-    return SpaceVocabulary(candidates) if isinstance(candidates, Space) else PoolVocabulary(candidates)
+    return SpaceConversion(candidates) if isinstance(candidates, Space) else PoolConversion(candidates)
