@@ -114,9 +114,8 @@ def _count(number: int) -> int:
 def is_perturbation(number: int, posteriors: Posteriors, candidates: CandidateSet, history: History) -> bool:
     """Whether trial `number` is a perturbation."""
     schedule = _schedule(posteriors, candidates)
-    is_possible = candidates.coordinate_perturbation is not None or (
-        candidates.n_arms is not None and posteriors.is_plain
-    )
+    has_untried_rows = candidates.n_arms is not None and posteriors.is_plain
+    is_possible = candidates.coordinate_perturbation is not None or has_untried_rows
     if len(posteriors.models) > 1 or not is_possible or not schedule.is_due(number):
         return False
     latest = history.finished[-RECENT:]
