@@ -13,6 +13,13 @@ STATES = ("_support/test_states.py",)
 
 SUPPORT = (
     Fault(
+        "the newest of the kept results is dropped",
+        "_support/latest.py",
+        "self._kept.pop(next(iter(self._kept)))",
+        "self._kept.popitem()",
+        ("_support/test_latest.py",),
+    ),
+    Fault(
         "arrays of a file need not agree on a size",
         "_support/states.py",
         "expected = sizes.setdefault(size, n) if isinstance(size, str) else size",

@@ -311,7 +311,7 @@ SEARCH = (
     Fault(
         "the candidates of another space are kept",
         "search/designer.py",
-        "self._before, self._pool, self._candidates = self._pool or self._before, None, {}",
+        "self._before, self._pool, self._candidates = self._pool or self._before, None, Latest(KEPT)",
         "self._before = self._pool or self._before",
         (*LAW, "search/candidates/test_listed.py"),
     ),

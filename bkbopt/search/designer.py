@@ -14,6 +14,7 @@ Three kinds of suggestion:
 - *perturbation*: a point by another rule, to find a better basin; see `perturbations.py`.
 """
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.latest import Latest
 from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
 from bkbopt.search.candidates.base import CandidateSet, Choice, exhausted
@@ -77,7 +79,7 @@ class Designer:
         self._pool: PoolCandidates | ProductCandidates | None = None
         #: The arms of the pool before this one, as long as their encoding holds.
         self._before: PoolCandidates | ProductCandidates | None = None
-        self._candidates: dict[object, CandidateSet] = {}
+        self._candidates: Latest[CandidateSet] = Latest(KEPT)
 
     @property
     def problem(self) -> Problem:
@@ -86,7 +88,7 @@ class Designer:
 
     def set_problem(self, problem: Problem) -> None:
         """Set another space or pool for later suggestions; all trials are kept."""
-        self._before, self._pool, self._candidates = self._pool or self._before, None, {}
+        self._before, self._pool, self._candidates = self._pool or self._before, None, Latest(KEPT)
         if self.history.set_problem(problem):
             self._models, self._before = {}, None
 
@@ -358,13 +360,10 @@ class Designer:
             return
         searched: list[object] = []
         while (region := region_of(self.history, request, posteriors, criterion, searched)) is not None:
-            key = (self.history.version, region.key)
-            if key not in self._candidates:
-                if len(self._candidates) >= KEPT:
-                    self._candidates.pop(next(iter(self._candidates)))
-                self._candidates[key] = candidates_of(region.embedding, self.problem.feasible)
+            make = functools.partial(candidates_of, region.embedding, self.problem.feasible)
+            candidates = self._candidates.of((self.history.version, region.key), make)
             members = region.members(self.history.encoding, posteriors.known.X)
-            yield self._candidates[key], posteriors.incumbents(members)
+            yield candidates, posteriors.incumbents(members)
             searched.append(region.key)
 
     @property

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bkbopt._support.latest import Latest
 from bkbopt.posterior.model import Model
 from bkbopt.search.candidates.base import TRIES, CandidateSet, Choice, Feasible, Scope, Shared, best_usable
 from bkbopt.search.candidates.listed import Listed, PoolCandidates
@@ -133,7 +134,7 @@ class ProductCandidates:
         self._search = ProductMaximizer(self._sub.X)
         self._feasible = feasible
         self._known: dict[int, bool] = {}
-        self._kept: dict[tuple[tuple[str, float], ...], CandidateSet] = {}
+        self._restricted: Latest[CandidateSet] = Latest(KEPT)
         self._nearby: _Nearby | None = None
         self._taken: tuple[Tensor, frozenset[int]] | None = None
 
@@ -144,16 +145,13 @@ class ProductCandidates:
 
     def restricted(self, fixed: Point) -> CandidateSet:
         """The rows with the given values of some columns."""
-        key = tuple(sorted(fixed.items()))
-        if key not in self._kept:
-            if len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)))
+
+        def compute() -> CandidateSet:
             sub = _Sub.of(self._sub.pool, fixed)
             small = len(sub.X) <= LISTED_LIMIT
-            self._kept[key] = (
-                _ListedSub(sub, self._feasible) if small else ProductCandidates(sub.pool, self._feasible, fixed)
-            )
-        return self._kept[key]
+            return _ListedSub(sub, self._feasible) if small else ProductCandidates(sub.pool, self._feasible, fixed)
+
+        return self._restricted.of(tuple(sorted(fixed.items())), compute)
 
     def _usable(self, row: int) -> bool:
         if self._feasible is None:

@@ -14,14 +14,13 @@ surrogate as one that has followed the rows from the first. Warm starts of the f
 """
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.latest import Latest
 from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
@@ -37,26 +36,11 @@ from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_un
 
 __all__ = ["Quantity"]
 
-T = TypeVar("T")
-
 #: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
 #: the fitted one is between its lower limit, 1e-8, and some 1e-6.
 NOISELESS = 1e-5
 #: Number of posteriors of an ensemble, and the number that distinguishes its random numbers from others.
 N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
-
-
-class _Latest(Generic[T]):
-    """What was computed for the latest state of the rows."""
-
-    def __init__(self) -> None:
-        self._kept: tuple[tuple[int, ...], T] | None = None
-
-    def of(self, state: tuple[int, ...], compute: Callable[[], T]) -> T:
-        """The value for a state; it is computed when the state is new."""
-        if self._kept is None or self._kept[0] != state:
-            self._kept = state, compute()
-        return self._kept[1]
 
 
 @dataclass
@@ -86,9 +70,9 @@ class Quantity:
     _highest_prior: HighestPrior = field(init=False)
     _limit: Limit = field(init=False, default_factory=Limit)
     _noise_is_fitted: bool = field(init=False, default=False)
-    _ensemble: _Latest[list[tuple[Model, float]]] = field(init=False, default_factory=_Latest)
-    _means: _Latest[Tensor] = field(init=False, default_factory=_Latest)
-    _pending_variances: _Latest[PendingVariances] = field(init=False, default_factory=_Latest)
+    _ensemble: Latest[list[tuple[Model, float]]] = field(init=False, default_factory=Latest)
+    _means: Latest[Tensor] = field(init=False, default_factory=Latest)
+    _pending_variances: Latest[PendingVariances] = field(init=False, default_factory=Latest)
 
     # -- learning ----------------------------------------------------------------------------------------------------
 
