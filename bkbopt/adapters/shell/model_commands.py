@@ -36,7 +36,7 @@ KINDS = {
 }
 
 #: Errors of a text that is no JSON, has a number of more digits than Python reads, or lists that are nested too deep.
-NO_JSON = (ValueError, RecursionError)
+JSON_ERRORS = (ValueError, RecursionError)
 
 
 def init(args: argparse.Namespace) -> Iterator[Row]:
@@ -183,7 +183,7 @@ def _as_params(argument: str, text: str, other: str = "") -> dict[str, Any]:
     """A JSON object; messages name the `other` form that is allowed."""
     try:
         params = json.loads(text)
-    except NO_JSON as error:
+    except JSON_ERRORS as error:
         raise ArgumentError(
             f'{argument}: expected a JSON object such as {{"x": 0.5}}{other}, got {text[:200]!r} ({error}).'
         ) from None
@@ -200,7 +200,7 @@ def _fixed(texts: Sequence[str]) -> dict[str, Any]:
         if text.lstrip().startswith("{") or not (name and equals):
             given = _as_params("--fixed", text, ", or NAME=VALUE")
         else:
-            with contextlib.suppress(*NO_JSON):
+            with contextlib.suppress(*JSON_ERRORS):
                 value = json.loads(value)
             given = {name: value}
         if repeated := fixed.keys() & given.keys():
