@@ -15,6 +15,7 @@ from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, 
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.posterior import colour_grid, grid_of
 from bkbopt.plots.readings import predicted, told
+from bkbopt.plots.sensitivity import variance_shares
 from bkbopt.plots.style import BLUE, as_optimizer, axes_of, legend_below, new_figure, value_label
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ __all__ = ["pairwise_dependence", "partial_dependence"]
 
 #: Number of points along a continuum, for one parameter and for each of two.
 ALONG, ALONG_2D = 60, 24
+#: Number of parameters whose pairs are shown by default; a panel takes up to seconds.
+MOST_NAMES = 6
 #: Characters of the name of the value at a panel of many.
 PANEL = 28
 
@@ -101,7 +104,8 @@ def pairwise_dependence(
 
     Args:
         opt: an optimizer with at least one value.
-        names: the parameters; None for all that vary and are active at the recommended point.
+        names: the parameters; None for those that vary and are active at the recommended point, of more than six the
+            six with the largest total index, see `variance_shares`.
         figure: an empty figure or subfigure; None for a new one.
         n_samples: number of settings of the other parameters.
         value_name: label of the value, with its unit.
@@ -126,6 +130,10 @@ def pairwise_dependence(
     center = coordinates.center(None)
     if names is None:
         names = [d.name for d in coordinates.dimensions(2) if not coordinates.inactive(d.name, center)]
+        if len(names) > MOST_NAMES:
+            shares = variance_shares(opt)
+            largest = set(sorted(names, key=lambda name: shares[name].total)[-MOST_NAMES:])
+            names = [name for name in names if name in largest]
     along = [dimension_of(coordinates, "names", name, center, ALONG) for name in names]
     averages = _Averages(opt, coordinates, center, coordinates.sampled(n_samples))
     k = len(names)
