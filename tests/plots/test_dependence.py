@@ -33,7 +33,7 @@ def test_partial_dependence_over_a_pair_is_that_average_too(mixed: bo.Optimizer)
 
 def test_pairs_of_many_parameters_are_those_of_the_most_important_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bkbopt.plots.dependence.MOST_NAMES", 2)
-    opt = bo.Optimizer({name: (0.0, 1.0) for name in "abc"}, seed=0)
+    opt = bo.Optimizer(dict.fromkeys("abc", (0.0, 1.0)), seed=0)
     X = np.random.default_rng(0).random((12, 3))
     opt.tell([dict(zip("abc", row, strict=True)) for row in X.tolist()], X @ [3.0, 0.01, 2.0])
     axes = plots.pairwise_dependence(opt, n_samples=4)
