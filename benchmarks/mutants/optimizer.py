@@ -249,10 +249,24 @@ OPTIMIZER = (
         TRIALS,
     ),
     Fault(
+        "points of interrupted trials are lost",
+        "optimizer/minimizing.py",
+        "if interrupted or trial is not told:",
+        "if False:",
+        ("optimizer/test_minimizing.py",),
+    ),
+    Fault(
+        "the point that ended the run is queued",
+        "optimizer/minimizing.py",
+        "if interrupted or trial is not told:",
+        "if True:",
+        ("optimizer/test_minimizing.py",),
+    ),
+    Fault(
         "a later callback overrules an earlier one",
         "optimizer/minimizing.py",
-        "self.asked_to |= callback(self.optimizer, trial) is True",
-        "self.asked_to = callback(self.optimizer, trial) is True",
+        "self.asked_to |= as_python(callback(self.optimizer, trial)) is True",
+        "self.asked_to = as_python(callback(self.optimizer, trial)) is True",
         MINIMIZING,
     ),
     Fault(

@@ -44,7 +44,9 @@ _BLOCK = 256
 class PKAWV(OnlineLearner):
     """The forward forecaster on projected features: Kernel-AWV's guarantee at a cost a row that does not grow.
 
-    O(r^2) time a row for r features. With the exact features of all rows it predicts as `KernelAWV`.
+    O(r^2) time a row for r features. With the exact features of all rows it predicts as `KernelAWV`. With "nystrom" a
+    row that KORS would accept is an inducing point before it is predicted (Algorithm 2): `predict_one` and
+    `progressive` predict it so, `predict` does not.
 
     Args:
         lam: ridge, y squared over the squared norm of f.

@@ -83,10 +83,11 @@ class Units:
         return A, b
 
     def scale_constant_columns(self, X: Array, y: Array) -> None:
-        """Set the units of columns that were constant, from rows that will be learnt next."""
+        """Set the units of columns that were constant, and of the first targets, from rows that will be learnt next."""
         for j in np.flatnonzero(self.s == 0.0) if self.standardise else ():
             self.s[j] = _first(np.abs(X[:, j] - self.c[j]))
-        if self.targets and self.s_y == 0.0:
+        is_first = self._X is not None and not len(self._X)
+        if self.targets and (is_first or self.s_y == 0.0):
             self.s_y = _first(np.abs(y - self.c_y))
 
     def scaled_rows(self, X: Array) -> Array:

@@ -5,8 +5,9 @@ import functools
 import importlib.util
 import logging
 import queue
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from bkbopt._support.checks import check_count, check_number
@@ -16,6 +17,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.search.trials.states import RUNNING
+from bkbopt.spaces.values import as_python
 
 __all__ = ["maximize", "minimize"]
 
@@ -54,7 +56,7 @@ def minimize(
             `concurrent.futures`; results are told in the order of completion. None evaluates here, one by one.
         n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
         catch: exceptions of `f` that fail the trial; other exceptions end the run. An exception or interrupt that ends
-            the run fails the running trials.
+            the run fails the running trials; the points of those that did not raise it are queued.
         show_progress_bar: whether to show a progress bar on standard error.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
             computed every ten trials.
@@ -201,7 +203,7 @@ class _Stop:
                 self.best = trial
                 bar.set_postfix(best=f"{trial.value:.6g}", refresh=False)
         for callback in self.callbacks:
-            self.asked_to |= callback(self.optimizer, trial) is True
+            self.asked_to |= as_python(callback(self.optimizer, trial)) is True  # numpy has a bool of its own
         beyond_startup = self.optimizer.n_complete > self.optimizer.n_startup_trials
         if self.regret is not None and beyond_startup and self.ended % CERTIFY_EVERY == 0:
             self.asked_to |= self.optimizer.regret_certificate().bound <= self.regret
@@ -225,7 +227,7 @@ def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, catch: tuple[type[Excep
             finished = _finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch)
         finally:
             if finished is None:
-                _fail_running(optimizer, [trial])
+                _fail_running(optimizer, [trial], trial)
         stop.after(finished, bar)
 
 
@@ -240,6 +242,7 @@ def _run_on(
 ) -> None:
     done: queue.SimpleQueue[tuple[Trial, Any]] = queue.SimpleQueue()
     in_flight: dict[int, tuple[Trial, Any]] = {}
+    told: Trial | None = None
     try:
         while True:
             while len(in_flight) < n_workers and (trial := stop.next_trial()) is not None:
@@ -249,26 +252,36 @@ def _run_on(
                 future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
             if not in_flight:
                 return
-            trial, future = done.get()
-            finished = _finish(optimizer, trial, future.result, catch)
-            del in_flight[trial.id]
+            told, future = done.get()
+            finished = _finish(optimizer, told, future.result, catch)
+            del in_flight[told.id]
+            told = None
             stop.after(finished, bar)
     finally:
         for _, future in in_flight.values():
             if callable(getattr(future, "cancel", None)):
                 future.cancel()
-        _fail_running(optimizer, [trial for trial, _ in in_flight.values()])
+        _fail_running(optimizer, [trial for trial, _ in in_flight.values()], told)
 
 
-def _fail_running(optimizer: Optimizer, trials: Iterable[Trial]) -> None:
-    """Fail those of the trials that are still running; the error that ends the run is not replaced by another."""
-    numbers = [trial.id for trial in trials]
-    if not numbers:
+def _fail_running(optimizer: Optimizer, trials: Sequence[Trial], told: Trial | None) -> None:
+    """Fail those of the trials that are still running, and queue their points again.
+
+    The point of the trial that is `told` is only queued if an interrupt ends the run, which says nothing of the point.
+    The error that ends the run is not replaced by another.
+    """
+    if not trials:
         return
+    interrupted = not isinstance(sys.exception(), Exception)
     try:
         states = {trial.id: trial.state for trial in optimizer.trials}
-        optimizer.fail([number for number in numbers if states[number] == RUNNING])
+        running = [trial for trial in trials if states[trial.id] == RUNNING]
+        optimizer.fail(running)
+        for trial in running:
+            if interrupted or trial is not told:
+                optimizer.enqueue(trial.params if trial.index is None else {"index": trial.index})
     except StorageError as error:
+        numbers = [trial.id for trial in trials]
         logger.error("Trials %s are still running in the log (see Optimizer.recover): %s", numbers, error)
 
 

@@ -9,11 +9,7 @@ import pytest
 import torch
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
-from bkbopt.learners import (
-    KONS,
-    KernelAWV,
-    OnlineLearner,
-)
+from bkbopt.learners import KONS, PKAWV, KernelAWV, OnlineKRR, OnlineLearner
 from tests.learners.everyone import (
     LABELS,
     LEARNERS,
@@ -79,6 +75,12 @@ def test_targets_that_do_not_fit_are_refused(base: Factory, tmp_path: Path) -> N
 def test_targets_must_be_finite(bad: float) -> None:
     with pytest.raises(ArgumentError, match=r"y: expected finite values, got .* at position 2"):
         KernelAWV.paper().fit(X[:4], [0.0, 1.0, bad, 2.0])
+
+
+@pytest.mark.parametrize("kind", [KernelAWV, OnlineKRR, PKAWV])
+def test_targets_have_any_size_since_they_are_scaled_by_the_first_ones(kind: type[OnlineLearner]) -> None:
+    small, large = (kind().fit(X[:40], NUMBERS[:40] * 2.0**power).predict(X) for power in (0, 300))
+    np.testing.assert_allclose(large, small * 2.0**300, rtol=1e-9, atol=0.0)
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)

@@ -8,6 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bkbopt as bo
@@ -212,7 +213,7 @@ def test_a_callback_with_finish_is_told_of_the_end_of_a_run_but_not_of_an_error(
 
 
 def test_any_of_several_callbacks_stops_the_run() -> None:
-    calls = [lambda *_: None, lambda _, trial: trial.id == 2, lambda *_: False]
+    calls = [lambda *_: None, lambda _, trial: np.bool_(trial.id == 2), lambda *_: False]
     assert len(bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trials=6, callbacks=calls, seed=0).trials) == 3
 
 
@@ -305,7 +306,41 @@ def test_no_trial_stays_running_if_the_executor_refuses_it() -> None:
     opt = bo.Optimizer(SPACE, **OPTIONS)
     with Refusing(1) as executor, pytest.raises(RuntimeError, match="no more"):
         bo.minimize(bowl, opt, 9, executor=executor, n_workers=1)
-    assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL"]
+    assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL", "WAITING"]
+    assert opt.trials[-1].params == opt.trials[-2].params
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BoomError])
+def test_the_point_of_a_trial_is_queued_after_an_interrupt_and_not_after_an_error_of_its_own(
+    error: type[BaseException],
+) -> None:
+    opt = bo.Optimizer(np.arange(6.0)[:, None], seed=0)
+
+    def f(params: dict[str, Any]) -> float:
+        if opt.n_complete == 2:
+            raise error("too hot")
+        return float(params["x0"])
+
+    with pytest.raises(error):
+        bo.minimize(f, opt, 9)
+    queued = ["WAITING"] if error is KeyboardInterrupt else []
+    assert [t.state for t in opt.trials] == ["COMPLETE", "COMPLETE", "FAIL", *queued]
+    assert {t.index for t in opt.trials[2:]} == {opt.trials[2].index}
+
+
+def test_the_points_of_the_other_running_trials_are_queued_when_one_ends_the_run() -> None:
+    class Failing(ManualExecutor):
+        def submit(self, f: Any, params: dict[str, Any]) -> "Future[float]":
+            future = super().submit(f, params)
+            if len(self.jobs) == 3:
+                self.jobs[1][0].set_exception(BoomError("too hot"))
+            return future
+
+    executor, opt = Failing(), bo.Optimizer(SPACE, **OPTIONS)
+    with pytest.raises(BoomError):
+        bo.minimize(bowl, opt, 9, executor=executor, n_workers=3)
+    assert [t.state for t in opt.trials] == ["FAIL", "FAIL", "FAIL", "WAITING", "WAITING"]
+    assert [t.params for t in opt.trials[3:]] == [opt.trials[0].params, opt.trials[2].params]
 
 
 @pytest.mark.parametrize("n_workers", [None, 6])
