@@ -82,7 +82,7 @@ def measure(path: Path, n: int, steps: int, batch: int) -> dict[str, float]:
         with Clock() as picking:
             picked = len(opt.ask(batch))
         searched, cpu = [clock.wall for clock in clocks[10:]], [clock.cpu for clock in clocks[10:]]
-    search = opt._core.designer._pool.search  # type: ignore[union-attr]
+    search = opt._core.designer.candidates._pool.search  # type: ignore[union-attr]
     model = opt.surrogate.model
     with Clock() as scanning:
         for part in search.parts:

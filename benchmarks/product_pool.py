@@ -168,7 +168,7 @@ def compare_with_listed(n: int, steps: int, seed: int) -> list[list[object]]:
     def by_parts() -> bo.Optimizer:
         opt = product()
         assert isinstance(opt.pool, ProductPool)
-        opt._core.designer._pool = ProductCandidates(opt.pool, None)
+        opt._core.designer.candidates._pool = ProductCandidates(opt.pool, None)
         return opt
 
     _ours()(Library.make(4, seed), 14, seed)  # what is loaded at the first model counts for none of them
@@ -210,7 +210,7 @@ def _step(ways: Sequence[_Way]) -> None:
         way.rows.append(suggestion.index)
     designer, pool = ways[-1].designer, ways[-1].opt.pool
     assert pool is not None
-    posteriors = designer.models.posteriors(designer.history.X[:0], designer.n_arms())
+    posteriors = designer.models.posteriors(designer.history.X[:0], designer.candidates.n_arms())
     mean, variance = posteriors.models[0](pool.X[torch.tensor([way.rows[-1] for way in ways])])
     scores = mean + posteriors.betas[0] * variance.sqrt()
     for way, gap in zip(ways, ((scores[-1] - scores) / variance[-1].sqrt()).tolist(), strict=True):

@@ -124,7 +124,7 @@ def test_products_are_searched_alike(device: str) -> None:
     asked = []
     for where in (None, device):
         opt = told(bo.Pool.product(parts), where, duplicates="avoid")
-        opt._core.designer._pool = ProductCandidates(opt.pool, None)  # by its parts, as if it were larger
+        opt._core.designer.candidates._pool = ProductCandidates(opt.pool, None)  # by its parts, as if it were larger
         asked.append([t.index for t in opt.ask(12)])
     assert asked[1] == asked[0]
 

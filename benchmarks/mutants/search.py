@@ -100,9 +100,9 @@ SEARCH = (
     ),
     Fault(
         "what is recommended with fixed values is in the best region without them",
-        "search/designer.py",
-        "regions_of(self.history, space, fixed, rng)",
-        "regions_of(self.history, space, {}, rng)",
+        "search/candidate_sets.py",
+        "regions_of(self._history, space, fixed, rng)",
+        "regions_of(self._history, space, {}, rng)",
         SLICES,
     ),
     Fault(
@@ -310,8 +310,8 @@ SEARCH = (
     ),
     Fault(
         "the candidates of another space are kept",
-        "search/designer.py",
-        "self._before, self._pool, self._candidates = self._pool or self._before, None, Latest(KEPT)",
+        "search/candidate_sets.py",
+        "self._before, self._pool, self._regions = self._pool or self._before, None, Latest(KEPT)",
         "self._before = self._pool or self._before",
         (*LAW, "search/candidates/test_listed.py"),
     ),

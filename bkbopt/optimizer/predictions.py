@@ -49,7 +49,7 @@ def feasibility(designer: Designer, X: Tensor, names: Sequence[str]) -> np.ndarr
 def beta(designer: Designer) -> float:
     """See `Optimizer.beta`."""
     objective, nothing = designer.trained().objectives[0], designer.history.X[:0]
-    context = objective.context(designer.n_arms(), nothing, designer.problem.arms)
+    context = objective.context(designer.candidates.n_arms(), nothing, designer.problem.arms)
     return beta_of(designer.options.confidence, context)
 
 

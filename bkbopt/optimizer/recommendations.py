@@ -45,7 +45,7 @@ Belongs = Callable[[Point], bool]
 def finished_only(designer: Designer) -> tuple[Posteriors, Quantity]:
     """The posteriors without pending points, and the first objective."""
     models, nothing = designer.trained(), designer.history.X[:0]
-    posteriors = models.posteriors(nothing, designer.n_arms())
+    posteriors = models.posteriors(nothing, designer.candidates.n_arms())
     return posteriors, models.objectives[0]
 
 

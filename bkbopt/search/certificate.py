@@ -108,7 +108,7 @@ def _candidates(
     incumbents = posteriors.incumbents()
     boxes: list[BoxCandidates | None] = [None]
     if designer.problem.pool is not None:
-        X, _ = _best(designer.pool_candidates.spread(incumbents, rng), posteriors)
+        X, _ = _best(designer.candidates.pool.spread(incumbents, rng), posteriors)
         return boxes, X, torch.zeros(len(X), dtype=torch.int64)
     assert designer.problem.space is not None
     boxes, parts = [], []

@@ -14,28 +14,20 @@ Three kinds of suggestion:
 - *perturbation*: a point by another rule, to find a better basin; see `perturbations.py`.
 """
 
-import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from bkbopt._support.latest import Latest
 from bkbopt._support.threads import small_work
 from bkbopt.errors import SpaceExhaustedError
-from bkbopt.search.candidates.base import CandidateSet, Choice, exhausted
-from bkbopt.search.candidates.box import candidates_of
-from bkbopt.search.candidates.listed import GRID_LIMIT, PoolCandidates
-from bkbopt.search.candidates.product import ProductCandidates, candidates_of_pool
+from bkbopt.search.candidate_sets import CandidateSets
+from bkbopt.search.candidates.base import Choice, exhausted
 from bkbopt.search.choosing import BATCH_BUDGET, Chooser, width_of
 from bkbopt.search.completion import completed
-from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Models, Posteriors
 from bkbopt.search.options import Options
-from bkbopt.search.regions import region_of, regions_of
 from bkbopt.search.startup import startup_point, with_repeats
 from bkbopt.search.trials.evaluations import Evaluation, Point, Problem, Request, Suggestion
 from bkbopt.search.trials.history import History
@@ -47,8 +39,6 @@ __all__ = ["Designer", "Options"]
 
 #: Distinguishes the random numbers of criteria (see `Request.rng`).
 DRAWN = 1
-#: Number of cached candidate sets, with the bounds of their points.
-KEPT = 8
 
 
 def _taken(suggestions: Iterable[Suggestion], may_be_empty: bool = False) -> list[Suggestion]:
@@ -76,10 +66,7 @@ class Designer:
         self.history = History(problem)
         #: Models by the number of values at their first fit.
         self._models: dict[int, Models] = {}
-        self._pool: PoolCandidates | ProductCandidates | None = None
-        #: The arms of the pool before this one, as long as their encoding holds.
-        self._before: PoolCandidates | ProductCandidates | None = None
-        self._candidates: Latest[CandidateSet] = Latest(KEPT)
+        self.candidates = CandidateSets(self.history)
 
     @property
     def problem(self) -> Problem:
@@ -88,9 +75,10 @@ class Designer:
 
     def set_problem(self, problem: Problem) -> None:
         """Set another space or pool for later suggestions; all trials are kept."""
-        self._before, self._pool, self._candidates = self._pool or self._before, None, Latest(KEPT)
+        self.candidates.forget()
         if self.history.set_problem(problem):
-            self._models, self._before = {}, None
+            self._models = {}
+            self.candidates.forget_bounds()
 
     # -- update and suggest ------------------------------------------------------------------------------------------
 
@@ -251,31 +239,11 @@ class Designer:
     def _new_models(self, first: int) -> Models:
         return Models(self.history, self.options.models, self.options.confidence, self.seed, first)
 
-    def n_arms(self, space: Space | None = None) -> int | None:
-        """Number of points of a pool or grid; None for a box."""
-        if self.problem.pool is not None:
-            return len(self.problem.pool)
-        space = self.problem.space if space is None else space
-        if space is None or space.is_conditional or not space.is_discrete or space.cardinality > GRID_LIMIT:
-            return None
-        return int(space.cardinality)
-
     def upper_bound(self, posteriors: Posteriors) -> float:
         """The largest upper confidence bound of the first objective; exact over a pool, otherwise found by a search."""
         model, beta = posteriors.models[0], posteriors.betas[0]
         incumbents = posteriors.incumbents()
-        return max(candidates.upper_bound(model, beta, incumbents) for candidates in self.candidates_with({}))
-
-    def candidates_with(self, fixed: Point, space: Space | None = None) -> list[CandidateSet]:
-        """The sets that have all points with the fixed values; the `space` is needed if the problem has none."""
-        arms = self._arms(fixed)
-        if arms is not None:
-            return [arms]
-        space = self.problem.space if space is None else space
-        assert space is not None
-        rng = np.random.default_rng(0)  # independent of the random numbers of suggestions
-        regions = regions_of(self.history, space, fixed, rng)
-        return [candidates_of(region.embedding, self.problem.feasible) for region in regions]
+        return max(candidates.upper_bound(model, beta, incumbents) for candidates in self.candidates.all_with({}))
 
     # -- start-up ----------------------------------------------------------------------------------------------------
 
@@ -284,7 +252,7 @@ class Designer:
         closed, tried = self._closed_points(running)
         # Running points are last in each list, so that the lists of a batch differ at the end only.
         stricter = [[*closed, *tried, *running], [*closed, *running]]
-        space, rng, arms = request.space, request.rng(), self._arms(request.fixed)
+        space, rng, arms = request.space, request.rng(), self.candidates.arms(request.fixed)
         levels = with_repeats(self.options.exclusions(stricter, closed, running, []), space, request.fixed)
         for points in levels:
             if arms is not None:
@@ -298,7 +266,7 @@ class Designer:
 
     def _exhausted(self, request: Request, is_discrete: bool) -> Exception:
         return exhausted(
-            self._arms(request.fixed),
+            self.candidates.arms(request.fixed),
             is_discrete=is_discrete,
             is_fixed=bool(request.fixed),
             is_constrained=self.problem.feasible is not None,
@@ -319,13 +287,13 @@ class Designer:
     def _search(self, models: Models, request: Request, diagnostics: Diagnostics) -> tuple[Choice, Diagnostics]:
         options = self.options
         pending = self.history.encode(list(request.running))
-        width, n_arms = width_of(options, request), self.n_arms(request.space)
+        width, n_arms = width_of(options, request), self.candidates.n_arms(request.space)
         posteriors = models.posteriors(pending, n_arms, width=width)
         criterion = posteriors.criterion(options.rule, request.rng(DRAWN))
         chooser = Chooser(options, models, posteriors, criterion, request)
         # A point of another branch comes before a repeat in the best one.
         passes = (False, True) if self.history.is_conditional else (True,)
-        tried = ((at, again) for again in passes for at in self._places(posteriors, criterion, request))
+        tried = ((at, again) for again in passes for at in self.candidates.in_turn(posteriors, criterion, request))
         for (candidates, incumbents), again in tried:
             found = chooser.choose(candidates, incumbents, repeats=again)
             if found is not None:
@@ -349,34 +317,3 @@ class Designer:
             gap = float(mean[0] + posteriors.betas[0] * variance[0].sqrt()) - lower
             diagnostics = replace(diagnostics, confidence_gap=first.scaler.rise(lower, max(gap, 0.0)))
         return choice, diagnostics
-
-    def _places(
-        self, posteriors: Posteriors, criterion: Criterion, request: Request
-    ) -> Iterator[tuple[CandidateSet, Tensor]]:
-        """Sets to search, each with known points to start from: the best first, others in case it is exhausted."""
-        arms = self._arms(request.fixed)
-        if arms is not None:
-            yield arms, posteriors.incumbents()
-            return
-        searched: list[object] = []
-        while (region := region_of(self.history, request, posteriors, criterion, searched)) is not None:
-            make = functools.partial(candidates_of, region.embedding, self.problem.feasible)
-            candidates = self._candidates.of((self.history.version, region.key), make)
-            members = region.members(self.history.encoding, posteriors.known.X)
-            yield candidates, posteriors.incumbents(members)
-            searched.append(region.key)
-
-    @property
-    def pool_candidates(self) -> PoolCandidates | ProductCandidates:
-        """The arms of the pool."""
-        if self._pool is None:
-            assert self.problem.pool is not None
-            self._pool = candidates_of_pool(self.problem.pool, self.problem.feasible, self._before)
-            self._before = None
-        return self._pool
-
-    def _arms(self, fixed: Point) -> CandidateSet | None:
-        """The arms with the fixed values; None in a space."""
-        if self.problem.pool is None:
-            return None
-        return self.pool_candidates.restricted(fixed) if fixed else self.pool_candidates

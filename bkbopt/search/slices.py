@@ -108,7 +108,7 @@ class Slice:
         """The point with the largest score that is not one of `taken (t, d)`; None if none is left."""
         starts, found = self._starts(criterion), list[Choice]()
         taken = starts[:0] if taken is None else taken
-        for candidates in self.designer.candidates_with(self.fixed, self.space):
+        for candidates in self.designer.candidates.all_with(self.fixed, self.space):
             # The random numbers are independent of those of suggestions, so that the same log gives the same point.
             scope = Scope(starts, np.random.default_rng(0), taken)
             with small_work():

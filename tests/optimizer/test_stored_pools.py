@@ -136,10 +136,10 @@ def test_set_pool_adds_and_removes_parts(tmp_path: Path) -> None:
         assert isinstance(stored.pool, StoredPool)
         assert asked(stored, 8) == asked(memory, 8)
     before = stored.pool
-    search = stored._core.designer.pool_candidates.search
+    search = stored._core.designer.candidates.pool.search
     stored.set_pool([*parts, *more[:1]])  # no value in between: the model and its bounds hold
     stored.ask()
-    after = stored._core.designer.pool_candidates.search
+    after = stored._core.designer.candidates.pool.search
     assert (after.n_scans, after.n_scanned) == (0, len(more[0]))
     assert after.parts[: len(parts)] == search.parts
     stored.set_pool(before.pool)

@@ -212,7 +212,7 @@ def read(case: Case, designer: Designer, rng: np.random.Generator) -> None:
         return
     X = designer.history.X
     pending = X[rng.integers(len(X), size=int(rng.integers(0, 12)))]
-    posteriors = models.posteriors(pending, designer.n_arms())
+    posteriors = models.posteriors(pending, designer.candidates.n_arms())
     posteriors.models[0](X)
     models.objectives[0].predict(X)
     models.objectives[0].surrogate.posterior(X[:2])

@@ -163,7 +163,7 @@ def test_the_choice_is_the_argmax_at_every_step_of_a_search() -> None:
     pool = pool_of(bo.Pool.product(parts))
     assert isinstance(pool, ProductPool)
     mine, other, log = designer(pool), designer(pool), []
-    other._pool = ProductCandidates(pool, None)
+    other.candidates._pool = ProductCandidates(pool, None)
     for t in range(30):
         suggestion, by_parts = (one.suggest()[0] for one in (mine, other))
         assert by_parts.index == suggestion.index

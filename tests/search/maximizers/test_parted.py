@@ -268,7 +268,7 @@ def test_the_maximizer_of_a_file_keeps_nine_bytes_a_row(tmp_path: Path) -> None:
     for _ in range(4):
         trial = opt.ask()
         opt.tell(trial, trial.params["x0"])
-    (part,) = opt._core.designer._pool.search.parts  # type: ignore[union-attr]
+    (part,) = opt._core.designer.candidates._pool.search.parts  # type: ignore[union-attr]
     arrays = [value for value in (*vars(part).values(), *part._groups) if isinstance(value, np.ndarray)]
     assert 9.0 * 20_000 <= sum(array.nbytes for array in arrays) < 9.1 * 20_000  # three numbers a group of 256
 
