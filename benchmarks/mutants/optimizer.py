@@ -272,8 +272,8 @@ OPTIMIZER = (
     Fault(
         "the trial whose error ends a run stays running",
         "optimizer/minimizing.py",
-        "            finished = _finish(optimizer, trial, future.result, catch)\n            del in_flight[trial.id]\n",
-        "            del in_flight[trial.id]\n            finished = _finish(optimizer, trial, future.result, catch)\n",
+        "            finished = _finish(optimizer, told, future.result, catch)\n            del in_flight[told.id]\n",
+        "            del in_flight[told.id]\n            finished = _finish(optimizer, told, future.result, catch)\n",
         MINIMIZING,
     ),
     Fault(
