@@ -263,6 +263,13 @@ OPTIMIZER = (
         ("optimizer/test_minimizing.py",),
     ),
     Fault(
+        "points that the stated constraint refuses are recommended",
+        "optimizer/labelled_recommendations.py",
+        "return is_whole and (problem.feasible is None or problem.feasible(point))",
+        "return is_whole",
+        ("optimizer/test_recommendations.py",),
+    ),
+    Fault(
         "a later callback overrules an earlier one",
         "optimizer/minimizing.py",
         "self.asked_to |= as_python(callback(self.optimizer, trial)) is True",

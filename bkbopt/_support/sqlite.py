@@ -50,7 +50,7 @@ def place_of(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str):
         raise ArgumentTypeError(f"storage: expected the path of a file, got {path!r} of type {type(path).__name__}.")
-    if not text or text == ":memory:" or "://" in text:
+    if not text or text == ":memory:" or "://" in text or "\0" in text:
         raise ArgumentError(
             f"storage: expected the path of a file, as 'runs.db', got {text!r}; without storage= the log is in memory, "
             "and for a database server there are Optuna's storages and BKBSampler."

@@ -40,5 +40,7 @@ def _named(core: LoggedDesigner, found: Found, fixed: Params) -> Found:
 
 
 def belongs(core: LoggedDesigner, point: Point) -> bool:
-    """Whether a point is a complete point of the current space or pool."""
-    return core.conversion.holds(point) and completed(core.designer.problem, point) is not None
+    """Whether a point is a complete point of the current space or pool that `feasible` accepts."""
+    problem = core.designer.problem
+    is_whole = core.conversion.holds(point) and completed(problem, point) is not None
+    return is_whole and (problem.feasible is None or problem.feasible(point))

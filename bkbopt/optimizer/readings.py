@@ -167,10 +167,10 @@ class Readings:
         """The evaluated point with the best posterior mean among those expected to be feasible.
 
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
-        are any. The point belongs to the current space or pool. If no evaluated point does, it is the best of those
-        that only lack new parameters, with the values that the model assumes for these (see `set_space`); if there are
-        none, the best of all points, completed, without an index. If none is expected to be feasible, it is the point
-        with the smallest expected violation. With noise use this instead of `best_trial`.
+        are any. The point belongs to the current space or pool, and `feasible=` accepts it. If no such point was
+        evaluated, it is the best of those that only lack new parameters, with the values that the model assumes for
+        these (see `set_space`); if there are none, the best of all points, completed. If none is expected to be
+        feasible, it is the point with the smallest expected violation. With noise use this instead of `best_trial`.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if

@@ -214,9 +214,11 @@ class _Evaluated:
         return self._standing[row]
 
     def _standing_of(self, row: int) -> int:
+        point, index = self._at(row)
         if self._pool is not None:
-            return IN if self._pool.rows_at(self._known.X[row]) else OUTSIDE
-        point, _ = self._at(row)
+            feasible = self._designer.problem.feasible
+            is_in = index is not None and (feasible is None or feasible(self._pool.point(index)))
+            return IN if is_in else OUTSIDE
         return IN if self._belongs(point) else COMPLETED if self._belongs(self._assumed(point)) else OUTSIDE
 
     def complete(self, row: int) -> tuple[Tensor, Point, int | None]:

@@ -38,6 +38,17 @@ def gains(rows: Any) -> torch.Tensor:
     return torch.as_tensor(np.array(rows)) * torch.tensor([-1.0, 1.0], dtype=torch.float64)
 
 
+@pytest.mark.parametrize("where", [BOX, [[0.1, 0.2], [0.7, 0.2], [0.2, 0.9], [0.9, 0.1]]])
+def test_a_told_point_that_the_stated_constraint_refuses_is_not_recommended(where: Any) -> None:
+    x, y = where if where is BOX else ("x0", "x1")
+    opt = bo.Optimizer(where, seed=0, feasible=lambda p: p[x] >= 0.5)
+    opt.tell([{x: 0.1, y: 0.2}, {x: 0.2, y: 0.9}], [0.0, 0.1])
+    assert opt.recommend().params == {x: 0.1, y: 0.2}  # no other point was evaluated
+    opt.tell([{x: 0.7, y: 0.2}, {x: 0.9, y: 0.1}], [1.0, 2.0])
+    assert opt.recommend().params == opt.regret_certificate().params == {x: 0.7, y: 0.2}
+    assert opt.recommend().index == (None if where is BOX else 1)
+
+
 def test_recommended_front_is_the_front_of_the_predictions_best_in_the_first_objective_first() -> None:
     opt = told(40, noise=0.2)
     front = opt.recommend_front()

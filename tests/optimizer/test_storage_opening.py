@@ -55,7 +55,7 @@ def test_a_log_from_before_an_option_goes_on_with_its_default(path: Path, monkey
     assert again.surrogate.coins == "arm"
 
 
-@pytest.mark.parametrize("name", ["", ":memory:", "sqlite:///runs.db", b"runs.db", 3, "."])
+@pytest.mark.parametrize("name", ["", ":memory:", "a\0b.db", "sqlite:///runs.db", b"runs.db", 3, "."])
 def test_storage_other_than_the_path_of_a_file_is_refused(
     name: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
