@@ -101,7 +101,7 @@ class BKB(SurrogateBase[Fantasy]):
         *,
         qbar: float = 2.0,
         resample: str = "delayed",
-        max_inducing: int | None = 300,
+        max_inducing: int | None = 400,
         leverage_budget: float = 2.0,
         dictionary: str = "rls",
         variance: str = "dtc",

@@ -100,7 +100,7 @@ class BKBSampler(BaseSampler):
         deterministic_objective: bool = False,
         warn_independent_sampling: bool = True,
         qbar: float = 2.0,
-        max_inducing: int | None = 300,
+        max_inducing: int | None = 400,
         beta: Any = None,
         acquisition: Any = "ucb",
         kernel: object = None,
