@@ -260,9 +260,16 @@ MODELS = (
     Fault(
         "known noise of the user's own units is bounded in ours",
         "search/quantities/fitting.py",
-        "(lam / std.square()).clamp(*OWN_WEIGHTS)",
-        "lam / std.square().clamp(1e-12, 1e12)",
+        "noises = scaler.noises(std) if self.options.fit else std.square()",
+        "noises = scaler.noises(std)",
         QUANTITY,
+    ),
+    Fault(
+        "exact values beside noisy ones have any weight",
+        "search/quantities/fitting.py",
+        "(lam / noises).clamp(*WEIGHTS)",
+        "(lam / noises).clamp(1e-12, 1e12)",
+        ("optimizer/test_predictions.py",),
     ),
     Fault(
         "kappa^2 is that of the first points",

@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Matern
 
 import bkbopt as bo
 from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
@@ -35,6 +37,25 @@ def test_constraints_are_predicted_by_name_in_the_users_units() -> None:
         assert mean.shape == std.shape == (6,)
         assert bool((np.abs(mean - truth) < 4.0 * std).all())
         assert 0.0 < std.max() < (5.0 if name == "g" else 0.05)  # smaller than the noise of a single value
+
+
+@pytest.mark.parametrize("surrogate", [bo.ExactGP, bo.BKB])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_exact_values_beside_noisy_ones_are_predicted_as_by_a_gaussian_process(surrogate: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, G, noise = rng.random((30, 2)), rng.random((60, 2)), rng.choice([0.0, 0.3], 30, p=[0.3, 0.7])
+    y = np.sin(4.0 * X.sum(1)) + noise * rng.standard_normal(30)
+    # scikit-learn's kernel matrix of exact values is singular without a little noise.
+    oracle = GaussianProcessRegressor(Matern(0.5, nu=2.5), alpha=np.maximum(noise, 1e-5) ** 2, optimizer=None)
+    mean, std = oracle.fit(X, y).predict(G, return_std=True)
+    every = {} if surrogate is bo.ExactGP else {"qbar": 1e9, "max_inducing": None}
+    model = surrogate(bo.kernels.matern52(2, 0.5), noise=0.04, **every)
+    opt = bo.Optimizer(BOX, surrogate=model, fit=False, seed=0)
+    opt.tell([dict(zip("xy", row, strict=True)) for row in X.tolist()], y, std=noise)
+    found, deviation = opt.predict([dict(zip("xy", row, strict=True)) for row in G.tolist()])
+    # In the model exact values have a thousandth of the standard deviation of the others.
+    assert float((np.abs(found - mean) / std).max()) < 1e-4
+    assert deviation == pytest.approx(std, rel=1e-2)
 
 
 def test_feasibility_is_the_product_of_the_probabilities_that_the_constraints_are_at_most_zero() -> None:

@@ -36,8 +36,10 @@ FREE_OF_NOISE = 1e-6
 EVIDENCE = 0.5
 #: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
 AT_RANDOM = 1.0
-#: Smallest and largest weight lam / variance of a value with known noise, for kernel and lam of the user.
-OWN_WEIGHTS = (1e-12, 1e10)
+#: Smallest and largest weight lam / variance of a value with known noise. An exact value beside noisy ones, whose
+#: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 the rounding errors
+#: of BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
+WEIGHTS = (1e-12, 1e6)
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,8 @@ class Fitter:
         known = torch.isfinite(std)
         if not bool(known.any()):
             return None
-        if self.options.fit:
-            return torch.where(known, lam / scaler.noises(std), 1.0)
-        return torch.where(known, (lam / std.square()).clamp(*OWN_WEIGHTS), 1.0)
+        noises = scaler.noises(std) if self.options.fit else std.square()
+        return torch.where(known, (lam / noises).clamp(*WEIGHTS), 1.0)
 
     def prefers_noise(
         self, observations: Observations, kernel: Kernel, noise: float, categorical: tuple[int, ...]
