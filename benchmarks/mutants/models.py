@@ -260,7 +260,7 @@ MODELS = (
     Fault(
         "known noise of the user's own units is bounded in ours",
         "search/quantities/fitting.py",
-        "noises = scaler.noises(std) if self.options.fit else std.square()",
+        "noises = scaler.noises(std).clamp_min(DETERMINISTIC) if self.options.fit else std.square()",
         "noises = scaler.noises(std)",
         QUANTITY,
     ),

@@ -37,8 +37,8 @@ EVIDENCE = 0.5
 #: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
 AT_RANDOM = 1.0
 #: Smallest and largest weight lam / variance of a value with known noise. An exact value beside noisy ones, whose
-#: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 the rounding errors
-#: of BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
+#: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 rounding errors of
+#: BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
 WEIGHTS = (1e-12, 1e6)
 
 
@@ -142,7 +142,7 @@ class Fitter:
         known = torch.isfinite(std)
         if not bool(known.any()):
             return None
-        noises = scaler.noises(std) if self.options.fit else std.square()
+        noises = scaler.noises(std).clamp_min(DETERMINISTIC) if self.options.fit else std.square()
         return torch.where(known, (lam / noises).clamp(*WEIGHTS), 1.0)
 
     def prefers_noise(
@@ -169,7 +169,7 @@ class Fitter:
         if self.options.deterministic:
             return DETERMINISTIC, False
         if bool(torch.isfinite(std).all()):
-            return scaler.noise(float(std.median())), False
+            return max(scaler.noise(float(std.median())), DETERMINISTIC), False
         return DEFAULT_NOISE, True
 
     def _first_kernel(self, dim: int, categorical: tuple[int, ...]) -> FittableKernel:

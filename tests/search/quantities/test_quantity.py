@@ -73,6 +73,23 @@ def test_fit_false_needs_kernel_and_noise(surrogate: Any) -> None:
         bo.Optimizer([(0.0, 1.0)] * 2, surrogate=surrogate(), fit=False)
 
 
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+def test_exact_values_beside_noisy_ones_leave_the_posterior_well_conditioned(share: float) -> None:
+    rng = np.random.default_rng(0)
+    X, y = data(40)
+    std = np.where(rng.random(40) < share, 0.0, 0.3)
+    m = fitted(X, y + torch.as_tensor(std * rng.standard_normal(40)), bo.BKB(), std=std)
+    obs, noise = m.surrogate.observations, m.surrogate.noise
+    assert float(obs.n.max()) / noise <= 1.0001e8  # a noise variance of 1e-8, that of deterministic objectives
+    found = m.surrogate.posterior(X)
+    K, S = m.surrogate.kernel, m.surrogate.inducing
+    # The same formula by least squares, whose errors are those of the root of the normal equations.
+    A = torch.cat([obs.n.sqrt()[:, None] * K(obs.X, S), noise**0.5 * torch.linalg.cholesky(K(S, S)).T])
+    b = torch.cat([obs.s / obs.n.sqrt(), torch.zeros(len(S), dtype=torch.float64)])
+    mean = K(X, S) @ torch.linalg.lstsq(A, b[:, None]).solution[:, 0]
+    assert float(((found.mean - mean).abs() / found.stddev).max()) < 1e-4
+
+
 @pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
 def test_noise_given_in_the_users_units_is_kept(unit: float) -> None:
     X, y = data(30)
