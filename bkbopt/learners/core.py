@@ -15,7 +15,7 @@ import contextlib
 import copy
 import dataclasses
 from abc import ABCMeta, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -125,6 +125,14 @@ class LearnerCore(_Root, metaclass=ABCMeta):
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    if not TYPE_CHECKING:  # so that names are checked
+
+        def __getattr__(self, name: str) -> Any:
+            """What is computed from rows is no attribute before the first row, as scikit-learn has it."""
+            if name.startswith("__") or "n_features_in_" in vars(self):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise AttributeError(str(not_ready(type(self).__name__)))
 
     @property
     def _dim(self) -> int | None:

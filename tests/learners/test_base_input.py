@@ -77,6 +77,20 @@ def test_targets_must_be_finite(bad: float) -> None:
         KernelAWV.paper().fit(X[:4], [0.0, 1.0, bad, 2.0])
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_what_follows_from_rows_is_missing_before_the_first_one_by_a_message_that_says_so(name: str) -> None:
+    learner = LEARNERS[name]()
+    for read in (lambda: learner.dictionary_size_, learner.hypothesis):
+        with pytest.raises(
+            (AttributeError, ArgumentError), match=r"at least one learnt row first|expansion in its kernel"
+        ):
+            read()
+    assert not hasattr(learner, "dictionary_size_")
+    learner.fit(X[:20], (NUMBERS if name in REGRESSIONS else LABELS)[:20])
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        getattr(learner, "nothing")  # noqa: B009  # a name that the type checker does not know
+
+
 @pytest.mark.parametrize("kind", [KernelAWV, OnlineKRR, PKAWV])
 def test_targets_have_any_size_since_they_are_scaled_by_the_first_ones(kind: type[OnlineLearner]) -> None:
     small, large = (kind().fit(X[:40], NUMBERS[:40] * 2.0**power).predict(X) for power in (0, 300))

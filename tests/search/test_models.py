@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import bkbopt as bo
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.posterior.model import Model
 from bkbopt.search.criteria.criterion import ACQUISITIONS, Combined
 from bkbopt.search.criteria.pareto import SMALLEST
@@ -71,3 +72,16 @@ def test_failing_limits_the_search_unless_a_constant_explains_it_better(at_rando
     assert failing.mark < 300
     # Where it is not used, rows since the last fit are not learnt.
     assert failing.surrogate.observations.total == (failing.mark if at_random else 300)
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(-1.0, ArgumentError), (math.nan, ArgumentError), ("2", ArgumentTypeError)]
+)
+def test_what_a_schedule_of_the_users_own_returns_is_checked_and_a_refused_ask_asks_nothing(
+    number: object, error: type[Exception]
+) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0, n_startup_trials=2, beta=lambda context: number)
+    opt.tell([{"x": 0.2}, {"x": 0.7}], [1.0, 2.0])
+    with pytest.raises(error, match=r"^beta: expected a finite number >= 0 from the schedule of beta"):
+        opt.ask()
+    assert len(opt.trials) == 2

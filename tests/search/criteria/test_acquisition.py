@@ -10,7 +10,7 @@ import torch
 from scipy.stats import norm
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.search.criteria.acquisition import UCB, VARIANCE_FLOOR, CheckedAcquisition, LogEI
+from bkbopt.search.criteria.acquisition import UCB, VARIANCE_FLOOR, CheckedAcquisition, LogEI, LogFeasibility
 
 # Dense around the seams at -1 and -1000, and out to where everything but a logarithm underflows.
 SCORES = np.unique(
@@ -82,6 +82,19 @@ def test_exp_of_logei_is_the_expected_improvement() -> None:
 def test_ucb_is_the_mean_plus_beta_standard_deviations() -> None:
     mean, variance = torch.tensor([1.0, 2.0]).double(), torch.tensor([4.0, 0.25]).double()
     assert UCB(3.0)(mean, variance).tolist() == [7.0, 3.5]
+
+
+@pytest.mark.parametrize("acquisition", [UCB(1.5), LogEI(0.3), LogFeasibility(0.2)])
+def test_slopes_are_those_of_automatic_differentiation(acquisition: Any) -> None:
+    rng = np.random.default_rng(0)
+    mean, variance = (
+        torch.as_tensor(v).requires_grad_(True) for v in (rng.standard_normal(40), rng.uniform(0.1, 4.0, 40))
+    )
+    scores = acquisition(mean, variance)
+    expected = torch.autograd.grad(scores.sum(), (mean, variance))
+    found, *slopes = acquisition.with_slopes(mean.detach(), variance.detach())
+    torch.testing.assert_close(found, scores.detach(), rtol=1e-12, atol=0.0)
+    torch.testing.assert_close(tuple(slopes), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_ucb_has_a_floor_of_the_variance() -> None:
