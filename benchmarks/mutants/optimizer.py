@@ -279,8 +279,8 @@ OPTIMIZER = (
     Fault(
         "the trial whose error ends a run stays running",
         "optimizer/minimizing.py",
-        "            finished = _finish(optimizer, told, future.result, catch)\n            del in_flight[told.id]\n",
-        "            del in_flight[told.id]\n            finished = _finish(optimizer, told, future.result, catch)\n",
+        "            finished = finish(told, future.result)\n            del in_flight[told.id]\n",
+        "            del in_flight[told.id]\n            finished = finish(told, future.result)\n",
         MINIMIZING,
     ),
     Fault(

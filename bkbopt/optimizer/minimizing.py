@@ -8,9 +8,9 @@ import queue
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_choice, check_count, check_number
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError, StorageError
 from bkbopt.optimizer import Optimizer
@@ -37,6 +37,7 @@ def minimize(
     executor: Any = None,
     n_workers: int | None = None,
     catch: type[Exception] | Iterable[type[Exception]] = (),
+    invalid: Literal["raise", "fail"] = "raise",
     show_progress_bar: bool = False,
     stop_at_regret: float | None = None,
     **options: Any,
@@ -57,6 +58,7 @@ def minimize(
         n_workers: number of running trials with an executor; by default its number of workers if known, else 2.
         catch: exceptions of `f` that fail the trial; other exceptions end the run. An exception or interrupt that ends
             the run fails the running trials; the points of those that did not raise it are queued.
+        invalid: "fail" fails trials whose value is NaN or infinite; "raise" ends the run.
         show_progress_bar: whether to show a progress bar on standard error.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
             computed every ten trials.
@@ -96,15 +98,19 @@ def minimize(
         raise ArgumentTypeError(f"executor: expected something with submit(f, params), got {type(executor).__name__}.")
     after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
     catch = _several("catch", catch, _is_exception, "exception classes")
+    check_choice("invalid", invalid, ("raise", "fail"))
     if isinstance(space, Optimizer) and options:
         raise ArgumentError(f"{next(iter(options))}: options cannot be changed for an optimizer that exists; drop it.")
     optimizer = space if isinstance(space, Optimizer) else Optimizer(space, **options)
     stop = _Stop(optimizer, n_trials, timeout, stop_at_regret, after)
+    finish = functools.partial(_finish, optimizer, catch=catch, invalid=invalid)
     with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
         if executor is None:
-            _run_here(f, optimizer, stop, catch, bar)
+            _run_here(f, optimizer, stop, finish, bar)
         else:
-            _run_on(executor, n_workers or getattr(executor, "_max_workers", None) or 2, f, optimizer, stop, catch, bar)
+            _run_on(
+                executor, n_workers or getattr(executor, "_max_workers", None) or 2, f, optimizer, stop, finish, bar
+            )
     for callback in after:
         if callable(getattr(callback, "finish", None)):
             callback.finish(optimizer)
@@ -220,11 +226,15 @@ def _bar(show: bool, total: int | None) -> Any:
     return tqdm(total=total, desc="bkbopt", unit="trial")
 
 
-def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, catch: tuple[type[Exception], ...], bar: Any) -> None:
+#: Tells the result of a trial, given a function that returns the result or raises the exception of `f`.
+Finish = Callable[[Trial, Callable[[], Any]], Trial]
+
+
+def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, finish: Finish, bar: Any) -> None:
     while (trial := stop.next_trial()) is not None:
         finished = None
         try:
-            finished = _finish(optimizer, trial, functools.partial(f, dict(trial.params)), catch)
+            finished = finish(trial, functools.partial(f, dict(trial.params)))
         finally:
             if finished is None:
                 _fail_running(optimizer, [trial], trial)
@@ -237,7 +247,7 @@ def _run_on(
     f: Any,
     optimizer: Optimizer,
     stop: _Stop,
-    catch: tuple[type[Exception], ...],
+    finish: Finish,
     bar: Any,
 ) -> None:
     done: queue.SimpleQueue[tuple[Trial, Any]] = queue.SimpleQueue()
@@ -253,7 +263,7 @@ def _run_on(
             if not in_flight:
                 return
             told, future = done.get()
-            finished = _finish(optimizer, told, future.result, catch)
+            finished = finish(told, future.result)
             del in_flight[told.id]
             told = None
             stop.after(finished, bar)
@@ -285,7 +295,13 @@ def _fail_running(optimizer: Optimizer, trials: Sequence[Trial], told: Trial | N
         logger.error("Trials %s are still running in the log (see Optimizer.recover): %s", numbers, error)
 
 
-def _finish(optimizer: Optimizer, trial: Trial, result: Callable[[], Any], catch: tuple[type[Exception], ...]) -> Trial:
+def _finish(
+    optimizer: Optimizer,
+    trial: Trial,
+    result: Callable[[], Any],
+    catch: tuple[type[Exception], ...],
+    invalid: Literal["raise", "fail"],
+) -> Trial:
     """Tell the result, or fail the trial if `result` raises an exception of `catch`."""
     try:
         value = result()
@@ -295,6 +311,6 @@ def _finish(optimizer: Optimizer, trial: Trial, result: Callable[[], Any], catch
     constraints = None
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping):
         value, constraints = value
-    finished = optimizer.tell(trial, value, constraints=constraints)
+    finished = optimizer.tell(trial, value, constraints=constraints, invalid=invalid)
     assert isinstance(finished, Trial)
     return finished

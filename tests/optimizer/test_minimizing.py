@@ -230,6 +230,22 @@ def test_caught_exceptions_fail_the_trial_and_others_end_the_run(threads: bool) 
             bo.minimize(fragile, SPACE, 12, catch=(KeyError,), executor=executor, **OPTIONS)
 
 
+@pytest.mark.parametrize("threads", [False, True])
+def test_values_that_are_no_numbers_fail_the_trial_if_asked_for(threads: bool) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        opt = bo.minimize(
+            lambda p: float("nan") if p["x"] > 0.6 else bowl(p),
+            SPACE,
+            9,
+            invalid="fail",
+            executor=pool if threads else None,
+            **OPTIONS,
+        )
+    assert len(opt.trials) == 9
+    assert all(t.state == ("FAIL" if t.params["x"] > 0.6 else "COMPLETE") for t in opt.trials)
+    assert any(t.state == "FAIL" for t in opt.trials)
+
+
 def test_bad_value_of_the_objective_is_named() -> None:
     for bad in (None, float("nan"), "3", 1j, [1.0, 2.0]):
         with pytest.raises((ArgumentError, ArgumentTypeError), match="value"):
@@ -268,6 +284,7 @@ def test_nothing_is_printed_but_the_bar_on_stderr(capfd: pytest.CaptureFixture[s
         ({"n_workers": 1.5}, ArgumentError, "n_workers"),
         ({"stop_at_regret": -1.0}, ArgumentError, "stop_at_regret"),
         ({"executor": 4}, ArgumentTypeError, "executor"),
+        ({"invalid": "drop"}, ArgumentError, "invalid"),
         ({"catch": 4}, ArgumentTypeError, "catch"),
         ({"catch": ("BoomError",)}, ArgumentTypeError, "catch"),
         ({"callbacks": 4}, ArgumentTypeError, "callbacks"),

@@ -80,7 +80,7 @@ def environment() -> dict[str, str]:
 
 def process(*arguments: object, code: str | None = None) -> subprocess.Popen[str]:
     """A command in a process of its own; `code` runs in place of the command line's module."""
-    start = ["-m", "bkbopt.adapters.shell"] if code is None else ["-c", code]
+    start = ["-m", "bkbopt"] if code is None else ["-c", code]
     return subprocess.Popen(
         [sys.executable, *start, *map(str, arguments)],
         env=environment(),
