@@ -87,7 +87,7 @@ class Arms(ABC):
         """The row with each label; a row number works as well where labels are not whole numbers.
 
         Raises:
-            ArgumentError: no such row, or several.
+            ArgumentError: no such row, or several; a label in a data frame's index that is the number of another row.
         """
 
     def __repr__(self) -> str:
@@ -263,6 +263,26 @@ class Arms(ABC):
         if self.pool.id_column is not None and set(params) == {self.pool.id_column}:
             return self.row_of(params[self.pool.id_column])
         return None
+
+    def _labelled(self, label: Any, rows: Sequence[int]) -> int | None:
+        """The row with a label, of the `rows` that have it; None if there is none.
+
+        Raises:
+            ArgumentError: there are several, or the label, which no column gives, is the number of another row.
+        """
+        if len(rows) > 1:
+            raise ArgumentError(
+                f"rows: expected labels that name one row, got {label!r}, which names the rows {list(rows[:5])}; "
+                'tell {"index": row} instead.'
+            )
+        is_number = isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(self)
+        if rows and is_number and label != rows[0] and self.pool.id_column is None:
+            raise ArgumentError(
+                f"rows: expected labels or row numbers, got {label}, which is the label of row {rows[0]} in the data "
+                'frame\'s index and the number of another row; tell {"index": row}, or name the rows by a column '
+                "(Pool(id_column=))."
+            )
+        return rows[0] if rows else None
 
     def _checked_row(self, row: Any) -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < len(self):

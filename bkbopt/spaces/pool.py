@@ -271,13 +271,9 @@ class EncodedPool(Arms):
 
     def _row_named(self, label: Any) -> int:
         rows = self._rows_of_labels.get((isinstance(label, bool), label), []) if is_hashable(label) else []
-        if len(rows) > 1:
-            raise ArgumentError(
-                f"rows: expected labels that name one row, got {label!r}, which names the rows {rows}; "
-                'tell {"index": row} instead.'
-            )
-        if rows:
-            return rows[0]
+        row = self._labelled(label, rows)
+        if row is not None:
+            return row
         if self._labels is not None and (not isinstance(label, int) or all(isinstance(v, int) for v in self._labels)):
             few = ", ".join(map(repr, self._labels[:5]))
             raise ArgumentError(f"rows: expected labels of the pool's rows ({few}, ...), got {label!r}.")

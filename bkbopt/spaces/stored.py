@@ -226,13 +226,9 @@ class StoredPool(Arms):
         return [self._only_row(name, mine, bool(labelled)) for name, mine in zip(names, found, strict=True)]
 
     def _only_row(self, label: Any, rows: list[int], has_labels: bool) -> int:
-        if len(rows) > 1:
-            raise ArgumentError(
-                f"rows: expected labels that name one row, got {label!r}, which names the rows {rows[:5]}; "
-                'tell {"index": row} instead.'
-            )
-        if rows:
-            return rows[0]
+        row = self._labelled(label, rows)
+        if row is not None:
+            return row
         if has_labels and (not isinstance(label, int) or isinstance(self.label(0), int)):
             raise ArgumentError(f"rows: expected labels of the pool's rows ({self.label(0)!r}, ...), got {label!r}.")
         return self._checked_row(label)

@@ -230,7 +230,13 @@ def test_rows_have_the_labels_of_their_frame() -> None:
     by_name = encoded(NAMED.set_index("id"))
     assert (by_name.label(1), by_name.row_of("m1"), by_name.row_of(np.int64(1))) == ("m1", 1, 1)
     by_number = encoded(NAMED[["dose", "steps"]].iloc[[5, 0, 3]])
-    assert (by_number.label(0), by_number.row_of(5), by_number.row_of(0)) == (5, 0, 1)
+    assert (by_number.label(0), by_number.row_of(5), by_number.row_of(3)) == (5, 0, 2)
+    with pytest.raises(
+        ArgumentError, match="got 0, which is the label of row 1 in the data frame's index and the number"
+    ):
+        by_number.row_of(0)  # a trial's `index` would be taken for a label
+    named = Pool(NAMED[["dose", "steps"]].iloc[[5, 0, 3]].assign(key=[5, 0, 3]), id_column="key")
+    assert encoded(named).row_of(0) == 1
     with pytest.raises(ArgumentError, match=r"rows: expected labels of the pool's rows \(5, 0, 3, ...\), got 1"):
         by_number.row_of(1)
     array = encoded(ARMS)
