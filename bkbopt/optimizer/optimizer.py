@@ -246,7 +246,7 @@ class Optimizer(Readings):
         constraints: Mapping[str, Any] | None = None,
         std: Any = None,
         columns: Sequence[str] | None = None,
-        invalid: Literal["raise", "fail"] = "raise",
+        invalid: Literal["raise", "fail", "skip"] = "raise",
         replace: bool = False,
     ) -> Trial | list[Trial]:
         """Report the value of a trial, or of many trials.
@@ -261,7 +261,7 @@ class Optimizer(Readings):
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted.
             columns: the columns of a data frame that are parameters; others are ignored. None for all columns that no
                 other argument names.
-            invalid: "fail" marks rows without a finite value as failed trials; "raise" raises an error.
+            invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip").
             replace: whether the trials are finished or failed ones whose outcomes are replaced: a wrong value by the
                 right one, or a std by a larger one where the value is outdated. All is then learnt again.
 

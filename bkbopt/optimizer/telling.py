@@ -70,7 +70,7 @@ def reports_of(
         ArgumentError: different numbers of rows, values that are not finite, or unknown names.
         ArgumentTypeError: an argument has the wrong type.
     """
-    check_choice("invalid", invalid, ("raise", "fail"))
+    check_choice("invalid", invalid, ("raise", "fail", "skip"))
     if constraints is not None and not isinstance(constraints, Mapping):
         raise ArgumentTypeError(f"constraints: expected a dict from names to values, got {type(constraints).__name__}.")
     limits = dict(constraints or {})
@@ -80,6 +80,8 @@ def reports_of(
         if limit is None:
             raise ArgumentTypeError(f"constraints: expected a finite number for {name!r}, got None; leave it out.")
     many = is_table(trial) or isinstance(trial, list | tuple)
+    if invalid == "skip" and not many:
+        raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
     if columns is not None and not is_table(trial):
         raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
     if is_table(trial):
@@ -92,7 +94,7 @@ def reports_of(
             for name, given in (("value", value), ("std", std))
         )
         told = _Told([trial], one, {name: [limit] for name, limit in limits.items()}, of_std)
-    return _checked(told, n_objectives, constraint_names, invalid == "fail"), many
+    return _checked(told, n_objectives, constraint_names, invalid), many
 
 
 def is_table(given: object) -> bool:
@@ -152,7 +154,7 @@ def _from_table(
     return _Told(rows_of(chosen, without_gaps), value, limits, std)
 
 
-def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> list[Report]:
+def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Report]:
     n = len(told.targets)
     unknown = [name for name in told.constraints if name not in names]
     if unknown:
@@ -160,10 +162,10 @@ def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> l
             f"constraints: expected names among {tuple(names)}, got {unknown[0]!r}; "
             "name all constraints when the optimizer is made, with constraints=[...]."
         )
-    values, valid = _matrix("value", told.value, n, k, fail_invalid)
+    values, valid = _matrix("value", told.value, n, k, invalid != "raise")
     limits = {}
     for name, given in told.constraints.items():
-        column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, fail_invalid)
+        column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise")
         assert column is not None
         limits[name], valid = column[:, 0], valid & fine
     stds, _ = _matrix("std", _zero_where_failed(told.std, valid), n, k, False)
@@ -171,6 +173,8 @@ def _checked(told: _Told, k: int, names: Sequence[str], fail_invalid: bool) -> l
         raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
     out = []
     for i, target in enumerate(told.targets):
+        if invalid == "skip" and not valid[i]:
+            continue
         report = Report(
             target if isinstance(target, Mapping) else trial_id(target),
             Outcome(

@@ -20,6 +20,7 @@ __all__ = [
     "fixed_values",
     "internal_points",
     "like",
+    "listed",
     "position_of",
     "with_values",
 ]
@@ -44,9 +45,9 @@ def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
             active = active_names(conditions, row, i)
         unknown, missing = row.keys() - known.keys(), set(active) - fixed.keys() - row.keys()
         if unknown or missing:
-            fault = f"unknown {_listed(unknown)}" if unknown else f"nothing for {_listed(missing)}"
+            fault = f"unknown {listed(unknown)}" if unknown else f"nothing for {listed(missing)}"
             reason = ": leave it out" if unknown else _reason(conditions, row, min(missing))
-            raise ArgumentError(f"params: expected values for {_listed(active)} in row {i}, got {fault}{reason}")
+            raise ArgumentError(f"params: expected values for {listed(active)} in row {i}, got {fault}{reason}")
         inactive = row.keys() - set(active)
         if inactive:
             name = min(inactive)
@@ -104,9 +105,7 @@ def fixed_values(conditions: Conditions, params: object, argument: str) -> dict[
         raise ArgumentTypeError(f"{argument}: expected a dict of parameters, got {shown(params)}")
     unknown = params.keys() - conditions.parameters.keys()
     if unknown:
-        raise ArgumentError(
-            f"{argument}: expected names among {_listed(conditions.parameters)}, got {_listed(unknown)}"
-        )
+        raise ArgumentError(f"{argument}: expected names among {listed(conditions.parameters)}, got {listed(unknown)}")
     point = _internal(conditions, params, argument)
     if not conditions.count(point):
         raise ArgumentError(
@@ -135,7 +134,8 @@ def _reason(conditions: Conditions, row: Params, name: str) -> str:
     return f" (it is active where {' and '.join(parts)}; here {' and '.join(given)})"
 
 
-def _listed(names: Iterable[object]) -> str:
+def listed(names: Iterable[object]) -> str:
+    """Names for a message, in order."""
     return ", ".join(sorted(map(repr, names)))
 
 

@@ -85,7 +85,10 @@ def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | Non
             tables = (pa.Table.from_batches([batch]) for batch in batches)
             return _unpacked(tables, file.metadata.num_rows, features, wanted, source)
     except pa.ArrowInvalid as error:
-        raise ArgumentError(f"pool: expected a Parquet file, got {path}: {error}") from error
+        raise ArgumentError(
+            f"pool: expected a Parquet or .npy file, got {path}, which is none ({error}); read other formats first, as "
+            "by pandas.read_csv."
+        ) from error
 
 
 def of_table(table: Any, source: Hashable, wanted: Wanted) -> StoredPart | None:

@@ -122,6 +122,19 @@ def test_the_std_of_a_row_without_a_value_is_not_read() -> None:
     assert len(opt.trials) == n
 
 
+def test_rows_without_a_value_are_left_out_where_that_is_asked_for() -> None:
+    opt = optimizer()
+    running = opt.ask()
+    done = opt.tell([ROWS[0], running, ROWS[1]], [1.0, math.nan, 3.0], std=[0.1, None, 0.2], invalid="skip")
+    assert [(t.value, t.stds) for t in done] == [(1.0, (0.1,)), (3.0, (0.2,))]
+    assert [t.state for t in opt.trials].count("COMPLETE") == 2
+    assert opt.trials[running.id].state == "RUNNING"
+    assert opt.tell(ROWS[:2], [math.nan, None], invalid="skip") == []
+    with pytest.raises(ArgumentError, match=r'^invalid: expected "raise" or "fail" for a single trial'):
+        opt.tell(running, math.nan, invalid="skip")
+    assert opt.trials[running.id].state == "RUNNING"
+
+
 def test_a_row_that_lacks_one_of_its_constraints_fails_where_that_is_asked_for() -> None:
     opt = optimizer(constraints=["heat", "weight"])
     limits = {"heat": [-1.0, math.nan, -1.0, 0.5], "weight": [-1.0, -1.0, None, 0.5]}
@@ -211,7 +224,10 @@ def test_messages_name_the_argument_that_was_given() -> None:
         (lambda: opt.tell({"y": 1.0}, 0.0), "params: expected values"),
         (lambda: pool.enqueue({"x0": 0.5}), "params: expected values that an arm"),
         (lambda: pool.ask(fixed={"x0": 0.5}), "fixed: expected values that an arm"),
-        (lambda: pool.tell({"x1": 0.5}, 0.0), "params: expected the columns"),
+        (
+            lambda: pool.tell({"x1": 0.5}, 0.0),
+            r"params: expected the columns .* in row 0, got unknown 'x1': leave it out",
+        ),
     ):
         with pytest.raises(ArgumentError, match=words):
             call()

@@ -316,8 +316,8 @@ ROW = TABLE.iloc[5].to_dict()
     ("params", "message"),
     [
         (3, "params: expected a dict, got int in row 2"),
-        ({}, r"params: expected the columns .*, got \(\) in row 2"),
-        (ROW | {"more": 1}, "'more'.* in row 2"),
+        ({}, r"params: expected the columns .* in row 2, got nothing for 'dose', 'dry', 'solvent', 'steps'"),
+        (ROW | {"more": 1}, r"params: expected the columns .* in row 2, got unknown 'more': leave it out"),
         (ROW | {"solvent": "mud"}, "params: row 2: expected one of the pool's 'solvent', got 'mud'"),
         (ROW | {"dose": np.nan}, "params: row 2: 'dose': expected a finite number, got nan"),
         (ROW | {"dose": "much"}, "'dose': expected a finite number, got 'much'"),

@@ -125,7 +125,9 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"expected Parquet or \.npy files in .*, found none"):
         pool_of(tmp_path)
     (tmp_path / "text.parquet").write_text("no Parquet")
-    with pytest.raises(ArgumentError, match=r"expected a Parquet file, got .*text\.parquet"):
+    with pytest.raises(
+        ArgumentError, match=r"expected a Parquet or \.npy file, got .*text\.parquet, .*pandas\.read_csv"
+    ):
         pool_of(tmp_path)
     with pytest.raises(ArgumentError, match="id_column: expected a table"):
         pool_of(mapped(tmp_path / "rows"), id_column="x0")
