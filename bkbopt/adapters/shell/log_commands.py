@@ -59,22 +59,23 @@ def show(args: argparse.Namespace) -> Iterator[Row]:
 def _summary(file: LogFile) -> Row:
     """Counts, ids and the record of the last ask; of the rows only the checksums and the needed columns are read."""
     ids: dict[str, list[int]] = {state: [] for state in (COMPLETE, RUNNING, WAITING, FAIL)}
-    n_feasible, last = 0, ("", -1)
+    #: Trials without and with a value of every constraint; the former count only if there are no others.
+    n_feasible, last = [0, 0], ("", -1)
     with file.fits():
+        names = file.options["constraints"]
         for row in map(checked, file.rows(0)):
             number, state = row[:2]
             ids[state].append(number)
             if row[DIAGNOSTICS] is not None:
                 last = max(last, (row[ASKED_AT], number))
-            if state == COMPLETE and row[CONSTRAINTS] != "{}":
-                n_feasible += all(value <= 0.0 for value in from_json(row[CONSTRAINTS]).values())
-            else:
-                n_feasible += state == COMPLETE
+            if names and state == COMPLETE:
+                limits = from_json(row[CONSTRAINTS])
+                n_feasible[len(limits) == len(names)] += all(limit <= 0.0 for limit in limits.values())
         where = {"space": file.spaces[-1].text.get("parameters"), "arms": _n_arms(file.spaces[-1])}
     return {
         **where,
         "complete": len(ids[COMPLETE]),
-        **({"feasible": n_feasible} if file.options["constraints"] else {}),
+        **({"feasible": n_feasible[1] or n_feasible[0]} if names else {}),
         "running": sorted(ids[RUNNING]),
         "queued": sorted(ids[WAITING]),
         "failed": len(ids[FAIL]),

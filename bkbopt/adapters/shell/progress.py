@@ -39,6 +39,7 @@ class Progress:
         self.running: dict[int, Entry] = {}
         self.best: Trial | None = None
         self.front: list[Trial] = []
+        self._is_whole = False
         self.n_repeated = 0
         self._states: dict[int, str] = {}
         self._counts: Counter[str] = Counter()
@@ -90,6 +91,12 @@ class Progress:
             self._failures[to_json(trial.params)] += 1
         if not trial.values or not trial.is_feasible:
             return
+        # A trial without a value of some constraint counts only if there is no other.
+        is_whole = len(trial.constraints) == len(self.aims.constraints)
+        if is_whole < self._is_whole:
+            return
+        if is_whole > self._is_whole:
+            self._is_whole, self.best, self.front = True, None, []
         if any(self._dominates(other, trial) for other in self.front):
             return
         self.front = [other for other in self.front if not self._dominates(trial, other)] + [trial]

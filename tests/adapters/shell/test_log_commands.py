@@ -239,6 +239,18 @@ def test_progress_counts_and_names_the_best_feasible_value(tmp_path: Path, capsy
     assert progress.line(opt.trials[2].told_at + timedelta(hours=5)).endswith("; last 5 h ago")
 
 
+def test_a_value_without_its_constraint_is_the_best_only_if_there_is_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, constraints=["heat"], seed=0, storage=tmp_path / "log")
+    opt.ask(3)
+    for number, y, limits, best in ((0, 0.1, None, 0), (1, 0.5, {"heat": -1.0}, 1), (2, 0.2, None, 1)):
+        opt.tell(number, y, constraints=limits)
+        assert f"(trial {best})" in text_of(capsys, "watch", tmp_path / "log", "--once")
+        assert opt.best_trial.id == best
+        assert call(capsys, "show", tmp_path / "log")[0]["feasible"] == 1
+
+
 def test_progress_of_several_objectives_is_their_front(tmp_path: Path) -> None:
     pytest.importorskip("botorch")
     opt = bo.Optimizer({"x": (0.0, 1.0)}, directions=["minimize", "maximize"], seed=0, storage=tmp_path / "log")
