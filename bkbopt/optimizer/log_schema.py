@@ -284,7 +284,7 @@ def _diagnostics(cell: Any) -> Diagnostics:
 
 
 def view_of(n_objectives: int, constraint_names: Sequence[str], param_names: Sequence[str]) -> str:
-    """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except labels: old logs lack them.
+    """The view `trials`, with the columns of `Optimizer.trials_dataframe`, except known noise and labels.
 
     Names with a null character have no column, since SQL cannot contain it.
     """

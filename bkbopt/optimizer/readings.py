@@ -369,7 +369,7 @@ class Readings:
 
     @locked
     def trials_dataframe(self) -> "pandas.DataFrame":
-        """One row for each trial, with Optuna's column names (number, value, params_*, state, ...); needs pandas."""
+        """One row a trial, with Optuna's column names (number, value, params_*, ...), `std`, and UTC; needs pandas."""
         return self._core.log.dataframe(self.directions)
 
     # -- copies ------------------------------------------------------------------------------------------------------

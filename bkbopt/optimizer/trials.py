@@ -317,7 +317,7 @@ class TrialLog:
         columns = table_of(list(self), len(directions))
         nan = float("nan")
         for name, cells in columns.items():
-            if name.startswith(("value", "constraints_")):
+            if name.startswith(("value", "std", "constraints_")):
                 columns[name] = [nan if cell is None else cell for cell in cells]
         return pandas.DataFrame(columns)
 
@@ -327,11 +327,13 @@ def _id(entry: Entry) -> int:
 
 
 def table_of(trials: Sequence[Trial], n_objectives: int) -> dict[str, list[Any]]:
-    """The columns of the table of trials by name; missing values are None."""
+    """The columns of the table of trials by name; missing values are None, times are in UTC."""
     columns: dict[str, list[Any]] = {"number": [t.id for t in trials]}
     for j in range(n_objectives):
         name = "value" if n_objectives == 1 else f"values_{j}"
         columns[name] = [t.values[j] if t.values else None for t in trials]
+    for j in range(n_objectives if any(t.stds for t in trials) else 0):
+        columns["std" if n_objectives == 1 else f"stds_{j}"] = [t.stds[j] if t.stds else None for t in trials]
     columns["datetime_start"] = [t.asked_at for t in trials]
     columns["datetime_complete"] = [t.told_at for t in trials]
     columns["duration"] = [t.told_at - t.asked_at if t.told_at and t.asked_at else None for t in trials]

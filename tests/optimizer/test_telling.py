@@ -108,6 +108,18 @@ def test_rows_without_a_value_fail_where_that_is_asked_for() -> None:
             opt.tell(ROWS[:2], [bad, 1.0], invalid="fail")
 
 
+@pytest.mark.parametrize(("directions", "names"), [(["minimize"], ["std"]), (["minimize"] * 2, ["stds_0", "stds_1"])])
+def test_known_noise_is_in_the_table_if_there_is_any(directions: list[str], names: list[str]) -> None:
+    opt, k = optimizer(directions=directions), len(directions)
+    opt.tell(ROWS[0], [1.0] * k if k > 1 else 1.0)
+    assert not [column for column in opt.trials_dataframe().columns if column.startswith("std")]
+    opt.tell(ROWS[1], [1.0] * k if k > 1 else 1.0, std=[0.25] * k if k > 1 else 0.25)
+    table = opt.trials_dataframe()
+    assert [column for column in table.columns if column.startswith("std")] == names
+    for name in names:
+        np.testing.assert_array_equal(table[name], [math.nan, 0.25])
+
+
 def test_the_std_of_a_row_without_a_value_is_not_read() -> None:
     opt = optimizer()
     values, gap = [1.0, math.nan], math.nan
