@@ -15,7 +15,7 @@ from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
 from bkbopt.optimizer.readings import Readings
-from bkbopt.optimizer.telling import Report, reports_of, trial_ids
+from bkbopt.optimizer.telling import Report, note_other_points, reports_of, trial_ids
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
@@ -256,11 +256,9 @@ class Optimizer(Readings):
                 this point or else add a finished one. For many trials a list of these, or a data frame of parameters.
             value: a finite number in the user's units, or one for each of several objectives. For many trials an array
                 (n,) or (n, k), or names of columns. None if only constraints have values.
-            constraints: values of outcome constraints by name, feasible if <= 0. For many trials arrays or names of
-                columns.
+            constraints: values of outcome constraints by name, feasible if <= 0; for many trials arrays or column names.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted.
-            columns: the columns of a data frame that are parameters; others are ignored. None for all columns that no
-                other argument names.
+            columns: the columns of a data frame that are parameters. None for all that no other argument names.
             invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip").
             replace: whether the trials are finished or failed ones whose outcomes are replaced: a wrong value by the
                 right one, or a std by a larger one where the value is outdated. All is then learnt again.
@@ -292,6 +290,8 @@ class Optimizer(Readings):
             without_gaps=self._core.conversion.without_gaps,
         )
         told = (self._core.replace if check_flag("replace", replace) else self._core.finish)(reports, "tell")
+        if self.pool is not None:
+            note_other_points(reports, told)
         return told if many else told[0]
 
     @locked

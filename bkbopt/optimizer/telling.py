@@ -1,5 +1,6 @@
 """Conversion of the arguments of `tell` (trials, ids, parameters, tables) to checked reports of single trials."""
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import as_float, is_missing, is_real
 
-__all__ = ["Report", "is_table", "reports_of", "rows_of", "trial_id"]
+__all__ = ["Report", "is_table", "note_other_points", "reports_of", "rows_of", "trial_id"]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,23 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
         return int(trial)
     raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}.")
+
+
+def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
+    """Warn of points that were told by their parameters to an optimizer over a pool, and are none of its rows.
+
+    Past data may have such points. They are mostly meant to be rows, whose numbers were rounded on the way.
+    """
+    pairs = zip(reports, told, strict=True)
+    others = [trial for report, trial in pairs if isinstance(report.target, Mapping) and trial.index is None]
+    if others:
+        logger.warning(
+            "tell: %d of %d points are no rows of the pool, the first with %s. The model learns them, and rows with "
+            "nearly these values may be asked. Tell rows by number or name (tell_rows) if they are meant.",
+            len(others),
+            len(told),
+            dict(others[0].params),
+        )
 
 
 def trial_ids(given: Any) -> tuple[list[int], bool]:

@@ -108,6 +108,19 @@ def test_rows_without_a_value_fail_where_that_is_asked_for() -> None:
             opt.tell(ROWS[:2], [bad, 1.0], invalid="fail")
 
 
+def test_points_of_a_pool_that_are_none_of_its_rows_are_learnt_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    rows = np.random.default_rng(0).random((20, 2)).astype(np.float32)
+    opt = optimizer(rows)
+    opt.tell([{"x0": float(a), "x1": float(b)} for a, b in rows[:2]], [1.0, 2.0])
+    opt.tell(opt.ask(), 1.0)
+    assert not caplog.messages
+    rounded = [{"x0": round(float(a), 4), "x1": round(float(b), 4)} for a, b in rows[2:4]]
+    done = opt.tell([*rounded, {"index": 5}], [1.0, 2.0, 3.0])
+    assert [trial.index for trial in done] == [None, None, 5]
+    (message,) = caplog.messages
+    assert message.startswith(f"tell: 2 of 3 points are no rows of the pool, the first with {rounded[0]}.")
+
+
 @pytest.mark.parametrize(("directions", "names"), [(["minimize"], ["std"]), (["minimize"] * 2, ["stds_0", "stds_1"])])
 def test_known_noise_is_in_the_table_if_there_is_any(directions: list[str], names: list[str]) -> None:
     opt, k = optimizer(directions=directions), len(directions)
