@@ -256,7 +256,7 @@ class Optimizer(Readings):
                 this point or else add a finished one. For many trials a list of these, or a data frame of parameters.
             value: a finite number in the user's units, or one for each of several objectives. For many trials an array
                 (n,) or (n, k), or names of columns. None if only constraints have values.
-            constraints: values of outcome constraints by name, feasible if <= 0; for many trials arrays or column names.
+            constraints: values of outcome constraints by name, feasible if <= 0; for many trials arrays or columns.
             std: known standard deviation of the value's noise, user's units; by default the noise is fitted.
             columns: the columns of a data frame that are parameters. None for all that no other argument names.
             invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip").
