@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bkbopt._support.checks import check_choice, check_count, check_number
 from bkbopt._support.progress import bars
-from bkbopt.errors import ArgumentError, ArgumentTypeError, SpaceExhaustedError, StorageError
+from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, SpaceExhaustedError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.directions import sign_of
@@ -290,9 +290,9 @@ def _fail_running(optimizer: Optimizer, trials: Sequence[Trial], told: Trial | N
         for trial in running:
             if interrupted or trial is not told:
                 optimizer.enqueue(trial.params if trial.index is None else {"index": trial.index})
-    except StorageError as error:
+    except BkbError as error:  # a file that cannot be written, or another space in the meantime
         numbers = [trial.id for trial in trials]
-        logger.error("Trials %s are still running in the log (see Optimizer.recover): %s", numbers, error)
+        logger.error("Trials %s are still running in the log or not queued (see Optimizer.recover): %s", numbers, error)
 
 
 def _finish(

@@ -345,6 +345,21 @@ def test_the_point_of_a_trial_is_queued_after_an_interrupt_and_not_after_an_erro
     assert {t.index for t in opt.trials[2:]} == {opt.trials[2].index}
 
 
+def test_an_interrupt_comes_through_where_the_point_does_not_belong_to_the_space_any_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+
+    def f(params: dict[str, Any]) -> float:
+        opt.set_space({"x": (2.0, 3.0)})
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bo.minimize(f, opt, 3)
+    assert [t.state for t in opt.trials] == ["FAIL"]
+    assert "Trials [0] are still running in the log or not queued" in caplog.text
+
+
 def test_the_points_of_the_other_running_trials_are_queued_when_one_ends_the_run() -> None:
     class Failing(ManualExecutor):
         def submit(self, f: Any, params: dict[str, Any]) -> "Future[float]":
