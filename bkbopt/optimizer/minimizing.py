@@ -277,8 +277,8 @@ def _run_on(
 def _fail_running(optimizer: Optimizer, trials: Sequence[Trial], told: Trial | None) -> None:
     """Fail those of the trials that are still running, and queue their points again.
 
-    Of the trial that was being `told` the point is queued after an interrupt only: any other error is its own. The error
-    that ends the run is not replaced by another.
+    Of the trial that was being `told` the point is queued after an interrupt only: any other error is its own. The
+    error that ends the run is not replaced by another.
     """
     if not trials:
         return
