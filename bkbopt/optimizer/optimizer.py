@@ -290,7 +290,7 @@ class Optimizer(Readings):
             without_gaps=self._core.conversion.without_gaps,
         )
         told = (self._core.replace if check_flag("replace", replace) else self._core.finish)(reports, "tell")
-        if self.pool is not None:
+        if self._core.designer.problem.pool is not None:  # without another look at the file, which may fail
             note_other_points(reports, told)
         return told if many else told[0]
 
