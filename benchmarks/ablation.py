@@ -19,7 +19,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(conditions(1))
     out, problems = options.out.resolve(), options.problems
     passed = ["--trials", options.trials, "--jobs", options.jobs, "--out", out, "--problems", *problems]
-    with changed(options.change) as copy:
-        folders = [copy if options.against is None else options.against.resolve(), ROOT]
+    other = changed(options.change) if options.against is None else nullcontext(options.against.resolve())
+    with other as folder_with_change:
+        folders = [folder_with_change, ROOT]
         digests = [source_digest(NOT_SEARCH, folder / "bkbopt") for folder in folders]
         for seed in range(options.seeds):
             for folder in folders:

@@ -64,7 +64,7 @@ def as_values(y: object, n: int | None = None, device: torch.device | None = Non
         row = int(torch.nonzero(~torch.isfinite(T))[0])
         raise ArgumentError(
             f"{name}: expected finite values, got {float(T[row])} at position {row}; "
-            'drop it, or fail that trial (in a run by invalid="fail").'
+            'drop it, or fail that trial, as invalid="fail" does.'
         )
     return T
 
