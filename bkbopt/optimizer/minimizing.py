@@ -8,9 +8,10 @@ import queue
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from bkbopt._support.checks import check_choice, check_count, check_number
+from bkbopt._support.checks import check_choice, check_count, check_flag, check_number
 from bkbopt._support.progress import bars
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError, SpaceExhaustedError
 from bkbopt.optimizer import Optimizer
@@ -28,7 +29,7 @@ CERTIFY_EVERY = 10
 
 
 def minimize(
-    f: Callable[[dict[str, Any]], Any],
+    f: Callable[[Any], Any],
     space: Any,
     n_trials: int | None = None,
     *,
@@ -40,6 +41,7 @@ def minimize(
     invalid: Literal["raise", "fail"] = "raise",
     show_progress_bar: bool = False,
     stop_at_regret: float | None = None,
+    pass_trial: bool = False,
     **options: Any,
 ) -> Optimizer:
     """Minimise `f(params) -> float`; see also `maximize`.
@@ -62,6 +64,8 @@ def minimize(
         show_progress_bar: whether to show a progress bar on standard error.
         stop_at_regret: end the run when the regret certificate, at confidence 0.95, is at most this, units of y. It is
             computed every ten trials.
+        pass_trial: whether `f` is called as `f(trial)`, with the `Trial` of the ask in place of its parameters: it has
+            `params`, `id`, the `index` of the pool's row, and the row's `label` if the pool has an `id_column`.
         options: arguments of `Optimizer`.
 
     Returns:
@@ -79,9 +83,14 @@ def minimize(
         >>> opt = bo.minimize(lambda params: (params["x"] - 0.3) ** 2, {"x": (0.0, 1.0)}, n_trials=15, seed=0)
         >>> abs(opt.recommend().params["x"] - 0.3) < 0.05
         True
+        >>> measured = [0.9, 0.2, 0.5]  # in the order of the rows
+        >>> opt = bo.minimize(lambda t: measured[t.index], [[1.0], [3.0], [2.0]], 6, pass_trial=True, seed=0)
+        >>> opt.recommend().index
+        1
     """
+    given = "trial" if check_flag("pass_trial", pass_trial) else "params"
     if not callable(f):
-        raise ArgumentTypeError(f"f: expected a callable (params) -> float, got {type(f).__name__}.")
+        raise ArgumentTypeError(f"f: expected a callable ({given}) -> float, got {type(f).__name__}.")
     if n_trials is None and timeout is None and stop_at_regret is None:
         raise ArgumentError(
             "n_trials: expected a number, or timeout or stop_at_regret, got none of them; pass one to end the run."
@@ -96,6 +105,7 @@ def minimize(
         stop_at_regret = check_number("stop_at_regret", stop_at_regret, 0.0, "a number >= 0, units of y")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise ArgumentTypeError(f"executor: expected something with submit(f, params), got {type(executor).__name__}.")
+    argument = _own_trial if pass_trial else _own_params
     after = _several("callbacks", callbacks, callable, "callables (optimizer, trial)")
     catch = _several("catch", catch, _is_exception, "exception classes")
     check_choice("invalid", invalid, ("raise", "fail"))
@@ -106,18 +116,17 @@ def minimize(
     finish = functools.partial(_finish, optimizer, catch=catch, invalid=invalid)
     with bars(show_progress_bar), _bar(show_progress_bar, n_trials) as bar:
         if executor is None:
-            _run_here(f, optimizer, stop, finish, bar)
+            _run_here(f, argument, optimizer, stop, finish, bar)
         else:
-            _run_on(
-                executor, n_workers or getattr(executor, "_max_workers", None) or 2, f, optimizer, stop, finish, bar
-            )
+            n_running = n_workers or getattr(executor, "_max_workers", None) or 2
+            _run_on(executor, n_running, f, argument, optimizer, stop, finish, bar)
     for callback in after:
         if callable(getattr(callback, "finish", None)):
             callback.finish(optimizer)
     return optimizer
 
 
-def maximize(f: Callable[[dict[str, Any]], Any], space: Any, n_trials: int | None = None, **more: Any) -> Optimizer:
+def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, **more: Any) -> Optimizer:
     """Maximise `f(params) -> float`: `minimize` with `direction="maximize"`; `more` are its other arguments.
 
     Example:
@@ -230,11 +239,23 @@ def _bar(show: bool, total: int | None) -> Any:
 Finish = Callable[[Trial, Callable[[], Any]], Trial]
 
 
-def _run_here(f: Any, optimizer: Optimizer, stop: _Stop, finish: Finish, bar: Any) -> None:
+def _own_params(trial: Trial) -> dict[str, Any]:
+    """The parameters as an argument of `f`, which may change them."""
+    return dict(trial.params)
+
+
+def _own_trial(trial: Trial) -> Trial:
+    """The trial as an argument of `f`, which may change its parameters."""
+    return replace(trial, params=dict(trial.params))
+
+
+def _run_here(
+    f: Any, argument: Callable[[Trial], Any], optimizer: Optimizer, stop: _Stop, finish: Finish, bar: Any
+) -> None:
     while (trial := stop.next_trial()) is not None:
         finished = None
         try:
-            finished = finish(trial, functools.partial(f, dict(trial.params)))
+            finished = finish(trial, functools.partial(f, argument(trial)))
         finally:
             if finished is None:
                 _fail_running(optimizer, [trial], trial)
@@ -245,6 +266,7 @@ def _run_on(
     executor: Any,
     n_workers: int,
     f: Any,
+    argument: Callable[[Trial], Any],
     optimizer: Optimizer,
     stop: _Stop,
     finish: Finish,
@@ -257,7 +279,7 @@ def _run_on(
         while True:
             while len(in_flight) < n_workers and (trial := stop.next_trial()) is not None:
                 in_flight[trial.id] = (trial, None)  # it is failed if `submit` raises an error
-                future = executor.submit(f, dict(trial.params))
+                future = executor.submit(f, argument(trial))
                 in_flight[trial.id] = (trial, future)
                 future.add_done_callback(lambda future, trial=trial: done.put((trial, future)))
             if not in_flight:

@@ -58,7 +58,7 @@ class Optimizer(Readings):
             kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
         duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice.
         deterministic: whether the same parameters always give the same value. A given noise variance is kept.
-        feasible: `feasible(params) -> bool`; only points for which it is true are proposed.
+        feasible: `feasible(params) -> bool`; only points for which it is true are proposed. It gets a row's columns.
         storage: path of an SQLite file for the log; None for a log in memory. If the file exists, its trials are
             continued, and the other arguments must be those it was made with. Omitted values of `seed`, `beta` and
             `n_startup_trials` are taken from the file; given values of `beta` and `n_startup_trials` replace those of

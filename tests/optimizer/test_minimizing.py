@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bkbopt as bo
@@ -60,6 +61,34 @@ def test_it_maximises_too_and_goes_on_with_an_optimizer() -> None:
 def test_pools_are_spaces_too() -> None:
     opt = bo.minimize(lambda p: p["x0"], [[0.1], [0.7], [0.4]], 5, **OPTIONS)
     assert opt.recommend().index == 0
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_an_objective_may_get_the_trial_with_its_row_and_its_name(parallel: bool) -> None:
+    frame = pd.DataFrame({"name": ["a", "b", "c", "d"], "x": [0.0, 0.3, 0.7, 1.0]})
+    seen: list[bo.Trial] = []
+
+    def f(trial: bo.Trial) -> float:
+        seen.append(trial)
+        return {"a": 1.0, "b": 0.0, "c": 2.0, "d": 3.0}[str(trial.label)]
+
+    with ThreadPoolExecutor(2) as executor:
+        run = {"executor": executor} if parallel else {}
+        opt = bo.minimize(f, bo.Pool(frame, id_column="name"), 6, pass_trial=True, **run, **OPTIONS)
+    assert opt.recommend().label == "b"
+    assert sorted((t.id, t.index, t.params["x"]) for t in seen) == [(t.id, t.index, t.params["x"]) for t in opt.trials]
+
+
+def test_an_objective_may_change_the_params_of_the_trial_that_it_got() -> None:
+    def f(trial: bo.Trial) -> float:
+        return float(trial.params.pop("x"))  # type: ignore[attr-defined]
+
+    assert all(set(t.params) == {"x", "k"} for t in bo.minimize(f, SPACE, 3, pass_trial=True, **OPTIONS).trials)
+
+
+def test_what_is_passed_to_the_objective_is_a_flag() -> None:
+    with pytest.raises(ArgumentTypeError, match="pass_trial: expected True or False, got 'yes'"):
+        bo.minimize(bowl, SPACE, 1, pass_trial="yes", **OPTIONS)  # type: ignore[arg-type]
 
 
 def test_objective_may_keep_and_change_its_params() -> None:
