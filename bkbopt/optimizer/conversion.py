@@ -1,11 +1,11 @@
 """The conversion between the user's parameters and the points of the search, for spaces and for pools."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.trials import Entry, Trial
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
@@ -20,6 +20,13 @@ class Conversion(Protocol):
 
     def points(self, rows: Sequence[Params]) -> list[Point]:
         """Points of complete sets of parameters; raises an error for one that is not in the space or pool."""
+        ...
+
+    def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:
+        """The points of parameters that are told; the numbers of a row of the pool may have been rounded.
+
+        The points of `running` trials are meant as they are. Raises the errors of `points`.
+        """
         ...
 
     def fixed(self, params: Params, argument: str) -> Point:
@@ -76,6 +83,10 @@ class SpaceConversion:
     def points(self, rows: Sequence[Params]) -> list[Point]:
         """See `Conversion`."""
         return list(self.space.internal(rows))
+
+    def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:
+        """See `Conversion`."""
+        return self.points(rows)
 
     def fixed(self, params: Params, argument: str) -> Point:
         """See `Conversion`."""
@@ -146,6 +157,20 @@ class PoolConversion:
             if not isinstance(row, Mapping):
                 raise ArgumentTypeError(f"params: expected a dict, got {type(row).__name__} in row {i}.")
         return [self.pool.internal(row) for row in rows]
+
+    def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:
+        """See `Conversion`."""
+        points = self.points(rows)
+        if not points:
+            return points
+        X, known = self.pool.encode(points), {frozenset((entry.point or {}).items()) for entry in running}
+        self.pool.rows_of(X)  # pools in files find all of them at once, and remember them
+        out = []
+        for x, point in zip(X, points, strict=True):
+            is_meant = frozenset(point.items()) in known or len(self.pool.rows_at(x))
+            row = None if is_meant else self.pool.rounded_from(point)
+            out.append(point if row is None else row)
+        return out
 
     def fixed(self, params: Params, argument: str) -> Point:
         """See `Conversion`."""

@@ -206,8 +206,7 @@ class LoggedDesigner:
             conversion = conversion_of(self.spaces[space])
             points = conversion.restored([entry.trial.params for entry in group], is_part)
             for entry, point in zip(group, points, strict=True):
-                label = entry.trial.label
-                label = conversion.label(entry.trial.index, point) if label is None else label
+                label = conversion.label(entry.trial.index, point) if entry.trial.label is None else entry.trial.label
                 trial = replace(entry.trial, params=conversion.recorded(point, entry.trial), label=label)
                 out[trial.id] = replace(entry, point=point, trial=trial)
         return list(out.values())
@@ -363,7 +362,8 @@ class LoggedDesigner:
     def finish(self, reports: Sequence[Report], call: str) -> list[Trial]:
         """Check all reports, then write all; `call` is the name of the user's call, for errors."""
         with self._transaction() as (entries, _):
-            points = iter(self.conversion.points([r.target for r in reports if isinstance(r.target, Mapping)]))
+            by_params = [report.target for report in reports if isinstance(report.target, Mapping)]
+            points = iter(self.conversion.told(by_params, map(self.log.entries.__getitem__, self.log.running)))
             entries.extend(finished(self.log, reports, points, self._told, self._is_other_row, call))
         return [entry.trial for entry in entries]
 

@@ -249,11 +249,12 @@ class Optimizer(Readings):
         invalid: Literal["raise", "fail", "skip"] = "raise",
         replace: bool = False,
     ) -> Trial | list[Trial]:
-        """Report the value of a trial, or of many trials.
+        """Report the value of a trial, or of many trials; after an error nothing is changed.
 
         Args:
             trial: a trial of `ask` or its id; or the parameters of a point as a dict, which complete a running trial at
                 this point or else add a finished one. For many trials a list of these, or a data frame of parameters.
+                Numbers of a pool's row may have been rounded to six digits or to float32, if they are of one row only.
             value: a finite number in the user's units, or one for each of several objectives. For many trials an array
                 (n,) or (n, k), or names of columns. None if only constraints have values.
             constraints: values of outcome constraints by name, feasible if <= 0; for many trials arrays or columns.
@@ -271,8 +272,6 @@ class Optimizer(Readings):
             TrialStateError: the trial was told or failed before; with `replace`, it was not.
             ArgumentError: a value that is not finite, or parameters outside the space.
             ArgumentTypeError: an argument has the wrong type.
-
-        After an error nothing is changed.
         """
         if std is not None and not self._core.designer.options.surrogate.takes_weights:
             raise ArgumentError(

@@ -52,14 +52,15 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
 def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
     """Warn of points that were told by their parameters to an optimizer over a pool, and are none of its rows.
 
-    Past data may have such points. They are mostly meant to be rows, whose numbers were rounded on the way.
+    Past data may have such points. Some are meant to be rows, whose numbers were rounded to less than six digits.
     """
     pairs = zip(reports, told, strict=True)
     others = [trial for report, trial in pairs if isinstance(report.target, Mapping) and trial.index is None]
     if others:
         logger.warning(
             "tell: %d of %d points are no rows of the pool, the first with %s. The model learns them, and rows with "
-            "nearly these values may be asked. Tell rows by number or name (tell_rows) if they are meant.",
+            "nearly these values may be asked. Tell rows by number or name (tell_rows) if they are meant, or with six "
+            "digits.",
             len(others),
             len(told),
             dict(others[0].params),

@@ -18,6 +18,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import Params, Point
 from bkbopt.spaces.points import listed
+from bkbopt.spaces.rounding import MOST_ROWS, RowIndex, only_row_like
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.tables import Columns
 
@@ -66,6 +67,10 @@ class Arms(ABC):
     @abstractmethod
     def point(self, row: int) -> dict[str, float]:
         """The point in a row of the pool."""
+
+    @abstractmethod
+    def raw(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The raw values of `rows (n,)`, (n, d)."""
 
     @abstractmethod
     def decode(self, row: int) -> dict[str, Any]:
@@ -228,6 +233,20 @@ class Arms(ABC):
             return torch.nonzero(self.matching(point))[:2, 0].tolist()
         rows = self.rows_at(self.encode([point])[0])  # without a pass over the pool
         return list(itertools.islice((row for row in rows if self.point(row) == point), 2))
+
+    def rounded_from(self, point: Point) -> dict[str, float] | None:
+        """The values of the only row that `point` is rounded from; None without one, and for more than 10^6 rows."""
+        if self._near is None or any(name not in point for name in self.names):
+            return None
+        values = np.array([point[name] for name in self.names])
+        row = only_row_like(self.raw(self._near.near(values)), values, self._near.spans)
+        return None if row is None else dict(zip(self.names, row.tolist(), strict=True))
+
+    @cached_property
+    def _near(self) -> RowIndex | None:
+        if self.columns is None or len(self) > MOST_ROWS:
+            return None
+        return RowIndex(self.raw_blocks(), self.columns.kinds)
 
     def row_named(self, params: Params) -> int | None:
         """The row whose number or name `params` gives; None if `params` describes the arm."""

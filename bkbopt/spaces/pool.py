@@ -233,6 +233,10 @@ class EncodedPool(Arms):
         """See `Arms`."""
         return dict(zip(self.names, self.table[row].tolist(), strict=True))
 
+    def raw(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """See `Arms`."""
+        return self.table.numpy()[rows]
+
     def decode(self, row: int) -> dict[str, Any]:
         """See `Arms`."""
         arms = self.pool.arms

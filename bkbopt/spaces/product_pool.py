@@ -19,6 +19,7 @@ from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
 from bkbopt.spaces.parts import Part, Product
 from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.rounding import only_row_like, spans_of
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
 from bkbopt.spaces.tables import FARTHEST, Columns, all_different, columns_of
 
@@ -165,6 +166,10 @@ class ProductPool(Arms):
             )
         return self.parts
 
+    def raw(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """See `Arms`."""
+        return self.table[torch.from_numpy(rows)].numpy()
+
     def decode(self, row: int) -> dict[str, Any]:
         """The parameters in a row of the pool: labels and descriptors."""
         return self._with_labels(self.values_of(self.point(row)), self.table.entries_of(row))
@@ -235,6 +240,19 @@ class ProductPool(Arms):
         """See `Arms`; of products that are listed."""
         out = torch.zeros(len(self), dtype=torch.bool)
         out[torch.from_numpy(self.X.combined([entries.numpy() for entries in self.entries_like(point)]))] = True
+        return out
+
+    def rounded_from(self, point: Point) -> dict[str, float] | None:
+        """See `Arms`; the entry of each part is looked for, so that the product may be of any size."""
+        out: dict[str, float] = {}
+        for part in self.parts:
+            if any(name not in point for name in part.names):
+                return None
+            table, values = part.table.numpy(), np.array([point[name] for name in part.names])
+            entry = only_row_like(table, values, spans_of(table.min(0), table.max(0), part.columns.kinds))
+            if entry is None:
+                return None
+            out |= dict(zip(part.names, entry.tolist(), strict=True))
         return out
 
     def row_named(self, params: Params) -> int | None:

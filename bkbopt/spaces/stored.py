@@ -146,6 +146,10 @@ class StoredPool(Arms):
         """See `Arms`."""
         return dict(zip(self.names, self.rows.take(np.array([row]))[0].tolist(), strict=True))
 
+    def raw(self, rows: Ints) -> NDArray[np.float64]:
+        """See `Arms`."""
+        return self.rows.take(rows)
+
     def decode(self, row: int) -> dict[str, Any]:
         """See `Arms`."""
         return self.params_of(self.point(row))

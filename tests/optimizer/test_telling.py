@@ -1,6 +1,7 @@
 """Forms of told values: trials, ids, parameters, rows of pools and tables, with known noise and gaps."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,72 @@ def test_points_of_a_pool_that_are_none_of_its_rows_are_learnt_with_a_warning(ca
     assert [trial.index for trial in done] == [None, None, 5]
     (message,) = caplog.messages
     assert message.startswith(f"tell: 2 of 3 points are no rows of the pool, the first with {rounded[0]}.")
+
+
+@pytest.mark.parametrize(
+    "rounded",
+    [
+        lambda rows: rows.astype(np.float32).astype(float),
+        lambda rows: np.char.mod("%.6g", rows).astype(float),
+        lambda rows: rows.round(6),
+        lambda rows: rows.round(8),
+    ],
+)
+@pytest.mark.parametrize("kind", ["array", "file", "product"])
+def test_rounded_numbers_of_a_row_are_those_of_the_row(rounded: Any, kind: str, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).random((200, 3)) * [1.0, 300.0, 0.02]
+    np.save(tmp_path / "rows.npy", rows)
+    pool = {"array": rows, "file": tmp_path / "rows.npy", "product": bo.Pool.product({"part": rows})}[kind]
+    opt = optimizer(pool)
+    points = [dict(zip(opt.pool.names, row.tolist(), strict=True)) for row in rounded(rows[:30])]
+    told = opt.tell(points, np.arange(30.0))
+    assert [trial.index for trial in told] == [*range(30)]
+    assert [trial.params for trial in told] == [opt.pool.decode(row) for row in range(30)]
+
+
+def test_a_rounded_value_of_a_running_row_completes_it() -> None:
+    opt = optimizer(np.random.default_rng(0).random((20, 2)))
+    trial = opt.ask()
+    told = opt.tell({name: round(value, 6) for name, value in trial.params.items()}, 1.0)
+    assert (told.id, told.params) == (trial.id, trial.params)
+
+
+def test_numbers_of_a_trial_of_an_earlier_pool_are_not_those_of_a_row_near_it() -> None:
+    rows = np.random.default_rng(0).random((20, 2))
+    opt = optimizer(rows)
+    trial = opt.ask()
+    opt.set_pool(rows.round(7))
+    assert opt.tell(trial.params, 1.0).id == trial.id
+
+
+@pytest.mark.parametrize(
+    ("rows", "point"),
+    [
+        ([[0.5, 0.1], [0.5, 0.1000001], [1.0, 0.9]], {"x0": 0.5, "x1": 0.10000005}),  # of two rows
+        ([[1e-9, 0.0], [1.0, 1.0]], {"x0": 5e-7, "x1": 0.0}),  # near, for the column's range, and no rounding
+        ([[1.7e9, 0.0], [1.7e9 + 86400.0, 1.0]], {"x0": 1.7e9 + 60.0, "x1": 0.0}),  # a minute later, in ten digits
+        (pd.DataFrame({"x0": [10_000_000, 20_000_000], "x1": [0.0, 1.0]}), {"x0": 10_000_001, "x1": 0.0}),  # whole
+    ],
+)
+def test_numbers_that_no_row_or_several_rows_may_have_are_another_point(rows: Any, point: dict[str, Any]) -> None:
+    told = optimizer(bo.Pool(rows)).tell(point, 1.0)
+    assert (told.index, told.params) == (None, point)
+
+
+def test_equal_rows_that_were_rounded_are_one_point() -> None:
+    told = optimizer(bo.Pool([[1 / 3, 2 / 3], [0.1, 0.2], [1 / 3, 2 / 3]])).tell({"x0": 0.333333, "x1": 0.666667}, 1.0)
+    assert told.index == 0
+
+
+def test_a_log_with_rounded_rows_and_with_points_beside_them_is_read_as_it_was(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).random((40, 2))
+    opt = optimizer(rows, storage=tmp_path / "runs.db")
+    opt.tell([{"x0": round(a, 6), "x1": round(b, 6)} for a, b in rows[:6].tolist()], rows[:6, 0])
+    opt.tell({"x0": 0.123, "x1": 0.321}, 1.0)
+    opt.set_pool([*rows.tolist(), [0.1230000001, 0.321]])
+    again = bo.Optimizer.load(tmp_path / "runs.db")
+    assert [(t.index, t.params) for t in again.trials] == [(t.index, t.params) for t in opt.trials]
+    assert again.ask().params == opt.ask().params
 
 
 @pytest.mark.parametrize(("directions", "names"), [(["minimize"], ["std"]), (["minimize"] * 2, ["stds_0", "stds_1"])])
