@@ -258,7 +258,8 @@ class Optimizer(Readings):
             value: a finite number in the user's units, or one for each of several objectives. For many trials an array
                 (n,) or (n, k), or names of columns. None if only constraints have values.
             constraints: values of outcome constraints by name, feasible if <= 0; for many trials arrays or columns.
-            std: known standard deviation of the value's noise, user's units; by default the noise is fitted.
+            std: known standard deviation of the value's noise, user's units; by default the noise is fitted. For many
+                trials one for all, or an array or column; NaN where it is unknown.
             columns: the columns of a data frame that are parameters. None for all that no other argument names.
             invalid: rows without a finite value "raise" an error, "fail" as trials, or are left out ("skip").
             replace: whether the trials are finished or failed ones whose outcomes are replaced: a wrong value by the

@@ -189,9 +189,7 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
         column, fine = _matrix(f"constraints[{name!r}]", given, n, 1, invalid != "raise")
         assert column is not None
         limits[name], valid = column[:, 0], valid & fine
-    stds, _ = _matrix("std", _zero_where_failed(told.std, valid), n, k, False)
-    if stds is not None and bool((stds < 0.0).any()):
-        raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
+    stds, known = _known_stds(told.std, valid, k)
     out = []
     for i, target in enumerate(told.targets):
         if invalid == "skip" and not valid[i]:
@@ -201,7 +199,7 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
             Outcome(
                 () if values is None else tuple(values[i].tolist()),
                 {name: float(column[i]) for name, column in limits.items()},
-                None if stds is None else tuple(stds[i].tolist()),
+                None if stds is None or not known[i] else tuple(stds[i].tolist()),
             )
             if valid[i]
             else Outcome(),
@@ -231,14 +229,35 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
     return table, fine
 
 
-def _zero_where_failed(std: Any, valid: Any) -> Any:
-    """The standard deviations `std`, with zeros in rows that are not `valid (n,)`, where none is used."""
-    if std is None or valid.all():
-        return std
-    numbers = _with_nan("std", _without_gradients(std))
-    if numbers.ndim and len(numbers) == len(valid):
-        numbers[~valid] = 0.0
-    return numbers
+def _known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]:
+    """Standard deviations (n, k) or None, and a mask of the trials for which they are known; see `Optimizer.tell`.
+
+    In rows that are not `valid (n,)` none is used.
+    """
+    n = len(valid)
+    if std is None:
+        return None, np.zeros(n, dtype=bool)
+    std = std.to_numpy() if is_table(std) else _without_gradients(std)
+    if _has_bool(std):
+        raise ArgumentTypeError("std: expected real numbers, got bool among them.")
+    numbers = _with_nan("std", std)
+    if numbers.shape == (() if k == 1 else (k,)):  # those of all trials
+        numbers = np.tile(numbers, (n, 1))
+    known = valid
+    if numbers.ndim and len(numbers) == n:
+        missing = np.isnan(numbers).reshape(n, -1)
+        known = valid & ~missing.all(1)
+        if missing[known].any():
+            raise ArgumentError(
+                "std: expected for each trial numbers for all objectives, or for none where they are unknown, got "
+                f"{numbers[known & missing.any(1)][0].tolist()}."
+            )
+        numbers[~known] = 0.0
+    stds, _ = _matrix("std", numbers, n, k, False)
+    assert stds is not None
+    if bool((stds < 0.0).any()):
+        raise ArgumentError(f"std: expected standard deviations >= 0, got {float(stds.min())!r}.")
+    return stds, known
 
 
 def _has_bool(given: Any) -> bool:

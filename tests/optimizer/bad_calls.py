@@ -79,6 +79,8 @@ VALUES: dict[str, Any] = {
     "datetime": np.datetime64("2026-01-01"),
     "missing": pd.NA,
 }
+#: Those that are no error as the noise of a value: it is unknown.
+UNKNOWN = ("none", "nan", "nan in an array", "missing")
 PARAMS: dict[str, Any] = {
     "above": OK | {"x": 1.5},
     "below": OK | {"x": -0.1},
@@ -121,7 +123,7 @@ CALLS: dict[str, Call] = {
     **{f"tell a trial {k}": lambda o, v=v: o.tell(8, v) for k, v in VALUES.items()},
     **{f"tell params {k}": lambda o, v=v: o.tell(OK, v) for k, v in VALUES.items()},
     **{f"tell rows {k}": lambda o, v=v: o.tell([OK, OK], v) for k, v in VALUES.items() if k not in ROWS},
-    **{f"tell std {k}": lambda o, v=v: o.tell(8, 1.0, std=v) for k, v in VALUES.items() if k != "none"},
+    **{f"tell std {k}": lambda o, v=v: o.tell(8, 1.0, std=v) for k, v in VALUES.items() if k not in UNKNOWN},
     **{f"tell a constraint {k}": lambda o, v=v: o.tell(8, 1.0, constraints={"g": v}) for k, v in VALUES.items()},
     **{
         f"tell rows where some fail {k}": lambda o, v=v: o.tell([OK, OK], v, invalid="fail")
@@ -145,7 +147,7 @@ CALLS: dict[str, Call] = {
     "fail a queued trial": lambda o: o.fail(10),
     "fail after tell": lambda o: o.fail(0),
     "rows and values of other length": lambda o: o.tell([OK, OK], [1.0]),
-    "rows and stds of other length": lambda o: o.tell([OK, OK], [1.0, 2.0], std=0.1),
+    "rows and stds of other length": lambda o: o.tell([OK, OK], [1.0, 2.0], std=[0.1]),
     "nan among values": lambda o: o.tell([OK, OK], [1.0, NAN]),
     "none among values": lambda o: o.tell([OK, OK], [1.0, None]),
     "negative std": lambda o: o.tell(8, 1.0, std=-0.1),

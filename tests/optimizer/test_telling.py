@@ -200,6 +200,40 @@ def test_known_noise_is_in_the_table_if_there_is_any(directions: list[str], name
         np.testing.assert_array_equal(table[name], [math.nan, 0.25])
 
 
+@pytest.mark.parametrize("missing", [math.nan, None, np.float64("nan"), pd.NA])
+def test_noise_that_is_missing_is_unknown_for_this_trial(missing: Any) -> None:
+    told = optimizer().tell(ROWS, [1.0, 2.0, 3.0], std=[0.1, missing, 0.0])
+    assert [trial.stds for trial in told] == [(0.1,), None, (0.0,)]
+    assert optimizer().tell(ROWS[0], 1.0, std=missing).stds is None
+    table = optimizer().tell(FRAME.assign(sd=[0.1, missing, 0.0]), "gain", std="sd", columns=["x", "y"])
+    assert [trial.stds for trial in table] == [(0.1,), None, (0.0,)]
+
+
+def test_noise_that_is_missing_is_fitted() -> None:
+    asked, left_out = optimizer(), optimizer()
+    asked.tell(ROWS, [1.0, 2.0, 3.0], std=[0.1, math.nan, math.nan])
+    left_out.tell(ROWS[0], 1.0, std=0.1)
+    left_out.tell(ROWS[1:], [2.0, 3.0])
+    assert asked.predict(ROWS)[0].tolist() == left_out.predict(ROWS)[0].tolist()
+
+
+@pytest.mark.parametrize("std", [0.1, np.float32(0.5), np.array(0.1), torch.tensor(0.1)])
+def test_one_number_is_the_noise_of_all_trials(std: Any) -> None:
+    told = optimizer().tell(ROWS, [1.0, 2.0, 3.0], std=std)
+    assert [trial.stds for trial in told] == [(float(std),)] * 3
+
+
+def test_noise_of_several_objectives_is_known_for_each_trial_or_for_none() -> None:
+    opt, values = optimizer(directions=["minimize"] * 2), [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    assert [trial.stds for trial in opt.tell(ROWS, values, std=[0.1, 5.0])] == [(0.1, 5.0)] * 3
+    told = opt.tell(ROWS, values, std=[[0.1, 5.0], [math.nan, math.nan], [0.2, 4.0]])
+    assert [trial.stds for trial in told] == [(0.1, 5.0), None, (0.2, 4.0)]
+    with pytest.raises(ArgumentError, match=r"std: expected for each trial numbers .*, got \[nan, 4.0\]"):
+        opt.tell(ROWS, values, std=[[0.1, 5.0], [0.1, 5.0], [math.nan, 4.0]])
+    with pytest.raises(ArgumentError, match="std: expected shape"):
+        opt.tell(ROWS, values, std=0.1)
+
+
 def test_the_std_of_a_row_without_a_value_is_not_read() -> None:
     opt = optimizer()
     values, gap = [1.0, math.nan], math.nan
@@ -208,7 +242,7 @@ def test_the_std_of_a_row_without_a_value_is_not_read() -> None:
         assert [(t.state, t.stds) for t in done] == [("COMPLETE", (0.1,)), ("FAIL", None)]
     n = len(opt.trials)
     with pytest.raises(ArgumentError, match=r"^std: .*position 0"):
-        opt.tell(ROWS[:2], values, std=[gap, 0.1], invalid="fail")
+        opt.tell(ROWS[:2], values, std=[math.inf, 0.1], invalid="fail")
     with pytest.raises(ArgumentError, match=r"^std: expected shape \(2,\)"):
         opt.tell(ROWS[:2], values, std=[0.1], invalid="fail")
     assert len(opt.trials) == n
