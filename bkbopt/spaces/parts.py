@@ -20,7 +20,16 @@ import torch
 from torch import Tensor
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError
-from bkbopt.spaces.tables import FARTHEST, Columns, check_whole, is_numeric_table, labels_of, names_of_rows, read_table
+from bkbopt.spaces.tables import (
+    FARTHEST,
+    Columns,
+    check_whole,
+    is_numeric_table,
+    labels_of,
+    names_of_rows,
+    read_table,
+    selected,
+)
 from bkbopt.spaces.values import as_float, as_python, is_hashable, is_missing, is_real, shown
 
 __all__ = ["ROWS_LIMIT", "Part", "Product", "label_key"]
@@ -53,15 +62,19 @@ class Part:
     doubtful: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
-    def read(cls, name: str, given: Any, id_column: str | None = None) -> "Part":
+    def read(cls, name: str, given: Any, id_column: str | None = None, features: Sequence[str] | None = None) -> "Part":
         """A part from a list, an array or a data frame; errors name it."""
         try:
             values = _as_list(given)
             if values is not None:
+                if features is not None:
+                    raise ArgumentError("columns: expected a data frame that has them, got a list; leave it out.")
                 if id_column is not None:
                     raise ArgumentError("id_column: expected a data frame that has it, got a list; leave it out.")
                 return cls(name, *_read_list(name, values), None)
             labels = labels_of(given, id_column)
+            if features is not None:
+                given = selected(given, features, id_column)
             columns, table = read_table(given, None, id_column, scale=False)
         except (ArgumentError, ArgumentTypeError) as error:
             raise type(error)(f"part {name!r}: {str(error).removeprefix('pool: ')}") from error
@@ -177,7 +190,9 @@ class Product:
         from bkbopt.spaces.pool import Pool
 
         read = [
-            Part.read(name, given.arms, given.id_column) if isinstance(given, Pool) else Part.read(name, given)
+            Part.read(name, given.arms, given.id_column, given.columns)
+            if isinstance(given, Pool)
+            else Part.read(name, given)
             for name, given in parts.items()
         ]
         return cls(tuple(read), feasible)

@@ -34,6 +34,7 @@ from bkbopt.spaces.tables import (
     labels_of,
     names_of_rows,
     read_table,
+    selected,
 )
 from bkbopt.spaces.values import as_python, is_hashable
 
@@ -60,7 +61,7 @@ class Pool:
         id_column: a column of a table that names the rows and is not a feature; not one called "index". Its values
             must be distinct: of a data frame all are checked when an optimizer is made, of rows that are not in memory
             only those that are looked up.
-        columns: names of the columns that are features, in their order; None for all.
+        columns: names of the columns that are features, in their order; None for all. Other columns may have gaps.
         folder: folder for unpacked rows; None for the system's folder for temporary files.
         show_progress_bar: whether passes over the rows that take more than two seconds show a bar on standard error.
         client: a `distributed.Client`: files and Dask collections are then read and searched on the workers of its
@@ -190,7 +191,7 @@ class EncodedPool(Arms):
             id_column = like.pool.id_column if like.pool.id_column in [str(c) for c in arms.columns] else None
         labels = labels_of(arms, id_column)
         if self.pool.columns is not None:
-            arms = _selected(arms, self.pool.columns, id_column)
+            arms = selected(arms, self.pool.columns, id_column)
         known = None if like is None else like.columns
         columns, table = read_table(arms, known, id_column, scale=self.scale, kept=kept)
         doubtful = [name for name in names_of_rows(arms, columns) if known is None and name not in kept]
@@ -312,18 +313,6 @@ class EncodedPool(Arms):
                 f"{where}: expected an object that is or was in the pool, got {value!r}; add it with set_pool."
             )
         return float(number)
-
-
-def _selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
-    """The given columns of a data frame, and its `id_column`."""
-    names = [str(column) for column in arms.columns] if hasattr(arms, "iloc") else None
-    if names is None:
-        raise ArgumentError(f"columns: expected a table whose columns have names, got {type(arms).__name__}.")
-    chosen = [*columns, *([] if id_column is None else [id_column])]
-    bad = next((name for name in chosen if names.count(name) != 1), None)
-    if bad is not None:
-        raise ArgumentError(f"columns: expected one of the columns {tuple(names)}, got {bad!r}.")
-    return arms.iloc[:, [names.index(name) for name in chosen]]
 
 
 def _key(arm: object) -> object:

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt._support.progress import bar
-from bkbopt.errors import ArgumentError
-from bkbopt.spaces.tables import Columns, check_whole
+from bkbopt.spaces.tables import Columns, check_whole, missing_value
 
 if TYPE_CHECKING:
     from bkbopt.spaces.remote import RemotePart
@@ -133,11 +132,8 @@ class StoredPart:
                 values = self.read(slice(start, start + BLOCK_ROWS))
                 least, largest = values.min(0), values.max(0)
                 if not (np.isfinite(least).all() and np.isfinite(largest).all()):  # both are NaN if one value is
-                    row = int((~np.isfinite(values)).any(1).argmax())
-                    raise ArgumentError(
-                        f"pool: expected finite values, got {values[row].tolist()} in row {start + row}; drop or "
-                        "impute such rows."
-                    )
+                    row, j = np.argwhere(~np.isfinite(values))[0].tolist()
+                    raise missing_value(self.names[j], start + row, str(values[row, j]))
                 if self.array.dtype.kind in "iu":
                     self._check_whole(slice(start, start + BLOCK_ROWS))
                 low, high = np.minimum(low, least), np.maximum(high, largest)

@@ -33,10 +33,12 @@ __all__ = [
     "empty_pool",
     "is_numeric_table",
     "labels_of",
+    "missing_value",
     "names_of_rows",
     "no_columns",
     "no_numbers",
     "read_table",
+    "selected",
 ]
 
 #: The largest encoded number: sums of squares of numbers up to this one are finite.
@@ -167,7 +169,17 @@ def check_whole(name: str, values: np.ndarray[Any, Any] | Iterable[int]) -> None
 def no_numbers(name: str, got: str) -> ArgumentTypeError:
     """The error for a column of dates, decimal numbers or anything else that is neither a number nor a choice."""
     return ArgumentTypeError(
-        f"pool: expected numbers or text in column {name!r}, got {got}; convert it to numbers, or leave it out."
+        f"pool: expected numbers or text in column {name!r}, got {got}; convert it to numbers, or leave it out, as by "
+        "bo.Pool(..., columns=[...])."
+    )
+
+
+def missing_value(name: str, row: int, got: str = "one") -> ArgumentError:
+    """The error for a column with a gap, or with a number that is not finite."""
+    expected = "no missing values" if got == "one" else "finite values"
+    return ArgumentError(
+        f"pool: expected {expected}, got {got} in column {name!r}, row {row}; drop or impute such rows, or, if the "
+        "column is no feature, name the features: bo.Pool(..., columns=[...])."
     )
 
 
@@ -253,6 +265,18 @@ def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
     return list(map(as_python, ids.tolist()))
 
 
+def selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
+    """The given columns of a data frame, and its `id_column`."""
+    names = [str(column) for column in arms.columns] if hasattr(arms, "iloc") else None
+    if names is None:
+        raise ArgumentError(f"columns: expected a table whose columns have names, got {type(arms).__name__}.")
+    chosen = [*columns, *([] if id_column is None else [id_column])]
+    bad = next((name for name in chosen if names.count(name) != 1), None)
+    if bad is not None:
+        raise ArgumentError(f"columns: expected one of the columns {tuple(names)}, got {bad!r}.")
+    return arms.iloc[:, [names.index(name) for name in chosen]]
+
+
 def _as_table(
     arms: Any, id_column: str | None, known: Mapping[int, tuple[Any, ...]], kept: Collection[str]
 ) -> tuple[Tensor, tuple[str, ...], tuple[str, ...], dict[int, tuple[Any, ...]]]:
@@ -277,9 +301,7 @@ def _as_table(
         missing = series.isna()
         if missing.any():
             row = int(missing.to_numpy().argmax())
-            raise ArgumentError(
-                f"pool: expected no missing values, got one in column {name!r}, row {row}; drop or impute such rows."
-            )
+            raise missing_value(name, row)
         if series.dtype.kind in "iufb":
             if series.dtype.kind in "iu":
                 check_whole(name, series.to_numpy(dtype=f"{series.dtype.kind}8"))

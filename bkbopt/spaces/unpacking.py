@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bkbopt._support.progress import bar
 from bkbopt.errors import ArgumentError, extra
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
-from bkbopt.spaces.tables import all_different, check_whole, no_columns, no_numbers
+from bkbopt.spaces.tables import all_different, check_whole, missing_value, no_columns, no_numbers
 
 __all__ = ["ArrowLabels", "Wanted", "of_dask_frame", "of_parquet", "of_table", "unpacked_array"]
 
@@ -180,9 +180,7 @@ def _refuse_missing(column: Any, name: str, start: int) -> None:
     """Refuse a column with missing values; `start` is the number of its first row in the table."""
     if column.null_count:
         row = start + int(np.flatnonzero(column.is_null().to_numpy())[0])
-        raise ArgumentError(
-            f"pool: expected no missing values, got one in column {name!r}, row {row}; drop or impute such rows."
-        )
+        raise missing_value(name, row)
 
 
 @dataclass(frozen=True)

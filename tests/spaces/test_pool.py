@@ -281,6 +281,17 @@ def test_a_column_that_cannot_name_the_rows_is_refused(pool: Pool, message: str)
         encoded(pool)
 
 
+def test_gaps_of_columns_that_are_no_features_are_ignored() -> None:
+    gaps = TABLE.assign(remark=[None] * 60, result=[np.nan] * 60)
+    assert torch.equal(encoded(Pool(gaps, columns=list(TABLE.columns))).X, encoded(TABLE).X)
+
+
+@pytest.mark.parametrize("column", ["remark", "result"])
+def test_the_message_of_a_gap_says_how_to_leave_the_column_out(column: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"column '{column}', row 0; .*: bo\.Pool\(\.\.\., columns=\[\.\.\.\]\)"):
+        encoded(TABLE.assign(**{column: [None] * 60}))
+
+
 # -- what is refused -----------------------------------------------------------------------------------------------
 
 

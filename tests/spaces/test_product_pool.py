@@ -153,6 +153,14 @@ def test_a_product_of_one_frame_has_the_points_of_the_frame() -> None:
     assert torch.equal(mine.X[:], other.X[:])
 
 
+def test_the_features_of_a_part_may_be_named() -> None:
+    frame = pd.DataFrame({"id": ["a", "b"], "dose": [1.0, 2.0], "remark": [None, "late"]})
+    pool = bo.Pool.product({"acid": bo.Pool(frame, id_column="id", columns=["dose"])})
+    assert encoded_pool(pool, scale=True, has_kernel=False).names == ("acid.dose",)
+    with pytest.raises(ArgumentError, match="part 'acid': columns: expected a data frame that has them, got a list"):
+        bo.Pool.product({"acid": bo.Pool([1.0, 2.0], columns=["dose"])})
+
+
 def test_later_changes_of_the_arguments_have_no_effect() -> None:
     given = LIGANDS.copy()
     pool = bo.Pool.product({"x": given})

@@ -66,7 +66,7 @@ def test_tables_on_workers_are_those_in_memory(client: Any, tmp_path: Path) -> N
 
 def test_errors_of_workers_are_raised_in_this_process(client: Any, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", np.where(ROWS[5] == ROWS, np.nan, ROWS))
-    with pytest.raises(ArgumentError, match=r"expected finite values, got .* in row 5"):
+    with pytest.raises(ArgumentError, match=r"expected finite values, got nan in column .*, row 5"):
         pool_of(tmp_path, client)
     with pytest.raises(ArgumentError, match="client: expected files or Dask collections"):
         pool_of(mapped(tmp_path / "rows"), client)
