@@ -16,7 +16,7 @@ from bkbopt.search.trials.evaluations import Problem
 from bkbopt.search.trials.history import History
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.pool import Pool, as_pool
 from bkbopt.spaces.sources import is_stored
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
@@ -57,8 +57,7 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
     if isinstance(given, Arms) and given.scale == fit and (has_kernel or given.columns is not None):
         return Problem(pool=given)
     if isinstance(given, Pool) or is_stored(given):
-        pool = given if isinstance(given, Pool) else Pool(given)
-        return Problem(pool=encoded_pool(pool, scale=fit, has_kernel=has_kernel))
+        return Problem(pool=encoded_pool(as_pool(given), scale=fit, has_kernel=has_kernel))
     pairs = (
         isinstance(given, list | tuple) and all(isinstance(p, tuple) and len(p) == 2 for p in given) and len(given) > 0
     )
@@ -70,7 +69,7 @@ def as_problem(given: Any, fit: bool, has_kernel: bool) -> Problem:
                 "space_or_pool: expected a space or a pool, got rows of (low, high), which may be either; pass "
                 "bo.Space.parse(bounds) for the box with these bounds, or bo.Pool(rows) for a pool of these points."
             )
-        return Problem(pool=encoded_pool(Pool(given), scale=fit, has_kernel=has_kernel))
+        return Problem(pool=encoded_pool(as_pool(given), scale=fit, has_kernel=has_kernel))
     raise ArgumentTypeError(
         "space_or_pool: expected a dict of parameters, a list of (low, high) tuples, an array, a data frame, a list of "
         f"arms, or a path, an Arrow table or a Dask collection, got {type(given).__name__}."

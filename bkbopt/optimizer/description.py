@@ -19,7 +19,7 @@ from bkbopt.optimizer.log_file import Described
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.product_description import describe_product, read_product
 from bkbopt.spaces.arms import Arms
-from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.pool import EncodedPool, Pool, as_pool
 from bkbopt.spaces.product_pool import ProductPool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import StoredPool, encoded_pool
@@ -133,7 +133,7 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
             "holds no data frames, files and large arrays; in Python, pass pool= with them to Optimizer.open or load."
         )
     known = _columns(described)
-    pool = given if isinstance(given, Pool) else Pool(_rows(described) if given is None else given)
+    pool = as_pool(_rows(described) if given is None else given)
     if pool.id_column is None and text["id_column"] is not None:
         pool = replace(pool, id_column=text["id_column"])
     encoded = encoded_pool(pool, scale=scale, has_kernel=True, kept=known.choice_names)
@@ -181,10 +181,10 @@ def _read_objects(text: Mapping[str, Any], given: Any, scale: bool) -> Arms:
             f"pool: expected the {text['objects']} distinct objects of the log (all objects that were ever in the "
             f"pool, by first appearance), got {len(objects)}; pass pool= with them."
         )
-    every = EncodedPool(Pool(objects), scale=scale, has_kernel=True)
+    every = EncodedPool(as_pool(objects), scale=scale, has_kernel=True)
     if not all(isinstance(row, int) and 0 <= row < len(objects) for row in text["rows"]):
         raise ValueError("indices of objects that do not exist")
-    return every.replaced(Pool([objects[row] for row in text["rows"]]))
+    return every.replaced(as_pool([objects[row] for row in text["rows"]]))
 
 
 def _check_text(text: str) -> None:

@@ -19,7 +19,7 @@ from bkbopt.optimizer.telling import Report, note_other_points, reports_of, tria
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.pool import Pool
+from bkbopt.spaces.pool import as_pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
 from bkbopt.surrogates import Surrogate
@@ -203,9 +203,8 @@ class Optimizer(Readings):
         old = self.pool
         if old is None:
             raise ArgumentError("pool: expected an optimizer over a pool, but this one has a search space.")
-        given = pool if isinstance(pool, Pool) else Pool(pool)
         has_kernel = self._core.designer.options.surrogate.has_kernel
-        new = encoded_pool(given, scale=old.scale, has_kernel=has_kernel, like=old)
+        new = encoded_pool(as_pool(pool), scale=old.scale, has_kernel=has_kernel, like=old)
         if new.feasible is not None and new.feasible is not old.feasible:
             raise ArgumentError("feasible: expected none in set_pool, since that of the optimizer holds; leave it out.")
         self._core.set_candidates(new, {})

@@ -67,10 +67,6 @@ class Part:
         try:
             values = _as_list(given)
             if values is not None:
-                if features is not None:
-                    raise ArgumentError("columns: expected a data frame that has them, got a list; leave it out.")
-                if id_column is not None:
-                    raise ArgumentError("id_column: expected a data frame that has it, got a list; leave it out.")
                 return cls(name, *_read_list(name, values), None)
             labels = labels_of(given, id_column)
             if features is not None:

@@ -25,6 +25,7 @@ from torch import Tensor
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params, Point, set_fields
+from bkbopt.spaces.checking import check_arms
 from bkbopt.spaces.stored_rows import hashes_of
 from bkbopt.spaces.tables import (
     Columns,
@@ -38,7 +39,7 @@ from bkbopt.spaces.tables import (
 )
 from bkbopt.spaces.values import as_python, is_hashable
 
-__all__ = ["EncodedPool", "Pool"]
+__all__ = ["EncodedPool", "Pool", "as_pool"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Pool:
         arms: an array or tensor (A, d), a data frame, a list of anything that the surrogate's kernel understands; a
             memmap (A, d), a path, an Arrow table, a Dask array or data frame, or a list of these.
         id_column: a column of a table that names the rows and is not a feature; not one called "index". Its values
-            must be distinct: of a data frame all are checked when an optimizer is made, of rows that are not in memory
-            only those that are looked up.
+            must be distinct: of a data frame all are checked, of rows that are not in memory only those that are looked
+            up.
         columns: names of the columns that are features, in their order; None for all. Other columns may have gaps.
         folder: folder for unpacked rows; None for the system's folder for temporary files.
         show_progress_bar: whether passes over the rows that take more than two seconds show a bar on standard error.
@@ -68,7 +69,12 @@ class Pool:
             cluster.
 
     Raises:
-        ArgumentTypeError: `columns` is no list of names.
+        ArgumentError: no rows, missing or infinite values, names of rows that are not distinct, or columns that are not
+            there. Of files only the headers are read here, in a folder that of the first file; their rows are checked
+            when an optimizer is made.
+        ArgumentTypeError: `columns` is no list of names, or columns that are neither numbers nor choices.
+        MissingPackageError: pyarrow is needed, and not installed.
+        FileNotFoundError: there is no such file or folder.
 
     Example:
         >>> import bkbopt as bo
@@ -93,13 +99,13 @@ class Pool:
     client: Any = None
 
     def __post_init__(self) -> None:
-        """Check the names of columns."""
-        if self.columns is None:
-            return
-        named = not isinstance(self.columns, str) and isinstance(self.columns, Sequence)
-        if not (named and all(isinstance(name, str) for name in self.columns)):
-            raise ArgumentTypeError(f"columns: expected a list of names, got {self.columns!r}.")
-        set_fields(self, columns=tuple(self.columns))
+        """Check the names of columns, and what is known of the arms."""
+        if self.columns is not None:
+            named = not isinstance(self.columns, str) and isinstance(self.columns, Sequence)
+            if not (named and all(isinstance(name, str) for name in self.columns)):
+                raise ArgumentTypeError(f"columns: expected a list of names, got {self.columns!r}.")
+            set_fields(self, columns=tuple(self.columns))
+        check_arms(self)
 
     def __repr__(self) -> str:
         """The type of the arms, and the options that were given."""
@@ -136,6 +142,15 @@ class Pool:
         from bkbopt.spaces.parts import Product
 
         return cls(Product.of(parts, feasible))
+
+
+def as_pool(given: Any, id_column: str | None = None) -> Pool:
+    """The pool that is given, or one of the given arms, which are checked when they are encoded."""
+    if isinstance(given, Pool):
+        return given
+    pool = object.__new__(Pool)
+    set_fields(pool, **{f.name: f.default for f in fields(Pool)} | {"arms": given, "id_column": id_column})
+    return pool
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,7 +215,7 @@ class EncodedPool(Arms):
         rows = arms.copy() if hasattr(arms, "iloc") else table
         X = columns.scaled(table)
         columns.check_reach(X)
-        set_fields(self, pool=Pool(rows, id_column=id_column), columns=columns, table=table, X=X)
+        set_fields(self, pool=as_pool(rows, id_column), columns=columns, table=table, X=X)
         set_fields(self, _labels=labels)
 
     def _number_objects(self, arms: Sequence[Any], like: "EncodedPool | None") -> None:
@@ -216,7 +231,7 @@ class EncodedPool(Arms):
                 objects.append(arm)
             rows.append(numbers[key])
         table = torch.tensor(rows, dtype=torch.float64).reshape(-1, 1)
-        set_fields(self, pool=Pool(list(arms)), objects=objects, _numbers=numbers, table=table, X=table)
+        set_fields(self, pool=as_pool(list(arms)), objects=objects, _numbers=numbers, table=table, X=table)
 
     def replaced(self, pool: Pool) -> "EncodedPool":
         """Other arms in the same encoding; raises as the class does."""

@@ -12,12 +12,20 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.spaces.remote import RemotePart
 from bkbopt.spaces.stored_rows import StoredPart
 from bkbopt.spaces.tables import empty_pool
-from bkbopt.spaces.unpacking import Wanted, of_dask_frame, of_parquet, of_table, unpacked_array
+from bkbopt.spaces.unpacking import (
+    Wanted,
+    check_parquet,
+    check_schema,
+    of_dask_frame,
+    of_parquet,
+    of_table,
+    unpacked_array,
+)
 
 if TYPE_CHECKING:
     from bkbopt.spaces.pool import Pool
 
-__all__ = ["Parts", "is_stored", "parts_of"]
+__all__ = ["Parts", "check_sources", "is_stored", "parts_of"]
 
 
 #: Suffixes of the files that are read from a folder.
@@ -69,6 +77,30 @@ def parts_of(pool: "Pool", known: Sequence[StoredPart | RemotePart] = (), kept: 
     if not parts:
         raise empty_pool()
     return Parts(parts)
+
+
+def check_sources(pool: "Pool") -> None:
+    """Check the columns of stored rows by the headers of their files, of a folder that of the first one.
+
+    Raises as `parts_of` does.
+    """
+    wanted = Wanted(None if pool.columns is None else tuple(pool.columns), pool.id_column)
+    for one in pool.arms if isinstance(pool.arms, list | tuple) else [pool.arms]:
+        source = _files(one)[0] if isinstance(one, str | os.PathLike) else one
+        if pool.client is not None:
+            _pieces(source)
+        if isinstance(source, Path) and source.suffix != ".npy":
+            check_parquet(source, wanted)
+        elif isinstance(source, Path):
+            _of_array(_mapped(source), None, wanted)
+        elif isinstance(source, np.ndarray):
+            _of_array(source, None, wanted)
+        elif _is_arrow(source):
+            check_schema(source.schema, wanted)
+        elif _is_frame(source):
+            wanted.among([str(column) for column in source.columns])
+        else:
+            _checked(source)
 
 
 def _files(path: str | os.PathLike[str]) -> list[Path]:
@@ -155,7 +187,7 @@ def _of_frame(frame: Any, key: tuple[Any, ...], wanted: Wanted) -> StoredPart | 
     return of_table(pa.Table.from_pandas(frame, preserve_index=False), key, wanted)
 
 
-def _of_array(array: np.ndarray[Any, Any], key: tuple[Any, ...], wanted: Wanted) -> StoredPart:
+def _of_array(array: np.ndarray[Any, Any], key: tuple[Any, ...] | None, wanted: Wanted) -> StoredPart:
     """A part from an array, without a copy."""
     if array.ndim != 2 or not array.shape[1]:
         raise ArgumentError(f"pool: expected shape (n, d), got {array.shape}; one row a point.")

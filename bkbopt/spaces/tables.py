@@ -28,9 +28,12 @@ __all__ = [
     "Columns",
     "all_different",
     "as_objects",
+    "check_column",
     "check_whole",
     "columns_of",
     "empty_pool",
+    "features_of",
+    "ids_of",
     "is_numeric_table",
     "labels_of",
     "missing_value",
@@ -250,8 +253,12 @@ def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
                 f"id_column: expected a data frame that has it, got {type(arms).__name__}; leave id_column out."
             )
         return None
-    if id_column is None:
-        return list(map(as_python, arms.index.tolist()))
+    ids = arms.index if id_column is None else ids_of(arms, id_column)
+    return list(map(as_python, ids.tolist()))
+
+
+def ids_of(arms: Any, id_column: str) -> Any:
+    """The column of a data frame that names the rows; raises as `labels_of` does."""
     names = [str(column) for column in arms.columns]
     if names.count(id_column) != 1:
         raise ArgumentError(f"id_column: expected one of the columns {tuple(names)}, got {id_column!r}.")
@@ -262,7 +269,7 @@ def labels_of(arms: Any, id_column: str | None) -> list[Hashable] | None:
     if not ids.is_unique:
         twice = as_python(ids[ids.duplicated()].iloc[0])
         raise ArgumentError(f"id_column: expected distinct names in {id_column!r}, got {twice!r} twice.")
-    return list(map(as_python, ids.tolist()))
+    return ids
 
 
 def selected(arms: Any, columns: Sequence[str], id_column: str | None) -> Any:
@@ -291,28 +298,17 @@ def _as_table(
         return table, tuple(f"x{j}" for j in range(d)), ("f",) * d, {}
     if not hasattr(arms, "columns"):
         raise ArgumentError("pool: expected a data frame or a table of rows, got a Series; pass series.to_frame().")
-    features = arms.loc[:, [str(column) != id_column for column in arms.columns]]
-    names = tuple(str(column) for column in features.columns)
-    if len(set(names)) < len(names):
-        raise ArgumentError(f"pool: expected columns with distinct names, got {names}.")
+    features, names = features_of(arms, id_column)
     columns, choices, kinds = [np.zeros((len(features), 0))], {}, []
     for j, name in enumerate(names):
         series = features.iloc[:, j]
-        missing = series.isna()
-        if missing.any():
-            row = int(missing.to_numpy().argmax())
-            raise missing_value(name, row)
+        check_column(name, series)
         if series.dtype.kind in "iufb":
-            if series.dtype.kind in "iu":
-                check_whole(name, series.to_numpy(dtype=f"{series.dtype.kind}8"))
             kinds.append(series.dtype.kind)
             columns.append(series.to_numpy(dtype=np.float64)[:, None])
             continue
         given = series.tolist()
         is_declared = hasattr(series.dtype, "categories")
-        bad = next((v for v in given if not (is_hashable(v) and (is_declared or _is_choice(v)))), None)
-        if bad is not None:
-            raise no_numbers(name, shown(bad))
         kind = None if is_declared or not given or j in known or name in kept else _kind_of(given)
         if kind is not None:
             check_whole(name, (int(v) for v in given if isinstance(v, numbers.Integral)))
@@ -325,6 +321,33 @@ def _as_table(
         kinds.append("O")
         columns.append(np.array([place[v] for v in given], dtype=np.float64)[:, None])
     return as_points(np.hstack(columns), None, name="pool"), names, tuple(kinds), choices
+
+
+def features_of(arms: Any, id_column: str | None) -> tuple[Any, tuple[str, ...]]:
+    """The columns of a data frame without that of the names of rows, and their names."""
+    features = arms.loc[:, [str(column) != id_column for column in arms.columns]]
+    names = tuple(str(column) for column in features.columns)
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"pool: expected columns with distinct names, got {names}.")
+    return features, names
+
+
+def check_column(name: str, series: Any) -> None:
+    """Refuse gaps, whole numbers that doubles do not represent, and values that are neither numbers nor choices."""
+    missing = series.isna()
+    if missing.any():
+        raise missing_value(name, int(missing.to_numpy().argmax()))
+    if series.dtype.kind in "iu":
+        check_whole(name, series.to_numpy(dtype=f"{series.dtype.kind}8"))
+    if series.dtype.kind in "iufb":
+        return
+    given = series.tolist()
+    if set(map(type, given)) <= {str, int, float, bool}:  # the usual case, without a look at each value
+        return
+    is_declared = hasattr(series.dtype, "categories")
+    bad = next((v for v in given if not (is_hashable(v) and (is_declared or _is_choice(v)))), None)
+    if bad is not None:
+        raise no_numbers(name, shown(bad))
 
 
 def _is_choice(value: object) -> bool:

@@ -22,7 +22,16 @@ from bkbopt.errors import ArgumentError, extra
 from bkbopt.spaces.stored_rows import BLOCK_ROWS, StoredPart
 from bkbopt.spaces.tables import all_different, check_whole, missing_value, no_columns, no_numbers
 
-__all__ = ["ArrowLabels", "Wanted", "of_dask_frame", "of_parquet", "of_table", "unpacked_array"]
+__all__ = [
+    "ArrowLabels",
+    "Wanted",
+    "check_parquet",
+    "check_schema",
+    "of_dask_frame",
+    "of_parquet",
+    "of_table",
+    "unpacked_array",
+]
 
 #: Largest number of different values in a column of choices; with more, the column most likely names the rows.
 MOST_CHOICES = 1 << 16
@@ -77,13 +86,34 @@ def of_parquet(path: Path, source: Hashable, wanted: Wanted) -> StoredPart | Non
     """
     with extra("parquet"):
         import pyarrow as pa
+    with _opened(path) as file:
+        features, read = wanted.among(file.schema_arrow.names, _stored_index(file.schema_arrow))
+        batches = file.iter_batches(batch_size=BLOCK_ROWS, columns=read)
+        tables = (pa.Table.from_batches([batch]) for batch in batches)
+        return _unpacked(tables, file.metadata.num_rows, features, wanted, source)
+
+
+def check_parquet(path: Path, wanted: Wanted) -> None:
+    """Check the columns of a Parquet file by its header. Raises as `of_parquet` does."""
+    with _opened(path) as file:
+        check_schema(file.schema_arrow, wanted)
+
+
+def check_schema(schema: Any, wanted: Wanted) -> None:
+    """Check names and types of Arrow's columns. Raises as `of_parquet` does."""
+    for name in wanted.among(schema.names, _stored_index(schema))[0]:
+        _coder(name, schema.field(name).type, False)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A Parquet file."""
+    with extra("parquet"):
+        import pyarrow as pa
         import pyarrow.parquet as pq
     try:
         with pq.ParquetFile(path) as file:
-            features, read = wanted.among(file.schema_arrow.names, _stored_index(file.schema_arrow))
-            batches = file.iter_batches(batch_size=BLOCK_ROWS, columns=read)
-            tables = (pa.Table.from_batches([batch]) for batch in batches)
-            return _unpacked(tables, file.metadata.num_rows, features, wanted, source)
+            yield file
     except pa.ArrowInvalid as error:
         raise ArgumentError(
             f"pool: expected a Parquet or .npy file, got {path}, which is none ({error}); read other formats first, as "

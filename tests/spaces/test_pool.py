@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bkbopt.errors import ArgumentError, ArgumentTypeError, BkbError
-from bkbopt.spaces.pool import EncodedPool, Pool
+from bkbopt.spaces.pool import EncodedPool, Pool, as_pool
 from tests.spaces.sample_pools import ARMS, BAD_POOLS, BAD_REPLACEMENTS, TABLE, WORDS, read_only
 
 
 def encoded(arms: Any, **options: Any) -> EncodedPool:
-    pool = arms if isinstance(arms, Pool) else Pool(arms)
-    return EncodedPool(pool, **{"scale": True, "has_kernel": False, **options})
+    return EncodedPool(as_pool(arms), **{"scale": True, "has_kernel": False, **options})
 
 
 def words(arms: Any = WORDS) -> EncodedPool:
@@ -268,17 +267,17 @@ def test_text_that_differs_in_every_row_is_refused_with_a_hint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pool", "message"),
+    ("frame", "id_column", "message"),
     [
-        (Pool(NAMED, id_column="name"), r"id_column: expected one of the columns .*, got 'name'"),
-        (Pool(ARMS, id_column="id"), "id_column: expected a data frame that has it, got ndarray"),
-        (Pool(NAMED.assign(id="m"), id_column="id"), "id_column: expected distinct names in 'id', got 'm' twice"),
-        (Pool(NAMED.assign(id=["m", None, *"abcd"]), id_column="id"), "a name for each row, got none in row 1"),
+        (NAMED, "name", r"id_column: expected one of the columns .*, got 'name'"),
+        (ARMS, "id", "id_column: expected a data frame that has it, got ndarray"),
+        (NAMED.assign(id="m"), "id", "id_column: expected distinct names in 'id', got 'm' twice"),
+        (NAMED.assign(id=["m", None, *"abcd"]), "id", "a name for each row, got none in row 1"),
     ],
 )
-def test_a_column_that_cannot_name_the_rows_is_refused(pool: Pool, message: str) -> None:
+def test_a_column_that_cannot_name_the_rows_is_refused(frame: Any, id_column: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        encoded(pool)
+        Pool(frame, id_column=id_column)
 
 
 def test_gaps_of_columns_that_are_no_features_are_ignored() -> None:
@@ -300,6 +299,27 @@ def test_bad_pool_is_refused(name: str) -> None:
     arms, message = BAD_POOLS[name]
     with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
         encoded(arms)
+
+
+@pytest.mark.parametrize("name", BAD_POOLS.keys() - {"ragged", "words without a kernel", "range that overflows"})
+def test_bad_arms_are_refused_when_the_pool_is_made(name: str) -> None:
+    arms, message = BAD_POOLS[name]
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=message):
+        Pool(arms)
+
+
+@pytest.mark.parametrize("arms", [TABLE, ARMS])
+def test_columns_that_are_not_there_are_refused_when_the_pool_is_made(arms: Any) -> None:
+    with pytest.raises(ArgumentError, match="columns: expected"):
+        Pool(arms, columns=["weight"])
+
+
+def test_a_frame_that_was_changed_after_the_pool_was_made_is_checked_again() -> None:
+    frame = TABLE.copy()
+    pool = Pool(frame)
+    frame.loc[4, "dose"] = np.nan
+    with pytest.raises(ArgumentError, match="'dose', row 4"):
+        encoded(pool)
 
 
 @pytest.mark.parametrize("name", BAD_REPLACEMENTS)

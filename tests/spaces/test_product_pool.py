@@ -157,8 +157,6 @@ def test_the_features_of_a_part_may_be_named() -> None:
     frame = pd.DataFrame({"id": ["a", "b"], "dose": [1.0, 2.0], "remark": [None, "late"]})
     pool = bo.Pool.product({"acid": bo.Pool(frame, id_column="id", columns=["dose"])})
     assert encoded_pool(pool, scale=True, has_kernel=False).names == ("acid.dose",)
-    with pytest.raises(ArgumentError, match="part 'acid': columns: expected a data frame that has them, got a list"):
-        bo.Pool.product({"acid": bo.Pool([1.0, 2.0], columns=["dose"])})
 
 
 def test_later_changes_of_the_arguments_have_no_effect() -> None:
@@ -208,8 +206,6 @@ def test_a_large_product_is_never_listed() -> None:
         ({"a": 3}, "part 'a': expected a list, an array or a data frame, got int"),
         ({"a": np.array([[1.0, math.nan]])}, "part 'a': expected finite values"),
         ({"a": np.zeros((0, 2))}, "part 'a': expected at least one arm"),
-        ({"a": bo.Pool([1, 2], id_column="x")}, "part 'a': id_column: expected a data frame"),
-        ({"a": bo.Pool(SOLVENTS, id_column="x")}, "part 'a': id_column: expected one of the columns"),
         ({"a": pd.DataFrame({"b.c": [1.0]}), "a.b": pd.DataFrame({"c": [1.0]})}, "distinct names, got 'a.b.c' twice"),
         ({name: range(10**5) for name in "abcd"}, "product of less than 2.63 rows, got 1e[+]20"),
     ],

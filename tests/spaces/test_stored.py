@@ -110,6 +110,42 @@ def test_bad_tables_are_refused(
         pool_of(parquet(tmp_path / "rows.parquet", frame), **options)
 
 
+@pytest.mark.parametrize(
+    ("arms", "options", "error", "message"),
+    [
+        ("nowhere.npy", {}, FileNotFoundError, "nowhere.npy"),
+        ("nowhere", {}, FileNotFoundError, "nowhere"),
+        ([Path("rows.npy"), Path("nowhere.npy")], {}, FileNotFoundError, "nowhere.npy"),
+        ("empty", {}, ArgumentError, "found none"),
+        ("rows.npy", {"columns": ["x7"]}, ArgumentError, "columns: expected one of the columns"),
+        ("rows.npy", {"id_column": "x0"}, ArgumentError, "id_column: expected a table"),
+        ("flat.npy", {}, ArgumentError, "expected shape"),
+        ("text.npy", {}, ArgumentError, r"expected a \.npy file"),
+        ("table.parquet", {"id_column": "names"}, ArgumentError, "id_column: expected one of the columns"),
+        ("table.parquet", {"columns": ["when"]}, ArgumentTypeError, "numbers or text in column 'when', got timestamp"),
+        ("text.parquet", {}, ArgumentError, r"expected a Parquet or \.npy file"),
+    ],
+)
+def test_files_are_refused_when_the_pool_is_made_by_what_their_headers_say(
+    arms: Any, options: dict[str, Any], error: type[Exception], message: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("rows.npy", ROWS)
+    np.save("flat.npy", ROWS[:, 0])
+    Path("empty").mkdir()
+    for name in ("text.npy", "text.parquet"):
+        Path(name).write_text("no rows")
+    if str(arms).endswith("parquet"):
+        parquet(tmp_path / "table.parquet", FRAME.assign(when=pd.Timestamp(0)))
+    with pytest.raises(error, match=message):
+        Pool(arms, **options)
+
+
+def test_no_row_of_a_file_is_read_when_the_pool_is_made(tmp_path: Path) -> None:
+    np.save(tmp_path / "rows.npy", with_nan(123))
+    Pool(tmp_path / "rows.npy")
+
+
 def test_columns_are_a_list_of_names() -> None:
     for columns in ("dose", [0], 3):
         with pytest.raises(ArgumentTypeError, match="columns: expected a list of names"):
@@ -314,16 +350,16 @@ def test_metadata_that_are_not_those_of_pandas_are_ignored(filtered: pd.DataFram
 @pytest.mark.parametrize("arms", [lambda f, _: f, lambda f, folder: parquet(folder / "rows.parquet", f)])
 @pytest.mark.parametrize("values", [[0, 1, 2**53 + 1], [-(2**60) - 1, 0, 1], [2**60, 2**63 - 1, 2**62]])
 def test_whole_numbers_beyond_doubles_in_a_column_are_refused(arms: Any, values: list[int], tmp_path: Path) -> None:
-    pool = Pool(arms(pd.DataFrame({"dose": [1, 2, 2**53], "lot": values}), tmp_path))
+    rows = arms(pd.DataFrame({"dose": [1, 2, 2**53], "lot": values}), tmp_path)
     with pytest.raises(ArgumentError, match=r"whole numbers up to 2\^53 in column 'lot'"):
-        encoded_pool(pool, scale=True, has_kernel=False)
+        encoded_pool(Pool(rows), scale=True, has_kernel=False)
 
 
 @pytest.mark.parametrize("arms", [lambda a, _: a, lambda a, _: torch.tensor(a), lambda a, f: mapped(f / "rows", a)])
 def test_whole_numbers_beyond_doubles_in_an_array_are_refused(arms: Any, tmp_path: Path) -> None:
-    pool = Pool(arms(np.array([[1, 2**60], [2, 2**60 + 1]]), tmp_path))
+    rows = arms(np.array([[1, 2**60], [2, 2**60 + 1]]), tmp_path)
     with pytest.raises(ArgumentError, match=r"whole numbers up to 2\^53 in column 'x1'"):
-        encoded_pool(pool, scale=True, has_kernel=False)
+        encoded_pool(Pool(rows), scale=True, has_kernel=False)
 
 
 @pytest.mark.parametrize("values", [[2**60, 2**60 + 256, 2**62], [-(2**63), 0, 2**53], [2**63, 2**64 - 2048, 0]])
@@ -372,6 +408,6 @@ DAY = pd.Timestamp("2026-01-01")
 @pytest.mark.parametrize("arms", [lambda f, _: f, lambda f, folder: parquet(folder / "rows.parquet", f)])
 @pytest.mark.parametrize("value", [DAY, DAY.date(), DAY - DAY, Decimal("0.5"), DAY.to_period("D")])
 def test_dates_durations_and_decimal_numbers_are_refused(arms: Any, value: object, tmp_path: Path) -> None:
-    pool = Pool(arms(pd.DataFrame({"dose": [1.0, 2.0], "when": [value, value]}), tmp_path))
+    rows = arms(pd.DataFrame({"dose": [1.0, 2.0], "when": [value, value]}), tmp_path)
     with pytest.raises(ArgumentTypeError, match=r"numbers or text in column 'when', got .*; convert it to numbers"):
-        encoded_pool(pool, scale=True, has_kernel=False)
+        Pool(rows)
