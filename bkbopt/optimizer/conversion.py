@@ -10,7 +10,7 @@ from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
-from bkbopt.spaces.values import as_python, is_hashable, is_missing
+from bkbopt.spaces.values import as_python, is_hashable, is_missing, with_hint
 
 __all__ = ["Conversion", "PoolConversion", "SpaceConversion", "conversion_of"]
 
@@ -155,7 +155,7 @@ class PoolConversion:
         """See `Conversion`."""
         for i, row in enumerate(rows):
             if not isinstance(row, Mapping):
-                raise ArgumentTypeError(f"params: expected a dict, got {type(row).__name__} in row {i}.")
+                raise ArgumentTypeError(f"params: expected a dict, got {with_hint(row)} in row {i}.")
         return [self.pool.internal(row) for row in rows]
 
     def told(self, rows: Sequence[Params], running: Iterable[Entry]) -> list[Point]:

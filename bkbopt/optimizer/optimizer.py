@@ -22,6 +22,7 @@ from bkbopt.spaces.base import Params
 from bkbopt.spaces.pool import as_pool
 from bkbopt.spaces.space import Space
 from bkbopt.spaces.stored import encoded_pool
+from bkbopt.spaces.values import with_hint
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.registry import MakesSurrogate
 
@@ -190,7 +191,7 @@ class Optimizer(Readings):
                 infeasible point.
         """
         if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict of parameters, got {type(params).__name__}.")
+            raise ArgumentTypeError(f"params: expected a dict of parameters, got {with_hint(params)}.")
         return self._core.enqueue(params)
 
     @locked

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from bkbopt._support.checks import check_count, check_number
 from bkbopt.confidence import Confidence
-from bkbopt.errors import ArgumentError, ArgumentTypeError, StorageError
+from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
@@ -289,11 +289,11 @@ class Readings:
         return predictions.feasibility(self._core.followed("feasibility"), X[:], self.constraints)
 
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:
-        if not isinstance(params, Iterable):
-            raise ArgumentTypeError(f"params: expected a point or several, got {params!r}.")
         if is_table(params):
             params = rows_of(params, self._core.conversion.without_gaps)
-        return self.encode([params] if isinstance(params, Mapping) else list(params))
+        if isinstance(params, Mapping):
+            params = [params]
+        return self.encode(list(params) if isinstance(params, Iterable) else [params])
 
     @locked
     def encode(self, params: Sequence[Params]) -> Tensor:

@@ -21,6 +21,7 @@ from bkbopt.spaces.points import listed
 from bkbopt.spaces.rounding import MOST_ROWS, RowIndex, only_row_like
 from bkbopt.spaces.rows import RowSource
 from bkbopt.spaces.tables import Columns
+from bkbopt.spaces.values import with_hint
 
 if TYPE_CHECKING:
     from bkbopt.spaces.pool import Pool
@@ -163,7 +164,7 @@ class Arms(ABC):
             ArgumentError: other keys than the columns, no such row, choice or object, or no finite number.
         """
         if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
+            raise ArgumentTypeError(f"params: expected a dict, got {with_hint(params)} in row {i}.")
         row = self._row_given(params)
         if row is not None:
             return self.point(row)
@@ -183,7 +184,7 @@ class Arms(ABC):
                 has this name, too.
         """
         if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"{argument}: expected a dict, got {type(params).__name__}.")
+            raise ArgumentTypeError(f"{argument}: expected a dict, got {with_hint(params)}.")
         if set(params) == {"index"} and "index" in self.names:
             raise index_is_reserved(argument, "a row number or values of a column, not one that could be both")
         row = self._row_given(params)

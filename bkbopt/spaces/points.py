@@ -12,6 +12,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.spaces.base import Params, Point
 from bkbopt.spaces.conditions import Conditions
 from bkbopt.spaces.parameters import Parameter, shown
+from bkbopt.spaces.values import with_hint
 
 __all__ = [
     "active_names",
@@ -40,7 +41,7 @@ def checked_points(conditions: Conditions, params_list: object) -> list[Params]:
     out: list[Params] = []
     for i, row in enumerate(params_list):
         if not isinstance(row, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict in row {i}, got {shown(row)}")
+            raise ArgumentTypeError(f"params: expected a dict in row {i}, got {with_hint(row, shown(row))}")
         if conditions.allowed:
             active = active_names(conditions, row, i)
         unknown, missing = row.keys() - known.keys(), set(active) - fixed.keys() - row.keys()
@@ -102,7 +103,7 @@ def internal_points(conditions: Conditions, params_list: object) -> list[dict[st
 def fixed_values(conditions: Conditions, params: object, argument: str) -> dict[str, float]:
     """See `Space.fixed`."""
     if not isinstance(params, Mapping):
-        raise ArgumentTypeError(f"{argument}: expected a dict of parameters, got {shown(params)}")
+        raise ArgumentTypeError(f"{argument}: expected a dict of parameters, got {with_hint(params, shown(params))}")
     unknown = params.keys() - conditions.parameters.keys()
     if unknown:
         raise ArgumentError(f"{argument}: expected names among {listed(conditions.parameters)}, got {listed(unknown)}")

@@ -22,6 +22,7 @@ from bkbopt.spaces.pool import Pool
 from bkbopt.spaces.rounding import only_row_like, spans_of
 from bkbopt.spaces.rows import LISTED_LIMIT, ProductRows
 from bkbopt.spaces.tables import FARTHEST, Columns, all_different, columns_of
+from bkbopt.spaces.values import with_hint
 
 __all__ = ["ProductPool"]
 
@@ -125,7 +126,7 @@ class ProductPool(Arms):
     def internal(self, params: Params, i: int = 0) -> dict[str, float]:
         """The point of {"index": row}, of a label or all columns for each part, or of both; see `Arms`."""
         if not isinstance(params, Mapping):
-            raise ArgumentTypeError(f"params: expected a dict, got {type(params).__name__} in row {i}.")
+            raise ArgumentTypeError(f"params: expected a dict, got {with_hint(params)} in row {i}.")
         if set(params) == {"index"}:
             return self.point(self._checked_row(params["index"]))
         point = self.part(params, f"params: row {i}")

@@ -3,7 +3,7 @@
 import math
 import numbers
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "places_of",
     "same",
     "shown",
+    "with_hint",
 ]
 
 _shortened = reprlib.Repr()
@@ -42,6 +43,14 @@ def is_real(value: object) -> bool:
     if type(value) is float or type(value) is int:  # the usual case, without the slow look at abstract classes
         return True
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def with_hint(value: object, shown_as: str | None = None) -> str:
+    """A value that is no dict of parameters, for messages: its type by default; of a trial what to pass instead."""
+    name = type(value).__name__
+    if isinstance(getattr(value, "params", None), Mapping):
+        return f"a {name} (pass its params)"
+    return name if shown_as is None else shown_as
 
 
 def as_float(value: Any) -> float:

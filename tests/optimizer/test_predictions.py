@@ -116,8 +116,19 @@ def test_a_constraint_that_was_always_zero_is_probably_satisfied() -> None:
 def test_points_that_are_none_are_an_error(params: object) -> None:
     opt, _ = searched(0.05)
     for call in (opt.predict, opt.predict_constraints, opt.feasibility):
-        with pytest.raises(ArgumentTypeError, match="params: expected a point or several"):
+        with pytest.raises(ArgumentTypeError, match="params: expected a dict in row 0, got"):
             call(params)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("space", [{"x": (0.0, 1.0)}, np.eye(3), bo.Pool.product({"x": [0.1, 0.5, 0.9]})], ids=str)
+def test_a_trial_in_place_of_its_parameters_is_refused_with_a_hint(space: Any) -> None:
+    opt = bo.Optimizer(space, seed=0)
+    trial = opt.tell(opt.ask(), 1.0)
+    calls = (opt.predict, opt.feasibility, opt.enqueue, lambda t: opt.ask(fixed=t), lambda t: opt.predict([t]))
+    for call in calls:
+        with pytest.raises(ArgumentTypeError, match=r"got a Trial \(pass its params\)"):
+            call(trial)
+    assert len(opt.trials) == 1
 
 
 def test_points_may_be_the_rows_of_a_data_frame() -> None:
