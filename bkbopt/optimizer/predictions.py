@@ -1,13 +1,15 @@
 """What the models of an optimizer say: predictions, beta, regret certificates, and how many workers are useful."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt._support.arrays import as_points
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2, beta_of
-from bkbopt.errors import NotReadyError, SpaceExhaustedError
+from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, finished_only, recommended
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.completion import assumed
@@ -20,6 +22,7 @@ __all__ = ["beta", "certificate", "constraints", "feasibility", "prediction", "u
 @torch.no_grad()
 def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[np.ndarray, np.ndarray]:
     """See `Optimizer.predict_encoded`."""
+    X = _checked(designer, X)
     objectives = designer.trained().objectives
     parts = [objective.averaged(X) if averaged else objective.predict(X) for objective in objectives]
     mean, std = (np.stack([part[j].numpy() for part in parts], 1) for j in (0, 1))
@@ -36,7 +39,7 @@ def constraints(designer: Designer, X: Tensor) -> dict[str, tuple[np.ndarray, np
 @torch.no_grad()
 def feasibility(designer: Designer, X: Tensor, names: Sequence[str]) -> np.ndarray:
     """See `Optimizer.feasibility`; `names` are those of all constraints."""
-    models = designer.trained()
+    X, models = _checked(designer, X), designer.trained()
     for name in names:
         if name not in models.constraints or not models.constraints[name].ready:
             raise NotReadyError(
@@ -44,6 +47,20 @@ def feasibility(designer: Designer, X: Tensor, names: Sequence[str]) -> np.ndarr
                 f"pass constraints={{{name!r}: ...}} to tell."
             )
     return np.exp(models.log_feasibility(X).numpy())
+
+
+def _checked(designer: Designer, X: Any) -> Tensor:
+    """Encoded points `(n, d)` of a caller; raises the errors of `as_points`, and one for codes that are none."""
+    X = as_points(X, designer.history.dim)
+    for j, n in designer.history.n_codes.items():
+        column = X[:, j]
+        bad = torch.nonzero((column != column.round()) | (column < 0.0) | (column >= n))[:, 0].tolist()
+        if bad:
+            raise ArgumentError(
+                f"X: expected codes of choices, whole numbers from 0 to {n - 1}, in column {j}, got "
+                f"{float(column[bad[0]])!r} in row {bad[0]}; see encode."
+            )
+    return X
 
 
 def beta(designer: Designer) -> float:

@@ -258,7 +258,7 @@ class Readings:
 
     @locked
     def predict_encoded(self, X: Tensor, *, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """As `predict`, of encoded points `X (n, d)`; see `encode`."""
+        """As `predict`, of encoded points `X (n, d)`; see `encode`. Codes of choices that are none are refused."""
         return predictions.prediction(self._core.followed("predict"), X[:], averaged)  # rows of a product are made here
 
     @locked
@@ -285,7 +285,7 @@ class Readings:
 
     @locked
     def feasibility_encoded(self, X: Tensor) -> np.ndarray:
-        """As `feasibility`, of encoded points `X (n, d)`; see `encode`."""
+        """As `feasibility`, of encoded points `X (n, d)`; see `predict_encoded`."""
         return predictions.feasibility(self._core.followed("feasibility"), X[:], self.constraints)
 
     def _encoded(self, params: Iterable[Params] | Params) -> Tensor:

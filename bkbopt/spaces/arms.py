@@ -121,6 +121,13 @@ class Arms(ABC):
         return () if self.columns is None else tuple(self.columns.choices)
 
     @property
+    def n_codes(self) -> Mapping[int, int]:
+        """Number of the choices of each column that holds their codes; of objects, of the objects."""
+        if self.columns is None:
+            return {0: len(self.objects or ())}
+        return {j: len(values) for j, values in self.columns.choices.items()}
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return ("arm",) if self.columns is None else self.columns.names

@@ -111,6 +111,11 @@ class Encoding:
         return tuple(j for j, (_, parameter) in enumerate(self._free) if parameter.kind == "categorical")
 
     @cached_property
+    def n_codes(self) -> Mapping[int, int]:
+        """Number of the choices of each column that holds their numbers."""
+        return {j: self._free[j][1].n_numbers or 0 for j in self.categorical}
+
+    @cached_property
     def absent(self) -> Tensor:
         """The point `(d,)` without any of the parameters: mid-range, first choice."""
         codes = [parameter.absent for _, parameter in self._free]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
@@ -129,6 +130,37 @@ def test_a_trial_in_place_of_its_parameters_is_refused_with_a_hint(space: Any) -
         with pytest.raises(ArgumentTypeError, match=r"got a Trial \(pass its params\)"):
             call(trial)
     assert len(opt.trials) == 1
+
+
+def by_choices() -> bo.Optimizer:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "kind": ["a", "b", "c"]}, seed=0)
+    opt.tell([{"x": 0.1, "kind": "a"}, {"x": 0.9, "kind": "c"}], [1.0, 2.0])
+    return opt
+
+
+def by_text() -> bo.Optimizer:
+    opt = bo.Optimizer(pd.DataFrame({"x": [0.0, 0.5, 1.0] * 2, "kind": ["a", "b", "c", "a", "c", "b"]}), seed=0)
+    opt.tell_rows([0, 4], [1.0, 2.0])
+    return opt
+
+
+@pytest.mark.parametrize("make", [by_choices, by_text])
+@pytest.mark.parametrize("code", [3.0, -1.0, 0.5])
+def test_codes_of_no_choice_are_refused(make: Any, code: float) -> None:
+    opt = make()
+    X = torch.tensor([[0.5, 2.0], [0.5, code]], dtype=torch.float64)
+    for call in (opt.predict_encoded, opt.feasibility_encoded):
+        with pytest.raises(ArgumentError, match=rf"^X: .* from 0 to 2, in column 1, got {code} in row 1; see encode"):
+            call(X)
+        call(X[:1])
+
+
+def test_numbers_of_no_object_are_refused() -> None:
+    kernel = bo.BKB(kernel=lambda A, B: np.equal.outer(A, B).astype(float))
+    opt = bo.Optimizer(["ant", "bee"], surrogate=kernel, seed=0)
+    opt.tell({"arm": "bee"}, 1.0)
+    with pytest.raises(ArgumentError, match=r"from 0 to 1, in column 0, got 2\.0 in row 0"):
+        opt.predict_encoded(torch.tensor([[2.0]]))
 
 
 def test_points_may_be_the_rows_of_a_data_frame() -> None:

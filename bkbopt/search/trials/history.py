@@ -266,6 +266,11 @@ class History:
         """Columns that hold category codes."""
         return self.encoding.categorical if self.problem.pool is None else self.problem.pool.categorical
 
+    @property
+    def n_codes(self) -> Mapping[int, int]:
+        """Number of the codes of each column that holds codes."""
+        return self.encoding.n_codes if self.problem.pool is None else self.problem.pool.n_codes
+
     def encode(self, points: Sequence[Mapping[str, float]]) -> Tensor:
         """Encoded points `(n, d)`; a common beginning with the last list of points is not encoded again."""
         encoder = self.encoding if self.problem.pool is None else self.problem.pool
