@@ -208,9 +208,9 @@ class Readings:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
 
         "Expected to be feasible" is as in `recommend`. The points belong to the current space or pool, and come in the
-        order of the first objective, the best first. If no evaluated point belongs to it, the points are completed as
-        in `recommend`. If none is expected to be feasible, the front is the point with the smallest expected violation
-        of the constraints. With noise use this instead of `best_trials`, where lucky values hide better points.
+        order of the first objective, the best first. If none belongs to it, the points are completed as in `recommend`.
+        If none is expected to be feasible, the front is the point with the smallest expected violation. With noise use
+        this instead of `best_trials`, where lucky values hide better points; some may differ by less than their `stds`.
 
         With `fixed` they are at most 20 points with these values, which need not have been evaluated, as in
         `recommend`: first the best for each objective, then those that add most hypervolume. Over pools and grids a
