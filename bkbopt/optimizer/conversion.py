@@ -4,8 +4,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
+
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.trials import Entry, Trial
+from bkbopt.posterior.observations import row_keys
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
@@ -164,11 +167,10 @@ class PoolConversion:
         if not points:
             return points
         X, known = self.pool.encode(points), {frozenset((entry.point or {}).items()) for entry in running}
-        self.pool.rows_of(X)  # pools in files find all of them at once, and remember them
+        rows = set(row_keys(self.pool.X[torch.from_numpy(self.pool.rows_of(X))]))
         out = []
-        for x, point in zip(X, points, strict=True):
-            is_meant = frozenset(point.items()) in known or len(self.pool.rows_at(x))
-            row = None if is_meant else self.pool.rounded_from(point)
+        for key, point in zip(row_keys(X), points, strict=True):
+            row = None if key in rows or frozenset(point.items()) in known else self.pool.rounded_from(point)
             out.append(point if row is None else row)
         return out
 
