@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 def spans_of(low: Floats, high: Floats, kinds: Sequence[str]) -> Floats:
     """The largest differences of numbers that may agree, (d,), of columns from `low` to `high`; 0 of whole numbers."""
     spans = np.where(high > low, SHARE * (high - low), np.inf)
-    return np.where(np.array(kinds) == "f", spans, 0.0)
+    return np.where(np.array(list(kinds)) == "f", spans, 0.0)
 
 
 def only_row_like(rows: Floats, values: Floats, spans: Floats) -> Floats | None:
