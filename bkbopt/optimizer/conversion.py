@@ -167,10 +167,10 @@ class PoolConversion:
         if not points:
             return points
         X, known = self.pool.encode(points), {frozenset((entry.point or {}).items()) for entry in running}
-        rows = set(row_keys(self.pool.X[torch.from_numpy(self.pool.rows_of(X))]))
+        there = set(row_keys(self.pool.X[torch.from_numpy(self.pool.rows_of(X))]))
         out = []
         for key, point in zip(row_keys(X), points, strict=True):
-            row = None if key in rows or frozenset(point.items()) in known else self.pool.rounded_from(point)
+            row = None if key in there or frozenset(point.items()) in known else self.pool.rounded_from(point)
             out.append(point if row is None else row)
         return out
 

@@ -339,6 +339,9 @@ def check_column(name: str, series: Any) -> None:
         raise missing_value(name, int(missing.to_numpy().argmax()))
     if series.dtype.kind in "iu":
         check_whole(name, series.to_numpy(dtype=f"{series.dtype.kind}8"))
+    if series.dtype.kind == "f" and not np.isfinite(values := series.to_numpy(dtype=np.float64)).all():
+        row = int((~np.isfinite(values)).argmax())
+        raise missing_value(name, row, str(values[row]))
     if series.dtype.kind in "iufb":
         return
     given = series.tolist()

@@ -36,6 +36,7 @@ TWICE.columns = ["dose", "dose", "solvent", "dry"]
 BAD_POOLS: dict[str, tuple[Any, str]] = {
     "nan": (NAN_ROW, "row 7"),
     "inf": (np.where(np.isnan(NAN_ROW), np.inf, NAN_ROW), "row 7"),
+    "inf in a frame": (TABLE.assign(dose=np.inf), "finite values, got inf in column 'dose', row 0"),
     "nan in a frame": (NAN_TABLE, "row 4"),
     "missing category": (NO_WORD, "'solvent', row 4"),
     "nullable integer": (TABLE.assign(steps=pd.array([None, *range(59)], dtype="Int64")), "'steps', row 0"),
