@@ -24,6 +24,7 @@ from bkbopt.optimizer.log_file import Described, LogFile
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.search.criteria.acquisition import Acquisition
+from bkbopt.search.trials.states import COMPLETE
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.space import Space
 from bkbopt.surrogates import Surrogate
@@ -82,6 +83,12 @@ def save(path: str | os.PathLike[str], options: Mapping[str, Any], core: LoggedD
     """Write a copy of the log; see `Optimizer.save`."""
     if core.file is not None and os.path.realpath(path) == core.file.path:
         raise ArgumentError(f"path: expected a file other than that of the log itself, got {os.fspath(path)!r}.")
+    without = next((t.id for t in core.log if t.state == COMPLETE and not (t.values or t.constraints)), None)
+    if without is not None:
+        raise ArgumentError(
+            f"save: expected trials with values or constraints, got trial {without} without any, as pruned trials of a "
+            "study are; a log cannot hold it: keep the study's storage."
+        )
     entries, numbers = [core.stored(entry) for entry in core.log.entries], range(len(core.spaces))
     if isinstance(core.spaces[-1], Arms):  # one pool for all
         entries, numbers = [replace(entry, space=0) for entry in entries], numbers[-1:]

@@ -16,10 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from bkbopt.search.trials.evaluations import Point
-from bkbopt.search.trials.presence import Pattern, Presence
+from bkbopt.search.trials.presence import MAX_SWITCH_VALUES, Pattern, Presence
 from bkbopt.spaces.space import Parameter, Space
 
-__all__ = ["Branch", "Branching", "declared_branches", "switches_of"]
+__all__ = ["Branch", "Branching", "declared_branches", "inferred", "switches_of"]
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,13 @@ class Branching:
             any(math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12) for other in self.discrete[name])
             for name, value in branch.setting.items()
         )
+
+
+def inferred(presence: Presence, parameters: Mapping[str, Parameter]) -> Branching:
+    """The branching of parameters by key, inferred from the trials; one with too many values is no switch."""
+    few = {key: p for key, p in parameters.items() if p.n_values is not None and p.n_values <= MAX_SWITCH_VALUES}
+    discrete = {key: list(p.internal_values) for key, p in few.items() if p.n_values}
+    return Branching.of(presence, list(parameters), discrete)
 
 
 def declared_branches(space: Space, presence: Presence, limit: int, rng: np.random.Generator) -> list[Branch]:

@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.search.branches import Branch, Branching, declared_branches
+from bkbopt.search.branches import Branch, Branching, declared_branches, inferred
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Posteriors
 from bkbopt.search.trials.evaluations import Point, Request
 from bkbopt.search.trials.history import History
-from bkbopt.search.trials.presence import MAX_SWITCH_VALUES, Presence
+from bkbopt.search.trials.presence import Presence
 from bkbopt.spaces.encoding import Embedding, Encoding
-from bkbopt.spaces.space import Parameter, Space
+from bkbopt.spaces.space import Space
 
 __all__ = ["Region", "region_of", "regions_of"]
 
@@ -116,8 +116,7 @@ def _regions(
     if history.problem.space is not None:
         branches = declared_branches(space, history.presence, MAX_BRANCHES, rng)
     elif history.is_conditional:
-        discrete = {key: values for key, p in known.items() if (values := _switch_values(p))}
-        branching = Branching.of(history.presence, list(known), discrete)  # a fixed parameter may be a switch
+        branching = inferred(history.presence, known)  # a fixed parameter may be a switch
         branches = branching.branches(MAX_BRANCHES)
     else:
         branches = [Branch({}, tuple(proposed), 0)]
@@ -148,9 +147,3 @@ def _visits(branches: Sequence[Branch], running: Sequence[Point], failed: Presen
         return sum(n for values, n in others.items() if all(values[at] == value for at, value in held))
 
     return [branch.n_trials + inside(branch) for branch in branches]
-
-
-def _switch_values(parameter: Parameter) -> list[float]:
-    """The values of a parameter that may be a switch; empty if there are too many."""
-    n = parameter.n_values
-    return [] if n is None or n > MAX_SWITCH_VALUES else list(parameter.internal_values)

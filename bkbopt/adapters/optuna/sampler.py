@@ -23,10 +23,7 @@ from bkbopt.confidence import as_confidence
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import as_kernel
 from bkbopt.optimizer.arguments import as_rule, checked_seed
-from bkbopt.optimizer.recommendations import (
-    recommendation,
-    recommended_front,
-)
+from bkbopt.optimizer.recommendations import recommendation, recommended_front
 from bkbopt.search.options import Options
 from bkbopt.search.quantities.fitting import ModelOptions
 from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
@@ -115,8 +112,10 @@ class BKBSampler(BaseSampler):
         warn_independent_sampling = check_flag("warn_independent_sampling", warn_independent_sampling)
         n_startup_trials = check_count("n_startup_trials", n_startup_trials, 0)
         surrogate = BKB(None if kernel is None else as_kernel(kernel), qbar=qbar, max_inducing=max_inducing)
-        self._entropy = int(np.random.SeedSequence(checked_seed(seed)).generate_state(1)[0])
-        self._model_seed = self._entropy
+        sequence = np.random.SeedSequence(checked_seed(seed))
+        #: The seed of an `Optimizer` with the same models.
+        self._seed: Any = sequence.entropy
+        self._entropy = self._model_seed = int(sequence.generate_state(1)[0])
         self._options = Options(
             ModelOptions(surrogate, deterministic=deterministic_objective),
             n_startup_trials,

@@ -1,0 +1,99 @@
+"""Studies of Optuna as optimizers, for pictures, reports, predictions and certificates."""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from bkbopt.adapters.optuna.columns import named_parameter
+from bkbopt.adapters.optuna.sampler import BKBSampler
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.optimizer import Optimizer
+from bkbopt.optimizer.adopting import adopt
+from bkbopt.optimizer.trials import COMPLETE, Trial, utc_now
+from bkbopt.spaces.space import Categorical, Space
+
+__all__ = ["optimizer_of"]
+
+
+def optimizer_of(study: Study) -> Optimizer:
+    """An optimizer in memory with the trials of a study: for `bkbopt.plots`, `predict`, `regret_certificate`.
+
+    The study may have any sampler. If it is a `BKBSampler`, the optimizer has its options and its model. Trials keep
+    their numbers and times. Ranges are the latest ones. A parameter that some trials lack is conditional on another one
+    whose values decide in all trials whether it is there, if there is one. Trials that were pruned, and infinite
+    values, have no value here and are not learnt; the sampler estimates them, and its recommendation may then differ.
+
+    The optimizer is a copy to be read, and does not follow the study. Later trials are asked of the study.
+
+    Args:
+        study: a study with a complete or pruned trial.
+
+    Raises:
+        ArgumentTypeError: `study` is none.
+        ArgumentError: no trial with parameters is complete or pruned.
+
+    Example:
+        >>> import optuna
+        >>> from bkbopt.adapters.optuna import BKBSampler, optimizer_of
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(sampler=BKBSampler(seed=0))
+        >>> study.optimize(lambda trial: (trial.suggest_float("x", -1, 2) - 0.5) ** 2, n_trials=15)
+        >>> optimizer_of(study).recommend() == study.sampler.recommend(study)
+        True
+    """
+    if not isinstance(study, Study):
+        raise ArgumentTypeError(f"study: expected a study of Optuna, got {type(study).__name__}.")
+    sampler = study.sampler if isinstance(study.sampler, BKBSampler) else BKBSampler(seed=0)
+    with sampler._lock:
+        space = _space_of(sampler._follow(study).latest_distributions())
+    if space is None:
+        raise ArgumentError(
+            "study: expected a complete or pruned trial with parameters, got none; call optimize or tell first."
+        )
+    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)  # those of all brackets of Hyperband
+    opt = Optimizer(
+        space,
+        directions=[direction.name.lower() for direction in study.directions],
+        constraints=sorted({name for trial in trials for name in trial.constraints}),
+        seed=sampler._seed,
+        surrogate=sampler._options.surrogate,
+        deterministic=sampler._options.models.deterministic,
+        **{name: sampler._given[name] for name in ("n_startup_trials", "beta", "acquisition")},
+    )
+    finished = [trial for trial in trials if trial.state.is_finished()]
+    finished.sort(key=lambda trial: (trial.datetime_complete or datetime.min, trial.number))
+    by_number = sorted(trials, key=lambda trial: trial.number)
+    adopt(opt._core, [(_trial(t), _space_of(t.distributions)) for t in by_number], [t.number for t in finished])
+    return opt
+
+
+def _space_of(distributions: Mapping[str, BaseDistribution]) -> Space | None:
+    """The space of distributions in the order of their names, as the sampler has them, with their choices."""
+    items = [
+        (name, Categorical(d.choices) if isinstance(d, CategoricalDistribution) else named_parameter(name, d)[1])
+        for name, d in sorted(distributions.items())
+    ]
+    return Space(tuple(items)) if items else None
+
+
+def _trial(trial: FrozenTrial) -> Trial:
+    pruned, complete = trial.state == TrialState.PRUNED, trial.state == TrialState.COMPLETE
+    values = tuple(trial.values) if complete else ()
+    limits = trial.constraints if complete or pruned else {}
+    return Trial(
+        trial.number,
+        trial.params,
+        state=COMPLETE if pruned else trial.state.name,
+        values=values if all(map(math.isfinite, values)) else (),
+        constraints={name: limit for name, limit in limits.items() if math.isfinite(limit)},
+        asked_at=_utc(trial.datetime_start) or utc_now(),
+        told_at=_utc(trial.datetime_complete),
+    )
+
+
+def _utc(local: datetime | None) -> datetime | None:
+    return None if local is None else local.astimezone(UTC).replace(tzinfo=None)

@@ -1,0 +1,182 @@
+"""A study as an optimizer: the sampler's model, the study's trials, and every picture."""
+
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+import bkbopt as bo
+from bkbopt.adapters.optuna import BKBSampler, optimizer_of
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from tests.adapters.optuna.studies import bowl, new_study, several
+
+D = optuna.distributions
+
+
+def branches(trial: optuna.Trial) -> float:
+    """Two branches with parameters of their own, one of which has a switch below it."""
+    if trial.suggest_categorical("kind", ["line", "bowl"]) == "line":
+        return trial.suggest_float("slope", 0.0, 1.0) + 0.1 * trial.number
+    deep = trial.suggest_int("depth", 1, 2) == 2
+    return (trial.suggest_float("x", -2.0, 2.0) - 0.3) ** 2 - (trial.suggest_float("y", 0.0, 1.0) if deep else 0.2)
+
+
+def same_choice(study: optuna.Study, opt: bo.Optimizer) -> bool:
+    return bool(opt.recommend() == study.sampler.recommend(study))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("options", [{"seed": None}, {"acquisition": "logei", "beta": 2.0, "max_inducing": 6}])
+def test_an_optimizer_of_a_study_has_the_model_of_its_sampler(options: dict[str, Any]) -> None:
+    study = new_study(**options)
+    study.optimize(bowl, n_trials=9)
+    assert same_choice(study, optimizer_of(study))
+
+
+def test_conditions_are_those_that_hold_in_all_trials() -> None:
+    study = new_study()
+    study.optimize(branches, n_trials=20)
+    opt = optimizer_of(study)
+    assert opt.space is not None
+    assert {name: parameter.when for name, parameter in opt.space.items} == {
+        "kind": None,
+        "slope": {"kind": ("line",)},
+        "depth": {"kind": ("bowl",)},
+        "x": {"kind": ("bowl",)},
+        "y": {"depth": (2,)},
+    }
+    assert same_choice(study, opt)
+
+
+def test_parameters_that_come_and_go_together_without_a_reason_have_no_condition() -> None:
+    study = new_study()
+    for params in ({"x": 0.1}, {"x": 0.4, "m": 1, "n": 1}, {"x": 0.8, "m": 2, "n": 2}):
+        ranges = {name: D.FloatDistribution(0, 1) if name == "x" else D.IntDistribution(1, 2) for name in params}
+        study.add_trial(optuna.create_trial(params=params, distributions=ranges, value=params["x"]))
+    opt = optimizer_of(study)
+    assert opt.space is not None
+    assert not opt.space.is_conditional
+    assert opt.n_complete == 3
+
+
+def test_trials_keep_their_numbers_states_and_times() -> None:
+    study = new_study()
+    running = study.ask({"x": D.FloatDistribution(0, 1)})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    study.tell(study.ask({"x": D.FloatDistribution(0, 1)}), state=TrialState.FAIL)
+    study.enqueue_trial({"x": 0.5})
+    opt = optimizer_of(study)
+    assert [trial.state for trial in opt.trials] == ["RUNNING", *["COMPLETE"] * 3, "FAIL", "WAITING"]
+    assert [dict(trial.params) for trial in opt.trials] == [trial.params for trial in study.trials]
+    assert opt.trials[0].params == running.params
+    ended = study.trials[1].datetime_complete
+    assert ended is not None
+    assert opt.trials[1].told_at == ended.astimezone(UTC).replace(tzinfo=None)
+
+
+def test_ranges_are_the_latest_and_earlier_values_are_learnt() -> None:
+    study = new_study()
+    for number in range(8):
+        high = 4.0 if number < 4 else 1.0
+        study.tell(trial := study.ask({"x": D.FloatDistribution(0.0, high)}), (trial.params["x"] - 0.5) ** 2)
+    opt = optimizer_of(study)
+    assert opt.space == bo.Space.parse({"x": (0.0, 1.0)})
+    assert opt.n_complete == 8
+    assert same_choice(study, opt)
+
+
+def test_a_value_outside_of_its_range_is_learnt_as_the_sampler_learns_it() -> None:
+    study = new_study()
+    study.enqueue_trial({"x": 7.0, "y": 0.5})
+    with pytest.warns(UserWarning, match="out of range"):
+        study.optimize(bowl, n_trials=7)
+    opt = optimizer_of(study)
+    assert opt.trials[0].params["x"] == 7.0
+    assert same_choice(study, opt)
+
+
+def test_pruned_trials_and_infinite_values_have_no_value_and_a_copy_is_refused(tmp_path: Path) -> None:
+    study = new_study()
+    study.optimize(bowl, n_trials=6)
+    for end in ({"state": TrialState.PRUNED}, {"values": float("inf")}):
+        study.tell(study.ask({name: D.FloatDistribution(0, 1) for name in "xy"}), **end)
+    opt = optimizer_of(study)
+    assert [(trial.state, trial.values) for trial in opt.trials[6:]] == [("COMPLETE", ())] * 2
+    assert opt.best_trial.id == study.best_trial.number
+    with pytest.raises(ArgumentError, match="save: expected trials with values or constraints, got trial 6 without"):
+        opt.save(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_copy_of_a_study_goes_on_in_a_file(tmp_path: Path) -> None:
+    study = new_study()
+    study.optimize(branches, n_trials=12)
+    opt = optimizer_of(study)
+    opt.save(tmp_path / "copy.db")
+    again = bo.Optimizer.open(tmp_path / "copy.db")
+    assert again.recommend() == opt.recommend()
+    assert again.ask().id == 12
+
+
+def test_constraints_are_those_of_all_trials() -> None:
+    def constrained(trial: optuna.Trial) -> float:
+        value = bowl(trial)
+        trial.set_constraint("low", 0.5 - trial.params["x"])
+        return value
+
+    study = new_study("maximize")
+    study.optimize(lambda trial: -constrained(trial), n_trials=10)
+    opt = optimizer_of(study)
+    assert (opt.constraints, opt.direction) == (("low",), "maximize")
+    assert [dict(trial.constraints) for trial in opt.trials] == [dict(trial.constraints) for trial in study.trials]
+    assert same_choice(study, opt)
+
+
+def test_a_study_of_another_sampler_has_a_model_too() -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(bowl, n_trials=15)
+    mean, std = optimizer_of(study).predict([{"x": 0.2, "y": 0.6}, {"x": 0.9, "y": 0.1}])
+    assert mean[0] < mean[1]
+    assert (std > 0.0).all()
+
+
+def test_pictures_and_reports_are_drawn_of_a_study(tmp_path: Path) -> None:
+    plots = pytest.importorskip("bkbopt.plots")
+    study = new_study()
+    study.optimize(branches, n_trials=16)
+    opt = optimizer_of(study)
+    assert len(plots.overview(opt).axes) >= 3
+    assert plots.posterior_slice(opt, "kind").has_data()
+    assert plots.calibration(opt).has_data()
+    assert plots.variance_shares(opt).keys() == {"kind", "slope", "depth", "x", "y"}
+    plots.report(opt, tmp_path / "study.html")
+    assert "kind is line" in (tmp_path / "study.html").read_text()
+
+
+def test_a_report_of_several_objectives_and_pruned_trials_is_written(tmp_path: Path) -> None:
+    plots, _ = pytest.importorskip("bkbopt.plots"), pytest.importorskip("botorch")
+    study = several(["minimize", "maximize"])
+    study.optimize(lambda trial: (bowl(trial), trial.params["x"]), n_trials=8)
+    study.tell(study.ask(), state=TrialState.FAIL)
+    plots.report(optimizer_of(study), tmp_path / "study.html")
+    assert "The Pareto front has" in (tmp_path / "study.html").read_text()
+
+
+def test_reading_a_study_changes_nothing_in_it() -> None:
+    read, left = new_study(), new_study()
+    for study in (read, left):
+        study.optimize(bowl, n_trials=7)
+    opt = optimizer_of(read)
+    opt.ask()
+    assert read.ask({"x": D.FloatDistribution(0, 1)}).params == left.ask({"x": D.FloatDistribution(0, 1)}).params
+
+
+def test_what_is_no_study_with_parameters_is_refused() -> None:
+    with pytest.raises(ArgumentTypeError, match="study: expected a study of Optuna, got BKBSampler"):
+        optimizer_of(BKBSampler())  # type: ignore[arg-type]
+    study = new_study()
+    study.tell(study.ask(), state=TrialState.FAIL)
+    with pytest.raises(ArgumentError, match="study: expected a complete or pruned trial with parameters, got none"):
+        optimizer_of(study)
