@@ -4,7 +4,7 @@ from benchmarks.mutants.botorch import BOTORCH
 from benchmarks.mutants.fault import Fault
 from benchmarks.mutants.foundations import CONFIDENCE, KERNELS, SUPPORT
 from benchmarks.mutants.gest import GEST
-from benchmarks.mutants.interfaces import OPTUNA, SHELL
+from benchmarks.mutants.interfaces import OPTUNA, SHELL, STUDIES
 from benchmarks.mutants.learners import LEARNERS
 from benchmarks.mutants.models import MODELS
 from benchmarks.mutants.optimizer import OPTIMIZER
@@ -33,6 +33,7 @@ ROOMS: dict[str, tuple[Fault, ...]] = {
     "adapters/optuna": OPTUNA,
     "adapters/river": RIVER,
     "adapters/shell": SHELL,
+    "adapters/studies": STUDIES,
     "plots": PLOTS,
 }
 #: Rooms whose faults are still to be listed: a file of faults beside this one, a line above, and this set gets shorter.

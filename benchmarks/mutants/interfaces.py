@@ -1,8 +1,8 @@
-"""Faults of the sampler of Optuna and of the command line."""
+"""Faults of the sampler of Optuna, of studies as optimizers, and of the command line."""
 
 from benchmarks.mutants.fault import Fault
 
-__all__ = ["OPTUNA", "SHELL"]
+__all__ = ["OPTUNA", "SHELL", "STUDIES"]
 
 
 FRESH = ("adapters/optuna/test_fresh_samplers.py",)
@@ -173,5 +173,31 @@ SHELL = (
         "self.settings.trials - self._n_made() - alive",
         "self.settings.trials - self._n_made() - len(self.jobs)",
         RUNS,
+    ),
+)
+
+READ_STUDIES = ("adapters/optuna/test_optimizer_of.py",)
+
+STUDIES = (
+    Fault(
+        "pruned trials of a study count as failed",
+        "adapters/studies.py",
+        "state=COMPLETE if pruned else trial.state.name",
+        'state="FAIL" if pruned else trial.state.name',
+        READ_STUDIES,
+    ),
+    Fault(
+        "trials of a study are learnt in the order of their numbers",
+        "adapters/studies.py",
+        "key=lambda trial: (trial.datetime_complete or datetime.min, trial.number)",
+        "key=lambda trial: trial.number",
+        READ_STUDIES,
+    ),
+    Fault(
+        "an optimizer of a study has the default number of start-up trials",
+        "adapters/studies.py",
+        '("n_startup_trials", "beta", "acquisition")',
+        '("beta", "acquisition")',
+        READ_STUDIES,
     ),
 )

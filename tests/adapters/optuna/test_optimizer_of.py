@@ -32,7 +32,8 @@ def same_choice(study: optuna.Study, opt: bo.Optimizer) -> bool:
 def test_an_optimizer_of_a_study_has_the_model_of_its_sampler(options: dict[str, Any]) -> None:
     study = new_study(**options)
     study.optimize(bowl, n_trials=9)
-    assert same_choice(study, optimizer_of(study))
+    assert same_choice(study, opt := optimizer_of(study))
+    assert opt.n_startup_trials == 5
 
 
 def test_conditions_are_those_that_hold_in_all_trials() -> None:
@@ -74,6 +75,14 @@ def test_trials_keep_their_numbers_states_and_times() -> None:
     ended = study.trials[1].datetime_complete
     assert ended is not None
     assert opt.trials[1].told_at == ended.astimezone(UTC).replace(tzinfo=None)
+
+
+def test_values_are_in_the_order_of_completion() -> None:
+    study = new_study()
+    first, second = (study.ask({"x": D.FloatDistribution(0, 1)}) for _ in range(2))
+    study.tell(second, 2.0)
+    study.tell(first, 1.0)
+    assert optimizer_of(study).observed()[1].tolist() == [2.0, 1.0]
 
 
 def test_ranges_are_the_latest_and_earlier_values_are_learnt() -> None:
