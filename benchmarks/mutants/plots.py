@@ -56,7 +56,7 @@ PLOTS = (
     ),
     Fault(
         "what would have been recommended knows values that came later",
-        "plots/progress.py",
+        "plots/readings.py",
         "known.retrained(slice(0, t))",
         "known.retrained(slice(0, n))",
         ("plots/test_progress.py",),

@@ -1,6 +1,7 @@
 """Plot of the Pareto front of two objectives."""
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from bkbopt.plots.style import BLUE, GREY, LONGEST_LABEL, ORANGE, as_optimizer, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["pareto"]
+__all__ = ["pairs_of", "pareto"]
+
+#: Most objectives all pairs of which are drawn.
+PAIRED = 4
 
 
 def pareto(
@@ -76,6 +80,11 @@ def pareto(
     ax.grid(alpha=0.3)
     legend_below(ax, ncols=3)
     return ax
+
+
+def pairs_of(k: int) -> list[tuple[int, int]]:
+    """The pairs of `k` objectives that are drawn where no pair is asked for: of many those with the first one."""
+    return [*combinations(range(k), 2)] if k <= PAIRED else [(0, j) for j in range(1, k)]
 
 
 def _pair(opt: Optimizer, objectives: tuple[int, int] | None) -> tuple[int, int]:

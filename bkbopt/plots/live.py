@@ -122,7 +122,7 @@ def _picture(opt: Optimizer) -> "Figure":
     k = len(opt.directions)
     figure = new_figure(6.4 if k <= 2 else 3.6 * k, 4.2)
     if k == 1:
-        draw_progress(opt, figure.add_subplot())
+        draw_progress(opt, figure.add_subplot(), recommended=False)
     elif k == 2:
         pareto(opt, figure.add_subplot())
     else:

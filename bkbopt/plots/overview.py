@@ -1,39 +1,50 @@
-"""Overview of a run in up to four plots."""
+"""Overview of a run: up to four plots of one objective; fronts, progress and cost of several."""
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
+from bkbopt.plots.front import pairs_of, pareto
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
-from bkbopt.plots.readings import told
+from bkbopt.plots.progress import draw_progress
+from bkbopt.plots.readings import told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares, variance_shares
 from bkbopt.plots.style import as_optimizer, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["overview"]
 
 
-def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
-    """Convergence, importance of the parameters, the posterior over the two most important ones, and the cost.
+def overview(opt: Optimizer, *, value_name: str | Sequence[str] = "value") -> "Figure":
+    """Values and convergence, importance of the parameters, the posterior over the two most important ones, the cost.
+
+    With noise the best value told is biased by selection. The dashed line is not: it is the posterior mean, under the
+    present model, of the point that would have been recommended at that time. Values far from the best are at the edge.
 
     The two parameters are chosen among those that are active at the recommended point. For pools of objects, which have
-    no parameters, calibration replaces importance and posterior.
+    no parameters, calibration replaces importance and posterior. With several objectives the plots are the Pareto front
+    of each pair (of more than four objectives, of the first with each other one), the best value so far of each
+    objective as a single one, and the cost.
 
     Args:
         opt: an optimizer with at least one value.
-        value_name: label of the value, with its unit.
+        value_name: label of the value, with its unit; for several objectives a list with one for each.
 
     Returns:
         A new figure, which is not registered with pyplot.
 
     Raises:
-        ArgumentTypeError: `opt` is not an optimizer.
-        ArgumentError: there are several objectives.
+        ArgumentTypeError: `opt` is not an optimizer, or `value_name` is no text and no list of texts.
+        ArgumentError: not one name for each objective.
         NotReadyError: there are no values yet.
 
     Example:
@@ -46,27 +57,68 @@ def overview(opt: Optimizer, *, value_name: str = "value") -> "Figure":
         ['evaluations', "share of the posterior mean's variance (%)"]
     """
     opt = as_optimizer(opt)
+    names = _names(value_name, len(opt.directions))
+    return _of_one(opt, names[0]) if len(names) == 1 else _of_several(opt, names)
+
+
+def _names(given: str | Sequence[str], k: int) -> list[str]:
+    if isinstance(given, str):
+        return [given] if k == 1 else [f"{given} {j}" for j in range(k)]
+    if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
+        raise ArgumentTypeError(f"value_name: expected a text, or a list of texts, got {given!r}.")
+    if len(given) != k:
+        raise ArgumentError(f"value_name: expected {k}, one for each objective, got {given!r}.")
+    return list(given)
+
+
+def _of_one(opt: Optimizer, name: str) -> "Figure":
     told(opt)
     figure = new_figure(12.0, 9.0)
     axes = figure.subplots(2, 2)
-    convergence(opt, axes[0, 0], value_name=value_name)
+    draw_progress(opt, axes[0, 0], value_name=name)
     if has_dimensions(opt):
         shares, coordinates = variance_shares(opt), coordinates_of(opt)
         center = coordinates.center(None)
-        ranked = sorted(shares, key=lambda name: -shares[name].total)
-        first, *others = [name for name in ranked if not coordinates.inactive(name, center)]
+        ranked = sorted(shares, key=lambda parameter: -shares[parameter].total)
+        first, *others = [parameter for parameter in ranked if not coordinates.inactive(parameter, center)]
         draw_shares(axes[0, 1], shares)
         if others:
-            posterior_contour(opt, first, others[0], axes[1, 0], value_name=value_name)
+            posterior_contour(opt, first, others[0], axes[1, 0], value_name=name)
         else:
-            posterior_slice(opt, first, axes[1, 0], value_name=value_name)
+            posterior_slice(opt, first, axes[1, 0], value_name=name)
     else:
         axes[0, 1].remove()
         calibration(opt, ax=axes[1, 0])
-    if any(d.n_inducing is not None for d in opt.diagnostics):
-        complexity(opt, axes[1, 1])
-    elif opt.diagnostics:
-        ask_time(opt, axes[1, 1])
-    else:
+    if not _draws_cost(opt, axes[1, 1]):
         axes[1, 1].remove()
     return figure
+
+
+def _of_several(opt: Optimizer, names: list[str]) -> "Figure":
+    valued = [trial for trial in opt.trials if trial.values]
+    if not valued:
+        raise NotReadyError("opt: expected at least one value, got none; call tell first.")
+    pairs = pairs_of(len(names)) if any(trial.is_feasible for trial in valued) else []
+    count = len(pairs) + len(names) + 1
+    columns = 2 if count <= 4 else 3
+    rows = math.ceil(count / columns)
+    figure = new_figure(6.0 * columns, 4.5 * rows)
+    left = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for i, j in pairs:
+        pareto(opt, left.pop(0), value_names=(names[i], names[j]), objectives=(i, j))
+    for j, name in enumerate(names):
+        convergence(values_of(opt, j), left.pop(0), direction=opt.directions[j], value_name=name)
+    if _draws_cost(opt, left[0]):
+        del left[0]
+    for ax in left:
+        ax.remove()
+    return figure
+
+
+def _draws_cost(opt: Optimizer, ax: "Axes") -> bool:
+    """Draw what the asks cost, if there were any; returns whether there were."""
+    if any(d.n_inducing is not None for d in opt.diagnostics):
+        complexity(opt, ax)
+    elif opt.diagnostics:
+        ask_time(opt, ax)
+    return bool(opt.diagnostics)

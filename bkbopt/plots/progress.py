@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import has_model, learnt, predicted, told, values_of
+from bkbopt.plots.readings import has_model, recommended_so_far, told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
@@ -14,37 +13,14 @@ from bkbopt.search.trials.directions import sign_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_progress", "recommended_so_far"]
+__all__ = ["draw_progress"]
 
-#: Numbers of values at which the recommended point is computed.
-LOOKS = 20
 #: Values farther from the best one than REACH times the upper quartile of these distances are drawn at the edge.
 REACH = 1.5
 
 
-def recommended_so_far(opt: Optimizer) -> np.ndarray:
-    """The model's mean, user's units, at the point that it would have recommended after each value, `(n,)`.
-
-    Kernel and noise are fitted to all values, and the means are those of the model of all values: the curve shows the
-    present estimate of earlier recommendations. It is computed at `LOOKS` numbers of values and constant in between;
-    NaN while no trial was feasible.
-    """
-    data, known = told(opt), learnt(opt)
-    n = len(data.y)
-    looks = np.unique(np.ceil(n * np.linspace(0.0, 1.0, LOOKS + 1)[1:] ** 2).astype(int))  # closer at the beginning
-    feasible = torch.tensor([trial.is_feasible for trial in data.trials])
-    means, out = predicted(opt, data.X)[0], np.full(n, np.nan)
-    for t in looks.tolist():
-        rows = feasible[:t].nonzero()[:, 0]
-        if len(rows):
-            with torch.no_grad():
-                then = known.retrained(slice(0, t)).model(data.X[rows])[0]
-            out[t - 1 :] = means[rows[int(then.argmax())]]
-    return out
-
-
 def draw_progress(
-    opt: Optimizer, ax: "Axes | None" = None, *, recommended: np.ndarray | None = None, value_name: str = "value"
+    opt: Optimizer, ax: "Axes | None" = None, *, recommended: bool = True, value_name: str = "value"
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values far from the best are at the edge of the axes.
 
@@ -53,13 +29,14 @@ def draw_progress(
     Args:
         opt: an optimizer with at least one value.
         ax: Axes to draw on; None for a new figure.
-        recommended: see `recommended_so_far`.
+        recommended: whether to draw `recommended_so_far`, too.
         value_name: label of the value axis, with its unit.
     """
     data = told(opt)
     # During the start-up design a recommendation would require a fit, and not be that of the search's model.
     run = opt if has_model(opt) else values_of(opt, 0)
-    ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=recommended, value_name=value_name)
+    earlier = recommended_so_far(opt) if recommended and has_model(opt) else None
+    ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=earlier, value_name=value_name)
     feasible = np.array([trial.is_feasible for trial in data.trials])
     limits = _limits(opt, data.y[feasible] if bool(feasible.any()) else data.y)
     shown, t = np.clip(data.y, *limits), np.arange(1, len(data.y) + 1)

@@ -23,10 +23,23 @@ from bkbopt.posterior.observations import Observations, row_keys
 from bkbopt.search.trials.directions import sign_of
 from bkbopt.surrogates import Surrogate
 
-__all__ = ["Learnt", "Told", "correlation", "has_model", "is_modelled", "learnt", "predicted", "told", "values_of"]
+__all__ = [
+    "Learnt",
+    "Told",
+    "correlation",
+    "has_model",
+    "is_modelled",
+    "learnt",
+    "predicted",
+    "recommended_so_far",
+    "told",
+    "values_of",
+]
 
 #: Number of points that are predicted at once.
 BLOCK = 8192
+#: Numbers of values at which the recommended point is computed.
+LOOKS = 20
 #: Number of pairs of points at once; of the matrix between two sets of points only the diagonal is used.
 PAIRS = 256
 
@@ -49,7 +62,8 @@ def told(opt: Optimizer) -> Told:
     """
     if len(opt.directions) > 1:
         raise ArgumentError(
-            f"opt: expected an optimizer with a single objective, got one with {len(opt.directions)}; see pareto."
+            f"opt: expected an optimizer with a single objective, got one with {len(opt.directions)}; see overview "
+            "and pareto."
         )
     X, y = opt.observed()
     if not len(y):
@@ -131,6 +145,27 @@ def predicted(opt: Optimizer, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and standard deviation of encoded points `X (n, d)`, each (n,), user's units."""
     parts = [opt.predict_encoded(block) for block in X.split(BLOCK)]
     return np.concatenate([mean for mean, _ in parts]), np.concatenate([std for _, std in parts])
+
+
+def recommended_so_far(opt: Optimizer) -> np.ndarray:
+    """The model's mean, user's units, at the point that it would have recommended after each value, `(n,)`.
+
+    Kernel and noise are fitted to all values, and the means are those of the model of all values: the curve shows the
+    present estimate of earlier recommendations. It is computed at `LOOKS` numbers of values and constant in between;
+    NaN while no trial was feasible.
+    """
+    data, known = told(opt), learnt(opt)
+    n = len(data.y)
+    looks = np.unique(np.ceil(n * np.linspace(0.0, 1.0, LOOKS + 1)[1:] ** 2).astype(int))  # closer at the beginning
+    feasible = torch.tensor([trial.is_feasible for trial in data.trials])
+    means, out = predicted(opt, data.X)[0], np.full(n, np.nan)
+    for t in looks.tolist():
+        rows = feasible[:t].nonzero()[:, 0]
+        if len(rows):
+            with torch.no_grad():
+                then = known.retrained(slice(0, t)).model(data.X[rows])[0]
+            out[t - 1 :] = means[rows[int(then.argmax())]]
+    return out
 
 
 def correlation(opt: Optimizer, X: Tensor, other: Tensor) -> np.ndarray:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from bkbopt import __version__
@@ -16,10 +15,10 @@ from bkbopt.plots.arms import pool_ucb
 from bkbopt.plots.coordinates import coordinates_of
 from bkbopt.plots.cost import ask_time, complexity
 from bkbopt.plots.coverage import calibration
-from bkbopt.plots.front import pareto
+from bkbopt.plots.front import pairs_of, pareto
 from bkbopt.plots.page import Html, Section, element, page, picture
 from bkbopt.plots.posterior import posterior_contour, posterior_slice
-from bkbopt.plots.progress import draw_progress, recommended_so_far
+from bkbopt.plots.progress import draw_progress
 from bkbopt.plots.readings import is_modelled, values_of
 from bkbopt.plots.reported import Run
 from bkbopt.plots.runs import convergence
@@ -38,8 +37,6 @@ WIDTH, HEIGHT = 5.0, 4.2
 SLICES = 6
 #: Most parameters whose importance is drawn.
 BARS = 20
-#: Most objectives whose pairs are drawn.
-PAIRED = 4
 #: Number of values above which calibration has fewer folds, each of which learns most values again.
 MANY = 1000
 #: Most trials of the front that are listed above the table of all trials.
@@ -192,14 +189,13 @@ def _progress(run: Run) -> list[Html]:
     values = [trial.values[0] for trial in run.valued]
     alt = f"{len(values)} values in order of completion; {_best(run)}"
     caption = "The values, and the best value so far."
-    recommended = recommended_so_far(run.opt) if run.has_model else None
-    if recommended is not None:
+    if run.has_model:
         caption += (
             " Dashed: the posterior mean, under the present model, of the point that would have been recommended at "
             "that time."
         )
     name = run.names[0]
-    drawn = _drawn(lambda ax: draw_progress(run.opt, ax, recommended=recommended, value_name=name), alt, caption)
+    drawn = _drawn(lambda ax: draw_progress(run.opt, ax, value_name=name), alt, caption)
     return _grid(drawn, *_times(run))
 
 
@@ -223,8 +219,7 @@ def _front(run: Run) -> list[Html]:
     if run.is_single or not run.front:
         return []
     out = [element("p", _front_in_words(run))]
-    pairs = [*combinations(range(k), 2)] if k <= PAIRED else [(0, j) for j in range(1, k)]
-    out += _grid(*(_front_of(run, pair) for pair in pairs))
+    out += _grid(*(_front_of(run, pair) for pair in pairs_of(k)))
     some = run.front[:FRONT]
     name = "trials of the front" if len(some) == len(run.front) else f"trials of the front, of {len(run.front)}"
     if is_modelled(run.opt):

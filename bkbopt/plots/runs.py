@@ -17,7 +17,7 @@ import torch
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import Told, told
+from bkbopt.plots.readings import Told, recommended_so_far, told
 from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 
@@ -76,7 +76,8 @@ def convergence(
         ax: Axes to draw on; None for a new figure.
         direction: "minimize" or "maximize"; None for that of the optimizers, or "minimize" if there are none.
         best: whether to draw the best value so far; False draws the values themselves.
-        recommended: values of the recommended point after each evaluation, in the form of `runs`; dashed.
+        recommended: values of the recommended point after each evaluation, in the form of `runs`; dashed. For an
+            optimizer these are the present model's posterior means at the points that it would have recommended.
         t: numbers of evaluations of the values, if they are not 1, 2, 3, ...
         band: "quartiles", with the median, or "standard error", mean +- 2 standard errors.
         value_name: label of the value axis, with its unit, such as "error (%)".
@@ -101,7 +102,10 @@ def convergence(
     def so_far(y: np.ndarray) -> np.ndarray:
         return sign * np.fmax.accumulate(sign * y) if best else y
 
-    _draw_all(ax, methods, answers, lambda run: so_far(_values(run)), t, band)
+    def recommendations(run: Optimizer | np.ndarray) -> np.ndarray:
+        return recommended_so_far(run) if isinstance(run, Optimizer) else run
+
+    _draw_all(ax, methods, answers, lambda run: so_far(_values(run)), t, band, recommendations)
     if best:
         _draw_recommendations(ax, methods)
     ax.set_xlabel("evaluations")
@@ -170,7 +174,7 @@ def regret(
         total, n = np.nancumsum(gap), np.cumsum(~np.isnan(gap))
         return total if kind == "cumulative" else total / np.maximum(n, 1)
 
-    _draw_all(ax, methods, answers, curve, t, band, lambda y: sign * (optimum - y))
+    _draw_all(ax, methods, answers, curve, t, band, lambda y: sign * (optimum - _given_values(y)))
     ax.set_xlabel("evaluations")
     ax.set_ylabel(value_label(value_name, f"{kind} regret in {{}}"), parse_math=False)
     if kind != "cumulative" and _is_positive(ax):
@@ -244,6 +248,16 @@ def _values(run: Optimizer | np.ndarray) -> np.ndarray:
     return _of_feasible(data, data.y)
 
 
+def _given_values(run: Optimizer | np.ndarray) -> np.ndarray:
+    """The values of recommended points, which an optimizer does not know without noise."""
+    if isinstance(run, Optimizer):
+        raise ArgumentError(
+            "recommended: expected noise-free values, got an optimizer, whose posterior means are estimates; evaluate "
+            "the recommended points without noise, or draw `convergence`."
+        )
+    return run
+
+
 def _of_feasible(data: Told, y: np.ndarray) -> np.ndarray:
     return np.where([trial.is_feasible for trial in data.trials], y, np.nan)
 
@@ -271,7 +285,7 @@ def _draw_all(
     curve: Callable[[Optimizer | np.ndarray], np.ndarray],
     t: Sequence[float] | None,
     band: str,
-    answer_curve: Callable[[np.ndarray], np.ndarray] = lambda y: y,
+    answer_curve: Callable[[Optimizer | np.ndarray], np.ndarray],
 ) -> None:
     """Draw a line and a band for each method, and for its recommendations."""
     unknown = set(answers) - {method.name for method in methods}
@@ -280,7 +294,7 @@ def _draw_all(
     for method in methods:
         _draw(ax, method, [curve(run) for run in method.runs], t, band, _label(method))
         if method.name in answers:
-            curves = [answer_curve(_values(run)) for run in answers[method.name].runs]
+            curves = [answer_curve(run) for run in answers[method.name].runs]
             name = f"{method.name}, recommended" if method.name else "recommended"
             _draw(ax, method, curves, t, band, name, dashed=True)
 

@@ -62,10 +62,9 @@ def test_pictures_of_one_objective_refuse_several_and_the_front_refuses_others(l
         lambda: plots.pairwise_dependence(opt),
         lambda: plots.importance(opt),
         lambda: plots.calibration(opt),
-        lambda: plots.overview(opt),
     ]
     for refused in draw:
-        with pytest.raises(errors.ArgumentError, match="a single objective, got one with 2; see pareto"):
+        with pytest.raises(errors.ArgumentError, match="a single objective, got one with 2; see overview and pareto"):
             refused()
     assert plots.ask_time(opt).has_data()
     with pytest.raises(errors.ArgumentError, match="expected an optimizer with two objectives, got 1"):
@@ -93,3 +92,31 @@ def test_dollar_signs_in_the_names_of_values_are_literal() -> None:
     assert isinstance(ax.figure, Figure)
     ax.figure.savefig(io.BytesIO())  # matplotlib reads mathematics, and refuses these, when it draws
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("a $50% of $ b (minimize)", "$\\c$ (minimize)")
+
+
+@pytest.mark.parametrize(("k", "n_pairs"), [(2, 1), (3, 3), (5, 4)])
+def test_an_overview_of_several_objectives_has_their_fronts_and_the_best_of_each(k: int, n_pairs: int) -> None:
+    opt = told(["minimize", *["maximize"] * (k - 1)], [[float(i + j) for j in range(k)] for i in range(3)], [0.0] * 3)
+    names = [f"loss {'abcde'[j]}" for j in range(k)]
+    axes = plots.overview(opt, value_name=names).axes
+    fronts, best = axes[:n_pairs], axes[n_pairs : n_pairs + k]
+    assert {ax.get_xlabel() for ax in fronts} <= {f"loss {c} (m{a}imize)" for c in "abcd" for a in ("in", "ax")}
+    assert [ax.get_ylabel() for ax in best] == [f"best {name} so far" for name in names]
+    np.testing.assert_array_equal(best[0].get_lines()[0].get_ydata(), [0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(best[1].get_lines()[0].get_ydata(), [1.0, 2.0, 3.0])
+    assert [ax.get_ylabel() for ax in axes[n_pairs + k :]] == ["time of an ask (ms)"]
+
+
+def test_an_overview_without_feasible_trials_has_no_front() -> None:
+    opt = told(["minimize"] * 2, [[1.0, 2.0], [2.0, 1.0]], [1.0, 1.0])
+    assert len(plots.overview(opt).axes) == 3  # the best of each, and the time of the asks
+
+
+def test_names_of_values_in_an_overview_are_one_for_each_objective() -> None:
+    opt = told(["minimize"] * 2, [[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0])
+    with pytest.raises(errors.ArgumentError, match="value_name: expected 2, one for each objective"):
+        plots.overview(opt, value_name=["loss"])
+    with pytest.raises(errors.ArgumentTypeError, match="value_name: expected a text, or a list of texts, got 3"):
+        plots.overview(opt, value_name=3)  # type: ignore[arg-type]
+    with pytest.raises(errors.NotReadyError, match="expected at least one value"):
+        plots.overview(bo.Optimizer([(0.0, 1.0)], directions=["minimize"] * 2, seed=0))

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import bkbopt as bo
+from bkbopt import errors
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; the extra plots brings it")
 
-from bkbopt.plots import progress
+from bkbopt import plots
+from bkbopt.plots import progress, readings
 
 
 def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_recommends() -> None:
@@ -25,8 +27,8 @@ def test_what_would_have_been_recommended_is_what_an_optimizer_of_that_time_reco
         before.tell(point, value)
         expected.append(float(opt.predict(before.recommend().params)[0][0]))
     # Twelve values are fewer than the looks, which are close at the beginning: some of the last are skipped.
-    found = progress.recommended_so_far(opt)
-    looks = np.unique(np.ceil(12 * np.linspace(0.0, 1.0, progress.LOOKS + 1)[1:] ** 2).astype(int))
+    found = readings.recommended_so_far(opt)
+    looks = np.unique(np.ceil(12 * np.linspace(0.0, 1.0, readings.LOOKS + 1)[1:] ** 2).astype(int))
     assert len(looks) > 8
     np.testing.assert_allclose(found[looks - 1], np.array(expected)[looks - 1], rtol=1e-9)  # two orders of learning
     held = [found[looks[looks <= t][-1] - 1] for t in range(1, 13)]
@@ -39,19 +41,19 @@ def test_recommendations_over_trials_have_the_present_posterior_means() -> None:
     opt.tell([{"x0": x} for x in (0.2, 0.8, *[0.2] * 6)], [5.0, 3.0, *[-1.0] * 6])
     lucky, good = opt.predict([{"x0": 0.2}, {"x0": 0.8}])[0]
     assert lucky < 0.0 < good
-    found = progress.recommended_so_far(opt)
+    found = readings.recommended_so_far(opt)
     np.testing.assert_allclose(found[[0, 1, 7]], [lucky, lucky, good], rtol=1e-12)
 
 
 def test_at_the_end_it_is_what_the_optimizer_recommends(mixed: bo.Optimizer, arms: bo.Optimizer) -> None:
     for opt in (mixed, arms):
-        assert progress.recommended_so_far(opt)[-1] == pytest.approx(opt.recommend().mean, rel=1e-9)
+        assert readings.recommended_so_far(opt)[-1] == pytest.approx(opt.recommend().mean, rel=1e-9)
 
 
 def test_nothing_is_recommended_before_a_trial_is_feasible() -> None:
     opt = bo.Optimizer([(0.0, 1.0)], constraints=["heat"], seed=0)
     opt.tell([{"x0": v} for v in (0.1, 0.4, 0.6, 0.9)], [1.0, 3.0, 2.0, 2.5], constraints={"heat": [1.0, 0.0, -1.0, 0]})
-    assert np.isnan(progress.recommended_so_far(opt)).tolist() == [True, False, False, False]
+    assert np.isnan(readings.recommended_so_far(opt)).tolist() == [True, False, False, False]
 
 
 def test_values_far_from_the_best_stand_on_the_edge_of_the_axes() -> None:
@@ -75,3 +77,21 @@ def test_recommendations_are_drawn_once_there_is_a_model(line: bo.Optimizer) -> 
     labels = [str(label.get_text()) for label in ax.get_legend().get_texts()]  # type: ignore[union-attr]
     assert labels == ["best value told", "values", "infeasible"]
     assert progress.draw_progress(line).containers  # the recommended value with its two standard deviations
+
+
+def test_an_overview_has_the_values_and_what_would_have_been_recommended(line: bo.Optimizer) -> None:
+    ax = plots.overview(line).axes[0]
+    drawn = {str(artist.get_label()): artist for artist in ax.get_lines()}
+    np.testing.assert_array_equal(drawn["recommended"].get_ydata(), readings.recommended_so_far(line))
+    assert (
+        len(np.asarray(drawn["values, outliers at the edge" if "values" not in drawn else "values"].get_ydata())) == 14
+    )
+    assert ax.get_ylabel() == "value"
+
+
+def test_an_optimizer_as_recommended_gives_its_recommendations(line: bo.Optimizer) -> None:
+    ax = plots.convergence({"ours": line}, recommended={"ours": line})
+    drawn = {str(artist.get_label()): artist for artist in ax.get_lines()}
+    np.testing.assert_array_equal(drawn["ours, recommended"].get_ydata(), readings.recommended_so_far(line))
+    with pytest.raises(errors.ArgumentError, match="recommended: expected noise-free values, got an optimizer"):
+        plots.regret(line, 0.0, recommended=line)

@@ -252,4 +252,5 @@ def test_several_objectives_have_a_value_each_and_a_front_for_the_best(
     assert call(capsys, "tell", state, 3, "-1e-3", "0.5")[0]["values"] == [-1e-3, 0.5]
     pytest.importorskip("matplotlib")
     call(capsys, "plot", state, tmp_path / "front.svg", "--kind", "pareto")
-    assert "see pareto" in refused(capsys, "plot", state, tmp_path / "a.png")
+    call(capsys, "plot", state, tmp_path / "overview.png")
+    assert "see overview and pareto" in refused(capsys, "plot", state, tmp_path / "a.png", "--kind", "convergence")
