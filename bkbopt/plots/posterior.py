@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["colour_grid", "grid_of", "posterior_contour", "posterior_slice", "projected"]
 
 #: Smallest opacity of a point.
-FAINT = 0.1
+FAINT = 0.15
+#: Differences of less than this share of the values' range are hardly seen, and make no point faint.
+LEAST = 0.02
 
 
 def posterior_slice(
@@ -39,8 +41,10 @@ def posterior_slice(
 ) -> "Axes":
     """Posterior mean and band of the noise-free value along one parameter, with the data and the inducing points.
 
-    All other parameters are fixed, so that most trials and inducing points are not on the slice. Their opacity is the
-    prior correlation of the point with its projection on the slice; trials without the parameter are left out. Values
+    All other parameters are fixed, so that most trials and inducing points are not on the slice. They are the fainter,
+    the less a point says about the slice below it: its opacity is the prior correlation with its projection on the
+    slice, times a factor that is small where their posterior means differ by more than the noise and the band; see
+    `bkbopt.plots.posterior.likeness`. Trials without the parameter are left out. Values
     are drawn as told, with their noise; very bad ones may lie far from the band, since the model clips them. Infeasible
     trials are crosses, and the background is hatched where the constraints hold with a probability below one half.
 
@@ -201,7 +205,7 @@ class _Seen:
     Attributes:
         rows: their indices among the trials with a value, (r,).
         places: their coordinates, one array (r,) for each axis.
-        near: prior correlation with their projections on the slice, (r,), from 0 to 1.
+        near: likeness to their projections on the slice, (r,), from 0 to 1.
     """
 
     rows: np.ndarray
@@ -218,14 +222,29 @@ class _Seen:
 
 
 def _seen(opt: Optimizer, data: Told, coordinates: Coordinates, dimensions: list[Dimension], center: Tensor) -> _Seen:
-    """The trials on the axes, with the prior correlation of each with its projection on the slice."""
+    """The trials on the axes, with the likeness of each to its projection on the slice."""
     values = [[trial.params.get(dimension.name) for trial in data.trials] for dimension in dimensions]
     visible = [dimension.visible(own) for dimension, own in zip(dimensions, values, strict=True)]
     rows = np.flatnonzero(np.all(visible, axis=0))
     values = [[own[row] for row in rows] for own in values]
     on_slice = coordinates.encoded(projected(center, dimensions, values))
     places = tuple(dimension.place(own) for dimension, own in zip(dimensions, values, strict=True))
-    return _Seen(rows, places, correlation(opt, data.X[torch.from_numpy(rows)], on_slice))
+    X, extent = data.X[torch.from_numpy(rows)], float(data.y.max() - data.y.min())
+    return _Seen(rows, places, likeness(opt, X, on_slice, LEAST * extent))
+
+
+def likeness(opt: Optimizer, X: Tensor, other: Tensor, least: float) -> np.ndarray:
+    """How well the values of points `X (n, d)` stand for those of the points in the same rows of `other`, (n,).
+
+    It is rho exp(-(m - m')^2 / 2 h^2), with the prior correlation rho, the posterior means m and m', and
+    h^2 = noise^2 + s'^2 + least^2, s' being the posterior standard deviation at `other`. Where a value depends on a
+    parameter by a trend, points far along it are correlated, though their values differ.
+    """
+    (mean, _), (there, std) = predicted(opt, X), predicted(opt, other)
+    width = np.hypot(np.hypot(opt.noise_std, std), least)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        gap = np.nan_to_num((mean - there) / width, nan=0.0)  # no gap, and no width
+    return correlation(opt, X, other) * np.exp(-0.5 * np.square(np.clip(gap, -40.0, 40.0)))
 
 
 def projected(center: Tensor, dimensions: Sequence[Dimension], values: Sequence[Sequence[Any]]) -> Tensor:

@@ -50,10 +50,28 @@ def test_a_slice_through_another_point_has_no_star_and_fades_what_is_off_it(
     dots = next(c for c in ax.collections if isinstance(c, PathCollection))
     opacity = np.asarray(dots.get_facecolor())[:, 3]
     kernel = mixed.surrogate.kernel
-    for alpha, trial in zip(opacity, mixed.trials, strict=False):
-        pair = mixed.encode([trial.params, {**params, "rate": trial.params["rate"]}])
+    told = [trial for trial in mixed.trials if trial.values]
+    extent = np.ptp([trial.values for trial in told])
+    for alpha, trial in zip(opacity, told, strict=True):
+        points = [trial.params, {**params, "rate": trial.params["rate"]}]
+        pair, (mean, std) = mixed.encode(points), mixed.predict(points)
         near = float(kernel(pair[:1], pair[1:])[0, 0] / kernel.diag(pair[:1])[0])
-        assert alpha == pytest.approx(max(near, 0.1), abs=1e-9)  # the kernel's distances are good to 1e-8 at zero
+        width = mixed.noise_std**2 + std[1] ** 2 + (0.02 * extent) ** 2
+        near *= np.exp(-0.5 * (mean[0] - mean[1]) ** 2 / width)
+        assert alpha == pytest.approx(max(near, 0.15), abs=1e-7)  # the kernel's distances are good to 1e-8 at zero
+
+
+def test_points_along_a_trend_are_faint_and_those_along_a_parameter_without_effect_are_not() -> None:
+    kernel = bo.kernels.rbf(3, lengthscale=[0.3, 20.0, 200.0])  # all points are correlated along the last two
+    opt = bo.Optimizer([(0.0, 1.0)] * 3, surrogate=bo.ExactGP(kernel, 1e-4), fit=False, seed=0)
+    rows = np.random.default_rng(0).random((40, 3))
+    rows[0] = 0.3, 0.5, 0.9
+    opt.tell([{f"x{j}": float(v) for j, v in enumerate(row)} for row in rows], 0.2 * rows[:, 0] + rows[:, 1])
+    at = {"x1": 0.5, "x2": 0.0}
+    dots = next(c for c in plots.posterior_slice(opt, "x0", at=at).collections if isinstance(c, PathCollection))
+    opacity, off = np.asarray(dots.get_facecolor())[:, 3], np.abs(rows[:, 1] - 0.5)
+    assert (opacity[off > 0.2] == 0.15).all()
+    assert opacity[0] > 0.9
 
 
 @pytest.mark.parametrize(("n", "size"), [(20, 16.0), (200, 8.0), (1000, 4.0)])
