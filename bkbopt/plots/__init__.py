@@ -7,7 +7,8 @@ the last line of a cell shows the picture; `ax.figure.savefig("name.png")` write
 `report` writes a whole run as one page of HTML, and `LivePlot` follows a run in a notebook.
 
 Lines differ in their style as well as in their colour, and colour maps increase in lightness, so that plots are
-readable in grey and for colour-blind readers. Legends are below the axes and cover no data.
+readable in grey and for colour-blind readers. Legends are below the axes and cover no data. Values beyond +-1e150 are
+drawn at +-1e150: of larger ones neither squares nor axes are within floats.
 """
 
 from bkbopt.plots.arms import pool_ucb

@@ -16,7 +16,7 @@ from bkbopt._support.arrays import as_values
 from bkbopt._support.checks import check_count
 from bkbopt.errors import ArgumentError, NotReadyError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import learnt, told
+from bkbopt.plots.readings import drawable, learnt, told
 from bkbopt.plots.style import BLUE, GREY, as_optimizer, axes_of, legend_below
 
 if TYPE_CHECKING:
@@ -100,9 +100,8 @@ def _given(opt: Optimizer, test: Iterable[Mapping[str, Any]], values: Any, noisy
     points = list(test)
     if not points:
         raise ArgumentError("test: expected at least one point, got none.")
-    y = as_values(values, len(points), name="values").numpy()
-    mean, std = opt.predict(points)
-    return _standardised(y - mean, np.hypot(std, opt.noise_std if noisy else 0.0))
+    y, (mean, std) = as_values(values, len(points), name="values").numpy(), map(drawable, opt.predict(points))
+    return _standardised(drawable(y) - mean, np.hypot(std, drawable(opt.noise_std) if noisy else 0.0))
 
 
 def _left_out(opt: Optimizer, folds: int) -> np.ndarray:

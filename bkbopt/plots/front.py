@@ -9,6 +9,7 @@ import numpy as np
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
 from bkbopt.optimizer.trials import Trial
+from bkbopt.plots.readings import drawable
 from bkbopt.plots.style import BLUE, GREY, LONGEST_LABEL, ORANGE, as_optimizer, axes_of, legend_below, shortened
 
 if TYPE_CHECKING:
@@ -102,4 +103,4 @@ def _pair(opt: Optimizer, objectives: tuple[int, int] | None) -> tuple[int, int]
 
 def _places(trials: Sequence[Trial], across: int, up: int) -> np.ndarray:
     """Two values of trials, (2, n)."""
-    return np.array([(trial.values[across], trial.values[up]) for trial in trials]).reshape(-1, 2).T
+    return drawable([(trial.values[across], trial.values[up]) for trial in trials]).reshape(-1, 2).T

@@ -14,7 +14,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
-from bkbopt.plots.readings import Told, correlation, predicted, told
+from bkbopt.plots.readings import Told, correlation, drawable, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
 
@@ -95,7 +95,7 @@ def posterior_slice(
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
     if at is None and _is_visible(best.params, dimension):
-        _draw_star(ax, dimension.place([best.params[dimension.name]]), np.array([best.mean]))
+        _draw_star(ax, dimension.place([best.params[dimension.name]]), drawable([best.mean]))
     dimension.dress(ax, "x")
     ax.set_ylabel(value_label(value_name), parse_math=False)
     ax.grid(alpha=0.3)
@@ -241,7 +241,7 @@ def likeness(opt: Optimizer, X: Tensor, other: Tensor, least: float) -> np.ndarr
     parameter by a trend, points far along it are correlated, though their values differ.
     """
     (mean, _), (there, std) = predicted(opt, X), predicted(opt, other)
-    width = np.hypot(np.hypot(opt.noise_std, std), least)
+    width = np.hypot(np.hypot(drawable(opt.noise_std), std), least)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         gap = np.nan_to_num((mean - there) / width, nan=0.0)  # no gap, and no width
     return correlation(opt, X, other) * np.exp(-0.5 * np.square(np.clip(gap, -40.0, 40.0)))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import has_model, recommended_so_far, told, values_of
+from bkbopt.plots.readings import drawable, has_model, recommended_so_far, told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
@@ -61,6 +61,7 @@ def _limits(opt: Optimizer, y: np.ndarray) -> tuple[float, float]:
     ends = [max(gain.min(), best - REACH * float(np.quantile(best - gain, 0.75))), best]
     if has_model(opt):
         choice = opt.recommend()
-        ends += [sign * choice.mean - 2.0 * choice.std, sign * choice.mean + 2.0 * choice.std]
+        mean, std = map(float, drawable([choice.mean, choice.std]))
+        ends += [sign * mean - 2.0 * std, sign * mean + 2.0 * std]
     low, high = sorted([sign * min(ends), sign * max(ends)])
-    return low, high if high > low else low + 1.0  # if all values are equal
+    return low, high if high > low else low + max(1.0, 0.1 * abs(low))  # if all values are equal

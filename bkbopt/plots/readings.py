@@ -11,6 +11,7 @@
 import copy
 from collections import defaultdict, deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ __all__ = [
     "Learnt",
     "Told",
     "correlation",
+    "drawable",
     "has_model",
     "is_modelled",
     "learnt",
@@ -36,6 +38,8 @@ __all__ = [
     "values_of",
 ]
 
+#: Largest size of values in pictures.
+WIDEST = 1e150
 #: Number of points that are predicted at once.
 BLOCK = 8192
 #: Numbers of values at which the recommended point is computed.
@@ -51,6 +55,11 @@ class Told:
     trials: tuple[Trial, ...]
     X: Tensor
     y: np.ndarray
+
+
+def drawable(values: Any) -> np.ndarray:
+    """The values, those beyond `WIDEST` at `WIDEST`: differences, squares and axes of larger ones are beyond floats."""
+    return np.clip(np.asarray(values, dtype=float), -WIDEST, WIDEST)
 
 
 def told(opt: Optimizer) -> Told:
@@ -73,7 +82,7 @@ def told(opt: Optimizer) -> Told:
     waiting: dict[float, deque[Trial]] = defaultdict(deque)
     for trial in sorted(complete, key=lambda t: (str(t.told_at), t.id)):
         waiting[trial.values[0]].append(trial)
-    return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, y)
+    return Told(tuple(waiting[value].popleft() for value in y.tolist()), X, drawable(y))
 
 
 def has_model(opt: Optimizer) -> bool:
@@ -89,7 +98,7 @@ def is_modelled(opt: Optimizer) -> bool:
 def values_of(opt: Optimizer, objective: int) -> np.ndarray:
     """Values of one of the objectives in the order in which they came, (n,); NaN where a trial is infeasible."""
     valued = sorted((trial for trial in opt.trials if trial.values), key=lambda t: (str(t.told_at), t.id))
-    return np.array([trial.values[objective] if trial.is_feasible else np.nan for trial in valued])
+    return drawable([trial.values[objective] if trial.is_feasible else np.nan for trial in valued])
 
 
 @dataclass(frozen=True)
@@ -144,7 +153,8 @@ def learnt(opt: Optimizer) -> Learnt:
 def predicted(opt: Optimizer, X: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and standard deviation of encoded points `X (n, d)`, each (n,), user's units."""
     parts = [opt.predict_encoded(block) for block in X.split(BLOCK)]
-    return np.concatenate([mean for mean, _ in parts]), np.concatenate([std for _, std in parts])
+    mean, std = (drawable(np.concatenate([part[j] for part in parts])) for j in (0, 1))
+    return mean, std
 
 
 def recommended_so_far(opt: Optimizer) -> np.ndarray:

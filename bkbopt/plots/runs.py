@@ -17,7 +17,7 @@ import torch
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import Told, recommended_so_far, told
+from bkbopt.plots.readings import Told, drawable, recommended_so_far, told
 from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 
@@ -159,7 +159,7 @@ def regret(
     """
     if kind not in KINDS:
         raise ArgumentError(f"kind: expected one of {KINDS}, got {kind!r}.")
-    optimum = check_number("optimum", optimum, -np.inf, "a finite number")
+    optimum = float(drawable(check_number("optimum", optimum, -np.inf, "a finite number")))
     if truth is not None and not callable(truth):
         raise ArgumentTypeError(f"truth: expected a callable (params) -> value, got {type(truth).__name__}.")
     _check_band(band)
@@ -225,7 +225,7 @@ def _as_curve(argument: str, given: Any) -> np.ndarray:
         raise ArgumentTypeError(f"{argument}: expected numbers in every run, got {given!r:.80}.") from None
     if not len(values) or bool(np.isinf(values).any()):
         raise ArgumentError(f"{argument}: expected finite values (or NaN) in every run, got {given!r:.80}.")
-    return values
+    return drawable(values)
 
 
 def _sign(methods: list[Method], direction: str | None) -> float:
@@ -267,7 +267,7 @@ def _true_values(run: Optimizer | np.ndarray, truth: Callable[[Mapping[str, Any]
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
-    return _of_feasible(data, np.array([float(truth(trial.params)) for trial in data.trials]))
+    return _of_feasible(data, drawable([float(truth(trial.params)) for trial in data.trials]))
 
 
 def _check_band(band: str) -> None:
@@ -354,10 +354,11 @@ def _draw_recommendations(ax: "Axes", methods: list[Method]) -> None:
         if not method.optimizers or len(method.optimizers) < len(method.runs):
             continue
         choices = [opt.recommend() for opt in method.optimizers]
+        means, stds = drawable([choice.mean for choice in choices]), drawable([choice.std for choice in choices])
         if len(choices) == 1:
-            middle, spread = choices[0].mean, np.full((2, 1), 2.0 * choices[0].std)
+            middle, spread = means[0], np.full((2, 1), 2.0 * stds[0])
         else:
-            low, middle, high = np.quantile([choice.mean for choice in choices], [0.25, 0.5, 0.75])
+            low, middle, high = np.quantile(means, [0.25, 0.5, 0.75])
             spread = np.array([[middle - low], [high - middle]])
         what = "posterior mean, 2 sd" if len(choices) == 1 else "posterior means, quartiles"
         ax.errorbar(
