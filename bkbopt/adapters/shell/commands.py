@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +11,9 @@ from typing import Any, NoReturn
 from bkbopt import __version__
 from bkbopt.adapters.shell import log_commands, model_commands, space_file
 from bkbopt.adapters.shell.rows import Row, as_line
+from bkbopt.adapters.shell.usage import UsageError
 from bkbopt.adapters.shell.watch import watch
-from bkbopt.errors import ArgumentError, BkbError
+from bkbopt.errors import BkbError
 
 __all__ = ["main"]
 
@@ -31,13 +33,13 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except (BkbError, OSError) as error:
-        return _failed(error)
+        return _failed(error, 2 if isinstance(error, UsageError) else 1)
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
     return 0
 
 
-def _failed(error: object, status: int = 1) -> int:
+def _failed(error: object, status: int) -> int:
     """Print an error on one line, and return the exit status."""
     shown = str(error)
     if isinstance(error, OSError) and error.filename and error.strerror:
@@ -53,16 +55,19 @@ def _failed(error: object, status: int = 1) -> int:
 def _tell(args: argparse.Namespace) -> Iterator[Row]:
     limits = dict(args.constraint)
     if len(limits) < len(args.constraint):
-        raise ArgumentError("--constraint: expected each name once.")
+        raise UsageError("--constraint: expected each name once.")
     numbers: list[str] = args.numbers
     by_id = bool(numbers) and args.params is None
     number = _read("ID", int, numbers[0], args) if by_id else None
     values = [_read("VALUE", float, text, args) for text in (numbers[1:] if by_id else numbers)]
+    for value in (*values, *limits.values()):
+        if not math.isfinite(value):
+            raise UsageError(f"tell: expected finite values, got {value}; call fail for a trial without a value.")
     if (number is None and args.params is None) or not (values or limits):
-        raise ArgumentError("tell: expected an id and a value, or --params and a value; give one of the two forms.")
+        raise UsageError("tell: expected an id and a value, or --params and a value; give one of the two forms.")
     if number is None:
         if args.replace:
-            raise ArgumentError("--replace: expected the id of a finished trial, got --params; see show --trials.")
+            raise UsageError("--replace: expected the id of a finished trial, got --params; see show --trials.")
         return model_commands.tell_point(args, values, limits)
     return log_commands.tell(args, number, values, limits)
 
@@ -124,6 +129,14 @@ def _seconds(text: str) -> float:
         if 0.0 <= seconds < float("inf"):  # false for NaN, too
             return seconds
     raise argparse.ArgumentTypeError(f"expected a number of seconds >= 0, got {text.strip()}")
+
+
+def _deviation(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        std = float(text)
+        if 0.0 <= std < float("inf"):
+            return std
+    raise argparse.ArgumentTypeError(f"expected a finite standard deviation >= 0, got {text.strip()}")
 
 
 def _count(text: str) -> int:
@@ -219,7 +232,7 @@ def _add_asking(commands: _Commands) -> None:
         "happens once for 50 trials, with `run` once for all"
     )
     ask = commands.add("ask", model_commands.ask, text, _STATE, more=more)
-    ask.add_argument("-n", type=int, default=1, help="how many (default 1)")
+    ask.add_argument("-n", type=_count, default=1, help="how many (default 1)")
     ask.add_argument("--fixed", **_FIXED)
     enqueue = commands.add("enqueue", model_commands.enqueue, "queue a point to be asked next", _STATE)
     enqueue.add_argument("params", metavar="JSON", help="its parameters; those left out are suggested")
@@ -233,7 +246,7 @@ def _add_telling(commands: _Commands) -> None:
     text = "the value of a constraint, feasible if <= 0; once for each constraint; a VALUE may then be left out"
     tell.add_argument("--constraint", metavar="NAME=G", type=_limit, action="append", default=[], help=text)
     text = "known standard deviation of the value's noise; once for each objective"
-    tell.add_argument("--std", metavar="S", type=float, action="append", default=[], help=text)
+    tell.add_argument("--std", metavar="S", type=_deviation, action="append", default=[], help=text)
     text = "replace the outcome of a finished trial, or of a failed one"
     tell.add_argument("--replace", action="store_true", help=text)
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)

@@ -13,7 +13,8 @@ from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import space_file
 from bkbopt.adapters.shell.files import check_other_file
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.adapters.shell.usage import UsageError
+from bkbopt.errors import ArgumentError, NotReadyError
 
 if TYPE_CHECKING:
     from bkbopt import Optimizer
@@ -57,7 +58,8 @@ def ask(args: argparse.Namespace) -> Iterator[Row]:
     """Ask for the next trials."""
     from bkbopt import Optimizer
 
-    for trial in Optimizer.open(args.state).ask(args.n, fixed=_fixed(args.fixed)):
+    fixed = _fixed(args.fixed)
+    for trial in Optimizer.open(args.state).ask(args.n, fixed=fixed):
         yield {"id": trial.id, **point(trial.params, trial.index)}
 
 
@@ -95,10 +97,10 @@ def best(args: argparse.Namespace) -> Iterator[Row]:
     """The recommended point; see `best_rows`."""
     from bkbopt import Optimizer
 
-    opt = Optimizer.load(args.state)
+    fixed, opt = _fixed(args.fixed), Optimizer.load(args.state)
     if not opt.n_complete:
         raise NotReadyError(f"best: expected at least one trial with a value, got none of {len(opt.trials)}; tell one.")
-    return best_rows(opt, _fixed(args.fixed))
+    return best_rows(opt, fixed)
 
 
 def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Iterator[Row]:
@@ -133,13 +135,13 @@ def _sure(found: "Recommendation | FrontPoint") -> Row:
 def plot(args: argparse.Namespace) -> Iterator[Row]:
     """Draw a plot of the log."""
     from bkbopt import Optimizer, plots
+    from bkbopt.plots.style import new_figure
 
-    check_other_file("out", args.out, args.state)
-    opt, kind = Optimizer.load(args.state), args.kind
+    kind = args.kind
     names = [name for name in (args.x, args.y) if name is not None]
     most = KINDS[kind]
     if len(names) > most or (args.x is None and args.y is not None) or (kind == "contour" and len(names) < 2):
-        raise ArgumentError(
+        raise UsageError(
             f"plot: expected {'--x and --y' if kind == 'contour' else f'at most {most} parameters'} "
             f"with --kind {kind}, got {len(names)}: {names}."
         )
@@ -155,11 +157,12 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
         "calibration": plots.calibration,
         "pareto": plots.pareto,
     }
-    drawn = kinds[kind](opt, *names)
-    figure = drawn if kind == "overview" else drawn.figure
-    known = sorted(figure.canvas.get_supported_filetypes())
+    check_other_file("out", args.out, args.state)
+    known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if Path(args.out).suffix.lstrip(".").lower() not in known:
-        raise ArgumentError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
+        raise UsageError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
+    drawn = kinds[kind](Optimizer.load(args.state), *names)
+    figure = drawn if kind == "overview" else drawn.figure
     figure.savefig(args.out, dpi=130)
     yield {"plot": args.out, "kind": kind}
 
@@ -184,11 +187,11 @@ def _as_params(argument: str, text: str, other: str = "") -> dict[str, Any]:
     try:
         params = json.loads(text)
     except JSON_ERRORS as error:
-        raise ArgumentError(
+        raise UsageError(
             f'{argument}: expected a JSON object such as {{"x": 0.5}}{other}, got {text[:200]!r} ({error}).'
         ) from None
     if not isinstance(params, dict):
-        raise ArgumentTypeError(f"{argument}: expected a JSON object{other}, got {text[:200]!r}.")
+        raise UsageError(f"{argument}: expected a JSON object{other}, got {text[:200]!r}.")
     return params
 
 
@@ -204,6 +207,6 @@ def _fixed(texts: Sequence[str]) -> dict[str, Any]:
                 value = json.loads(value)
             given = {name: value}
         if repeated := fixed.keys() & given.keys():
-            raise ArgumentError(f"--fixed: expected each name once, got {sorted(repeated)} twice.")
+            raise UsageError(f"--fixed: expected each name once, got {sorted(repeated)} twice.")
         fixed |= given
     return fixed

@@ -47,11 +47,11 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("ask", state, "--fixed", "rate=" + "9" * 5000), "'rate'"),
         (("tell", state, "0", "1", "2"), "expected 1 value, one for each objective"),
         (("fail", state, "4"), "expected the id of a trial"),
-        (("ask", state, "-n", "0"), "n: expected a whole number >= 1"),
+        (("ask", state, "-n", "0"), "argument -n: expected a whole number >= 1"),
         (("recover", state, "--older-than", "nan"), "argument --older-than: expected a number of seconds"),
         (("recover", state, "--older-than", "1h"), "expected a number of seconds >= 0, got 1h"),
         (("recover", state), "expected --older-than SECONDS or --list"),
-        (("tell", state, "0", "1", "--std", "-1"), "std: expected finite standard deviations >= 0"),
+        (("tell", state, "0", "1", "--std", "-1"), "argument --std: expected a finite standard deviation >= 0, got -1"),
         (("tell", state, "0", "1", "--std", "1", "--std", "2"), "std: expected one for each of 1 values, got 2"),
         (("tell", state, "0", "1", "--constraint", "hat=1"), "constraints: expected names among (), got 'hat'"),
         (("export", state, state), "out: expected another file than the log"),
@@ -73,6 +73,44 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
     assert not Path(state + "x.lock").exists()
     Path(state).write_bytes(b"no state")
     assert "expected a log of bkbopt, got a damaged file or another format" in refused(capsys, "best", state)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tell", "LOG", "0"),
+        ("tell", "LOG", "0", "nan"),
+        ("tell", "LOG", "0", "1", "--std", "-1"),
+        ("tell", "LOG", "0", "1", "--constraint", "a=1", "--constraint", "a=2"),
+        ("tell", "LOG", "0", "1", "--constraint", "a=inf"),
+        ("tell", "LOG", "--params", "[1]", "1"),
+        ("tell", "LOG", "--params", "{}", "1", "--replace"),
+        ("enqueue", "LOG", "x"),
+        ("ask", "LOG", "-n", "0"),
+        ("ask", "LOG", "--fixed", "rate"),
+        ("best", "LOG", "--fixed", "a=1", "--fixed", "a=2"),
+        ("plot", "LOG", "a.png", "--kind", "contour", "--x", "rate"),
+        ("plot", "LOG", "a.png", "--kind", "importance", "--x", "rate"),
+        ("plot", "LOG", "a.word"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_wrong_whatever_the_log_holds_has_the_status_of_a_wrong_command_line(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # There is no log: nothing is looked up before the command line is known to be right.
+    try:
+        status: object = cli.main(list(arguments))
+    except SystemExit as stop:  # argparse's own way to end
+        status = stop.code
+    assert status == 2
+    assert capsys.readouterr().err.startswith("bkbopt: error: ")
+
+
+@pytest.mark.parametrize("arguments", [("tell", "0", "1", "2"), ("tell", "7", "1"), ("ask", "--fixed", "rate=7")])
+def test_what_the_log_refuses_has_the_status_1(state: str, arguments: tuple[str, ...]) -> None:
+    command, *more = arguments
+    assert cli.main([command, state, *more]) == 1
 
 
 def test_help_of_init_shows_a_search_space_that_init_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
