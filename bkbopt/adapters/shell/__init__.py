@@ -10,6 +10,7 @@
     bkbopt tell STATE ID VALUE... --constraint NAME=G    with values of constraints, feasible if G <= 0
     bkbopt tell STATE ID VALUE... --replace              correct the value of a finished trial
     bkbopt tell STATE --params JSON VALUE...    the value of a point that was not asked for
+    bkbopt tell STATE --from PAST.csv [--value COLUMN]    past data, a line for each trial; all lines or none
     bkbopt fail STATE ID                 report a trial without a value
     bkbopt recover STATE --older-than SECONDS [--enqueue]    fail trials of processes that died; --list shows them
 

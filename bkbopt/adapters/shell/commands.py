@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from bkbopt import __version__
 from bkbopt.adapters.shell import log_commands, model_commands, space_file
+from bkbopt.adapters.shell.past import tell_file
 from bkbopt.adapters.shell.rows import Row, as_line
 from bkbopt.adapters.shell.usage import UsageError
 from bkbopt.adapters.shell.watch import watch
@@ -53,6 +54,12 @@ def _failed(error: object, status: int) -> int:
 
 
 def _tell(args: argparse.Namespace) -> Iterator[Row]:
+    if args.past is not None:
+        if args.numbers or args.params is not None or args.constraint or args.std or args.replace:
+            raise UsageError("--from: expected no other option than --value, since the file has all the rest.")
+        return tell_file(args)
+    if args.value:
+        raise UsageError("--value: expected only with --from, whose columns it names; give values behind the id.")
     limits = dict(args.constraint)
     if len(limits) < len(args.constraint):
         raise UsageError("--constraint: expected each name once.")
@@ -243,6 +250,13 @@ def _add_telling(commands: _Commands) -> None:
     text = "the id of the trial (not with --params), and a finite number for each objective"
     tell.add_argument("numbers", metavar="ID VALUE", nargs="*", help=text)
     tell.add_argument("--params", metavar="JSON", help="parameters of a point that was never asked; starts torch")
+    text = (
+        "past data: a CSV file with a line for each trial and columns named as the parameters, value (values_0, "
+        "values_1, ...), and if there are any std and the constraints; or a table of `bkbopt export`; all lines or none"
+    )
+    tell.add_argument("--from", dest="past", metavar="PAST.csv", help=text)
+    text = "the column with the values in the file of --from; once for each objective"
+    tell.add_argument("--value", metavar="COLUMN", action="append", default=[], help=text)
     text = "the value of a constraint, feasible if <= 0; once for each constraint; a VALUE may then be left out"
     tell.add_argument("--constraint", metavar="NAME=G", type=_limit, action="append", default=[], help=text)
     text = "known standard deviation of the value's noise; once for each objective"

@@ -2,15 +2,13 @@
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime, timedelta
-from typing import IO, Any
+from typing import IO
 
 from bkbopt.adapters.shell.files import check_other_file
-from bkbopt.adapters.shell.rows import Aims, Row, finished, point
+from bkbopt.adapters.shell.rows import Aims, Row, as_cell, finished, point
 from bkbopt.adapters.shell.writing import check_outcome, finish, lose, running
 from bkbopt.errors import ArgumentError
 from bkbopt.optimizer.log_file import Described, LogFile
@@ -130,19 +128,8 @@ def _write_table(out: IO[str], trials: list[Trial], n_objectives: int) -> None:
     columns = table_of(trials, n_objectives)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
+    writer.writerows(map(as_cell, row) for row in zip(*columns.values(), strict=True))
     out.flush()
-
-
-def _cell(value: Any) -> str:
-    """A cell of the table: numbers exactly, times in ISO 8601, durations in seconds."""
-    if value is None:
-        return ""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return repr(value.total_seconds())
-    return value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict | list) else repr(value)
 
 
 # -- lost trials -------------------------------------------------------------------------------------------------------

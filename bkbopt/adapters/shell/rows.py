@@ -1,15 +1,16 @@
-"""Rows of output: one JSON object per line."""
+"""Rows of output: one JSON object per line, and cells of tables."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.log_schema import to_json
 from bkbopt.optimizer.trials import Trial
 
-__all__ = ["Aims", "Row", "as_line", "finished", "point"]
+__all__ = ["Aims", "Row", "as_cell", "as_line", "finished", "point"]
 
 Row = dict[str, Any]
 
@@ -41,6 +42,17 @@ def as_line(row: Row) -> str:
         return json.dumps(row, allow_nan=False)
     except ValueError:
         return json.dumps(json.loads(to_json(row)))
+
+
+def as_cell(value: Any) -> str:
+    """A cell of the table: numbers exactly, times in ISO 8601, durations in seconds."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return repr(value.total_seconds())
+    return value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict | list) else repr(value)
 
 
 def point(params: Mapping[str, Any], index: int | None) -> Row:

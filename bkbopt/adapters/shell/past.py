@@ -1,0 +1,188 @@
+"""`bkbopt tell --from`: past data from a CSV file, with a line for each trial, as users or `bkbopt export` write it."""
+
+import argparse
+import contextlib
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bkbopt.adapters.shell.rows import Row, as_cell
+from bkbopt.errors import ArgumentError, ArgumentTypeError
+from bkbopt.search.trials.states import COMPLETE, FAIL
+
+if TYPE_CHECKING:
+    from bkbopt import Optimizer
+
+__all__ = ["tell_file"]
+
+#: Columns of an exported table that are not read, beside the prefixes of the others.
+BESIDES = ("number", "datetime_start", "datetime_complete", "duration", "state", "index", "label")
+PARAMS, CONSTRAINTS = "params_", "constraints_"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The lines of a file: their numbers, and their cells by column."""
+
+    path: str
+    columns: tuple[str, ...]
+    lines: tuple[tuple[int, dict[str, str]], ...]
+
+    def error(self, line: int, column: str, expected: str, text: str) -> ArgumentError:
+        got = repr(text) if text else "an empty cell"
+        return ArgumentError(f"{self.path}: line {line}, column {column!r}: expected {expected}, got {got}.")
+
+    def numbers(self, column: str, kept: Sequence[bool]) -> list[float]:
+        """The numbers of a column; NaN in lines that are not kept."""
+        out = []
+        for (line, cells), is_kept in zip(self.lines, kept, strict=True):
+            number = _number(cells[column]) if is_kept else float("nan")
+            if is_kept and not (number is not None and abs(number) < float("inf")):
+                advice = "a finite number (or FAIL in a column state, for a trial without a value)"
+                raise self.error(line, column, advice, cells[column])
+            out.append(float("nan" if number is None else number))
+        return out
+
+
+def tell_file(args: argparse.Namespace) -> Iterator[Row]:
+    """Tell all lines of a file, or none if any is refused."""
+    from bkbopt import Optimizer
+
+    table = _read(args.past)
+    opt = Optimizer.open(args.state)
+    k = len(opt.directions)
+    values = args.value or (["value"] if k == 1 else [f"values_{j}" for j in range(k)])
+    stds = [name for name in (["std"] if k == 1 else [f"stds_{j}" for j in range(k)]) if name in table.columns]
+    if len(values) != k:
+        raise ArgumentError(f"--value: expected {k}, one for each objective, got {values}.")
+    missing = [name for name in values if name not in table.columns]
+    if missing:
+        raise ArgumentError(
+            f"{table.path}: expected a column {missing[0]!r} with values, got the columns {list(table.columns)}; name "
+            "yours by --value, once for each objective."
+        )
+    limits = {name: column for name in opt.constraints if (column := _column(table, name, CONSTRAINTS)) is not None}
+    params = _Params.of(opt, table, {*values, *stds, *limits.values()})
+    told = _Table(table.path, table.columns, tuple(line for line in table.lines if _is_over(table, *line)))
+    kept = [cells.get("state", COMPLETE) != FAIL for _, cells in told.lines]
+    columns = [told.numbers(name, kept) for name in values]
+    deviations = [told.numbers(name, kept) for name in stds]
+    trials = opt.tell(
+        [params.read(told, line, cells) for line, cells in told.lines],
+        columns[0] if k == 1 else [list(row) for row in zip(*columns, strict=True)],
+        constraints={name: told.numbers(column, kept) for name, column in limits.items()} or None,
+        std=None if not stds else deviations[0] if k == 1 else [list(row) for row in zip(*deviations, strict=True)],
+        invalid="fail",
+    )
+    assert isinstance(trials, list)
+    failed = sum(trial.state == FAIL for trial in trials)
+    used = {*values, *stds, *limits.values(), *params.columns.values(), *BESIDES}
+    ignored = [column for column in table.columns if column not in used]
+    yield {"from": table.path, "complete": len(trials) - failed, "failed": failed, "ignored_columns": ignored}
+
+
+def _read(path: str) -> _Table:
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        try:
+            columns = tuple(name.strip() for name in next(reader, ()))
+            lines = [(reader.line_num, cells) for cells in reader if any(cells)]
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}.") from None
+    if len(set(columns)) < len(columns) or not columns or not lines:
+        raise ArgumentError(f"{path}: expected a line of distinct column names and lines of data, got {list(columns)}.")
+    for line, cells in lines:
+        if len(cells) != len(columns):
+            raise ArgumentError(
+                f"{path}: line {line}: expected {len(columns)} cells separated by commas, got {len(cells)}."
+            )
+    return _Table(
+        path, columns, tuple((at, {n: c.strip() for n, c in zip(columns, row, strict=True)}) for at, row in lines)
+    )
+
+
+def _is_over(table: _Table, line: int, cells: dict[str, str]) -> bool:
+    """Whether a trial is complete or failed; running and queued ones of an exported table are left out."""
+    state = cells.get("state", COMPLETE)
+    if state not in (COMPLETE, FAIL, "RUNNING", "WAITING"):
+        raise table.error(line, "state", "COMPLETE, FAIL, RUNNING or WAITING", state)
+    return state in (COMPLETE, FAIL)
+
+
+def _column(table: _Table, name: str, prefix: str) -> str | None:
+    """The column of a name, with the prefix of an exported table or without."""
+    return next((column for column in (f"{prefix}{name}", name) if column in table.columns), None)
+
+
+def _number(text: str) -> float | int | None:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return None
+
+
+@dataclass(frozen=True)
+class _Params:
+    """The parameters of the lines.
+
+    Attributes:
+        opt: the optimizer.
+        columns: the column of each parameter that has one.
+    """
+
+    opt: "Optimizer"
+    columns: dict[str, str]
+
+    @classmethod
+    def of(cls, opt: "Optimizer", table: _Table, taken: set[str]) -> "_Params":
+        """The columns of the parameters, none of which is among those that are `taken` for values."""
+        names = opt.space.names if opt.space is not None else opt.pool.names if opt.pool is not None else ()
+        found = {name: _column(table, name, PARAMS) for name in names}
+        columns = {name: column for name, column in found.items() if column is not None and column not in taken}
+        optional = [n for n, p in opt.space.items if p.when or p.n_values == 1] if opt.space is not None else []
+        missing = [name for name in names if name not in columns and name not in optional]
+        if missing:
+            raise ArgumentError(
+                f"{table.path}: expected a column for each parameter, got none for {missing[0]!r} among "
+                f"{list(table.columns)}; add it, or name it {PARAMS + missing[0]!r}."
+            )
+        return cls(opt, columns)
+
+    def read(self, table: _Table, line: int, cells: dict[str, str]) -> dict[str, Any]:
+        """The parameters of a line, which are a point of the space or pool."""
+        params: dict[str, Any] = {}
+        for name, column in self.columns.items():
+            text = cells[column]
+            known = self._choices(name)
+            if text in known:
+                params[name] = known[text]
+            elif text:  # an empty cell is that of an inactive parameter
+                params[name] = self._value(name, text)
+        try:
+            self.opt.encode([params])
+        except (ArgumentError, ArgumentTypeError) as error:
+            text = str(error).replace(" in row 0:", ":")  # the row of this call
+            raise ArgumentError(f"{table.path}: line {line}: {text}") from None
+        return params
+
+    def _choices(self, name: str) -> dict[str, Any]:
+        """The listed values of a parameter, by the text of their cells."""
+        space, pool = self.opt.space, self.opt.pool
+        if space is not None:
+            parameter = space.parameters[name]
+            listed = getattr(parameter, "listed", ())
+            return {as_cell(value): value for value in listed if value is not None or not parameter.when}
+        assert pool is not None
+        choices = {} if pool.columns is None else pool.columns.choices
+        return {as_cell(value): value for value in choices.get(pool.names.index(name), ())}
+
+    def _value(self, name: str, text: str) -> Any:
+        """The value of a cell, which the space or the pool checks: a number, other JSON, or else text."""
+        number = _number(text)
+        if number is not None:
+            return number
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(text)
+        return text

@@ -1,0 +1,135 @@
+"""Past data from a CSV file: what is told, and what is refused with its line and column."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import bkbopt as bo
+from tests.adapters.shell.calls import call, refused
+
+HEAD = "rate,width,kind,level,value"
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Callable[..., str]:
+    def write(*lines: str, head: str = HEAD) -> str:
+        (tmp_path / "past.csv").write_text("\n".join([head, *lines]) + "\n", encoding="utf-8-sig")
+        return str(tmp_path / "past.csv")
+
+    return write
+
+
+def test_every_line_is_a_trial(state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]) -> None:
+    path = past("0.1,16,fast,1,0.5,Ada", "", "1e-2,32.0,slow,true,-2,Bob", head=HEAD + ",who")
+    (told,) = call(capsys, "tell", state, "--from", path)
+    assert told == {"from": path, "complete": 2, "failed": 0, "ignored_columns": ["who"]}
+    trials = bo.Optimizer.load(state).trials
+    assert [trial.value for trial in trials] == [0.5, -2.0]
+    assert dict(trials[1].params) == {"rate": 0.01, "width": 32, "kind": "slow", "level": True, "threads": 4}
+    assert [type(trial.params["level"]) for trial in trials] == [int, bool]
+
+
+def test_values_may_have_a_column_of_any_name_and_a_known_noise(
+    state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = past("0.1,16,fast,1,0.5,0.1", head="rate,width,kind,level,score,std")
+    call(capsys, "tell", state, "--from", path, "--value", "score")
+    (trial,) = bo.Optimizer.load(state).trials
+    assert (trial.value, trial.stds) == (0.5, (0.1,))
+
+
+def test_an_exported_table_is_told_as_it_was(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(3):
+        call(capsys, "ask", state)
+    call(capsys, "tell", state, 0, 0.5)
+    call(capsys, "fail", state, 1)
+    call(capsys, "export", state, tmp_path / "out.csv")
+    call(capsys, "init", tmp_path / "space.toml", tmp_path / "other")
+    (told,) = call(capsys, "tell", tmp_path / "other", "--from", tmp_path / "out.csv")
+    assert (told["complete"], told["failed"], told["ignored_columns"]) == (1, 1, [])
+    before, after = (bo.Optimizer.load(path).trials for path in (state, tmp_path / "other"))
+    assert [(dict(t.params), t.values, t.state) for t in after] == [
+        (dict(t.params), t.values, t.state) for t in before if t.state != "RUNNING"
+    ]
+
+
+def test_conditional_parameters_constraints_and_several_objectives_have_their_columns(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("botorch")
+    (tmp_path / "space.toml").write_text(
+        'directions = ["minimize", "maximize"]\nconstraints = ["heat"]\n[space]\nkind = ["a", "b"]\n'
+        'x = { type = "float", low = 0, high = 1, when = { kind = "b" } }\n'
+    )
+    log = tmp_path / "log"
+    call(capsys, "init", tmp_path / "space.toml", log)
+    call(capsys, "tell", log, "--from", past("a,,1,2,-1", "b,0.5,3,4,1", head="kind,x,values_0,values_1,heat"))
+    trials = bo.Optimizer.load(log).trials
+    assert [dict(trial.params) for trial in trials] == [{"kind": "a"}, {"kind": "b", "x": 0.5}]
+    assert [(trial.values, trial.is_feasible) for trial in trials] == [((1.0, 2.0), True), ((3.0, 4.0), False)]
+
+
+def test_rows_of_a_pool_are_told_by_their_columns(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer([[0.0, 0.0], [0.5, 2.0], [1.0, 3.0]], storage=tmp_path / "log", seed=0)
+    call(capsys, "tell", tmp_path / "log", "--from", past("0.5,2,7", head="x0,x1,value"))
+    assert [(trial.index, trial.value) for trial in bo.Optimizer.load(tmp_path / "log").trials] == [(1, 7.0)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "head", "message"),
+    [
+        (["0.1,16,fast,1,x"], HEAD, "line 3, column 'value': expected a finite number .*, got 'x'"),
+        (["0.1,16,fast,1,"], HEAD, "line 3, column 'value': expected a finite number .*, got an empty cell"),
+        (["0.1,16,fast,1,inf"], HEAD, "line 3, column 'value': expected a finite number .*, got 'inf'"),
+        (["7,16,fast,1,2"], HEAD, r"line 3: parameter 'rate': expected a number in \[0.001, 1.0\], got 7"),
+        (["high,16,fast,1,2"], HEAD, "line 3: parameter 'rate': expected a number .*, got 'high'"),
+        (["0.1,16,medium,1,2"], HEAD, "line 3: parameter 'kind': expected one of 'fast', 'slow' .*, got 'medium'"),
+        (["0.1,,fast,1,2"], HEAD, "line 3: .*nothing for 'width'"),
+        (["0.1,16,fast,1"], HEAD, "line 3: expected 5 cells separated by commas, got 4"),
+        (["0.1,16,fast,1,2,DONE"], HEAD + ",state", "line 3, column 'state': expected COMPLETE, .*, got 'DONE'"),
+        (
+            ["0.1,16,fast,1,2"],
+            "rate,width,kin,level,value",
+            "expected a column for each parameter, got none for 'kind'",
+        ),
+        (["0.1,16,fast,1,2"], "rate,width,kind,level,loss", "expected a column 'value' .*name yours by --value"),
+        (["0.1,16,fast,1,2"], "rate,rate,kind,level,value", "expected a line of distinct column names"),
+        ([], HEAD, None),
+    ],
+)
+def test_a_line_that_is_refused_is_named_and_none_is_told(
+    lines: list[str],
+    head: str,
+    message: str | None,
+    state: str,
+    past: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    good = "0.2,32,slow,2.5,1" + (",COMPLETE" if head.endswith("state") else "")
+    path = past(good, *lines, head=head) if message else past(head=head)
+    before = Path(state).read_bytes()
+    text = refused(capsys, "tell", state, "--from", path)
+    assert re.search(message or "distinct column names and lines of data", text)
+    assert path in text
+    assert Path(state).read_bytes() == before
+
+
+def test_a_file_stands_alone_on_the_command_line(
+    state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = past("0.1,16,fast,1,0.5")
+    for more in (["0", "1"], ["--params", "{}"], ["--constraint", "a=1"], ["--std", "1"], ["--replace"]):
+        assert "--from: expected no other option than --value" in refused(capsys, "tell", state, "--from", path, *more)
+    assert "--value: expected only with --from" in refused(capsys, "tell", state, "0", "1", "--value", "loss")
+    names = ["--value", "value", "--value", "rate"]
+    assert "--value: expected 1, one for each objective" in refused(capsys, "tell", state, "--from", path, *names)
+    assert "No such file" in refused(capsys, "tell", state, "--from", path + "x")
+
+
+def test_a_file_that_is_no_text_is_refused(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "past.csv").write_bytes(b"rate,value\n\xff\xfe,1\n")
+    assert "expected a CSV file in UTF-8" in refused(capsys, "tell", state, "--from", tmp_path / "past.csv")
