@@ -162,10 +162,17 @@ def _pool_table(pool: Arms) -> Html:
 
 def options_table(opt: Optimizer) -> Html:
     """The options of the optimizer."""
-    return table("Arguments of Optimizer", ["option", "value"], [[name, _shown(v)] for name, v in opt.options.items()])
+    return table(
+        "Arguments of Optimizer", ["option", "value"], [[name, _shown(name, v)] for name, v in opt.options.items()]
+    )
 
 
-def _shown(value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
+    """The value of an option in words; of `feasible` the log only knows whether there is one."""
+    if name == "feasible":
+        return "a function of the parameters" if value else "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
     return str(value)

@@ -1,5 +1,8 @@
 """Tables of a report: the text of cells, and the description of spaces."""
 
+import re
+from typing import Any
+
 import pytest
 
 import bkbopt as bo
@@ -34,3 +37,11 @@ def test_a_column_that_nothing_stands_in_is_left_out() -> None:
     assert "note" not in plain
     assert '<td><span class="pill">best</span></td>' in noted
     assert "row of the pool" not in plain
+
+
+@pytest.mark.parametrize(("feasible", "shown"), [(None, "none"), (lambda p: True, "a function of the parameters")])
+def test_options_are_shown_in_words(feasible: Any, shown: str) -> None:
+    html = tables.options_table(bo.Optimizer({"x": (0.0, 1.0)}, feasible=feasible, seed=0))
+    rows = dict(re.findall(r"<td>(\w+)</td>\s*<td>([^<]*)</td>", html))
+    assert rows["feasible"] == shown
+    assert (rows["fit"], rows["deterministic"], rows["constraints"]) == ("yes", "no", "none")
