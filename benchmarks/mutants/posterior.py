@@ -9,6 +9,13 @@ STATE = ("posterior/test_gaussian_state.py",)
 
 POSTERIOR = (
     Fault(
+        "a value that is left out counts in its own prediction",
+        "posterior/model.py",
+        "rest = (1.0 - weight * inside).clamp_min(RESTING)",
+        "rest = torch.ones_like(inside)",
+        ("posterior/test_model.py",),
+    ),
+    Fault(
         "no jitter is tried",
         "posterior/linalg.py",
         "JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)",

@@ -11,12 +11,13 @@ from bkbopt._support.arrays import as_points
 from bkbopt.confidence import Batch, Chowdhury, Confidence, Srinivas, Theorem2, beta_of
 from bkbopt.errors import ArgumentError, NotReadyError, SpaceExhaustedError
 from bkbopt.optimizer.recommendations import Belongs, ParamsOf, evaluated_at, finished_only, recommended
+from bkbopt.optimizer.trials import Trial
 from bkbopt.search.certificate import band_gap, gap_quantile, gaps
 from bkbopt.search.completion import assumed
 from bkbopt.search.designer import Designer
-from bkbopt.search.trials.reports import RegretCertificate
+from bkbopt.search.trials.reports import RegretCertificate, Residual
 
-__all__ = ["beta", "certificate", "constraints", "feasibility", "prediction", "useful_workers"]
+__all__ = ["beta", "certificate", "constraints", "feasibility", "prediction", "residuals", "useful_workers"]
 
 
 @torch.no_grad()
@@ -27,6 +28,21 @@ def prediction(designer: Designer, X: Tensor, averaged: bool) -> tuple[np.ndarra
     parts = [objective.averaged(X) if averaged else objective.predict(X) for objective in objectives]
     mean, std = (np.stack([part[j].numpy() for part in parts], 1) for j in (0, 1))
     return (mean[:, 0], std[:, 0]) if len(parts) == 1 else (mean, std)
+
+
+@torch.no_grad()
+def residuals(designer: Designer, k: int, X: Tensor, trials: Sequence[Trial]) -> list[Residual]:
+    """See `Optimizer.residuals`; `trials` are those with values, `X (n, d)` their points."""
+    objective, nothing = designer.trained().objectives[k], float("nan")
+    y = torch.tensor([trial.values[k] for trial in trials], dtype=torch.float64)
+    stds = torch.tensor([nothing if t.stds is None else t.stds[k] for t in trials], dtype=torch.float64)
+    v, scaler, surrogate = objective.scaler.transform(y), objective.scaler, objective.surrogate
+    weight = objective.fitter.weights(scaler, stds, surrogate.noise)
+    mean, variance = surrogate.model.left_out(X, v, torch.ones_like(v) if weight is None else weight)
+    sd = variance.sqrt()
+    columns = [part.tolist() for part in (y, scaler.means(mean), scaler.widths(sd, mean), (v - mean) / sd)]
+    found = [Residual(trial.id, *numbers) for trial, *numbers in zip(trials, *columns, strict=True)]
+    return sorted(found, key=lambda residual: -abs(residual.score))
 
 
 @torch.no_grad()

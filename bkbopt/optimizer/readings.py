@@ -1,25 +1,23 @@
 """The reading half of `Optimizer`: results, predictions and copies. Reading changes no later suggestion."""
 
-import functools
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
 
-from bkbopt._support.checks import check_count, check_number
+from bkbopt._support.checks import check_count
 from bkbopt.confidence import Confidence
 from bkbopt.errors import ArgumentError, StorageError
 from bkbopt.optimizer import arguments, best_trials, labelled_recommendations, notebook, predictions, saving
 from bkbopt.optimizer.locking import locked
-from bkbopt.optimizer.logged_designer import LoggedDesigner
 from bkbopt.optimizer.telling import is_table, rows_of
 from bkbopt.optimizer.trials import Trial
+from bkbopt.optimizer.trust import Trust
 from bkbopt.search.criteria.acquisition import Acquisition
-from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation, RegretCertificate
+from bkbopt.search.trials.reports import Diagnostics, FrontPoint, Recommendation
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.space import Space
@@ -33,7 +31,7 @@ __all__ = ["Readings"]
 logger = logging.getLogger(__name__)
 
 
-class Readings:
+class Readings(Trust):
     """What may be read of an optimizer; `Optimizer` sets the attributes.
 
     Attributes:
@@ -42,11 +40,8 @@ class Readings:
         acquisition: name of the acquisition function, or the user's own.
     """
 
-    directions: tuple[str, ...]
     constraints: tuple[str, ...]
     acquisition: str | Acquisition
-    _core: LoggedDesigner
-    _lock: AbstractContextManager[Any]
 
     def __repr__(self) -> str:
         log, last = self._core.log, self._core.spaces[-1]
@@ -324,37 +319,6 @@ class Readings:
         others.
         """
         return self._core.followed("noise_std").trained().objectives[0].noise_std
-
-    @locked
-    def regret_certificate(self, confidence: float = 0.95) -> RegretCertificate:
-        """An upper bound of max f - f(recommended point), for the noise-free f, at a confidence level.
-
-        The recommended point is that of `recommend()` without fixed values, the maximum that over all points.
-
-        It is a quantile of max f - f(recommended) over 400 joint draws of function and hyper-parameters; see
-        `bkbopt.search.certificate`. At 0.95 it held in 219 of 220 cases on functions drawn from the prior, on
-        Hartmann-6 in 78 % of 60 in a box and in 70 % of 60 over pools, and on Shekel-4 in 27 % of 60
-        (`python -m benchmarks.calibration`). The confidence level is that of a single call; of many calls some fail.
-        With a theorem's schedule of beta and `fit=False`, as `bkbopt.theory` has them, the bound is the largest UCB
-        minus the largest LCB, for which the theorem's guarantee holds, at all times. Constraints are ignored: the
-        maximum is over infeasible points, too. If the optimum is in a narrow well without an observation, the model
-        gives the well no probability, and the bound does not hold.
-
-        Args:
-            confidence: probability with which the bound is to hold.
-
-        Raises:
-            NotReadyError: there is no value yet.
-            ArgumentError: there are several objectives, or `confidence` is not strictly between 0 and 1.
-        """
-        if len(self.directions) > 1:
-            raise ArgumentError("regret_certificate: expected a single objective, got several; see hypervolume.")
-        confidence = check_number("confidence", confidence, 0.0, "a number strictly between 0 and 1", strict=True)
-        if confidence >= 1.0:
-            raise ArgumentError(f"confidence: expected a number strictly between 0 and 1, got {confidence!r}.")
-        designer, params_of = self._core.followed("regret_certificate"), self._core.conversion.params
-        belongs = functools.partial(labelled_recommendations.belongs, self._core)
-        return predictions.certificate(designer, params_of, belongs, confidence)
 
     @locked
     def useful_workers(self, limit: int = 64) -> int:

@@ -43,6 +43,8 @@ FEW = 256
 #: Added to the diagonal of I - lam V^-1 before its factorisation, since its eigenvalues are zero in directions without
 #: data. It lowers a variance by this multiple of |z|^2, no more than the variance's rounding error.
 ROUNDING = 1e-14
+#: Smallest share of the other observations in the mean of a point, above the rounding errors of variance / lam.
+RESTING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -310,6 +312,25 @@ class Model:
         if self.collapsed is not None:
             return self.collapsed()
         return collapsed(self.features, self.w, self.root, self.lam)
+
+    def left_out(self, X: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and variance, each `(n,)`, that all other observations predict for each one, its noise included.
+
+        The observations are the values `y (n,)` of the points `X (n, d)`, with noise variances lam / weight (n,), from
+        which the model was learnt; features, kernel and noise stay. With the share h of a value in its point's mean
+
+            h = weight |root z|^2       (weight variance / lam for an exact GP, whose residual is its variance)
+            mean = y - (y - mean(x)) / (1 - h)
+            variance = lam / (weight (1 - h)) + residual(x)
+        """
+        there = X.to(self.w.device)
+        Z = self.features(there)
+        residual = self.features.residual(there, Z).to(X.device)
+        inside = (Z @ self.root.T).square().sum(1).to(X.device)
+        if not len(self.root):
+            residual, inside = torch.zeros_like(residual), residual / self.lam
+        rest = (1.0 - weight * inside).clamp_min(RESTING)
+        return y - (y - (Z @ self.w).to(X.device)) / rest, self.lam / (weight * rest) + residual
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""

@@ -32,6 +32,7 @@ NO_EXAMPLE = {
         "Loss",
         "Recommendation",
         "RegretCertificate",
+        "Residual",
         "Share",
         "StoredPool",
     },

@@ -108,3 +108,42 @@ def test_rounding_beyond_the_prior_explains_no_variance() -> None:
     X = random_points(20, 1)
     _, variance = collapsed(features, root[0], root, lam)(X)
     np.testing.assert_allclose(variance, kernel.diag(X), rtol=0.0, atol=1e-8)
+
+
+def repeated(seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """Thirty values with weights, some of them at one point: points (30, 2), values and weights (30,)."""
+    rng = np.random.default_rng(seed)
+    X = random_points(24, seed)
+    X = torch.cat([X, X[:6]])
+    return X, torch.as_tensor(rng.standard_normal(30)), torch.as_tensor(rng.uniform(0.2, 3.0, 30))
+
+
+@pytest.mark.parametrize("maker", ["exact", "bkb of all points"])
+def test_a_value_left_out_is_predicted_as_by_an_exact_gp_without_it(maker: str) -> None:
+    X, y, weight = repeated()
+    gp: Surrogate = ExactGP(KERNEL, NOISE) if maker == "exact" else BKB(KERNEL, NOISE, qbar=1e9, max_inducing=None)
+    gp.observe(X, y, weight)
+    mean, variance = gp.model.left_out(X, y, weight)
+    for i in range(len(X)):
+        rest = torch.arange(len(X)) != i
+        other = ExactGP(KERNEL, NOISE)
+        other.observe(X[rest], y[rest], weight[rest])
+        own_mean, own_variance = other.model(X[i : i + 1])
+        assert float(mean[i]) == pytest.approx(float(own_mean), abs=1e-8)
+        assert float(variance[i]) == pytest.approx(float(own_variance + NOISE / weight[i]), rel=1e-8)
+
+
+@pytest.mark.parametrize("maker", ["bkb", "sor", "fourier"])
+def test_a_value_left_out_is_predicted_by_ridge_regression_on_the_other_rows_of_the_features(maker: str) -> None:
+    X, y, weight = repeated(1)
+    gp: Surrogate = MAKERS[maker]()
+    gp.observe(X, y, weight)
+    Z = gp.model.features(X)
+    mean, variance = gp.model.left_out(X, y, weight)
+    for i in range(len(X)):
+        rest = torch.arange(len(X)) != i
+        V = (Z[rest].T * weight[rest]) @ Z[rest] + NOISE * torch.eye(Z.shape[1], dtype=Z.dtype)
+        own_mean = Z[i] @ torch.linalg.solve(V, Z[rest].T @ (weight[rest] * y[rest]))
+        own_variance = gp.model.features.residual(X, Z)[i] + NOISE * Z[i] @ torch.linalg.solve(V, Z[i])
+        assert float(mean[i]) == pytest.approx(float(own_mean), abs=1e-7)
+        assert float(variance[i]) == pytest.approx(float(own_variance + NOISE / weight[i]), rel=1e-7)

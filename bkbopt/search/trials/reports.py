@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Diagnostics", "FrontPoint", "Recommendation", "RegretCertificate"]
+__all__ = ["Diagnostics", "FrontPoint", "Recommendation", "RegretCertificate", "Residual"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,25 @@ class FrontPoint:
     stds: tuple[float, ...]
     label: Hashable | None = None
     feasibility: float | None = None
+
+
+@dataclass(frozen=True)
+class Residual:
+    """How far the value of a trial is from what all other values lead to expect.
+
+    Attributes:
+        id: number of the trial.
+        value: the value told, user's units.
+        mean: the value that the others lead to expect, user's units; of values whose logarithm is modelled the median.
+        std: standard deviation with which they do, with that of the noise, user's units.
+        score: the difference in standard deviations, on the scale of the model; positive if the value is better.
+    """
+
+    id: int
+    value: float
+    mean: float
+    std: float
+    score: float
 
 
 @dataclass(frozen=True)
