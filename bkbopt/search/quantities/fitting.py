@@ -8,7 +8,7 @@
 | lam    | scalar | v^2    | noise variance                                                                 |
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import numpy as np
@@ -19,23 +19,29 @@ from bkbopt._support.arrays import DEFAULT_NOISE
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.observations import Observations
+from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
 from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.fit import FitData, constant_mean, fit_hyperparameters, gain_over_constant, log_evidence
 from bkbopt.surrogates.structure import fit_structure
 
-__all__ = ["CPU", "FREE_OF_NOISE", "FittedModel", "Fitter", "ModelOptions"]
+__all__ = ["CPU", "FREE_OF_NOISE", "NOISELESS", "FittedModel", "Fitter", "ModelOptions"]
 
 CPU = torch.device("cpu")  # where fits are made, in compiled loops, wherever the surrogate is
 #: Noise variance of a deterministic objective, relative to the variance of its values; see docs/design/fits.md.
 DETERMINISTIC = 1e-8
+#: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
+#: the fitted one is between its lower limit, 1e-8, and some 1e-6.
+NOISELESS = 1e-5
 #: Noise variance of the model without noise in the test for noise; as much noise, or less, is none.
 FREE_OF_NOISE = 1e-6
 #: Required gain in log posterior density of a model with noise over one without.
 EVIDENCE = 0.5
 #: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
 AT_RANDOM = 1.0
+#: Rounds of fits without outliers, and the largest share of these; see docs/design/outliers.md.
+ROUNDS, MOST_OUTLIERS = 10, 0.2
 #: Smallest and largest weight lam / variance of a value with known noise. An exact value beside noisy ones, whose
 #: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 rounding errors of
 #: BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
@@ -68,6 +74,7 @@ class FittedModel:
         noise_is_fitted: whether that is the result of a fit of unknown noise alone.
         observations: the rows, standardised.
         is_constant: for a limit, whether a constant with noise explains the values better.
+        outliers: rows that were left out of the fit, and whose values have weights below one among the observations.
     """
 
     scaler: Scaler
@@ -76,6 +83,7 @@ class FittedModel:
     noise_is_fitted: bool
     observations: Observations
     is_constant: bool
+    outliers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class Fitter:
     def fitted(
         self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
     ) -> FittedModel:
-        """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`.
+        """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`; without outliers, if there are any.
 
         Args:
             X: encoded points.
@@ -116,6 +124,41 @@ class Fitter:
             categorical: columns that hold category codes.
             rng: generator of the choice of subsets.
         """
+        found = self._fitted(X, y, std, categorical, rng)
+        if not self._looks_for_outliers(found, y):
+            return found
+        is_kept = self._kept(found, X, y, std, categorical)
+        if bool(is_kept.all()):
+            return found
+        found = self._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng)
+        return _with_outliers(found, X, y, is_kept)
+
+    def _looks_for_outliers(self, found: FittedModel, y: Tensor) -> bool:
+        """Whether single values may be outliers: not those of limits, nor beside known noise or none."""
+        return not self.is_limit and found.noise_is_fitted and found.noise > NOISELESS and len(y) >= FEWEST_VALUES
+
+    def _kept(
+        self, found: FittedModel, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...]
+    ) -> Tensor:
+        """Which values are no outliers (n,): those that fits without the outliers of earlier rounds explain.
+
+        Outliers increase the fitted noise, so that a fit with all of them shows the largest ones only.
+        """
+        quick, rng = replace(self, extended=False), np.random.default_rng(len(y))
+        is_kept = torch.ones_like(y, dtype=torch.bool)
+        for _ in range(ROUNDS):
+            v = found.scaler.transform(y)
+            more = is_kept & judge(X, v, is_kept, found.kernel, found.noise).is_outlier
+            if not bool(more.any()) or float((is_kept & ~more).sum()) < (1.0 - MOST_OUTLIERS) * len(y):
+                break
+            is_kept = is_kept & ~more
+            found = quick._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng)
+        return is_kept
+
+    def _fitted(
+        self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
+    ) -> FittedModel:
+        """`fitted` with all values."""
         scaler = Scaler.from_values(y, self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
         known = torch.isfinite(std)
         noise, fit_noise = self._first_noise(scaler, std)
@@ -203,3 +246,17 @@ class Fitter:
         observations = Observations(X.shape[1])
         observations.add(X, scaler.transform(y), self.weights(scaler, std, noise))
         return observations
+
+
+def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, is_kept: Tensor) -> FittedModel:
+    """A model that was fitted to the kept values, with the others.
+
+    An outlier has the noise variance that has the largest likelihood, the square of its distance from its prediction.
+    """
+    v = found.scaler.transform(y)
+    judged = judge(X, v, is_kept, found.kernel, found.noise)
+    is_outlier = judged.is_outlier & ~is_kept & ~judged.is_unchecked
+    weight = torch.where(is_outlier, (found.noise / judged.away.square()).clamp_max(1.0), 1.0)
+    observations = Observations(X.shape[1])
+    observations.add(X, v, weight)
+    return replace(found, observations=observations, outliers=tuple(is_outlier.nonzero()[:, 0].tolist()))

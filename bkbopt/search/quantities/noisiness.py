@@ -60,7 +60,7 @@ class Noisiness:
         if self._is_tested is None:
             fitted = Observations(obs.dim)
             # Without repeats rows and points are the same.
-            fitted.add(obs.X[: self.mark], (obs.s / obs.n)[: self.mark])
+            fitted.add(obs.X[: self.mark], (obs.s / obs.n)[: self.mark], obs.n[: self.mark])
             self._is_tested = self.fitter.prefers_noise(fitted, kernel, noise, self.categorical)
         return self._is_tested
 

@@ -24,7 +24,7 @@ from bkbopt._support.latest import Latest
 from bkbopt.confidence import ScheduleContext
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.model import Model
-from bkbopt.search.quantities.fitting import CPU, Fitter
+from bkbopt.search.quantities.fitting import CPU, NOISELESS, Fitter
 from bkbopt.search.quantities.limits import Limit
 from bkbopt.search.quantities.marked_rows import Rows
 from bkbopt.search.quantities.noisiness import Noisiness
@@ -36,9 +36,6 @@ from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_un
 
 __all__ = ["Quantity"]
 
-#: Fitted noise variance, standardised units squared, up to which values count as measured without noise. Without noise
-#: the fitted one is between its lower limit, 1e-8, and some 1e-6.
-NOISELESS = 1e-5
 #: Number of posteriors of an ensemble, and the number that distinguishes its random numbers from others.
 N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
 
@@ -56,6 +53,7 @@ class Quantity:
         scaler: scaling of the values, from the last fit.
         is_constant: for a limit, whether a constant with noise explains the values of the last fit better.
         noisiness: the decision whether the values have noise.
+        outliers: rows whose values the model takes for outliers, as of the last fit.
     """
 
     fitter: Fitter
@@ -64,6 +62,7 @@ class Quantity:
     scaler: Scaler = field(init=False)
     is_constant: bool = field(init=False, default=False)
     noisiness: Noisiness = field(init=False)
+    outliers: tuple[int, ...] = field(init=False, default=())
     _surrogate: Surrogate | None = field(init=False, default=None)
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
@@ -107,9 +106,10 @@ class Quantity:
         if options.fit:
             found = self.fitter.fitted(X, y, std, rows.categorical, surrogate.rng)
             self.scaler, self.is_constant = found.scaler, found.is_constant
-            self._noise_is_fitted = found.noise_is_fitted
+            self._noise_is_fitted, self.outliers = found.noise_is_fitted, found.outliers
             surrogate.rebuild(found.observations, found.kernel, found.noise)
         else:
+            self.outliers = ()
             self.scaler = Scaler.identity(self.fitter.sign)
             weight = self.fitter.weights(self.scaler, std, surrogate.noise)
             surrogate.observe(X, self.scaler.transform(y), weight)

@@ -1,0 +1,75 @@
+"""Which values are outliers: errors of measurement that a fit should leave out.
+
+| symbol | shape  | units | meaning                                                                  |
+| ------ | ------ | ----- | ------------------------------------------------------------------------ |
+| X      | (n, d) | enc.  | points                                                                   |
+| v      | (n,)   | -     | standardised values, larger is better, with a mean of zero               |
+| away   | (n,)   | -     | v minus its prediction from all other kept values                        |
+
+A value is suspected if a noise variance of its own gains more than log n + `OUTLYING` of log likelihood. With normal
+noise a search then has a false suspect in one of some thousand fits. A suspect may also be a narrow optimum that the
+fitted kernel does not have. The values close to it decide: it is no outlier if they deviate, by median, at least half
+as much in the same direction. A suspect that is better than its prediction and has no values close to it is left out of
+the fit, but keeps its weight in the posterior, so that the search evaluates points close to it.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt.kernels import Kernel
+from bkbopt.surrogates.outliers import gains, predictions_from_others
+
+__all__ = ["FEWEST_VALUES", "Judged", "judge"]
+
+#: Fewer values are not judged.
+FEWEST_VALUES = 20
+#: Required gain of the log likelihood, beside the logarithm of the number of values.
+OUTLYING = 3.0
+#: Prior correlation with a value from which on another one is close to it.
+CLOSE = 0.99
+#: Part of its deviation that confirms a value.
+CONFIRMING = 0.5
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is found of n values.
+
+    Attributes:
+        away: the values minus their predictions from all other kept values, (n,), standardised.
+        is_outlier: suspects that are not confirmed, (n,).
+        is_unchecked: those of them that are better than their predictions and have no values close to them, (n,).
+    """
+
+    away: Tensor
+    is_outlier: Tensor
+    is_unchecked: Tensor
+
+
+@torch.no_grad()
+def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float) -> Judged:
+    """The outliers among the values `v (n,)` at the points `X (n, d)`, predicted from those that are kept.
+
+    Args:
+        X: encoded points.
+        v: standardised values, larger is better.
+        is_kept: which of them the model was fitted to, (n,).
+        kernel: the fitted kernel.
+        noise: the fitted noise variance, standardised units squared.
+    """
+    mean, variance = predictions_from_others(X, v, is_kept, kernel, noise, np.random.default_rng(len(v)))
+    away = v - mean
+    is_outlier = gains(v, mean, variance) > OUTLYING + math.log(len(v))
+    is_unchecked, scale = torch.zeros_like(is_outlier), kernel.diag(X).sqrt()
+    for i in is_outlier.nonzero()[:, 0].tolist():
+        is_close = kernel(X[i : i + 1], X)[0] >= CLOSE * scale[i] * scale
+        is_close[i] = False
+        if bool(is_close.any()):
+            is_outlier[i] = bool(away[is_close].median() / away[i] < CONFIRMING)
+        else:
+            is_unchecked[i] = bool(away[i] > 0.0)
+    return Judged(away, is_outlier, is_unchecked)

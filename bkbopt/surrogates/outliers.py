@@ -1,0 +1,101 @@
+"""Evaluations that a fitted model cannot explain: the prediction of each from all others.
+
+| symbol | shape  | units | meaning                                                                          |
+| ------ | ------ | ----- | -------------------------------------------------------------------------------- |
+| X, y   | (n, .) | enc.  | evaluated points and their values, of which some are `kept`                      |
+| U      | (u, d) | enc.  | unique points of X                                                               |
+| D      | (k, d) | enc.  | points with kept values: all, or a subset of `MOST` of them                      |
+| ybar   | (k,)   | y     | mean of the kept values of each point of D                                       |
+| lam    | scalar | y^2   | noise variance                                                                   |
+| E      | (k, k) | y^2   | K(D, D) + lam N^-1, the covariance of ybar                                       |
+| m, c   | (u,)   | y,y^2 | mean and variance of f(U_i) given ybar at the points of D other than U_i         |
+| z      | (n,)   | -     | a value minus its prediction from all other kept values, in standard deviations  |
+
+At points of D m and c follow from E^-1: Rasmussen & Williams (2006), Eqs. 5.10 to 5.12. The other kept values at the
+same point are added to them. An evaluation with a noise variance of its own has the largest likelihood where that is
+the square of its residual; the log likelihood then gains (z^2 - 1 - log z^2) / 2 (Ament et al. 2024, "robust Gaussian
+processes via relevance pursuit").
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bkbopt._support.threads import small_work
+from bkbopt.kernels import Kernel
+from bkbopt.kernels.base import noisy_gram
+from bkbopt.posterior.linalg import safe_cholesky
+from bkbopt.posterior.observations import Observations, row_keys
+from bkbopt.surrogates.fit_data import FitData
+
+__all__ = ["gains", "predictions_from_others"]
+
+#: Largest number of points from which values are predicted.
+MOST = 400
+#: Number of points that are predicted at once.
+BLOCK = 4096
+
+
+def gains(y: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    """Gains `(n,)` of the log likelihood by a noise variance of its own for each value; at least 0.
+
+    Args:
+        y: values (n,).
+        mean: their means (n,) given all other values.
+        variance: their variances (n,) given all other values, noise included.
+
+    Example:
+        >>> import torch
+        >>> from bkbopt.surrogates.outliers import gains
+        >>> zero, one = torch.zeros(3), torch.ones(3)
+        >>> gains(torch.tensor([0.5, 3.0, 5.0]), zero, one)
+        tensor([0.0000, 2.9014, 10.3906])
+    """
+    z2 = ((y - mean).square() / variance).clamp_min(1.0)
+    return 0.5 * (z2 - 1.0 - z2.log())
+
+
+@torch.no_grad()
+def predictions_from_others(
+    X: Tensor, y: Tensor, kept: Tensor, kernel: Kernel, noise: float, rng: np.random.Generator
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance `(n,)` of each value given all other kept ones, noise included: O(MOST^3 + u MOST^2).
+
+    Args:
+        X: points (n, d).
+        y: values (n,), whose mean under the model is zero.
+        kept: which values predict others, (n,), boolean.
+        kernel: the kernel.
+        noise: noise variance lam, y squared.
+        rng: generator for the choice of a subset.
+    """
+    every, taken = Observations(X.shape[1], X.device), Observations(X.shape[1], X.device)
+    at = every.add(X, y, kept.to(y))
+    taken.add(X[kept], y[kept])
+    data = FitData.of(taken).subset(MOST, rng)
+    with small_work():
+        m, c = _at_points(every.X, data, kernel, noise)
+    # Other kept values at the same point: their number and their sum.
+    count, total = every.n[at] - kept.to(y), every.s[at] - kept.to(y) * y
+    c = c[at].clamp_min(np.finfo(float).tiny)
+    precision = 1.0 / c + count / noise
+    return (m[at] / c + total / noise) / precision, 1.0 / precision + noise
+
+
+def _at_points(U: Tensor, data: FitData, kernel: Kernel, noise: float) -> tuple[Tensor, Tensor]:
+    """m and c at the points `U (u, d)`."""
+    D, noises = data.U, data.noises(noise)
+    L = safe_cholesky(noisy_gram(kernel, D, noises))
+    a = torch.cholesky_solve(data.ybar[:, None], L)[:, 0]
+    m, c = torch.empty_like(U[:, 0]), torch.empty_like(U[:, 0])
+    for i in range(0, len(U), BLOCK):
+        B = U[i : i + BLOCK]
+        K = kernel(B, D)
+        m[i : i + BLOCK] = K @ a
+        explained = torch.linalg.solve_triangular(L, K.T, upper=False).square().sum(0)
+        c[i : i + BLOCK] = (kernel.diag(B) - explained).clamp_min(0.0)
+    place = {key: i for i, key in enumerate(row_keys(U))}
+    rows = torch.tensor([place[key] for key in row_keys(D)], device=U.device)
+    variance = 1.0 / torch.cholesky_inverse(L).diagonal()  # of ybar_i given the others
+    m[rows], c[rows] = data.ybar - a * variance, (variance - noises).clamp_min(0.0)
+    return m, c
