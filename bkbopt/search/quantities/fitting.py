@@ -115,7 +115,7 @@ class Fitter:
     def fitted(
         self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
     ) -> FittedModel:
-        """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`; without outliers, if there are any.
+        """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`, of which outliers are left out.
 
         Args:
             X: encoded points.
@@ -137,9 +137,7 @@ class Fitter:
         """Whether single values may be outliers: not those of limits, nor beside known noise or none."""
         return not self.is_limit and found.noise_is_fitted and found.noise > NOISELESS and len(y) >= FEWEST_VALUES
 
-    def _kept(
-        self, found: FittedModel, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...]
-    ) -> Tensor:
+    def _kept(self, found: FittedModel, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...]) -> Tensor:
         """Which values are no outliers (n,): those that fits without the outliers of earlier rounds explain.
 
         Outliers increase the fitted noise, so that a fit with all of them shows the largest ones only.

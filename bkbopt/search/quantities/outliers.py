@@ -8,9 +8,10 @@
 
 A value is suspected if a noise variance of its own gains more than log n + `OUTLYING` of log likelihood. With normal
 noise a search then has a false suspect in one of some thousand fits. A suspect may also be a narrow optimum that the
-fitted kernel does not have. The values close to it decide: it is no outlier if they deviate, by median, at least half
-as much in the same direction. A suspect that is better than its prediction and has no values close to it is left out of
-the fit, but keeps its weight in the posterior, so that the search evaluates points close to it.
+fitted kernel does not have. The other values at its point, or else those close to it, decide: it is no outlier if they
+deviate, by median, at least half as much in the same direction. A suspect that is better than its prediction and has no
+values close to it is left out of the fit, but keeps its weight in the posterior, so that the search evaluates points
+close to it.
 """
 
 import math
@@ -66,8 +67,11 @@ def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float) -
     is_outlier = gains(v, mean, variance) > OUTLYING + math.log(len(v))
     is_unchecked, scale = torch.zeros_like(is_outlier), kernel.diag(X).sqrt()
     for i in is_outlier.nonzero()[:, 0].tolist():
-        is_close = kernel(X[i : i + 1], X)[0] >= CLOSE * scale[i] * scale
+        is_close = (X[i] == X).all(1)
         is_close[i] = False
+        if not bool(is_close.any()):
+            is_close = kernel(X[i : i + 1], X)[0] >= CLOSE * scale[i] * scale
+            is_close[i] = False
         if bool(is_close.any()):
             is_outlier[i] = bool(away[is_close].median() / away[i] < CONFIRMING)
         else:

@@ -1,0 +1,145 @@
+"""Outliers: which values are left out of a fit, and what the others make of them."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import bkbopt as bo
+from bkbopt.kernels import matern52
+from bkbopt.search.quantities.outliers import judge
+from bkbopt.search.quantities.quantity import Quantity
+from tests.search.quantities.made import data, fitted, learnt
+
+NOISE = 0.05
+WRONG = {11: 2.0, 37: -3.0, 52: 1.0, 70: -1.5}
+
+
+def noisy(n: int = 90, seed: int = 0) -> tuple[Tensor, Tensor]:
+    X, y = data(n, seed)
+    return X, y + NOISE * torch.as_tensor(np.random.default_rng([seed, 1]).standard_normal(n))
+
+
+def with_errors(wrong: dict[int, float] | None = None, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Values to minimise with errors of 20 to 60 standard deviations of the noise, better and worse."""
+    X, y = noisy(seed=seed)
+    wrong = WRONG if wrong is None else wrong
+    for row, error in wrong.items():
+        y[row] += error
+    return X, y
+
+
+def checked(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The data with a right value at each wrong one's point."""
+    rows = list(WRONG)
+    right = data(90)[1][rows]
+    return torch.cat([X, X[rows]]), torch.cat([y, right])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_normal_noise_has_no_outliers(seed: int) -> None:
+    assert fitted(*noisy(seed=seed)).outliers == ()
+
+
+@pytest.mark.parametrize("surrogate", [bo.ExactGP(), bo.BKB(), bo.ExactGP(kernel=matern52(2))])
+def test_errors_are_found_and_the_noise_is_that_of_the_others(surrogate: object) -> None:
+    found = fitted(*checked(*with_errors()), surrogate, first=94)
+    assert set(found.outliers) == set(WRONG)
+    # The standard error of a standard deviation from some 90 values is 8 %.
+    assert found.noise_std == pytest.approx(NOISE, rel=0.25)
+
+
+def test_predictions_are_those_without_the_errors() -> None:
+    X, y = checked(*with_errors())
+    right = torch.ones(len(y), dtype=torch.bool)
+    right[list(WRONG)] = False
+    mean, _ = fitted(X, y, first=94).predict(X)
+    alone, _ = fitted(X[right], y[right], first=90).predict(X)
+    # Not equal: values are scaled with the others, and the wrong ones have weights of some thousandths.
+    assert float((mean - alone).abs().max()) < 0.2 * NOISE
+
+
+def test_an_outlier_has_the_noise_of_its_distance_from_the_prediction() -> None:
+    found = fitted(*with_errors({37: 3.0}), first=90)
+    assert found.outliers == (37,)
+    surrogate = found.surrogate
+    away = float(learnt(found)[37] - surrogate.posterior(surrogate.observations.X[37:38]).mean)
+    expected = surrogate.noise / away**2
+    # The posterior has the value with this weight, a thousandth; the prediction does not have it.
+    assert float(surrogate.observations.n[37]) == pytest.approx(expected, rel=0.01)
+
+
+def test_a_better_value_keeps_its_weight_until_one_close_to_it_is_known() -> None:
+    X, y = with_errors({11: -2.0})
+    X[11] = torch.tensor([1.6, 1.6])  # far from the others
+    alone = fitted(X, y, first=90)
+    assert alone.outliers == ()
+    assert float(alone.surrogate.observations.n[11]) == 1.0
+    assert alone.noise_std < 2.0 * NOISE  # it is left out of the fit all the same
+    close, right = X[11:12] + 1e-3, math.sin(9.6) + 1.6
+    X, y = torch.cat([X, close]), torch.cat([y, torch.tensor([right])])
+    assert fitted(X, y, first=91).outliers == (11,)
+
+
+def test_a_better_value_that_a_repeat_confirms_is_no_outlier() -> None:
+    X, y = with_errors({11: -2.0})
+    X, y = torch.cat([X, X[11:12]]), torch.cat([y, y[11:12] + NOISE])
+    found = fitted(X, y, first=91)
+    assert found.outliers == ()
+    assert float(found.surrogate.observations.n[11]) == 2.0
+
+
+@pytest.mark.parametrize(
+    "options", [{"std": torch.full((90,), NOISE)}, {"surrogate": bo.ExactGP(noise=NOISE**2)}, {"deterministic": True}]
+)
+def test_values_whose_noise_is_stated_have_no_outliers(options: dict[str, object]) -> None:
+    assert fitted(*with_errors(), first=90, **options).outliers == ()
+
+
+def test_values_without_noise_have_no_outliers() -> None:
+    X, y = data(90)
+    assert fitted(X, torch.where(X[:, 0] > 0.9, y + 3.0, y), first=90).outliers == ()
+
+
+def test_few_values_have_no_outliers() -> None:
+    X, y = with_errors({11: 30.0})
+    assert fitted(X[:19], y[:19], first=19).outliers == ()
+    assert fitted(X[:20], y[:20], first=20).outliers == (11,)
+
+
+def test_outliers_follow_the_direction_and_the_unit() -> None:
+    X, y = checked(*with_errors())
+    same = fitted(X, 1e6 - 1e3 * y, sign=1.0, first=94)
+    assert same.outliers == fitted(X, y, first=94).outliers
+
+
+def judged(v: list[float], points: list[float]) -> tuple[list[bool], list[bool]]:
+    """Whether further values are outliers, and unchecked, beside 40 values near zero on a line."""
+    X = torch.cat([torch.linspace(0.0, 1.0, 40, dtype=torch.float64), torch.tensor(points, dtype=torch.float64)])
+    values = torch.cat([0.1 * torch.sin(torch.arange(40.0, dtype=torch.float64)), torch.tensor(v).double()])
+    found = judge(X[:, None], values, torch.ones_like(values, dtype=torch.bool), matern52(1, 0.5), 0.01)
+    return found.is_outlier[40:].tolist(), found.is_unchecked[40:].tolist()
+
+
+def test_most_of_the_values_close_to_a_suspect_decide() -> None:
+    assert judged([3.0, 3.0], [0.5, 0.5])[0] == [False, False]
+    assert judged([3.0, 3.0, 3.0, 0.0], [0.5] * 4)[0][:3] == [False, False, False]
+    assert judged([3.0, 0.0, 0.1, 0.0], [0.5] * 4)[0] == [True, False, False, False]
+    assert judged([3.0, -3.0], [0.5, 0.5])[0] == [True, True]
+
+
+def test_only_better_values_are_checked_first() -> None:
+    far = 1.5  # three lengthscales from the others
+    assert judged([9.0], [far]) == ([True], [True])
+    assert judged([-9.0], [far]) == ([True], [False])
+
+
+def test_the_state_has_no_outliers_before_a_fit_and_without_one() -> None:
+    X, y = with_errors()
+    assert fitted(X[:2], y[:2]).outliers == ()
+    plain = Quantity(fitted(X, y, first=90).fitter, seed=0, stream=0)
+    assert plain.outliers == ()
+    assert fitted(X, y, bo.ExactGP(kernel=matern52(2), noise=0.01), fit=False).outliers == ()
+    assert math.isfinite(fitted(X, y, first=90).noise_std)
