@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.comparison import NOT_SEARCH, Job, records_of, source_digest
 from benchmarks.optuna_quality import Result, geometric_mean, results_of
-from benchmarks.tasks import TASKS
+from benchmarks.tasks import DEVELOPMENT, TASKS
 from bkbopt.plots.style import SERIES, legend_below, log_ticks, new_figure
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ LENGTHS = (300, 1_000, 5_000)
 def kept_results(folder: Path, seeds: int = 10) -> list[Result]:
     """Saved results of `optuna_quality` for all samplers, on the problems whose minimum is known."""
     digest, results = source_digest(NOT_SEARCH), []
-    for name, make in TASKS.items():
-        if (task := make()).minimum is None:
+    for name in DEVELOPMENT:
+        if (task := TASKS[name]()).minimum is None:
             continue
         records: dict[str, list[Mapping[str, Any]]] = {}
         for peer in NAMES:
@@ -66,7 +66,7 @@ def draw_quality(ax: "Axes", results: Sequence[Result]) -> None:
     for checkpoint in sorted({r.checkpoint for r in results}):
         here = {(r.peer, r.problem): r for r in results if r.checkpoint == checkpoint}
         peers = {peer for peer, _ in here}
-        common = [p for p in TASKS if all((peer, p) in here for peer in peers)]
+        common = [p for p in DEVELOPMENT if all((peer, p) in here for peer in peers)]
         for peer in peers if common else ():
             mean, error = geometric_mean([here[peer, p].mean("recommended") for p in common])
             by_peer.setdefault(peer, []).append((checkpoint, mean, error))

@@ -7,7 +7,7 @@ Functions whose minimum lies at, or near, the centre of their usual box have the
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,18 @@ from benchmarks.sample_efficiency import off_centre
 from benchmarks.structured_functions import MixedProblem
 from benchmarks.tuning import TUNING, Tuning
 
-__all__ = ["DEVELOPMENT", "HELD_OUT", "SETS", "TASKS", "Task", "from_botorch", "of_problem", "of_tuning"]
+__all__ = [
+    "DEVELOPMENT",
+    "HELD_OUT",
+    "OUTLIERS",
+    "SETS",
+    "TASKS",
+    "Task",
+    "from_botorch",
+    "of_problem",
+    "of_tuning",
+    "with_outliers",
+]
 
 Params = Mapping[str, Any]
 
@@ -95,6 +106,23 @@ def of_problem(problem: Problem) -> Task:
     return Task(problem.name, suggest, observe, truth, problem.iqr, problem.minimum, note)
 
 
+def with_outliers(task: Task, kind: str) -> Task:
+    """The task with errors in single values: twice the interquartile range times a normal number.
+
+    They are in 5 % of the values and of both signs ("outliers"), or in 3 % and always for the better ("too-good").
+    """
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        told, counted = task.observe(params, seed, number)
+        rng = np.random.default_rng([77, seed, number])
+        share, error = rng.random(), 2.0 * task.scale * rng.standard_normal()
+        if kind == "outliers":
+            return told + error * (share < 0.05), counted
+        return told - abs(error) * (share < 0.03), counted
+
+    return replace(task, name=f"{task.name}-{kind}", observe=observe, note=f"{task.note}; {kind}")
+
+
 def of_tuning(tuning: Tuning) -> Task:
     """A model to tune; the average over trials counts what was observed, whose noise averages out."""
 
@@ -154,14 +182,22 @@ _HELD_OUT = (
 #: What changes are tried on. The classic functions and two models are here: defaults were chosen by looking at them.
 DEVELOPMENT: tuple[str, ...] = (*(problem.name for problem in (*_CLASSIC, *_DEVELOPMENT)), "boosting", "mlp")
 
+_WITH_OUTLIERS = ("hartmann6", "levy8-off", "rosenbrock6", "ackley5-rotated", "griewank6-off", "gallagher5")
+
 #: Run once, when nothing is to be changed any more: a number on tasks that decided between variants of a method is
 #: biased in its favour. The kinds are those of the development tasks; dimensions, rotations and seeds are not.
 HELD_OUT: tuple[str, ...] = (*(problem.name for problem in _HELD_OUT), "svm")
+
+#: Functions some of whose values are wrong, in both directions or always too good; see `with_outliers`.
+OUTLIERS: dict[str, tuple[str, ...]] = {
+    kind: tuple(f"{name}-{kind}" for name in _WITH_OUTLIERS) for kind in ("outliers", "too-good")
+}
 
 SETS: dict[str, tuple[str, ...]] = {
     "development": DEVELOPMENT,
     "held-out": HELD_OUT,
     "all": (*DEVELOPMENT, *HELD_OUT),
+    **OUTLIERS,
 }
 
 #: Made when asked for: the interquartile ranges take a moment.
@@ -171,4 +207,9 @@ TASKS: dict[str, Callable[[], Task]] = {
         for problem in (*_CLASSIC, *_DEVELOPMENT, *_HELD_OUT)
     },
     **{name: lambda tuning=tuning: of_tuning(tuning) for name, tuning in TUNING.items()},  # type: ignore[misc]
+}
+TASKS |= {
+    f"{name}-{kind}": lambda name=name, kind=kind: with_outliers(TASKS[name](), kind)  # type: ignore[misc]
+    for name in _WITH_OUTLIERS
+    for kind in OUTLIERS
 }
