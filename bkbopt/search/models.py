@@ -7,6 +7,7 @@
 | violation | (u,)   | y     | sum of their constraint violations by posterior mean, 0 for feasible points          |
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -152,6 +153,12 @@ class Models:
             means = torch.stack([quantity.fitted for quantity in self.objectives], 1)
             self._known = Known(X, means, violation, crashes)
         return self._known
+
+    @property
+    def outliers(self) -> list[int]:
+        """Numbers of the trials that have an outlier among their values, sorted; see `search.quantities.outliers`."""
+        found = (self.history.numbers_of(k, quantity.outliers) for k, quantity in enumerate(self.objectives))
+        return sorted(set(itertools.chain.from_iterable(found)))
 
     def log_feasibility(self, X: Tensor, *, noisy_only: bool = False) -> Tensor:
         """Log probability that the points `X (n, d)` satisfy the outcome constraints, (n,); <= 0.

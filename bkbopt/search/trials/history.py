@@ -306,6 +306,10 @@ class History:
         column = self._objectives[k]
         return self._rows(column, self._mark(column, first))
 
+    def numbers_of(self, k: int, rows: Iterable[int]) -> list[int]:
+        """The numbers of the trials of some rows of objective k."""
+        return [self.finished[self._objectives[k].rows[row]].number for row in rows]
+
     @property
     def constraint_names(self) -> list[str]:
         """Names of all constraints with values, sorted."""

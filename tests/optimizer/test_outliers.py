@@ -1,0 +1,70 @@
+"""`Optimizer.outliers`: trials with wrong values, in any log."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+from bkbopt.errors import NotReadyError
+
+NOISE = 0.02
+WRONG = (15, 33)
+
+
+def told(opt: bo.Optimizer, n: int = 60) -> bo.Optimizer:
+    """Values of a bowl with noise and two typing errors; every tenth trial has failed."""
+    rng = np.random.default_rng(0)
+    for i in range(n):
+        trial = opt.ask(fixed={"x": float(rng.random()), "z": float(rng.random())})
+        if i % 10 == 0:
+            opt.fail(trial)
+            continue
+        value = (trial.params["x"] - 0.3) ** 2 + (trial.params["z"] - 0.6) ** 2 + NOISE * float(rng.standard_normal())
+        opt.tell(
+            trial,
+            value + 5.0 * (i in WRONG) if len(opt.directions) == 1 else (rng.random(), value + 5.0 * (i in WRONG)),
+        )
+    return opt
+
+
+def test_the_trials_with_errors_are_named() -> None:
+    opt = told(bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, seed=0))
+    assert tuple(trial.id for trial in opt.outliers) == WRONG
+    assert opt.outliers == [opt.trials[i] for i in WRONG]
+
+
+def test_a_new_process_names_the_same_trials(tmp_path: Path) -> None:
+    opt = told(bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, seed=0, storage=tmp_path / "runs.db"))
+    assert bo.Optimizer.open(tmp_path / "runs.db").outliers == opt.outliers != []
+
+
+def test_an_error_in_one_of_several_values_is_named() -> None:
+    space = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
+    opt = told(bo.Optimizer(space, directions=["minimize", "minimize"], seed=0))
+    assert tuple(trial.id for trial in opt.outliers) == WRONG
+
+
+def test_an_error_for_the_better_is_measured_again_and_not_recommended() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.random((200, 2))
+    opt = bo.Optimizer(rows, seed=0)
+    wrong = 40
+
+    def value(row: int, i: int) -> float:
+        return float(((rows[row] - 0.4) ** 2).sum() + NOISE * rng.standard_normal() - 3.0 * (i == wrong))
+
+    for i in range(120):
+        trial = opt.ask()
+        assert trial.index is not None
+        opt.tell(trial, value(trial.index, i))
+    assert [trial.id for trial in opt.outliers] == [wrong]
+    assert opt.best_trial.id == wrong
+    best = opt.recommend().index
+    assert best is not None
+    assert float(((rows[best] - 0.4) ** 2).sum()) < 0.02
+
+
+def test_without_a_value_there_is_nothing_to_name() -> None:
+    with pytest.raises(NotReadyError, match="outliers: expected at least one value"):
+        _ = bo.Optimizer({"x": (0.0, 1.0)}).outliers
