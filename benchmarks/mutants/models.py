@@ -6,6 +6,7 @@ __all__ = ["MODELS"]
 
 CURVES = ("search/trials/test_curves.py",)
 FAILURES = ("optimizer/test_failures.py",)
+OUTLIERS = ("search/quantities/test_outliers.py",)
 HISTORY = ("search/trials/test_history.py",)
 QUANTITY = ("search/quantities/test_quantity.py",)
 SCALING = ("search/quantities/test_scaling.py",)
@@ -270,6 +271,48 @@ MODELS = (
         "(lam / noises).clamp(*WEIGHTS)",
         "(lam / noises).clamp(1e-12, 1e12)",
         ("optimizer/test_predictions.py",),
+    ),
+    Fault(
+        "values that look like outliers in the first fit are the only ones",
+        "search/quantities/fitting.py",
+        "for _ in range(ROUNDS):",
+        "for _ in range(1):",
+        OUTLIERS,
+    ),
+    Fault(
+        "an outlier is as far from its prediction as its weight says, not squared",
+        "search/quantities/fitting.py",
+        "found.noise / judged.away.square()",
+        "found.noise / judged.away.abs()",
+        OUTLIERS,
+    ),
+    Fault(
+        "a better value is an outlier at once",
+        "search/quantities/fitting.py",
+        "judged.is_outlier & ~is_kept & ~judged.is_unchecked",
+        "judged.is_outlier & ~is_kept",
+        OUTLIERS,
+    ),
+    Fault(
+        "a worse value without others close to it waits for them",
+        "search/quantities/outliers.py",
+        "is_unchecked[i] = bool(away[i] > 0.0)",
+        "is_unchecked[i] = True",
+        OUTLIERS,
+    ),
+    Fault(
+        "nothing confirms a suspect",
+        "search/quantities/outliers.py",
+        "is_outlier[i] = bool(away[is_close].median() / away[i] < CONFIRMING)",
+        "pass",
+        OUTLIERS,
+    ),
+    Fault(
+        "a repeated value predicts itself",
+        "surrogates/outliers.py",
+        "every.n[at] - kept.to(y), every.s[at] - kept.to(y) * y",
+        "every.n[at], every.s[at]",
+        ("surrogates/test_outliers.py",),
     ),
     Fault(
         "kappa^2 is that of the first points",

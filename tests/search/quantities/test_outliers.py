@@ -83,6 +83,19 @@ def test_a_better_value_keeps_its_weight_until_one_close_to_it_is_known() -> Non
     assert fitted(X, y, first=91).outliers == (11,)
 
 
+def test_the_only_good_value_of_a_screen_keeps_its_weight_until_it_is_repeated() -> None:
+    rng = np.random.default_rng(0)
+    X = torch.linspace(0.0, 1.0, 30, dtype=torch.float64)[:, None]
+    y = torch.as_tensor(0.5 * rng.standard_normal(30))
+    y[12] += 10.0
+    alone = fitted(X, y, sign=1.0, first=30)
+    assert alone.outliers == ()
+    assert float(alone.surrogate.observations.n[12]) == 1.0
+    assert alone.noise_std < 1.0
+    X, y = torch.cat([X, X[12:13]]), torch.cat([y, torch.zeros(1)])
+    assert fitted(X, y, sign=1.0, first=31).outliers == (12,)
+
+
 def test_a_better_value_that_a_repeat_confirms_is_no_outlier() -> None:
     X, y = with_errors({11: -2.0})
     X, y = torch.cat([X, X[11:12]]), torch.cat([y, y[11:12] + NOISE])
