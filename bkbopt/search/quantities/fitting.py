@@ -8,7 +8,8 @@
 | lam    | scalar | v^2    | noise variance                                                                 |
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 import numpy as np
@@ -74,7 +75,7 @@ class FittedModel:
         noise_is_fitted: whether that is the result of a fit of unknown noise alone.
         observations: the rows, standardised.
         is_constant: for a limit, whether a constant with noise explains the values better.
-        outliers: rows that were left out of the fit, and whose values have weights below one among the observations.
+        outliers: weights of the rows that were left out of the fit, by row.
     """
 
     scaler: Scaler
@@ -83,7 +84,7 @@ class FittedModel:
     noise_is_fitted: bool
     observations: Observations
     is_constant: bool
-    outliers: tuple[int, ...] = ()
+    outliers: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -257,4 +258,5 @@ def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, is_kept: Tensor) ->
     weight = torch.where(is_outlier, (found.noise / judged.away.square()).clamp_max(1.0), 1.0)
     observations = Observations(X.shape[1])
     observations.add(X, v, weight)
-    return replace(found, observations=observations, outliers=tuple(is_outlier.nonzero()[:, 0].tolist()))
+    outliers = {row: float(weight[row]) for row in is_outlier.nonzero()[:, 0].tolist()}
+    return replace(found, observations=observations, outliers=outliers)

@@ -14,6 +14,7 @@ surrogate as one that has followed the rows from the first. Warm starts of the f
 """
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,7 +54,7 @@ class Quantity:
         scaler: scaling of the values, from the last fit.
         is_constant: for a limit, whether a constant with noise explains the values of the last fit better.
         noisiness: the decision whether the values have noise.
-        outliers: rows whose values the model takes for outliers, as of the last fit.
+        outliers: weights of the values that the model takes for outliers, by row, as of the last fit.
     """
 
     fitter: Fitter
@@ -62,7 +63,7 @@ class Quantity:
     scaler: Scaler = field(init=False)
     is_constant: bool = field(init=False, default=False)
     noisiness: Noisiness = field(init=False)
-    outliers: tuple[int, ...] = field(init=False, default=())
+    outliers: Mapping[int, float] = field(init=False, default_factory=dict)
     _surrogate: Surrogate | None = field(init=False, default=None)
     _built: tuple[int, int] = field(init=False, default=(-1, -1))
     _n: int = field(init=False, default=0)
@@ -109,7 +110,7 @@ class Quantity:
             self._noise_is_fitted, self.outliers = found.noise_is_fitted, found.outliers
             surrogate.rebuild(found.observations, found.kernel, found.noise)
         else:
-            self.outliers = ()
+            self.outliers = {}
             self.scaler = Scaler.identity(self.fitter.sign)
             weight = self.fitter.weights(self.scaler, std, surrogate.noise)
             surrogate.observe(X, self.scaler.transform(y), weight)

@@ -40,13 +40,13 @@ def checked(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_normal_noise_has_no_outliers(seed: int) -> None:
-    assert fitted(*noisy(seed=seed)).outliers == ()
+    assert fitted(*noisy(seed=seed)).outliers == {}
 
 
 @pytest.mark.parametrize("surrogate", [bo.ExactGP(), bo.BKB(), bo.ExactGP(kernel=matern52(2))])
 def test_errors_are_found_and_the_noise_is_that_of_the_others(surrogate: object) -> None:
     found = fitted(*checked(*with_errors()), surrogate, first=94)
-    assert set(found.outliers) == set(WRONG)
+    assert found.outliers.keys() == WRONG.keys()
     # The standard error of a standard deviation from some 90 values is 8 %.
     assert found.noise_std == pytest.approx(NOISE, rel=0.25)
 
@@ -63,24 +63,25 @@ def test_predictions_are_those_without_the_errors() -> None:
 
 def test_an_outlier_has_the_noise_of_its_distance_from_the_prediction() -> None:
     found = fitted(*with_errors({37: 3.0}), first=90)
-    assert found.outliers == (37,)
+    assert found.outliers.keys() == {37}
     surrogate = found.surrogate
     away = float(learnt(found)[37] - surrogate.posterior(surrogate.observations.X[37:38]).mean)
     expected = surrogate.noise / away**2
     # The posterior has the value with this weight, a thousandth; the prediction does not have it.
-    assert float(surrogate.observations.n[37]) == pytest.approx(expected, rel=0.01)
+    assert found.outliers == {37: pytest.approx(expected, rel=0.01)}
+    assert float(surrogate.observations.n[37]) == found.outliers[37]
 
 
 def test_a_better_value_keeps_its_weight_until_one_close_to_it_is_known() -> None:
     X, y = with_errors({11: -2.0})
     X[11] = torch.tensor([1.6, 1.6])  # far from the others
     alone = fitted(X, y, first=90)
-    assert alone.outliers == ()
+    assert alone.outliers == {}
     assert float(alone.surrogate.observations.n[11]) == 1.0
     assert alone.noise_std < 2.0 * NOISE  # it is left out of the fit all the same
     close, right = X[11:12] + 1e-3, math.sin(9.6) + 1.6
     X, y = torch.cat([X, close]), torch.cat([y, torch.tensor([right])])
-    assert fitted(X, y, first=91).outliers == (11,)
+    assert fitted(X, y, first=91).outliers.keys() == {11}
 
 
 def test_the_only_good_value_of_a_screen_keeps_its_weight_until_it_is_repeated() -> None:
@@ -89,18 +90,18 @@ def test_the_only_good_value_of_a_screen_keeps_its_weight_until_it_is_repeated()
     y = torch.as_tensor(0.5 * rng.standard_normal(30))
     y[12] += 10.0
     alone = fitted(X, y, sign=1.0, first=30)
-    assert alone.outliers == ()
+    assert alone.outliers == {}
     assert float(alone.surrogate.observations.n[12]) == 1.0
     assert alone.noise_std < 1.0
     X, y = torch.cat([X, X[12:13]]), torch.cat([y, torch.zeros(1)])
-    assert fitted(X, y, sign=1.0, first=31).outliers == (12,)
+    assert fitted(X, y, sign=1.0, first=31).outliers.keys() == {12}
 
 
 def test_a_better_value_that_a_repeat_confirms_is_no_outlier() -> None:
     X, y = with_errors({11: -2.0})
     X, y = torch.cat([X, X[11:12]]), torch.cat([y, y[11:12] + NOISE])
     found = fitted(X, y, first=91)
-    assert found.outliers == ()
+    assert found.outliers == {}
     assert float(found.surrogate.observations.n[11]) == 2.0
 
 
@@ -108,24 +109,25 @@ def test_a_better_value_that_a_repeat_confirms_is_no_outlier() -> None:
     "options", [{"std": torch.full((90,), NOISE)}, {"surrogate": bo.ExactGP(noise=NOISE**2)}, {"deterministic": True}]
 )
 def test_values_whose_noise_is_stated_have_no_outliers(options: dict[str, object]) -> None:
-    assert fitted(*with_errors(), first=90, **options).outliers == ()
+    assert fitted(*with_errors(), first=90, **options).outliers == {}
 
 
 def test_values_without_noise_have_no_outliers() -> None:
     X, y = data(90)
-    assert fitted(X, torch.where(X[:, 0] > 0.9, y + 3.0, y), first=90).outliers == ()
+    assert fitted(X, torch.where(X[:, 0] > 0.9, y + 3.0, y), first=90).outliers == {}
 
 
 def test_few_values_have_no_outliers() -> None:
     X, y = with_errors({11: 30.0})
-    assert fitted(X[:19], y[:19], first=19).outliers == ()
-    assert fitted(X[:20], y[:20], first=20).outliers == (11,)
+    assert fitted(X[:19], y[:19], first=19).outliers == {}
+    assert fitted(X[:20], y[:20], first=20).outliers.keys() == {11}
 
 
 def test_outliers_follow_the_direction_and_the_unit() -> None:
     X, y = checked(*with_errors())
     same = fitted(X, 1e6 - 1e3 * y, sign=1.0, first=94)
-    assert same.outliers == fitted(X, y, first=94).outliers
+    # The same up to rounding in the unit of the values.
+    assert same.outliers == pytest.approx(dict(fitted(X, y, first=94).outliers), rel=1e-9)
 
 
 def judged(v: list[float], points: list[float]) -> tuple[list[bool], list[bool]]:
@@ -151,8 +153,8 @@ def test_only_better_values_are_checked_first() -> None:
 
 def test_the_state_has_no_outliers_before_a_fit_and_without_one() -> None:
     X, y = with_errors()
-    assert fitted(X[:2], y[:2]).outliers == ()
+    assert fitted(X[:2], y[:2]).outliers == {}
     plain = Quantity(fitted(X, y, first=90).fitter, seed=0, stream=0)
-    assert plain.outliers == ()
-    assert fitted(X, y, bo.ExactGP(kernel=matern52(2), noise=0.01), fit=False).outliers == ()
+    assert plain.outliers == {}
+    assert fitted(X, y, bo.ExactGP(kernel=matern52(2), noise=0.01), fit=False).outliers == {}
     assert math.isfinite(fitted(X, y, first=90).noise_std)
