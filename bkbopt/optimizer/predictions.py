@@ -37,9 +37,13 @@ def residuals(designer: Designer, k: int, X: Tensor, trials: Sequence[Trial]) ->
     y = torch.tensor([trial.values[k] for trial in trials], dtype=torch.float64)
     stds = torch.tensor([nothing if t.stds is None else t.stds[k] for t in trials], dtype=torch.float64)
     v, scaler, surrogate = objective.scaler.transform(y), objective.scaler, objective.surrogate
-    weight = objective.fitter.weights(scaler, stds, surrogate.noise)
-    mean, variance = surrogate.model.left_out(X, v, torch.ones_like(v) if weight is None else weight)
-    sd = variance.sqrt()
+    told = objective.fitter.weights(scaler, stds, surrogate.noise)
+    told = torch.ones_like(v) if told is None else told
+    outliers = dict(zip(designer.history.numbers_of(k, objective.outliers), objective.outliers.values(), strict=True))
+    learnt = v.new_tensor([outliers.get(t.id, a) for t, a in zip(trials, told.tolist(), strict=True)])
+    mean, variance = surrogate.model.left_out(X, v, learnt)
+    # An outlier is learnt with a noise variance of its own, and judged by that of the others.
+    sd = (variance + surrogate.noise * (1.0 / told - 1.0 / learnt)).sqrt()
     columns = [part.tolist() for part in (y, scaler.means(mean), scaler.widths(sd, mean), (v - mean) / sd)]
     found = [Residual(trial.id, *numbers) for trial, *numbers in zip(trials, *columns, strict=True)]
     return sorted(found, key=lambda residual: -abs(residual.score))

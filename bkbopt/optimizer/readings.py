@@ -320,16 +320,6 @@ class Readings(Trust):
         """
         return self._core.followed("noise_std").trained().objectives[0].noise_std
 
-    @property
-    @locked
-    def outliers(self) -> list[Trial]:
-        """Trials with values that the model does not explain and takes for errors, by id; as of its last fit.
-
-        They hardly count. A value that is better than expected is among them only once points close to it, or its own,
-        have been evaluated too. `NotReadyError` before the first value.
-        """
-        return [self._core.log.entries[i].trial for i in self._core.followed("outliers").trained().outliers]
-
     @locked
     def useful_workers(self, limit: int = 64) -> int:
         """Number of trials, at most `limit`, that it is useful to have running now, including those that are running.

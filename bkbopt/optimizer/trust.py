@@ -10,6 +10,7 @@ from bkbopt.optimizer import predictions
 from bkbopt.optimizer.labelled_recommendations import belongs as belongs_to
 from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.logged_designer import LoggedDesigner
+from bkbopt.optimizer.trials import Trial
 from bkbopt.search.trials.reports import RegretCertificate, Residual
 
 __all__ = ["Trust"]
@@ -22,6 +23,17 @@ class Trust:
     _core: LoggedDesigner
     _lock: AbstractContextManager[Any]
 
+    @property
+    @locked
+    def outliers(self) -> list[Trial]:
+        """Trials whose values the model takes for errors, as of its last fit, by id.
+
+        With a default model of unknown noise, single values that others make very unlikely are left out of a fit, and
+        have little weight in the posterior. A value that is better than expected is one of them only if points close to
+        it have values, too; see the guide on suspicious measurements. `NotReadyError` before the first value.
+        """
+        return [self._core.log.entries[i].trial for i in self._core.followed("outliers").trained().outliers]
+
     @locked
     def residuals(self, objective: int = 0) -> list[Residual]:
         """How far each value is from what all others lead to expect, in standard deviations, the farthest first.
@@ -31,8 +43,8 @@ class Trust:
         again, replace a wrong value by `tell(replace=True)`, or tell it once more with a large `std`.
 
         Each value is predicted from the others with the kernel, the noise and the inducing points of the model, which
-        were fitted to all values, the wrong one included. The scores of few values are therefore small: of ten values
-        none may be above three. The formula is that of ridge regression, `Model.left_out`; for online learners that are
+        were fitted to all values but `outliers`. The scores of few values are therefore small: of ten values none may
+        be above three. The formula is that of ridge regression, `Model.left_out`; for online learners that are
         none, only the order of the scores has a meaning.
 
         Args:

@@ -16,15 +16,12 @@ def told(opt: bo.Optimizer, n: int = 60) -> bo.Optimizer:
     """Values of a bowl with noise and two typing errors; every tenth trial has failed."""
     rng = np.random.default_rng(0)
     for i in range(n):
-        trial = opt.ask(fixed={"x": float(rng.random()), "z": float(rng.random())})
         if i % 10 == 0:
-            opt.fail(trial)
+            opt.fail(opt.ask())
             continue
-        value = (trial.params["x"] - 0.3) ** 2 + (trial.params["z"] - 0.6) ** 2 + NOISE * float(rng.standard_normal())
-        opt.tell(
-            trial,
-            value + 5.0 * (i in WRONG) if len(opt.directions) == 1 else (rng.random(), value + 5.0 * (i in WRONG)),
-        )
+        x, z = (float(u) for u in rng.random(2))
+        value = (x - 0.3) ** 2 + (z - 0.6) ** 2 + NOISE * float(rng.standard_normal()) + 5.0 * (i in WRONG)
+        opt.tell({"x": x, "z": z}, value if len(opt.directions) == 1 else (float(rng.random()), value))
     return opt
 
 
@@ -32,6 +29,17 @@ def test_the_trials_with_errors_are_named() -> None:
     opt = told(bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, seed=0))
     assert tuple(trial.id for trial in opt.outliers) == WRONG
     assert opt.outliers == [opt.trials[i] for i in WRONG]
+
+
+def test_the_trials_with_errors_have_the_largest_residuals_by_the_noise_of_the_others() -> None:
+    first, second, third, *_ = told(bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, seed=0)).residuals()
+    assert {first.id, second.id} == set(WRONG)
+    # 250 standard deviations of the noise; scores are of values that are clipped at four robust ones of all values.
+    assert min(-first.score, -second.score) > 10.0
+    assert abs(third.score) < 5.0
+    for found in (first, second):
+        assert found.value - found.mean == pytest.approx(5.0, abs=3.0 * NOISE)
+        assert NOISE < found.std < 0.05
 
 
 def test_a_new_process_names_the_same_trials(tmp_path: Path) -> None:
