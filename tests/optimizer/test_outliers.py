@@ -12,15 +12,15 @@ NOISE = 0.02
 WRONG = (15, 33)
 
 
-def told(opt: bo.Optimizer, n: int = 60) -> bo.Optimizer:
-    """Values of a bowl with noise and two typing errors; every tenth trial has failed."""
-    rng = np.random.default_rng(0)
-    for i in range(n):
+def told(opt: bo.Optimizer, error: float = 5.0, seed: int = 0) -> bo.Optimizer:
+    """Values of a bowl with noise and two wrong ones; every tenth trial has failed."""
+    rng = np.random.default_rng(seed)
+    for i in range(60):
         if i % 10 == 0:
             opt.fail(opt.ask())
             continue
         x, z = (float(u) for u in rng.random(2))
-        value = (x - 0.3) ** 2 + (z - 0.6) ** 2 + NOISE * float(rng.standard_normal()) + 5.0 * (i in WRONG)
+        value = (x - 0.3) ** 2 + (z - 0.6) ** 2 + NOISE * float(rng.standard_normal()) + error * (i in WRONG)
         opt.tell({"x": x, "z": z}, value if len(opt.directions) == 1 else (float(rng.random()), value))
     return opt
 
@@ -39,7 +39,7 @@ def test_the_trials_with_errors_have_the_largest_residuals_by_the_noise_of_the_o
     assert abs(third.score) < 5.0
     for found in (first, second):
         assert found.value - found.mean == pytest.approx(5.0, abs=3.0 * NOISE)
-        assert NOISE < found.std < 0.05
+        assert found.std == pytest.approx(NOISE, rel=0.5)  # fitted to 50 values, and that of the prediction
 
 
 def test_a_new_process_names_the_same_trials(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_new_process_names_the_same_trials(tmp_path: Path) -> None:
 
 def test_an_error_in_one_of_several_values_is_named() -> None:
     space = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
-    opt = told(bo.Optimizer(space, directions=["minimize", "minimize"], seed=0))
+    opt = told(bo.Optimizer(space, directions=["minimize", "minimize"], seed=0), error=1.0, seed=1)
     assert tuple(trial.id for trial in opt.outliers) == WRONG
 
 

@@ -22,18 +22,44 @@ import torch
 from torch import Tensor
 
 from bkbopt.kernels import Kernel
+from bkbopt.posterior.observations import Observations
+from bkbopt.surrogates.fit import FitData, log_evidence
 from bkbopt.surrogates.outliers import gains, predictions_from_others
 
-__all__ = ["FEWEST_VALUES", "Judged", "judge"]
+__all__ = ["FEWEST_VALUES", "Judged", "evidence", "judge"]
 
 #: Fewer values are not judged.
 FEWEST_VALUES = 20
 #: Required gain of the log likelihood, beside the logarithm of the number of values.
 OUTLYING = 3.0
+#: Median of the square of a standard normal number; smallest variance.
+NORMAL_MEDIAN, TINY = 0.4549, 1e-300
+#: Number of values whose evidence is compared.
+COMPARED = 400
 #: Prior correlation with a value from which on another one is close to it.
 CLOSE = 0.99
 #: Part of its deviation that confirms a value.
 CONFIRMING = 0.5
+
+
+def price(n: int) -> float:
+    """The log likelihood that one of `n` values must gain as an outlier."""
+    return OUTLYING + math.log(n)
+
+
+def evidence(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, mean: float) -> float:
+    """Log posterior density of the kernel and of at most `COMPARED` of the values `v (n,)`.
+
+    Each outlier has the noise variance with which it is most likely, for the price of that.
+    """
+    rows = np.random.default_rng(len(v)).permutation(len(v))[:COMPARED]
+    X, v, is_kept = X[rows], v[rows] - mean, is_kept[rows]
+    observed = Observations(X.shape[1])
+    observed.add(X[is_kept], v[is_kept])
+    found = log_evidence(FitData.of(observed), kernel, noise)
+    expected, _ = predictions_from_others(X, v, is_kept, kernel, noise, np.random.default_rng(len(v)))
+    squares = (v - expected)[~is_kept].square()
+    return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + price(len(v))).sum())
 
 
 @dataclass(frozen=True)
@@ -52,7 +78,7 @@ class Judged:
 
 
 @torch.no_grad()
-def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float) -> Judged:
+def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, *, is_rough: bool = False) -> Judged:
     """The outliers among the values `v (n,)` at the points `X (n, d)`, predicted from those that are kept.
 
     Args:
@@ -61,10 +87,13 @@ def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float) -
         is_kept: which of them the model was fitted to, (n,).
         kernel: the fitted kernel.
         noise: the fitted noise variance, standardised units squared.
+        is_rough: whether kernel and noise are not fitted; the median deviation is then that of normal numbers.
     """
     mean, variance = predictions_from_others(X, v, is_kept, kernel, noise, np.random.default_rng(len(v)))
     away = v - mean
-    is_outlier = gains(v, mean, variance) > OUTLYING + math.log(len(v))
+    if is_rough:
+        variance = variance * (float((away.square() / variance).median()) / NORMAL_MEDIAN)
+    is_outlier = gains(v, mean, variance.clamp_min(TINY)) > price(len(v))
     is_unchecked, scale = torch.zeros_like(is_outlier), kernel.diag(X).sqrt()
     for i in is_outlier.nonzero()[:, 0].tolist():
         is_close = (X[i] == X).all(1)

@@ -72,18 +72,6 @@ def test_an_outlier_has_the_noise_of_its_distance_from_the_prediction() -> None:
     assert float(surrogate.observations.n[37]) == found.outliers[37]
 
 
-def test_a_better_value_keeps_its_weight_until_one_close_to_it_is_known() -> None:
-    X, y = with_errors({11: -2.0})
-    X[11] = torch.tensor([1.6, 1.6])  # far from the others
-    alone = fitted(X, y, first=90)
-    assert alone.outliers == {}
-    assert float(alone.surrogate.observations.n[11]) == 1.0
-    assert alone.noise_std < 2.0 * NOISE  # it is left out of the fit all the same
-    close, right = X[11:12] + 1e-3, math.sin(9.6) + 1.6
-    X, y = torch.cat([X, close]), torch.cat([y, torch.tensor([right])])
-    assert fitted(X, y, first=91).outliers.keys() == {11}
-
-
 def test_the_only_good_value_of_a_screen_keeps_its_weight_until_it_is_repeated() -> None:
     rng = np.random.default_rng(0)
     X = torch.linspace(0.0, 1.0, 30, dtype=torch.float64)[:, None]
