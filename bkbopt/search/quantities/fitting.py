@@ -161,6 +161,8 @@ class Fitter:
             kernel, noise = quick._with_structure(observed, start, DEFAULT_NOISE, True, rng)
             mean = constant_mean(observed, kernel, noise, rng=rng)
             more = is_kept & judge(X, v - mean, is_kept, kernel, noise).is_outlier
+        if bool(is_kept.all()):
+            return everything
         is_kept = is_kept | ~judge(X, v - mean, is_kept, kernel, noise).is_outlier
         alone = evidence(X, v, is_kept, kernel, noise, mean)
         return is_kept if alone > evidence(X, v, everything, found.kernel, found.noise, 0.0) else everything
