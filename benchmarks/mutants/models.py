@@ -274,7 +274,7 @@ MODELS = (
     ),
     Fault(
         "values that look like outliers in the first fit are the only ones",
-        "search/quantities/fitting.py",
+        "search/quantities/outliers.py",
         "for _ in range(ROUNDS):",
         "for _ in range(1):",
         OUTLIERS,
@@ -284,6 +284,13 @@ MODELS = (
         "search/quantities/fitting.py",
         "found.noise / judged.away.square()",
         "found.noise / judged.away.abs()",
+        OUTLIERS,
+    ),
+    Fault(
+        "outliers are left out whatever the evidence",
+        "search/quantities/outliers.py",
+        "return is_kept if alone > evidence(X, v, everything, kernel, noise, 0.0) else everything",
+        "return is_kept",
         OUTLIERS,
     ),
     Fault(
@@ -306,13 +313,6 @@ MODELS = (
         "is_outlier[i] = bool(away[is_close].median() / away[i] < CONFIRMING)",
         "pass",
         OUTLIERS,
-    ),
-    Fault(
-        "a repeated value predicts itself",
-        "surrogates/outliers.py",
-        "every.n[at] - kept.to(y), every.s[at] - kept.to(y) * y",
-        "every.n[at], every.s[at]",
-        ("surrogates/test_outliers.py",),
     ),
     Fault(
         "kappa^2 is that of the first points",

@@ -12,6 +12,13 @@ SAMPLING = ("surrogates/test_sampling.py",)
 
 SURROGATES = (
     Fault(
+        "a repeated value predicts itself",
+        "surrogates/outliers.py",
+        "every.n[at] - kept.to(y), every.s[at] - kept.to(y) * y",
+        "every.n[at], every.s[at]",
+        ("surrogates/test_outliers.py",),
+    ),
+    Fault(
         "the column of a pending point is that of one without variance",
         "surrogates/pending.py",
         "(self.state.lam / (1.0 + u @ u)).sqrt()",

@@ -8,6 +8,7 @@
 | lam    | scalar | v^2    | noise variance                                                                 |
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
@@ -20,7 +21,7 @@ from bkbopt._support.arrays import DEFAULT_NOISE
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.quantities.outliers import FEWEST_VALUES, evidence, judge
+from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, without_outliers
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
 from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.surrogates import Surrogate
@@ -41,11 +42,6 @@ FREE_OF_NOISE = 1e-6
 EVIDENCE = 0.5
 #: By how much (log likelihood) a constant must explain values better than a model; see docs/design/failed-trials.md.
 AT_RANDOM = 1.0
-#: Rounds of fits without outliers, and the largest share of these; see docs/design/outliers.md.
-ROUNDS, MOST_OUTLIERS = 10, 0.2
-#: Up to so many values, outliers may be explained by short lengthscales. They are looked for with the lengthscales at
-#: the start of a fit, too, with so much noise (standardised).
-EARLY, NOISY = 100, 0.5
 #: Smallest and largest weight lam / variance of a value with known noise. An exact value beside noisy ones, whose
 #: weight would be infinite, thus has a thousandth of their standard deviation. With a weight of 1e10 rounding errors of
 #: BKB's normal equations are larger than the posterior standard deviation, with this one they are 1e-6 of it.
@@ -131,7 +127,9 @@ class Fitter:
         found = self._fitted(X, y, std, categorical, rng)
         if not self._looks_for_outliers(found, y):
             return found
-        is_kept = self._kept(found, X, found.scaler.transform(y), categorical)
+        start = self._first_kernel(X.shape[1], categorical)
+        v, refit = found.scaler.transform(y), functools.partial(self._refitted, start)
+        is_kept = without_outliers(X, v, found.kernel, found.noise, start, refit)
         if bool(is_kept.all()):
             return found
         found = self._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng)
@@ -141,31 +139,11 @@ class Fitter:
         """Whether single values may be outliers: not those of limits, nor beside known noise or none."""
         return not self.is_limit and found.noise_is_fitted and found.noise > NOISELESS and len(y) >= FEWEST_VALUES
 
-    def _kept(self, found: FittedModel, X: Tensor, v: Tensor, categorical: tuple[int, ...]) -> Tensor:
-        """Which of the standardised values `v (n,)` are no outliers, (n,); all if that has less evidence.
-
-        Outliers increase the fitted noise, so that each fit without those found so far may show more of them.
-        """
-        quick, start = replace(self, extended=False), self._first_kernel(X.shape[1], categorical)
-        is_kept = everything = torch.ones_like(v, dtype=torch.bool)
-        kernel, noise, mean = found.kernel, found.noise, 0.0
-        more = judge(X, v, everything, kernel, noise).is_outlier
-        if not bool(more.any()) and len(v) <= EARLY:
-            more = judge(X, v, everything, start, NOISY, is_rough=True).is_outlier
-        for _ in range(ROUNDS):
-            if not bool(more.any()) or float((is_kept & ~more).sum()) < (1.0 - MOST_OUTLIERS) * len(v):
-                break
-            is_kept, rng = is_kept & ~more, np.random.default_rng(len(v))
-            observed = Observations(X.shape[1])
-            observed.add(X[is_kept], v[is_kept])
-            kernel, noise = quick._with_structure(observed, start, DEFAULT_NOISE, True, rng)
-            mean = constant_mean(observed, kernel, noise, rng=rng)
-            more = is_kept & judge(X, v - mean, is_kept, kernel, noise).is_outlier
-        if bool(is_kept.all()):
-            return everything
-        is_kept = is_kept | ~judge(X, v - mean, is_kept, kernel, noise).is_outlier
-        alone = evidence(X, v, is_kept, kernel, noise, mean)
-        return is_kept if alone > evidence(X, v, everything, found.kernel, found.noise, 0.0) else everything
+    def _refitted(self, start: Kernel, observed: Observations) -> tuple[Kernel, float, float]:
+        """Kernel, noise variance and constant mean of a quick fit to standardised values."""
+        rng = np.random.default_rng(observed.total)
+        kernel, noise = replace(self, extended=False)._with_structure(observed, start, DEFAULT_NOISE, True, rng)
+        return kernel, noise, constant_mean(observed, kernel, noise, rng=rng)
 
     def _fitted(
         self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator

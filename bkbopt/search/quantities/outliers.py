@@ -15,6 +15,7 @@ close to it.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,12 +27,17 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import FitData, log_evidence
 from bkbopt.surrogates.outliers import gains, predictions_from_others
 
-__all__ = ["FEWEST_VALUES", "Judged", "evidence", "judge"]
+__all__ = ["FEWEST_VALUES", "Judged", "judge", "without_outliers"]
 
 #: Fewer values are not judged.
 FEWEST_VALUES = 20
 #: Required gain of the log likelihood, beside the logarithm of the number of values.
 OUTLYING = 3.0
+#: Rounds of fits without outliers, and the largest share of these.
+ROUNDS, MOST_OUTLIERS = 10, 0.2
+#: Up to so many values, outliers may be explained by short lengthscales. They are looked for with the lengthscales at
+#: the start of a fit, too, with so much noise (standardised).
+EARLY, NOISY = 100, 0.5
 #: Median of the square of a standard normal number; smallest variance.
 NORMAL_MEDIAN, TINY = 0.4549, 1e-300
 #: Number of values whose evidence is compared.
@@ -47,19 +53,8 @@ def price(n: int) -> float:
     return OUTLYING + math.log(n)
 
 
-def evidence(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, mean: float) -> float:
-    """Log posterior density of the kernel and of at most `COMPARED` of the values `v (n,)`.
-
-    Each outlier has the noise variance with which it is most likely, for the price of that.
-    """
-    rows = np.random.default_rng(len(v)).permutation(len(v))[:COMPARED]
-    X, v, is_kept = X[rows], v[rows] - mean, is_kept[rows]
-    observed = Observations(X.shape[1])
-    observed.add(X[is_kept], v[is_kept])
-    found = log_evidence(FitData.of(observed), kernel, noise)
-    expected, _ = predictions_from_others(X, v, is_kept, kernel, noise, np.random.default_rng(len(v)))
-    squares = (v - expected)[~is_kept].square()
-    return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + price(len(v))).sum())
+#: Kernel, noise variance and constant mean that are fitted to observations.
+Refit = Callable[[Observations], tuple[Kernel, float, float]]
 
 
 @dataclass(frozen=True)
@@ -106,3 +101,50 @@ def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, *
         else:
             is_unchecked[i] = bool(away[i] > 0.0)
     return Judged(away, is_outlier, is_unchecked)
+
+
+@torch.no_grad()
+def evidence(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, mean: float) -> float:
+    """Log posterior density of the kernel and of at most `COMPARED` of the values `v (n,)`.
+
+    Each outlier has the noise variance with which it is most likely, for the price of that.
+    """
+    rows = np.random.default_rng(len(v)).permutation(len(v))[:COMPARED]
+    X, v, is_kept = X[rows], v[rows] - mean, is_kept[rows]
+    observed = Observations(X.shape[1])
+    observed.add(X[is_kept], v[is_kept])
+    found = log_evidence(FitData.of(observed), kernel, noise)
+    expected, _ = predictions_from_others(X, v, is_kept, kernel, noise, np.random.default_rng(len(v)))
+    squares = (v - expected)[~is_kept].square()
+    return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + price(len(v))).sum())
+
+
+def without_outliers(X: Tensor, v: Tensor, kernel: Kernel, noise: float, start: Kernel, refit: Refit) -> Tensor:
+    """Which of the values `v (n,)` at the points `X (n, d)` are no outliers, (n,); all if that has less evidence.
+
+    Outliers increase the fitted noise, so that each fit without those found so far may show more of them.
+
+    Args:
+        X: encoded points.
+        v: standardised values, larger is better, with a mean of zero under the model.
+        kernel: the kernel that was fitted to all values.
+        noise: the noise variance that was fitted to all values, standardised units squared.
+        start: the kernel at the start of a fit.
+        refit: fits kernel, noise variance and constant mean to a part of the values.
+    """
+    is_kept = everything = torch.ones_like(v, dtype=torch.bool)
+    more, fitted = judge(X, v, everything, kernel, noise).is_outlier, (kernel, noise, 0.0)
+    if not bool(more.any()) and len(v) <= EARLY:
+        more = judge(X, v, everything, start, NOISY, is_rough=True).is_outlier
+    for _ in range(ROUNDS):
+        if not bool(more.any()) or float((is_kept & ~more).sum()) < (1.0 - MOST_OUTLIERS) * len(v):
+            break
+        is_kept, observed = is_kept & ~more, Observations(X.shape[1])
+        observed.add(X[is_kept], v[is_kept])
+        fitted = refit(observed)
+        more = is_kept & judge(X, v - fitted[2], is_kept, *fitted[:2]).is_outlier
+    if bool(is_kept.all()):
+        return everything
+    is_kept = is_kept | ~judge(X, v - fitted[2], is_kept, *fitted[:2]).is_outlier
+    alone = evidence(X, v, is_kept, *fitted)
+    return is_kept if alone > evidence(X, v, everything, kernel, noise, 0.0) else everything

@@ -9,7 +9,8 @@ from torch import Tensor
 
 import bkbopt as bo
 from bkbopt.kernels import matern52
-from bkbopt.search.quantities.outliers import judge
+from bkbopt.search.quantities import outliers
+from bkbopt.search.quantities.outliers import judge, without_outliers
 from bkbopt.search.quantities.quantity import Quantity
 from tests.search.quantities.made import data, fitted, learnt
 
@@ -116,6 +117,30 @@ def test_outliers_follow_the_direction_and_the_unit() -> None:
     same = fitted(X, 1e6 - 1e3 * y, sign=1.0, first=94)
     # The same up to rounding in the unit of the values.
     assert same.outliers == pytest.approx(dict(fitted(X, y, first=94).outliers), rel=1e-9)
+
+
+def test_errors_among_few_values_are_found_though_short_lengthscales_explain_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(1)
+    X = torch.as_tensor(rng.random((30, 2)))
+    y = (X[:, 0] - 0.3).square() + (X[:, 1] - 0.6).square() + 0.02 * torch.as_tensor(rng.standard_normal(30))
+    y[[13, 23]] -= 1.0
+    assert 13 in fitted(X, y, first=30).outliers
+    monkeypatch.setattr(outliers, "EARLY", 0)
+    assert fitted(X, y, first=30).outliers == {}
+
+
+def test_a_fit_with_all_values_stays_if_it_has_more_evidence() -> None:
+    X = torch.linspace(0.0, 1.0, 40, dtype=torch.float64)[:, None]
+    v = 0.1 * torch.sin(torch.arange(40.0, dtype=torch.float64))
+    v[20] = -6.0
+    smooth, rough = matern52(1, 0.5), matern52(1, 1e-4)
+    for kernel, expected in ((smooth, {20}), (rough, set())):
+        # Value 20 is an outlier under both kernels; the prior density of the rough one is tiny.
+        assert bool(judge(X, v, v > -6.0, kernel, 0.01).is_outlier[20])
+        kept = without_outliers(X, v, smooth, 0.5, smooth, lambda _, kernel=kernel: (kernel, 0.01, 0.0))
+        assert {*(~kept).nonzero()[:, 0].tolist()} == expected
 
 
 def judged(v: list[float], points: list[float]) -> tuple[list[bool], list[bool]]:
