@@ -7,7 +7,7 @@ import numpy as np
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.readings import drawable, has_model, recommended_so_far, told, values_of
 from bkbopt.plots.runs import convergence
-from bkbopt.plots.style import GREY, axes_of, legend_below, value_label
+from bkbopt.plots.style import GREY, ORANGE, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def draw_progress(
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values far from the best are at the edge of the axes.
 
-    Recommended values are drawn once the start-up design is over.
+    Recommended values are drawn once the start-up design is over, and circles around `Optimizer.outliers`.
 
     Args:
         opt: an optimizer with at least one value.
@@ -41,11 +41,15 @@ def draw_progress(
     limits = _limits(opt, data.y[feasible] if bool(feasible.any()) else data.y)
     shown, t = np.clip(data.y, *limits), np.arange(1, len(data.y) + 1)
     size = float(np.clip(400.0 / len(t), 2.0, 6.0))
-    far = "" if bool((shown == data.y).all()) else ", outliers at the edge"
+    far = "" if bool((shown == data.y).all()) else ", far ones at the edge"
     look: Any = {"linestyle": "", "color": GREY, "markersize": size, "zorder": 1, "rasterized": len(t) > 2000}
     ax.plot(t[feasible], shown[feasible], marker="o", alpha=0.5, markeredgewidth=0, label=f"values{far}", **look)
     if not feasible.all():
         ax.plot(t[~feasible], shown[~feasible], marker="x", label="infeasible", **look)
+    left_out = {trial.id for trial in opt.outliers} if has_model(opt) else set()
+    if rows := [i for i, trial in enumerate(data.trials) if trial.id in left_out]:
+        rings = {**look, "color": ORANGE, "markersize": size + 4.0, "zorder": 3}
+        ax.plot(t[rows], shown[rows], marker="o", fillstyle="none", label="left out of the fit", **rings)
     margin = 0.04 * (limits[1] - limits[0])
     ax.set(ylim=(limits[0] - margin, limits[1] + margin))
     ax.set_ylabel(value_label(value_name), parse_math=False)

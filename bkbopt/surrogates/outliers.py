@@ -49,7 +49,7 @@ def gains(y: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
         >>> from bkbopt.surrogates.outliers import gains
         >>> zero, one = torch.zeros(3), torch.ones(3)
         >>> gains(torch.tensor([0.5, 3.0, 5.0]), zero, one)
-        tensor([0.0000, 2.9014, 10.3906])
+        tensor([ 0.0000,  2.9014, 10.3906])
     """
     z2 = ((y - mean).square() / variance).clamp_min(1.0)
     return 0.5 * (z2 - 1.0 - z2.log())

@@ -63,7 +63,7 @@ def test_values_far_from_the_best_stand_on_the_edge_of_the_axes() -> None:
     ax = progress.draw_progress(opt, value_name="loss")
     dots = next(line for line in ax.get_lines() if str(line.get_label()).startswith("values"))
     shown = np.asarray(dots.get_ydata())
-    assert dots.get_label() == "values, outliers at the edge"
+    assert dots.get_label() == "values, far ones at the edge"
     assert shown[0] == 1.0 + progress.REACH * (np.quantile(y, 0.75) - 1.0)
     np.testing.assert_array_equal(shown[1:], y[1:])
     assert ax.get_ylim()[1] > shown[0]
@@ -79,13 +79,22 @@ def test_recommendations_are_drawn_once_there_is_a_model(line: bo.Optimizer) -> 
     assert progress.draw_progress(line).containers  # the recommended value with its two standard deviations
 
 
+def test_values_that_are_left_out_of_the_fit_are_marked() -> None:
+    rng = np.random.default_rng(0)
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    xs = np.linspace(0.0, 1.0, 40)
+    opt.tell([{"x0": x} for x in xs], (xs - 0.4) ** 2 + 0.02 * rng.standard_normal(40) + 0.5 * (np.arange(40) == 25))
+    assert [trial.id for trial in opt.outliers] == [25]
+    lines = {str(artist.get_label()): artist for artist in progress.draw_progress(opt).get_lines()}
+    assert np.asarray(lines["left out of the fit"].get_xdata()).tolist() == [26]
+
+
 def test_an_overview_has_the_values_and_what_would_have_been_recommended(line: bo.Optimizer) -> None:
     ax = plots.overview(line).axes[0]
     drawn = {str(artist.get_label()): artist for artist in ax.get_lines()}
     np.testing.assert_array_equal(drawn["recommended"].get_ydata(), readings.recommended_so_far(line))
-    assert (
-        len(np.asarray(drawn["values, outliers at the edge" if "values" not in drawn else "values"].get_ydata())) == 14
-    )
+    (dots,) = (artist for label, artist in drawn.items() if label.startswith("values"))
+    assert len(np.asarray(dots.get_ydata())) == 14
     assert ax.get_ylabel() == "value"
 
 
