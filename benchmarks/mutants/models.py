@@ -308,6 +308,13 @@ MODELS = (
         OUTLIERS,
     ),
     Fault(
+        "labels may be errors",
+        "search/quantities/outliers.py",
+        "    is_outlier &= may_be\n",
+        "",
+        OUTLIERS,
+    ),
+    Fault(
         "nothing confirms a suspect",
         "search/quantities/outliers.py",
         "is_outlier[i] = bool(away[is_close].median() / away[i] < CONFIRMING)",

@@ -21,7 +21,7 @@ from bkbopt._support.arrays import DEFAULT_NOISE
 from bkbopt.kernels import ARDKernel, FittableKernel, Kernel, ScaledKernel, matern52
 from bkbopt.kernels.base import placed
 from bkbopt.posterior.observations import Observations
-from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, without_outliers
+from bkbopt.search.quantities.outliers import FEWEST_VALUES, judge, occur_once, without_outliers
 from bkbopt.search.quantities.output_warping import FEWEST, is_better_warped
 from bkbopt.search.quantities.scaling import Scaler
 from bkbopt.surrogates import Surrogate
@@ -129,7 +129,7 @@ class Fitter:
             return found
         start = self._first_kernel(X.shape[1], categorical)
         v, refit = found.scaler.transform(y), functools.partial(self._refitted, start)
-        is_kept = without_outliers(X, v, found.kernel, found.noise, start, refit)
+        is_kept = without_outliers(X, v, occur_once(y), found.kernel, found.noise, start, refit)
         if bool(is_kept.all()):
             return found
         found = self._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng)
@@ -244,7 +244,7 @@ def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, is_kept: Tensor) ->
     An outlier has the noise variance that has the largest likelihood, the square of its distance from its prediction.
     """
     v = found.scaler.transform(y)
-    judged = judge(X, v, is_kept, found.kernel, found.noise)
+    judged = judge(X, v, occur_once(y), is_kept, found.kernel, found.noise)
     is_outlier = judged.is_outlier & ~is_kept & ~judged.is_unchecked
     weight = torch.where(is_outlier, (found.noise / judged.away.square()).clamp_max(1.0), 1.0)
     observations = Observations(X.shape[1])

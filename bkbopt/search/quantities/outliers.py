@@ -11,7 +11,7 @@ noise a search then has a false suspect in one of some thousand fits. A suspect 
 fitted kernel does not have. The other values at its point, or else those close to it, decide: it is no outlier if they
 deviate, by median, at least half as much in the same direction. A suspect that is better than its prediction and has no
 values close to it is left out of the fit, but keeps its weight in the posterior, so that the search evaluates points
-close to it.
+close to it. A value that occurs more than once is no outlier: labels and counts recur, errors do not.
 """
 
 import math
@@ -27,7 +27,7 @@ from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates.fit import FitData, log_evidence
 from bkbopt.surrogates.outliers import gains, predictions_from_others
 
-__all__ = ["FEWEST_VALUES", "Judged", "judge", "without_outliers"]
+__all__ = ["FEWEST_VALUES", "Judged", "judge", "occur_once", "without_outliers"]
 
 #: Fewer values are not judged.
 FEWEST_VALUES = 20
@@ -57,6 +57,12 @@ def price(n: int) -> float:
 Refit = Callable[[Observations], tuple[Kernel, float, float]]
 
 
+def occur_once(y: Tensor) -> Tensor:
+    """Which of the values `y (n,)`, user's units, no other one equals, (n,)."""
+    _, which, counts = y.unique(return_inverse=True, return_counts=True)
+    return counts[which] == 1
+
+
 @dataclass(frozen=True)
 class Judged:
     """What is found of n values.
@@ -73,12 +79,15 @@ class Judged:
 
 
 @torch.no_grad()
-def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, *, is_rough: bool = False) -> Judged:
+def judge(
+    X: Tensor, v: Tensor, may_be: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, *, is_rough: bool = False
+) -> Judged:
     """The outliers among the values `v (n,)` at the points `X (n, d)`, predicted from those that are kept.
 
     Args:
         X: encoded points.
         v: standardised values, larger is better.
+        may_be: which of them may be outliers, (n,), see `occur_once`.
         is_kept: which of them the model was fitted to, (n,).
         kernel: the fitted kernel.
         noise: the fitted noise variance, standardised units squared.
@@ -89,6 +98,7 @@ def judge(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, *
     if is_rough:
         variance = variance * (float((away.square() / variance).median()) / NORMAL_MEDIAN)
     is_outlier = gains(v, mean, variance.clamp_min(TINY)) > price(len(v))
+    is_outlier &= may_be
     is_unchecked, scale = torch.zeros_like(is_outlier), kernel.diag(X).sqrt()
     for i in is_outlier.nonzero()[:, 0].tolist():
         is_close = (X[i] == X).all(1)
@@ -119,7 +129,9 @@ def evidence(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float
     return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + price(len(v))).sum())
 
 
-def without_outliers(X: Tensor, v: Tensor, kernel: Kernel, noise: float, start: Kernel, refit: Refit) -> Tensor:
+def without_outliers(
+    X: Tensor, v: Tensor, may_be: Tensor, kernel: Kernel, noise: float, start: Kernel, refit: Refit
+) -> Tensor:
     """Which of the values `v (n,)` at the points `X (n, d)` are no outliers, (n,); all if that has less evidence.
 
     Outliers increase the fitted noise, so that each fit without those found so far may show more of them.
@@ -127,24 +139,25 @@ def without_outliers(X: Tensor, v: Tensor, kernel: Kernel, noise: float, start: 
     Args:
         X: encoded points.
         v: standardised values, larger is better, with a mean of zero under the model.
+        may_be: which of them may be outliers, (n,), see `occur_once`.
         kernel: the kernel that was fitted to all values.
         noise: the noise variance that was fitted to all values, standardised units squared.
         start: the kernel at the start of a fit.
         refit: fits kernel, noise variance and constant mean to a part of the values.
     """
     is_kept = everything = torch.ones_like(v, dtype=torch.bool)
-    more, fitted = judge(X, v, everything, kernel, noise).is_outlier, (kernel, noise, 0.0)
+    more, fitted = judge(X, v, may_be, everything, kernel, noise).is_outlier, (kernel, noise, 0.0)
     if not bool(more.any()) and len(v) <= EARLY:
-        more = judge(X, v, everything, start, NOISY, is_rough=True).is_outlier
+        more = judge(X, v, may_be, everything, start, NOISY, is_rough=True).is_outlier
     for _ in range(ROUNDS):
         if not bool(more.any()) or float((is_kept & ~more).sum()) < (1.0 - MOST_OUTLIERS) * len(v):
             break
         is_kept, observed = is_kept & ~more, Observations(X.shape[1])
         observed.add(X[is_kept], v[is_kept])
         fitted = refit(observed)
-        more = is_kept & judge(X, v - fitted[2], is_kept, *fitted[:2]).is_outlier
+        more = is_kept & judge(X, v - fitted[2], may_be, is_kept, *fitted[:2]).is_outlier
     if bool(is_kept.all()):
         return everything
-    is_kept = is_kept | ~judge(X, v - fitted[2], is_kept, *fitted[:2]).is_outlier
+    is_kept = is_kept | ~judge(X, v - fitted[2], may_be, is_kept, *fitted[:2]).is_outlier
     alone = evidence(X, v, is_kept, *fitted)
     return is_kept if alone > evidence(X, v, everything, kernel, noise, 0.0) else everything

@@ -10,7 +10,7 @@ from torch import Tensor
 import bkbopt as bo
 from bkbopt.kernels import matern52
 from bkbopt.search.quantities import outliers
-from bkbopt.search.quantities.outliers import judge, without_outliers
+from bkbopt.search.quantities.outliers import judge, occur_once, without_outliers
 from bkbopt.search.quantities.quantity import Quantity
 from tests.search.quantities.made import data, fitted, learnt
 
@@ -135,11 +135,12 @@ def test_a_fit_with_all_values_stays_if_it_has_more_evidence() -> None:
     X = torch.linspace(0.0, 1.0, 40, dtype=torch.float64)[:, None]
     v = 0.1 * torch.sin(torch.arange(40.0, dtype=torch.float64))
     v[20] = -6.0
+    may_be = torch.ones_like(v, dtype=torch.bool)
     smooth, rough = matern52(1, 0.5), matern52(1, 1e-6)
     for kernel, expected in ((smooth, {20}), (rough, set())):
         # Value 20 is an outlier under both kernels; the prior density of the rough one is tiny.
-        assert bool(judge(X, v, v > -6.0, kernel, 0.01).is_outlier[20])
-        kept = without_outliers(X, v, smooth, 0.5, smooth, lambda _, kernel=kernel: (kernel, 0.01, 0.0))
+        assert bool(judge(X, v, may_be, v > -6.0, kernel, 0.01).is_outlier[20])
+        kept = without_outliers(X, v, may_be, smooth, 0.5, smooth, lambda _, kernel=kernel: (kernel, 0.01, 0.0))
         assert {*(~kept).nonzero()[:, 0].tolist()} == expected
 
 
@@ -147,7 +148,8 @@ def judged(v: list[float], points: list[float]) -> tuple[list[bool], list[bool]]
     """Whether further values are outliers, and unchecked, beside 40 values near zero on a line."""
     X = torch.cat([torch.linspace(0.0, 1.0, 40, dtype=torch.float64), torch.tensor(points, dtype=torch.float64)])
     values = torch.cat([0.1 * torch.sin(torch.arange(40.0, dtype=torch.float64)), torch.tensor(v).double()])
-    found = judge(X[:, None], values, torch.ones_like(values, dtype=torch.bool), matern52(1, 0.5), 0.01)
+    every = torch.ones_like(values, dtype=torch.bool)
+    found = judge(X[:, None], values, every, every, matern52(1, 0.5), 0.01)
     return found.is_outlier[40:].tolist(), found.is_unchecked[40:].tolist()
 
 
@@ -156,6 +158,16 @@ def test_most_of_the_values_close_to_a_suspect_decide() -> None:
     assert judged([3.0, 3.0, 3.0, 0.0], [0.5] * 4)[0][:3] == [False, False, False]
     assert judged([3.0, 0.0, 0.1, 0.0], [0.5] * 4)[0] == [True, False, False, False]
     assert judged([3.0, -3.0], [0.5, 0.5])[0] == [True, True]
+
+
+def test_the_rarer_of_two_labels_is_no_error() -> None:
+    rng = np.random.default_rng(0)
+    X = torch.as_tensor(rng.random((100, 4)))
+    y = torch.zeros(100, dtype=torch.float64)
+    y[[5, 40, 77]] = 1.0
+    assert fitted(X, y, sign=1.0, first=100).outliers == {}
+    y[5] += 1e-3
+    assert occur_once(y).nonzero()[:, 0].tolist() == [5]
 
 
 def test_only_better_values_are_checked_first() -> None:
