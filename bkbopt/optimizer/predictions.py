@@ -43,7 +43,7 @@ def residuals(designer: Designer, k: int, X: Tensor, trials: Sequence[Trial]) ->
     learnt = v.new_tensor([outliers.get(t.id, a) for t, a in zip(trials, told.tolist(), strict=True)])
     mean, variance = surrogate.model.left_out(X, v, learnt)
     # An outlier is learnt with a noise variance of its own, and judged by that of the others.
-    sd = (variance + surrogate.noise * (1.0 / told - 1.0 / learnt)).sqrt()
+    sd = (variance + surrogate.noise / told).sqrt()
     columns = [part.tolist() for part in (y, scaler.means(mean), scaler.widths(sd, mean), (v - mean) / sd)]
     found = [Residual(trial.id, *numbers) for trial, *numbers in zip(trials, *columns, strict=True)]
     return sorted(found, key=lambda residual: -abs(residual.score))

@@ -314,14 +314,16 @@ class Model:
         return collapsed(self.features, self.w, self.root, self.lam)
 
     def left_out(self, X: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance, each `(n,)`, that all other observations predict for each one, its noise included.
+        """Mean and variance, each `(n,)`, of the noise-free value of each observation given all others.
 
         The observations are the values `y (n,)` of the points `X (n, d)`, with noise variances lam / weight (n,), from
         which the model was learnt; features, kernel and noise stay. With the share h of a value in its point's mean
 
             h = weight |root z|^2       (weight variance / lam for an exact GP, whose residual is its variance)
             mean = y - (y - mean(x)) / (1 - h)
-            variance = lam / (weight (1 - h)) + residual(x)
+            variance = lam |root z|^2 / (1 - h) + residual(x)
+
+        The noise is not in the variance: that of a tiny weight would leave none of its digits.
         """
         there = X.to(self.w.device)
         Z = self.features(there)
@@ -330,7 +332,7 @@ class Model:
         if not len(self.root):
             residual, inside = torch.zeros_like(residual), residual / self.lam
         rest = (1.0 - weight * inside).clamp_min(RESTING)
-        return y - (y - (Z @ self.w).to(X.device)) / rest, self.lam / (weight * rest) + residual
+        return y - (y - (Z @ self.w).to(X.device)) / rest, self.lam * inside / rest + residual
 
     def covariance(self, X: Tensor) -> Tensor:
         """Joint posterior covariance `(n, n)` of the points `X (n, d)`, y squared."""

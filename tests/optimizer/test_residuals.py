@@ -104,3 +104,13 @@ def test_a_value_that_is_wrong_by_ten_deviations_comes_first(f: Any, noise: floa
     first, second, *_ = opt.residuals()
     assert first.id == 15
     assert first.score > max(3.0, 1.2 * abs(second.score))
+
+
+@pytest.mark.parametrize("wrong", [5.0, 1e300])
+def test_the_residual_of_an_outlier_of_any_size_has_the_noise_of_the_other_values(wrong: float) -> None:
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    opt.tell([{"x0": i / 40} for i in range(40)], [wrong if i == 7 else 1.0 for i in range(40)])
+    (worst, *others) = opt.residuals()
+    assert [trial.id for trial in opt.outliers] == [worst.id] == [7]
+    # The others are equal, so that the fitted noise is at its lower limit.
+    assert worst.std == pytest.approx(others[-1].std, rel=0.1)
