@@ -54,8 +54,9 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     """An online learner as a surrogate: its mean, with the variance of a Gaussian state on its own functions.
 
     After a refit of the hyper-parameters, or when a value is so large that the unit changes, the learner begins anew.
-    It learns the mean of each point as often as the point was evaluated, in random order. Before their budget of 100
-    terms is full, "forks", "skegd", "nogd" and "bogd" equal plain gradient descent, "kogd". Pending points widen the
+    It learns the mean of each point as often as the point was evaluated, in random order, and no outliers of the
+    optimizer. Before their budget of 100 terms is full, "forks", "skegd", "nogd" and "bogd" equal plain gradient
+    descent, "kogd". Pending points widen the
     span while they are pending, so that their variance falls. Constraints and failing are modelled by BKB.
 
     Args:
@@ -159,8 +160,10 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     def _replayed(self) -> tuple[Tensor, Tensor]:
         """The mean of each point as often as it was evaluated, in random order."""
         obs = self.observations
-        # Weights of evaluations need not be whole numbers.
-        repeats = obs.n.round().clamp_min(1.0).long()
+        # Weights of evaluations need not be whole numbers. Points with outliers alone have less than a half.
+        repeats = obs.n.round().long()
+        if not bool(repeats.any()):
+            repeats = torch.ones_like(repeats)
         rows = torch.arange(len(obs), device=repeats.device).repeat_interleave(repeats)
         rows = rows[torch.as_tensor(self.rng.permutation(len(rows)), device=rows.device)]
         return obs.X[rows], (obs.s / obs.n)[rows]

@@ -213,6 +213,19 @@ def test_rebuild_counts_every_evaluation() -> None:
     np.testing.assert_allclose(gp.posterior(XS).variance, exact.posterior(XS).variance, rtol=0.0, atol=1e-9)
 
 
+def test_a_point_with_a_tiny_weight_alone_is_not_learnt() -> None:
+    X, y = (torch.as_tensor(part) for part in data())
+    weighted, others = Observations(2), Observations(2)
+    weighted.add(X, y + 9.0 * (torch.arange(60) == 7), torch.where(torch.arange(60) == 7, 0.01, 1.0))
+    others.add(X[torch.arange(60) != 7], y[torch.arange(60) != 7])
+    means = []
+    for observed in (weighted, others):
+        gp = LearnerSurrogate(KERNEL, NOISE, learner="krr")
+        gp.rebuild(observed, KERNEL, NOISE)
+        means.append(gp.posterior(XS).mean)
+    np.testing.assert_allclose(*means, rtol=0.0, atol=1e-9)
+
+
 def test_learners_begin_anew_with_the_points_in_another_order() -> None:
     gp = told("kons")
     rows = gp._learner._X.rows.copy()  # type: ignore[union-attr]
