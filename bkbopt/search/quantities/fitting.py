@@ -113,13 +113,20 @@ class Fitter:
         return given.of_limits() if self.is_limit else given
 
     def fitted(
-        self, X: Tensor, y: Tensor, std: Tensor, categorical: tuple[int, ...], rng: np.random.Generator
+        self,
+        X: Tensor,
+        y: Tensor,
+        measured: Tensor,
+        std: Tensor,
+        categorical: tuple[int, ...],
+        rng: np.random.Generator,
     ) -> FittedModel:
         """Scaling, kernel and noise for the values `y (n,)` at the points `X (n, d)`, of which outliers are left out.
 
         Args:
             X: encoded points.
             y: usable values, user's units.
+            measured: which of them were told, (n,); the others are substitutes for the values of pruned trials.
             std: known standard deviations of the noise (n,), user's units; NaN if it is fitted.
             categorical: columns that hold category codes.
             rng: generator of the choice of subsets.
@@ -129,11 +136,12 @@ class Fitter:
             return found
         start = self._first_kernel(X.shape[1], categorical)
         v, refit = found.scaler.transform(y), functools.partial(self._refitted, start)
-        is_kept = without_outliers(X, v, occur_once(y), found.kernel, found.noise, start, refit)
+        may_be = measured & occur_once(y)
+        is_kept = without_outliers(X, v, may_be, found.kernel, found.noise, start, refit)
         if bool(is_kept.all()):
             return found
         found = self._fitted(X[is_kept], y[is_kept], std[is_kept], categorical, rng)
-        return _with_outliers(found, X, y, is_kept)
+        return _with_outliers(found, X, y, may_be, is_kept)
 
     def _looks_for_outliers(self, found: FittedModel, y: Tensor) -> bool:
         """Whether single values may be outliers: not those of limits, nor beside known noise or none."""
@@ -238,13 +246,13 @@ class Fitter:
         return observations
 
 
-def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, is_kept: Tensor) -> FittedModel:
+def _with_outliers(found: FittedModel, X: Tensor, y: Tensor, may_be: Tensor, is_kept: Tensor) -> FittedModel:
     """A model that was fitted to the kept values, with the others.
 
     An outlier has the noise variance that has the largest likelihood, the square of its distance from its prediction.
     """
     v = found.scaler.transform(y)
-    judged = judge(X, v, occur_once(y), is_kept, found.kernel, found.noise)
+    judged = judge(X, v, may_be, is_kept, found.kernel, found.noise)
     is_outlier = judged.is_outlier & ~is_kept & ~judged.is_unchecked
     weight = torch.where(is_outlier, (found.noise / judged.away.square()).clamp_max(1.0), 1.0)
     observations = Observations(X.shape[1])

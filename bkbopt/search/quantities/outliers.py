@@ -146,18 +146,19 @@ def without_outliers(
         refit: fits kernel, noise variance and constant mean to a part of the values.
     """
     is_kept = everything = torch.ones_like(v, dtype=torch.bool)
-    more, fitted = judge(X, v, may_be, everything, kernel, noise).is_outlier, (kernel, noise, 0.0)
-    if not bool(more.any()) and len(v) <= EARLY:
-        more = judge(X, v, may_be, everything, start, NOISY, is_rough=True).is_outlier
+    found, fitted = judge(X, v, may_be, everything, kernel, noise).is_outlier, (kernel, noise, 0.0)
+    if not bool(found.any()) and len(v) <= EARLY:
+        found = judge(X, v, may_be, everything, start, NOISY, is_rough=True).is_outlier
     for _ in range(ROUNDS):
+        more = is_kept & found
         if not bool(more.any()) or float((is_kept & ~more).sum()) < (1.0 - MOST_OUTLIERS) * len(v):
             break
         is_kept, observed = is_kept & ~more, Observations(X.shape[1])
         observed.add(X[is_kept], v[is_kept])
         fitted = refit(observed)
-        more = is_kept & judge(X, v - fitted[2], may_be, is_kept, *fitted[:2]).is_outlier
+        found = judge(X, v - fitted[2], may_be, is_kept, *fitted[:2]).is_outlier
     if bool(is_kept.all()):
         return everything
-    is_kept = is_kept | ~judge(X, v - fitted[2], may_be, is_kept, *fitted[:2]).is_outlier
+    is_kept = is_kept | ~found
     alone = evidence(X, v, is_kept, *fitted)
     return is_kept if alone > evidence(X, v, everything, kernel, noise, 0.0) else everything

@@ -105,7 +105,7 @@ class Quantity:
         surrogate = copy.deepcopy(self.fitter.surrogate)
         surrogate.rng = np.random.default_rng([self.seed, self.stream, mark])
         if options.fit:
-            found = self.fitter.fitted(X, y, std, rows.categorical, surrogate.rng)
+            found = self.fitter.fitted(X, y, ~rows.y[:mark].isnan(), std, rows.categorical, surrogate.rng)
             self.scaler, self.is_constant = found.scaler, found.is_constant
             self._noise_is_fitted, self.outliers = found.noise_is_fitted, found.outliers
             surrogate.rebuild(found.observations, found.kernel, found.noise)

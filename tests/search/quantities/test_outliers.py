@@ -106,6 +106,16 @@ def test_values_without_noise_have_no_outliers() -> None:
     assert fitted(X, torch.where(X[:, 0] > 0.9, y + 3.0, y), first=90).outliers == {}
 
 
+def test_the_substitute_for_the_value_of_a_pruned_trial_is_no_outlier() -> None:
+    X, y = with_errors({37: 3.0})
+    estimates = torch.full_like(y, math.nan)
+    best = int(y.argmin())
+    y[best], estimates[best] = math.nan, 9.0  # far from what the values around it lead to expect
+    found = fitted(X, y, first=90, estimates=estimates)
+    assert found.outliers.keys() == {37}
+    assert float(found.surrogate.observations.n[best]) == 1.0
+
+
 def test_few_values_have_no_outliers() -> None:
     X, y = with_errors({11: 30.0})
     assert fitted(X[:19], y[:19], first=19).outliers == {}
