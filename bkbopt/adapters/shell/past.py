@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import csv
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,12 +35,13 @@ class _Table:
         got = repr(text) if text else "an empty cell"
         return ArgumentError(f"{self.path}: line {line}, column {column!r}: expected {expected}, got {got}.")
 
-    def numbers(self, column: str, kept: Sequence[bool]) -> list[float]:
-        """The numbers of a column; NaN in lines that are not kept."""
+    def numbers(self, column: str, kept: Sequence[bool], *, with_gaps: bool = False) -> list[float]:
+        """The numbers of a column; NaN in lines that are not kept, and for empty cells of a column `with_gaps`."""
         out = []
         for (line, cells), is_kept in zip(self.lines, kept, strict=True):
-            number = _number(cells[column]) if is_kept else float("nan")
-            if is_kept and not (number is not None and abs(number) < float("inf")):
+            is_read = is_kept and not (with_gaps and not cells[column])
+            number = _number(cells[column]) if is_read else float("nan")
+            if is_read and not (number is not None and abs(number) < float("inf")):
                 advice = "a finite number (or FAIL in a column state, for a trial without a value)"
                 raise self.error(line, column, advice, cells[column])
             out.append(float("nan" if number is None else number))
@@ -68,7 +70,7 @@ def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     told = _Table(table.path, table.columns, tuple(line for line in table.lines if _is_over(table, *line)))
     kept = [cells.get("state", COMPLETE) != FAIL for _, cells in told.lines]
     columns = [told.numbers(name, kept) for name in values]
-    deviations = [told.numbers(name, kept) for name in stds]
+    deviations = [told.numbers(name, kept, with_gaps=True) for name in stds]
     trials = opt.tell(
         [params.read(told, line, cells) for line, cells in told.lines],
         columns[0] if k == 1 else [list(row) for row in zip(*columns, strict=True)],
@@ -155,9 +157,11 @@ class _Params:
         params: dict[str, Any] = {}
         for name, column in self.columns.items():
             text = cells[column]
-            known = self._choices(name)
-            if text in known:
-                params[name] = known[text]
+            choices = self._by_text[name].get(text, [])
+            if len(choices) > 1:
+                raise table.error(line, column, f"text of one choice, since that of {choices} is the same", text)
+            if choices:
+                params[name] = choices[0]
             elif text:  # an empty cell is that of an inactive parameter
                 params[name] = self._value(name, text)
         try:
@@ -167,16 +171,25 @@ class _Params:
             raise ArgumentError(f"{table.path}: line {line}: {text}") from None
         return params
 
-    def _choices(self, name: str) -> dict[str, Any]:
-        """The listed values of a parameter, by the text of their cells."""
+    @functools.cached_property
+    def _by_text(self) -> dict[str, dict[str, list[Any]]]:
+        """The listed values of each parameter by the text of their cells."""
+        out: dict[str, dict[str, list[Any]]] = {name: {} for name in self.columns}
+        for name, by_text in out.items():
+            for value in self._choices(name):
+                by_text.setdefault(as_cell(value), []).append(value)
+        return out
+
+    def _choices(self, name: str) -> list[Any]:
+        """The listed values of a parameter that have a cell."""
         space, pool = self.opt.space, self.opt.pool
         if space is not None:
             parameter = space.parameters[name]
             listed = getattr(parameter, "listed", ())
-            return {as_cell(value): value for value in listed if value is not None or not parameter.when}
+            return [value for value in listed if value is not None or not parameter.when]
         assert pool is not None
         choices = {} if pool.columns is None else pool.columns.choices
-        return {as_cell(value): value for value in choices.get(pool.names.index(name), ())}
+        return list(choices.get(pool.names.index(name), ()))
 
     def _value(self, name: str, text: str) -> Any:
         """The value of a cell, which the space or the pool checks: a number, other JSON, or else text."""

@@ -40,6 +40,24 @@ def test_values_may_have_a_column_of_any_name_and_a_known_noise(
     assert (trial.value, trial.stds) == (0.5, (0.1,))
 
 
+def test_a_known_noise_may_be_missing_in_some_lines(
+    state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = past("0.1,16,fast,1,0.5,0.1", "0.2,16,fast,1,0.6,", head="rate,width,kind,level,value,std")
+    call(capsys, "tell", state, "--from", path)
+    assert [trial.stds for trial in bo.Optimizer.load(state).trials] == [(0.1,), None]
+
+
+def test_a_cell_that_is_the_text_of_two_choices_is_refused(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bo.Optimizer({"m": [3, "3", "a"]}, storage=tmp_path / "run.db")
+    path = past("a,1", "3,1", head="m,value")
+    text = refused(capsys, "tell", tmp_path / "run.db", "--from", path)
+    assert "line 3, column 'm': expected text of one choice, since that of [3, '3'] is the same, got '3'" in text
+    assert not bo.Optimizer.load(tmp_path / "run.db").trials
+
+
 def test_an_exported_table_is_told_as_it_was(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(3):
         call(capsys, "ask", state)
