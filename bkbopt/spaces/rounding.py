@@ -31,12 +31,14 @@ SAMPLED = 1 << 16
 Floats = NDArray[np.float64]
 
 
+@np.errstate(over="ignore")
 def spans_of(low: Floats, high: Floats, kinds: Sequence[str]) -> Floats:
     """The largest differences of numbers that may agree, (d,), of columns from `low` to `high`; 0 of whole numbers."""
     spans = np.where(high > low, SHARE * (high - low), np.inf)
     return np.where(np.array(list(kinds)) == "f", spans, 0.0)
 
 
+@np.errstate(over="ignore")
 def only_row_like(rows: Floats, values: Floats, spans: Floats) -> Floats | None:
     """The row that `values` are rounded from; None if there is none, or rows of different values are."""
     gaps = np.abs(rows - values)

@@ -52,3 +52,11 @@ def test_a_column_of_one_number_agrees_by_its_digits() -> None:
     spans = spans_of(rows.min(0), rows.max(0), "ff")
     assert np.array_equal(only_row_like(rows, np.array([0.333333, 0.25]), spans), rows[1])
     assert only_row_like(rows, np.array([0.3334, 0.25]), spans) is None
+
+
+@pytest.mark.parametrize("largest", [1e304, 1.7e308])
+def test_rows_near_the_largest_double_are_found_by_their_digits(largest: float) -> None:
+    rows = np.array([[1 / 3, -1.0], [-1.0, 1.0]]) * largest
+    spans = spans_of(rows.min(0), rows.max(0), "ff")
+    values = np.char.mod("%.6g", rows[0]).astype(float)
+    assert np.array_equal(only_row_like(rows, values, spans), rows[0])
