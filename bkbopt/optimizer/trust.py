@@ -28,9 +28,10 @@ class Trust:
     def outliers(self) -> list[Trial]:
         """Trials whose values the model takes for errors, as of its last fit, by id.
 
-        With a default model of unknown noise, single values that others make very unlikely are left out of a fit, and
-        have little weight in the posterior. A value that is better than expected is one of them only if points close to
-        it have values, too; see the guide on suspicious measurements. `NotReadyError` before the first value.
+        Of twenty values or more whose noise is fitted, single ones that others make very unlikely are left out of the
+        fit, and have little weight in the posterior. A value that is better than expected is one of them only if points
+        close to it have values, too; see "Wrong measurements" in the guide on ask and tell. There are none where the
+        noise of any value is known (`std=`). `NotReadyError` before the first value.
         """
         return [self._core.log.entries[i].trial for i in self._core.followed("outliers").trained().outliers]
 

@@ -95,7 +95,13 @@ def test_a_better_value_that_a_repeat_confirms_is_no_outlier() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"std": torch.full((90,), NOISE)}, {"surrogate": bo.ExactGP(noise=NOISE**2)}, {"deterministic": True}]
+    "options",
+    [
+        {"std": torch.full((90,), NOISE)},
+        {"std": torch.tensor([NOISE, *[math.nan] * 89])},
+        {"surrogate": bo.ExactGP(noise=NOISE**2)},
+        {"deterministic": True},
+    ],
 )
 def test_values_whose_noise_is_stated_have_no_outliers(options: dict[str, object]) -> None:
     assert fitted(*with_errors(), first=90, **options).outliers == {}
