@@ -119,7 +119,7 @@ def _column(table: _Table, name: str, prefix: str) -> str | None:
 
 
 def _number(text: str) -> float | int | None:
-    for kind in (int, float):
+    for kind in (int, float) if "_" not in text else ():  # Python reads 1_000 as 1000
         with contextlib.suppress(ValueError):
             return kind(text)
     return None

@@ -103,6 +103,7 @@ def test_rows_of_a_pool_are_told_by_their_columns(
         (["0.1,16,fast,1,x"], HEAD, "line 3, column 'value': expected a finite number .*, got 'x'"),
         (["0.1,16,fast,1,"], HEAD, "line 3, column 'value': expected a finite number .*, got an empty cell"),
         (["0.1,16,fast,1,inf"], HEAD, "line 3, column 'value': expected a finite number .*, got 'inf'"),
+        (["0.1,16,fast,1,1_000"], HEAD, "line 3, column 'value': expected a finite number .*, got '1_000'"),
         (["7,16,fast,1,2"], HEAD, r"line 3: parameter 'rate': expected a number in \[0.001, 1.0\], got 7"),
         (["high,16,fast,1,2"], HEAD, "line 3: parameter 'rate': expected a number .*, got 'high'"),
         (["0.1,16,medium,1,2"], HEAD, "line 3: parameter 'kind': expected one of 'fast', 'slow' .*, got 'medium'"),
