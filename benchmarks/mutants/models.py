@@ -289,7 +289,7 @@ MODELS = (
     Fault(
         "outliers are left out whatever the evidence",
         "search/quantities/outliers.py",
-        "return is_kept if alone > evidence(X, v, everything, kernel, noise, 0.0) else everything",
+        "return is_kept if alone > evidence(X, v, rows, everything, kernel, noise, 0.0) else everything",
         "return is_kept",
         OUTLIERS,
     ),
@@ -305,6 +305,13 @@ MODELS = (
         "search/quantities/outliers.py",
         "is_unchecked[i] = bool(away[i] > 0.0)",
         "is_unchecked[i] = True",
+        OUTLIERS,
+    ),
+    Fault(
+        "the evidence about outliers is that of any values",
+        "search/quantities/outliers.py",
+        "outliers = order[~is_kept[order]][: COMPARED // 2]",
+        "outliers = order[:0]",
         OUTLIERS,
     ),
     Fault(

@@ -114,19 +114,26 @@ def judge(
 
 
 @torch.no_grad()
-def evidence(X: Tensor, v: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, mean: float) -> float:
-    """Log posterior density of the kernel and of at most `COMPARED` of the values `v (n,)`.
+def evidence(X: Tensor, v: Tensor, rows: Tensor, is_kept: Tensor, kernel: Kernel, noise: float, mean: float) -> float:
+    """Log posterior density of the kernel and of those values of `v (n,)` that are in the `rows`.
 
     Each outlier has the noise variance with which it is most likely, for the price of that.
     """
-    rows = np.random.default_rng(len(v)).permutation(len(v))[:COMPARED]
+    most = price(len(v))
     X, v, is_kept = X[rows], v[rows] - mean, is_kept[rows]
     observed = Observations(X.shape[1])
     observed.add(X[is_kept], v[is_kept])
     found = log_evidence(FitData.of(observed), kernel, noise)
     expected, _ = predictions_from_others(X, v, is_kept, kernel, noise, np.random.default_rng(len(v)))
     squares = (v - expected)[~is_kept].square()
-    return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + price(len(v))).sum())
+    return found - float((0.5 * (1.0 + (2.0 * math.pi * squares).log()) + most).sum())
+
+
+def compared(is_kept: Tensor) -> Tensor:
+    """At most `COMPARED` rows, a half of which may be outliers, whose evidence decides about these."""
+    order = torch.as_tensor(np.random.default_rng(len(is_kept)).permutation(len(is_kept)))
+    outliers = order[~is_kept[order]][: COMPARED // 2]
+    return torch.cat([outliers, order[is_kept[order]][: COMPARED - len(outliers)]])
 
 
 def without_outliers(
@@ -160,5 +167,6 @@ def without_outliers(
     if bool(is_kept.all()):
         return everything
     is_kept = is_kept | ~found
-    alone = evidence(X, v, is_kept, *fitted)
-    return is_kept if alone > evidence(X, v, everything, kernel, noise, 0.0) else everything
+    rows = compared(is_kept)
+    alone = evidence(X, v, rows, is_kept, *fitted)
+    return is_kept if alone > evidence(X, v, rows, everything, kernel, noise, 0.0) else everything

@@ -13,6 +13,7 @@ from bkbopt.search.quantities import outliers
 from bkbopt.search.quantities.outliers import judge, occur_once, without_outliers
 from bkbopt.search.quantities.quantity import Quantity
 from tests.search.quantities.made import data, fitted, learnt
+from tests.sweeps import slow_but
 
 NOISE = 0.05
 WRONG = {11: 2.0, 37: -3.0, 52: 1.0, 70: -1.5}
@@ -105,6 +106,13 @@ def test_a_better_value_that_a_repeat_confirms_is_no_outlier() -> None:
 )
 def test_values_whose_noise_is_stated_have_no_outliers(options: dict[str, object]) -> None:
     assert fitted(*with_errors(), first=90, **options).outliers == {}
+
+
+@pytest.mark.parametrize("row", slow_but({703}, range(700, 708)))
+def test_a_single_error_among_many_values_is_found(row: int) -> None:
+    X, y = noisy(1200, seed=row)
+    y[row] += 1.5
+    assert fitted(X, y, first=1200).outliers.keys() == {row}
 
 
 def test_values_without_noise_have_no_outliers() -> None:
