@@ -56,8 +56,8 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
     After a refit of the hyper-parameters, or when a value is so large that the unit changes, the learner begins anew.
     It learns the mean of each point as often as the point was evaluated, in random order, and no outliers of the
     optimizer. Before their budget of 100 terms is full, "forks", "skegd", "nogd" and "bogd" equal plain gradient
-    descent, "kogd". Pending points widen the
-    span while they are pending, so that their variance falls. Constraints and failing are modelled by BKB.
+    descent, "kogd". Pending points widen the span while they are pending, so that their variance falls. Constraints and
+    failing are modelled by BKB.
 
     Args:
         kernel: an `ARDKernel`, a GPyTorch kernel or a callable; ARD Matern-5/2 by default.

@@ -28,8 +28,8 @@ including these commands, may read and write at the same time. `tell ID`, `fail`
 
 Results are JSON objects on standard output, one per line. An error is one line on standard error. The exit status is 2
 if the command line is wrong whatever the log holds (an unknown option, a value that is no finite number, no JSON), 130
-after Ctrl-C and 1 for other errors; the log is then unchanged. If the reader of the
-output closes the pipe, as `head` does, a command ends without a message, with status 141.
+after Ctrl-C and 1 for other errors; the log is then unchanged. If the reader of the output closes the pipe, as `head`
+does, a command ends without a message, with status 141.
 
 `bkbopt run` starts `COMMAND` for each trial, `J` at the same time. `{name}` is replaced by the value of a parameter, or
 by nothing if the parameter is inactive; `{{` and `}}` are braces. The environment has `BKBOPT_PARAMS`, all parameters
