@@ -6,7 +6,7 @@
 | K      | (n, m) | y^2   | kernel matrix of the points and the inducing points                              |
 | W      | (m, r) | 1/y   | root of the features, see `features/nystrom.py`                                  |
 | Z      | (n, r) | y     | features K W                                                                     |
-| C      | (m, r) | 1/y   | root of the variance that the data explain; see `model.Collapsed`                |
+| C      | (m, r) | 1/y   | root of the variance that the data explain; see `collapsed.Collapsed`            |
 
 The loops multiply matrices themselves: BLAS starts threads for some of these sizes, and its results for a point depend
 on the points beside it. Matrices that others are multiplied by come transposed, as inner products read rows.
@@ -138,12 +138,21 @@ def predict_mean(X: Floats, rows: Ints, kernel: FixedKernel, a: Floats, mean: Fl
 
 @fused
 def observe(
-    Z: Floats, rows: Ints, y: Floats, scale: Floats, V: Floats, root: Floats, b: Floats, w: Floats, inside: Floats
+    Z: Floats,
+    rows: Ints,
+    y: Floats,
+    scale: Floats,
+    V: Floats,
+    root: Floats,
+    b: Floats,
+    w: Floats,
+    inside: Floats,
+    steps: Floats,
 ) -> None:
     """Change V, root, b, w in place by values `y (n,)` at `rows (n,)` of `Z`, in turn, as in `GaussianState.update`.
 
     Features and values are multiplied by `scale (n,)`. Columns of Z after the r-th are of no interest. `inside (n,)`
-    gets z^T V^-1 z of each before it is observed.
+    gets q = z^T V^-1 z of each before it is observed, and `steps (n, r)` gets V^-1 z / sqrt(1 + q).
     """
     r = len(b)
     z, u, v = np.empty(r), np.empty(len(root)), np.empty(r)
@@ -166,6 +175,8 @@ def observe(
         for i in range(len(root)):
             for j in range(r):
                 root[i, j] -= c * u[i] * v[j]
+        for j in range(r):
+            steps[k, j] = v[j] / s
         inside[k] = q
 
 

@@ -15,7 +15,7 @@ The leverage z^T V^-1 z has no unit; lam times the leverage is a variance.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,11 +23,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.posterior.explained import Explained
 from bkbopt.posterior.linalg import (
+    LEAST_COMPILED,
     append_to_inverse_root,
     block_update_inverse_root,
     compiles,
     difference_root,
+    in_memory,
     inverse_root,
     update_inverse_root,
 )
@@ -41,6 +44,8 @@ BLOCK = 4096
 @dataclass(frozen=True)
 class GaussianState:
     """The Gaussian posterior of the weights; see the module's table of symbols.
+
+    `explained` follows I - lam V^-1 through single values, where there are enough features for compiled loops.
 
     Example:
         >>> import torch
@@ -57,6 +62,12 @@ class GaussianState:
     root: Tensor
     b: Tensor
     w: Tensor
+    explained: Explained | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Begin a sequence of values, if the state continues none."""
+        if self.explained is None and len(self.w) >= LEAST_COMPILED and in_memory(self.root):
+            object.__setattr__(self, "explained", Explained(self.root, self.lam))
 
     @classmethod
     def from_data(cls, Z: Tensor, n: Tensor, s: Tensor, lam: float) -> "GaussianState":
@@ -98,7 +109,8 @@ class GaussianState:
         q = float(u @ u)
         w = self.w + v * ((y - float(z @ self.w)) / (1.0 + q))
         V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q)
-        return GaussianState(self.lam, V, root, self.b + z * y, w), q / weight
+        explained = self.explained and self.explained.after(v * (self.lam / (1.0 + q)) ** 0.5)
+        return GaussianState(self.lam, V, root, self.b + z * y, w, explained), q / weight
 
     def update_in_turn(
         self, Z: Tensor, rows: list[int], y: list[float], weight: list[float]
@@ -107,13 +119,31 @@ class GaussianState:
 
         Z has r columns at least, of which the first r are read, and is where `compiles` allows it.
         """
+        state, inside, done = self, list[float](), 0
+        while done < len(rows):
+            # A sequence of explained parts ends and begins at the same values, however many are learnt in a call.
+            most = len(rows) if state.explained is None else state.explained.left + 1
+            some = slice(done, done + most)
+            state, before = state._update_few(Z, rows[some], y[some], weight[some])
+            inside, done = inside + before, done + most
+        return state, inside
+
+    def _update_few(
+        self, Z: Tensor, rows: list[int], y: list[float], weight: list[float]
+    ) -> tuple["GaussianState", list[float]]:
+        """`update_in_turn` for values up to the end of the sequence of explained parts."""
         from bkbopt.posterior._loops import observe
 
-        new = [part.clone(memory_format=torch.contiguous_format) for part in (self.V, self.root, self.b, self.w)]
-        V, root, b, w = (part.numpy() for part in new)
-        scale, inside = np.array([a**0.5 for a in weight]), np.empty(len(rows))
-        observe(Z.numpy(), np.array(rows), np.array(y), scale, V, root, b, w, inside)
-        return GaussianState(self.lam, *new), [q / a for q, a in zip(inside.tolist(), weight, strict=True)]
+        old = self.V, self.root, self.b, self.w
+        V, root, b, w = (part.clone(memory_format=torch.contiguous_format) for part in old)
+        scale, inside, steps = np.array([a**0.5 for a in weight]), np.empty(len(rows)), np.empty((len(rows), len(w)))
+        changed = V.numpy(), root.numpy(), b.numpy(), w.numpy()
+        observe(Z.numpy(), np.array(rows), np.array(y), scale, *changed, inside, steps)
+        explained = self.explained
+        for step in torch.from_numpy(steps * self.lam**0.5):
+            explained = explained and explained.after(step)
+        state = GaussianState(self.lam, V, root, b, w, explained)
+        return state, [q / a for q, a in zip(inside.tolist(), weight, strict=True)]
 
     def append(self, G: Tensor, H: Tensor, b: Tensor) -> "GaussianState":
         """The state with k more features, whose values at the data are C `(u, k)`: O(r^2 k + k^3).
@@ -153,16 +183,18 @@ class GaussianState:
 
     def hallucinate(self, Z: Tensor) -> "GaussianState":
         """The state after hallucinated observations, equal to the mean, at the rows of `Z (p, r)`; w is unchanged."""
-        b = self.b + Z.T @ (Z @ self.w)
+        b, explained = self.b + Z.T @ (Z @ self.w), None
         if len(Z) == 1:
             z = Z[0]
             u = self.root @ z
-            V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, self.root.T @ u, float(u @ u))
+            v, q = self.root.T @ u, float(u @ u)
+            V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q)
+            explained = self.explained and self.explained.after(v * (self.lam / (1.0 + q)) ** 0.5, keeps=True)
         else:
             V = self.V + Z.T @ Z
             few = len(Z) * 4 <= len(self.w)
             root = block_update_inverse_root(self.root, self.root @ Z.T) if few else _root_of(V)
-        return replace(self, V=V, root=root, b=b)
+        return replace(self, V=V, root=root, b=b, explained=explained)
 
     def with_mean(self, w: Tensor) -> "GaussianState":
         """The same covariance with other weights."""

@@ -23,26 +23,19 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from bkbopt.errors import KernelError
-from bkbopt.kernels import ClosedFormKernel, Kernel
-from bkbopt.kernels.base import Sloped, check_columns, has_closed_form
+from bkbopt.kernels.base import check_columns
+from bkbopt.posterior.collapsed import FEW, Collapsed, collapsed
 from bkbopt.posterior.features import FeatureMap, Nystrom
-from bkbopt.posterior.linalg import eigh, in_memory, safe_cholesky
+from bkbopt.posterior.linalg import in_memory, safe_cholesky
 
 if TYPE_CHECKING:
-    from bkbopt.kernels._loops import FixedKernel
     from bkbopt.posterior._loops import PlainModel
 
-__all__ = ["Collapsed", "Model", "Posterior", "Predictor", "collapsed"]
+__all__ = ["Model", "Posterior", "Predictor"]
 
-#: Points up to which a compiled loop, which uses one thread, replaces some twenty calls of torch.
-FEW = 256
-#: Added to the diagonal of I - lam V^-1 before its factorisation, since its eigenvalues are zero in directions without
-#: data. It lowers a variance by this multiple of |z|^2, no more than the variance's rounding error.
-ROUNDING = 1e-14
 #: Smallest share of the other observations in the mean of a point, above the rounding errors of variance / lam.
 RESTING = 1e-12
 
@@ -101,137 +94,12 @@ class Posterior:
         return self.mean + eps @ L.T
 
 
-#: The chain rule for a scalar L: maps dL/dmean and dL/dvariance, each (n,), to dL/dX, (n, d).
-PosteriorPullback = Callable[[Tensor, Tensor], Tensor]
-
-
 class Predictor(Protocol):
     """The interface of a posterior that predicts mean and variance."""
 
     def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance, each `(n,)`, of the points `X (n, d)`."""
         ...
-
-
-@dataclass(frozen=True)
-class Collapsed:
-    """The posterior of a model with Nystrom features, written in the kernel functions k_S(x) of the inducing points.
-
-    mean(x) = k_S(x) . a and cov(x, x') = k(x, x') - k_S(x)^T C C^T k_S(x'), where C C^T = W (I - lam V^-1) W^T.
-
-    Attributes:
-        kernel: the kernel.
-        S: inducing points, (m, d).
-        a: weights of the mean, W w, (m,).
-        C: root of the variance that the observations explain, (m, r).
-        fixed: the kernel with `S` for compiled loops, or None.
-    """
-
-    kernel: Kernel
-    S: Tensor
-    a: Tensor
-    C: Tensor
-    fixed: "FixedKernel | None" = None
-
-    @cached_property
-    def has_slopes(self) -> bool:
-        """Whether the kernel has derivatives in closed form."""
-        return self.fixed is not None or has_closed_form(self.kernel, self.S)
-
-    def __call__(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and variance, each `(n,)`, of the points `X (n, d)`; differentiable in `X`."""
-        if X.requires_grad and torch.is_grad_enabled() and self.has_slopes:
-            # Autograd through each operation of the kernel would spend most of its time on overhead.
-            return cast(tuple[Tensor, Tensor], _Sloped.apply(X, self))  # type: ignore[no-untyped-call]
-        if self.fixed is not None and self._compiles(X):
-            return self._compiled(X, self.fixed)
-        there = X.to(self.a.device)
-        K = self.kernel(there, self.S)
-        P = K @ self.C
-        return (K @ self.a).to(X.device), self._variance(there, P).clamp_min(0.0).to(X.device)
-
-    def mean(self, X: Tensor) -> Tensor:
-        """The mean `(n,)` alone of the points `X (n, d)`, in a tenth of the time where it is compiled."""
-        if self.fixed is None or not self._compiles(X):
-            return self(X)[0]
-        from bkbopt.posterior._loops import predict_mean
-
-        check_columns(X, self.S, self.S.shape[1])
-        mean = X.new_empty(len(X))
-        predict_mean(X.contiguous().numpy(), np.arange(len(X)), self.fixed, self.a.numpy(), mean.numpy())
-        return mean
-
-    def _compiles(self, X: Tensor) -> bool:
-        """Whether compiled loops, which use one thread, are the fastest way to predict at `X (n, d)`."""
-        return in_memory(X) and torch.get_num_threads() <= 2
-
-    def _compiled(self, X: Tensor, fixed: "FixedKernel") -> tuple[Tensor, Tensor]:
-        from bkbopt.posterior._loops import predict_collapsed
-
-        check_columns(X, self.S, self.S.shape[1])
-        mean, variance = X.new_empty(len(X)), X.new_empty(len(X))
-        X = X.contiguous()
-        upper = len(X) >= 4 * len(self.S)  # enough points to make up for the computation of the triangular root
-        C = self.upper if upper else self._roots[1]
-        predict_collapsed(X.numpy(), fixed, self.a.numpy(), C, upper, mean.numpy(), variance.numpy())
-        return mean, variance
-
-    @cached_property
-    def upper(self) -> NDArray[np.float64]:
-        """An upper triangular (min(m, r), m) R with R^T R = C C^T: products with R^T take half the time."""
-        return torch.linalg.qr(self.C.T, mode="r").R.contiguous().numpy()
-
-    def _variance(self, X: Tensor, P: Tensor) -> Tensor:
-        return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()
-
-    @cached_property
-    def _sloped(self) -> Sloped:
-        return cast(ClosedFormKernel, self.kernel).sloped(self.S)
-
-    def with_pullback(self, X: Tensor) -> tuple[Tensor, Tensor, "PosteriorPullback"]:
-        """Mean and variance, each `(n,)`, and their pullback to `X (n, d)`; needs `has_slopes`."""
-        if self.fixed is not None and in_memory(X) and len(X) <= FEW:
-            return self._compiled_slopes(X, self.fixed)
-        K, pullback = self._sloped(X)
-        P = K @ self.C
-        variance = self._variance(X, P)
-
-        def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
-            Q = (P * (-2.0 * by_variance * (variance > 0.0))[:, None]) @ self.C.T
-            return pullback(torch.addcmul(Q, by_mean[:, None], self.a))
-
-        return K @ self.a, variance.clamp_min(0.0), back
-
-    def _compiled_slopes(self, X: Tensor, fixed: "FixedKernel") -> tuple[Tensor, Tensor, "PosteriorPullback"]:
-        from bkbopt.posterior._loops import predict_sloped
-
-        check_columns(X, self.S, self.S.shape[1])
-        mean, variance, slopes = X.new_empty(len(X)), X.new_empty(len(X)), X.new_empty(2, *X.shape)
-        X = X.contiguous()
-        predict_sloped(X.numpy(), fixed, self.a.numpy(), self._roots, mean.numpy(), variance.numpy(), slopes.numpy())
-
-        def back(by_mean: Tensor, by_variance: Tensor) -> Tensor:
-            return torch.addcmul(by_mean[:, None] * slopes[0], by_variance[:, None], slopes[1])
-
-        return mean, variance, back
-
-    @cached_property
-    def _roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """C and C^T, both by rows."""
-        return self.C.contiguous().numpy(), self.C.T.contiguous().numpy()
-
-
-class _Sloped(torch.autograd.Function):
-    """Mean and variance of a `Collapsed` as an autograd function."""
-
-    @staticmethod
-    def forward(ctx: Any, X: Tensor, collapsed: Collapsed) -> tuple[Tensor, Tensor]:
-        mean, variance, ctx.back = collapsed.with_pullback(X)
-        return mean, variance
-
-    @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
-        return ctx.back(*slopes), None
 
 
 @dataclass(frozen=True)
@@ -356,23 +224,3 @@ class Model:
         """The posterior at the points `X (n, d)`."""
         mean, variance = self(X)
         return Posterior(self, X, mean, variance)
-
-
-def collapsed(features: Nystrom, w: Tensor, root: Tensor, lam: float) -> Collapsed:
-    """The predictor of a posterior with Nystrom features; the arguments are those of `Model`."""
-    C = features.W
-    if len(root):
-        C = C @ _explained_root(root, lam)
-    return Collapsed(features.kernel, features.S, features.W @ w, C, features.fixed)
-
-
-def _explained_root(root: Tensor, lam: float) -> Tensor:
-    """Root `R (r, r)` of the part of the prior covariance that the observations explain, R R^T = I - lam V^-1."""
-    A = root.T @ root
-    B = (-lam * A).diagonal_scatter(1.0 + ROUNDING - lam * A.diagonal())
-    R, info = torch.linalg.cholesky_ex(B)
-    if int(info) == 0:
-        return R
-    # Where the counts span many orders of magnitude, lam V^-1 may exceed I by rounding.
-    e, Q = eigh(A)
-    return Q * (1.0 - lam * e).clamp_min(0.0).sqrt()

@@ -21,10 +21,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bkbopt.posterior.collapsed import Collapsed, collapsed
 from bkbopt.posterior.features import Extension, Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import inverse_of_lower
-from bkbopt.posterior.model import Collapsed, collapsed
 from bkbopt.posterior.observations import Observations
 
 __all__ = ["Counted", "Fantasy", "count_all", "extension_by"]
@@ -85,7 +85,6 @@ class Fantasy:
         C: values of the appended features at the observed points, (u, k).
         X: pending points, (p, d).
         parts: features of the pending points, (p, r), as blocks of rows in order.
-        before: the posterior without the last pending point, if that was counted alone on the same features.
     """
 
     features: Nystrom
@@ -95,7 +94,6 @@ class Fantasy:
     C: Tensor
     X: Tensor
     parts: tuple[Tensor, ...] = ()
-    before: "Fantasy | None" = None
 
     @classmethod
     def start(cls, features: Nystrom, Z: Tensor, state: GaussianState) -> "Fantasy":
@@ -104,23 +102,14 @@ class Fantasy:
 
     def count(self, X: Tensor, Z: Tensor) -> "Fantasy":
         """Count further points `X (q, d)`, whose features are `Z (q, r)`."""
-        before = self if len(X) == 1 else None
         state, parts = self.state.hallucinate(Z), (*self.parts, Z)
-        return replace(self, state=state, X=torch.cat([self.X, X]), parts=parts, before=before)
+        return replace(self, state=state, X=torch.cat([self.X, X]), parts=parts)
 
     @cached_property
     def collapsed(self) -> Collapsed:
-        """The predictor of the posterior; O(r^2) after a single point, else O(r^3).
-
-        A hallucinated point z turns V^-1 into V^-1 - v v^T / (1 + q) with v = V^-1 z and q = z . v, which adds a column
-        to the root of I - lam V^-1, the part of the prior covariance that is explained.
-        """
-        if self.before is None:
-            return collapsed(self.features, self.state.w, self.state.root, self.state.lam)
-        known = self.before
-        u = known.state.root @ self.parts[-1][0]
-        column = self.features.W @ (known.state.root.T @ u) * (self.state.lam / (1.0 + u @ u)).sqrt()
-        return replace(known.collapsed, C=torch.cat([known.collapsed.C, column[:, None]], 1))
+        """The predictor of the posterior; O(r^2) after a single point, else O(r^3)."""
+        state = self.state
+        return collapsed(self.features, state.w, state.root, state.lam, state.explained)
 
     def append(self, more: Extension, seen: Observations) -> "Fantasy":
         """Append inducing points: O((u + p) r k + r^2 k + k^3).
@@ -143,7 +132,7 @@ class Fantasy:
             state = self.state.append(G + Z.T @ E, H + E.T @ E, torch.zeros_like(H[0])).with_mean(observed.w)
             parts = (torch.cat([Z, E], 1),)
         C = torch.cat([self.C, C], 1)
-        return replace(self, features=more.whole(), observed=observed, state=state, C=C, parts=parts, before=None)
+        return replace(self, features=more.whole(), observed=observed, state=state, C=C, parts=parts)
 
 
 def extension_by(

@@ -14,10 +14,11 @@ from bkbopt.kernels import ARDKernel, ColumnsKernel, Kernel, RotatedKernel, Sphe
 from bkbopt.kernels.ard import FORMS
 from bkbopt.kernels.fixed import fixed_kernel
 from bkbopt.posterior import gaussian_state
+from bkbopt.posterior.collapsed import Collapsed
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.gaussian_state import GaussianState
 from bkbopt.posterior.linalg import LEAST_COMPILED, MOST_COMPILED
-from bkbopt.posterior.model import Collapsed, Model
+from bkbopt.posterior.model import Model
 
 # Sums of some dozen terms below ten, in another order.
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from bkbopt import BKB, ExactGP, FourierGP
 from bkbopt.kernels import matern52
+from bkbopt.posterior.collapsed import collapsed
 from bkbopt.posterior.features import Nystrom
-from bkbopt.posterior.model import Posterior, collapsed
+from bkbopt.posterior.model import Posterior
 from bkbopt.surrogates import Surrogate
 
 KERNEL, NOISE = matern52(2, 0.4, 2.0), 0.05

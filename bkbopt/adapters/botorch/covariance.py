@@ -5,7 +5,7 @@
 | X      | (..., q, d) | model's   | points                                                           |
 | S      | (..., m, d) | model's   | inducing points                                                  |
 | K      | (..., q, m) | y squared | k(X, S)                                                          |
-| C      | (..., m, r) | 1/y       | see `bkbopt.posterior.model.Collapsed`                           |
+| C      | (..., m, r) | 1/y       | see `bkbopt.posterior.collapsed.Collapsed`                       |
 | A      | (..., q, p) | y         | root of the covariance explained by the points conditioned on    |
 
     cov(x, x') = k(x, x') - k(x, S) C C^T k(S, x') - A(x) . A(x')

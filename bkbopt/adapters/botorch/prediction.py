@@ -8,8 +8,8 @@
 | D      | (..., p, p)    | y squared | posterior covariance of the points conditioned on, plus their noise  |
 | c(x)   | (..., q, p)    | y squared | posterior covariance of x with the points conditioned on             |
 
-The posterior of each batch element is a `bkbopt.posterior.model.Collapsed`. They are padded to one size, with inducing
-points of weight zero, and stacked. Conditioning on further points is exact, as for any Gaussian process:
+The posterior of each batch element is a `bkbopt.posterior.collapsed.Collapsed`. They are padded to one size, with
+inducing points of weight zero, and stacked. Conditioning on further points is exact, as for any Gaussian process:
 
     mean'(x) = mean(x) + c(x) D^-1 (R - mean),   cov'(x, x') = cov(x, x') - c(x) D^-1 c(x')^T
 """
@@ -26,9 +26,9 @@ from torch import Tensor
 
 from bkbopt.adapters.botorch.covariance import JointCovariance, ModuleKernel
 from bkbopt.kernels import GPyTorchKernel
+from bkbopt.posterior.collapsed import Collapsed
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.linalg import safe_cholesky
-from bkbopt.posterior.model import Collapsed
 from bkbopt.posterior.observations import Observations
 from bkbopt.surrogates import BKB
 from bkbopt.surrogates.bkb import DRAW_FRACTION

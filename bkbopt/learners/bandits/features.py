@@ -80,7 +80,7 @@ class RidgeBandit(LinearBandit):
         return (Z @ w).numpy()
 
     def _state(self) -> dict[str, object]:
-        return dict(vars(self._ridge))
+        return {name: getattr(self._ridge, name) for name in ("lam", "V", "root", "b", "w")}
 
     def _form(self, d: int) -> Form:
         r = self._size(d)

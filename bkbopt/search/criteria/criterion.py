@@ -24,7 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bkbopt.posterior.model import Collapsed, Model, Predictor
+from bkbopt.posterior.collapsed import Collapsed
+from bkbopt.posterior.model import Model, Predictor
 from bkbopt.posterior.paths import Paths, draw_paths
 from bkbopt.search.criteria.acquisition import (
     UCB,
