@@ -6,6 +6,7 @@ __all__ = ["POSTERIOR"]
 
 LINALG = ("posterior/test_linalg.py",)
 STATE = ("posterior/test_gaussian_state.py",)
+EXPLAINED = ("posterior/test_explained.py",)
 
 POSTERIOR = (
     Fault(
@@ -101,10 +102,38 @@ POSTERIOR = (
     ),
     Fault(
         "a collapsed posterior knows more than the model",
-        "posterior/model.py",
+        "posterior/explained.py",
         "(1.0 - lam * e).clamp_min(0.0)",
         "(1.0 - 0.0 * e).clamp_min(0.0)",
         ("posterior/test_model.py",),
+    ),
+    Fault(
+        "a value turns the explained variance the wrong way",
+        "posterior/explained.py",
+        "c[j] = cosine * c[j] - sine * old",
+        "c[j] = cosine * c[j] + sine * old",
+        EXPLAINED,
+    ),
+    Fault(
+        "sequences of explained parts end where a call ends",
+        "posterior/gaussian_state.py",
+        "most = len(rows) if state.explained is None else state.explained.left + 1",
+        "most = len(rows)",
+        EXPLAINED,
+    ),
+    Fault(
+        "a pending point explains as much as one without variance",
+        "posterior/gaussian_state.py",
+        "self.explained.after(v * (self.lam / (1.0 + q)) ** 0.5, keeps=True)",
+        "self.explained.after(v * self.lam**0.5, keeps=True)",
+        EXPLAINED,
+    ),
+    Fault(
+        "a root of explained variance is changed while a model has it",
+        "posterior/explained.py",
+        "R = R.copy()",
+        "R = R.view()",
+        EXPLAINED,
     ),
     Fault(
         "compiled slopes of the variance go the wrong way",

@@ -19,13 +19,6 @@ SURROGATES = (
         ("surrogates/test_outliers.py",),
     ),
     Fault(
-        "the column of a pending point is that of one without variance",
-        "surrogates/pending.py",
-        "(self.state.lam / (1.0 + u @ u)).sqrt()",
-        "self.state.lam**0.5",
-        ("surrogates/test_fantasy.py",),
-    ),
-    Fault(
         "appended features are taken to leave standard deviations as they are",
         "surrogates/epochs.py",
         "    return math.inf if e <= 0.0 else max(1.0, e**-0.5)",
