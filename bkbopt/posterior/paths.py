@@ -136,7 +136,7 @@ class Paths:
     def __call__(self, X: Tensor) -> Tensor:
         """Values `(n, s)`, units of y, of the paths at the points `X (n, d)`; differentiable in `X`."""
         there = X.to(self.weights.device)
-        values = self.prior(there) @ self.weights
+        values = _weighted(self.prior, there, self.weights)
         if self.correction is not None:
             kernel, S, weights = self.correction
             values = values + kernel(there, S) @ weights
@@ -150,6 +150,23 @@ class Paths:
             kernel, S, weights = self.correction
             values = values + (kernel(there, S) * weights.T[path]).sum(1)
         return values.to(X.device)
+
+
+def _weighted(features: FeatureMap, X: Tensor, weights: Tensor) -> Tensor:
+    """The sums `(n, s)` of features of the points `X (n, d)` with `weights (F, s)`.
+
+    The features of a path are thousands of columns, so that to scale and to join them takes as long as to compute them.
+    """
+    match features:
+        case Joined():
+            shares = weights.split([part.size for part in features.parts])
+            sums = [_weighted(part, X, share) for part, share in zip(features.parts, shares, strict=True)]
+            return torch.stack(sums).sum(0)
+        case WideFourier():
+            P, (even, odd) = X @ features.omega.T, weights.chunk(2)
+            height = features.height[:, None]
+            return torch.cos(P) @ (height * even) + torch.sin(P) @ (height * odd)
+    return features(X) @ weights
 
 
 def draw_paths(
