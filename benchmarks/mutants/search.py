@@ -171,7 +171,7 @@ SEARCH = (
     Fault(
         "an ascent remembers steps along bounds",
         "search/maximizers/_loops.py",
-        "        free[j] = 0.0 if out else 1.0",
+        "        free[j] = 0.0 if _is_blocked(rows.x[i, j], g[i, j]) else 1.0",
         "        free[j] = 1.0",
         ASCENT,
     ),

@@ -1,4 +1,7 @@
-"""Compiled steps of a quasi-Newton ascent; see `ascent.py` for the table of symbols."""
+"""Compiled steps of a quasi-Newton ascent; see `ascent.py` for the table of symbols.
+
+The loops are over numbers: numba takes three times as long to compile assignments and sums of whole arrays.
+"""
 
 from typing import NamedTuple
 
@@ -113,9 +116,9 @@ def _take(rows: Rows, i: int, f: float, g: Floats) -> None:
             size += rows.Y[i, at, j] ** 2
         if curvature > 1e-10 * size:
             rows.counts[i, 1] += 1
-    rows.x[i] = rows.trial[i]
+    for j in range(len(g)):
+        rows.x[i, j], rows.g[i, j] = rows.trial[i, j], g[j]
     rows.f[i] = f
-    rows.g[i] = g
     rows.counts[i, 0] += 1
     rows.counts[i, 2] = 0
 
@@ -124,36 +127,58 @@ def _take(rows: Rows, i: int, f: float, g: Floats) -> None:
 def _aim(rows: Rows, i: int) -> None:
     """The next direction: the two-loop recursion (Nocedal and Wright 2006, Alg. 7.4) in the free columns."""
     c, h = rows.x.shape[1], rows.S.shape[1]
-    free = np.empty(c)
+    g, d, S, Y = rows.g, rows.d, rows.S, rows.Y
+    free, norm = np.empty(c), 0.0
     for j in range(c):
-        out = (rows.x[i, j] <= 0.0 and rows.g[i, j] < 0.0) or (rows.x[i, j] >= 1.0 and rows.g[i, j] > 0.0)
-        free[j] = 0.0 if out else 1.0
-    q = rows.g[i] * free
+        free[j] = 0.0 if _is_blocked(rows.x[i, j], g[i, j]) else 1.0
+        d[i, j] = g[i, j] * free[j]
+        norm += d[i, j] * g[i, j]
+    first_length = FIRST / max(np.sqrt(norm), FIRST)
     last = rows.counts[i, 1]
-    first = max(0, last - h)
-    rho, alpha = np.zeros(h), np.zeros(h)
-    scale = 0.0
-    for k in range(last - 1, first - 1, -1):
-        s, y = rows.S[i, k % h] * free, rows.Y[i, k % h] * free
-        curvature, size = (s * y).sum(), (y * y).sum()
+    first, rho, alpha = max(0, last - h), np.zeros(h), np.zeros(h)
+    scale = _first_loop(rows, i, free, first, rho, alpha)
+    for j in range(c):
+        d[i, j] *= scale if scale > 0.0 else first_length
+    for k in range(first, last):
+        at, ahead = k % h, 0.0
+        for j in range(c):
+            ahead += Y[i, at, j] * d[i, j] * free[j]
+        for j in range(c):  # rho and alpha are zero for steps that are left out
+            d[i, j] += S[i, at, j] * free[j] * (alpha[at] - rho[at] * ahead)
+    slope = 0.0
+    for j in range(c):
+        slope += d[i, j] * g[i, j]
+    if slope <= 0.0:
+        rows.counts[i, 1] = 0
+        for j in range(c):
+            d[i, j] = g[i, j] * free[j] * first_length
+    rows.step[i] = 1.0
+
+
+@compiled
+def _first_loop(rows: Rows, i: int, free: Floats, first: int, rho: Floats, alpha: Floats) -> float:
+    """The first loop of the recursion, from the latest step to step `first`; returns the scale, or 0 without steps."""
+    d, S, Y, scale = rows.d, rows.S, rows.Y, 0.0
+    for k in range(rows.counts[i, 1] - 1, first - 1, -1):
+        at, curvature, size, ahead = k % len(rho), 0.0, 0.0, 0.0
+        for j in range(len(free)):
+            curvature += S[i, at, j] * Y[i, at, j] * free[j]
+            size += Y[i, at, j] * Y[i, at, j] * free[j]
+            ahead += S[i, at, j] * d[i, j] * free[j]
         if curvature <= 1e-10 * size:
             continue
-        rho[k % h] = 1.0 / curvature
+        rho[at], alpha[at] = 1.0 / curvature, ahead / curvature
         if scale == 0.0:
             scale = curvature / size
-        alpha[k % h] = (s * q).sum() / curvature
-        q -= alpha[k % h] * y
-    norm = np.sqrt((rows.g[i] * free * rows.g[i]).sum())
-    rows.d[i] = q * (scale if scale > 0.0 else FIRST / max(norm, FIRST))
-    for k in range(first, last):
-        if rho[k % h] > 0.0:
-            s, y = rows.S[i, k % h] * free, rows.Y[i, k % h] * free
-            rows.d[i] += s * (alpha[k % h] - rho[k % h] * (y * rows.d[i]).sum())
-    rows.d[i] *= free
-    if (rows.d[i] * rows.g[i]).sum() <= 0.0:
-        rows.counts[i, 1] = 0
-        rows.d[i] = rows.g[i] * free * (FIRST / max(norm, FIRST))
-    rows.step[i] = 1.0
+        for j in range(len(free)):
+            d[i, j] -= alpha[at] * Y[i, at, j] * free[j]
+    return scale
+
+
+@compiled
+def _is_blocked(x: float, g: float) -> bool:
+    """Whether the gradient leads out of the cube."""
+    return (x <= 0.0 and g < 0.0) or (x >= 1.0 and g > 0.0)
 
 
 @compiled
