@@ -123,6 +123,17 @@ def with_outliers(task: Task, kind: str) -> Task:
     return replace(task, name=f"{task.name}-{kind}", observe=observe, note=f"{task.note}; {kind}")
 
 
+def without_noise(task: Task) -> Task:
+    """The task without noise; the samplers are not told that there is none."""
+
+    def observe(params: Params, seed: int, number: int) -> tuple[float, float]:
+        value = task.truth(params)
+        return value, value
+
+    note = task.note.replace("noise sd = 0.1 IQR", "no noise")
+    return replace(task, name=f"{task.name}-noiseless", observe=observe, note=note)
+
+
 def of_tuning(tuning: Tuning) -> Task:
     """A model to tune; the average over trials counts what was observed, whose noise averages out."""
 
@@ -193,10 +204,14 @@ OUTLIERS: dict[str, tuple[str, ...]] = {
     kind: tuple(f"{name}-{kind}" for name in _WITH_OUTLIERS) for kind in ("outliers", "too-good")
 }
 
+#: The development functions without noise.
+NOISELESS: tuple[str, ...] = tuple(f"{problem.name}-noiseless" for problem in (*_CLASSIC, *_DEVELOPMENT))
+
 SETS: dict[str, tuple[str, ...]] = {
     "development": DEVELOPMENT,
     "held-out": HELD_OUT,
     "all": (*DEVELOPMENT, *HELD_OUT),
+    "noiseless": NOISELESS,
     **OUTLIERS,
 }
 
@@ -207,6 +222,10 @@ TASKS: dict[str, Callable[[], Task]] = {
         for problem in (*_CLASSIC, *_DEVELOPMENT, *_HELD_OUT)
     },
     **{name: lambda tuning=tuning: of_tuning(tuning) for name, tuning in TUNING.items()},  # type: ignore[misc]
+}
+TASKS |= {
+    f"{problem.name}-noiseless": lambda problem=problem: without_noise(of_problem(problem))  # type: ignore[misc]
+    for problem in (*_CLASSIC, *_DEVELOPMENT)
 }
 TASKS |= {
     f"{name}-{kind}": lambda name=name, kind=kind: with_outliers(TASKS[name](), kind)  # type: ignore[misc]

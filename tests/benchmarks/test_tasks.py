@@ -9,7 +9,7 @@ import pytest
 from botorch.test_functions import Griewank, Rosenbrock
 
 from benchmarks.structured_functions import mixed_bowl
-from benchmarks.tasks import DEVELOPMENT, HELD_OUT, OUTLIERS, SETS, TASKS, from_botorch, of_problem
+from benchmarks.tasks import DEVELOPMENT, HELD_OUT, NOISELESS, OUTLIERS, SETS, TASKS, from_botorch, of_problem
 from benchmarks.tuning import N_SPLITS, TUNING, random_settings
 
 FUNCTIONS = [name for name in SETS["all"] if name not in TUNING]
@@ -41,8 +41,8 @@ def test_functions_of_botorch_keep_their_box_and_minimum(function: Rosenbrock | 
 
 
 def test_every_task_is_for_development_or_held_out() -> None:
-    with_errors = {name for names in OUTLIERS.values() for name in names}
-    assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - with_errors) == sorted(SETS["all"])
+    others = {name for names in (NOISELESS, *OUTLIERS.values()) for name in names}
+    assert sorted(DEVELOPMENT + HELD_OUT) == sorted(TASKS.keys() - others) == sorted(SETS["all"])
     kinds = [
         {re.sub(r"\d+", "", name) for name in names if TASKS[name]().minimum is not None}
         for names in (DEVELOPMENT, HELD_OUT)
@@ -50,6 +50,13 @@ def test_every_task_is_for_development_or_held_out() -> None:
     alone = {"branin", "ackley-off", "rosenbrock", "griewank-off", "rastrigin-off", "schwefel", "shekel"}
     assert kinds[0] - kinds[1] == alone  # the classic functions that have a rotated or mirrored counterpart
     assert not kinds[1] - kinds[0]
+
+
+def test_a_noiseless_task_tells_the_true_value() -> None:
+    task = TASKS["hartmann6-noiseless"]()
+    params = {f"x{j}": 0.3 for j in range(6)}
+    assert task.observe(params, 0, 5) == (task.truth(params), task.truth(params))
+    assert task.note == "6 floats, no noise"
 
 
 @pytest.mark.parametrize(("kind", "share", "signs"), [("outliers", 0.05, {-1.0, 1.0}), ("too-good", 0.03, {-1.0})])
