@@ -17,17 +17,24 @@ from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.values import as_float, is_missing, is_real
 
-__all__ = ["Report", "is_table", "note_other_points", "reports_of", "rows_of", "trial_id"]
+__all__ = ["Report", "failures_of", "is_table", "note_other_points", "reports_of", "rows_of", "trial_ids"]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a trial, which is identified by its id or its parameters."""
+    """The outcome of a trial, which is identified by its id or its parameters.
+
+    Attributes:
+        target: the id or the parameters.
+        outcome: the outcome.
+        given: the trial itself, where it was given; it may be one of another optimizer, with the same id.
+    """
 
     target: int | Params
     outcome: Outcome
+    given: Trial | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,18 @@ def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
             len(told),
             dict(others[0].params),
         )
+
+
+def failures_of(given: Any) -> tuple[list[Report], bool]:
+    """The reports that a trial, or each of a list, has failed, and whether it was a list."""
+    ids, many = trial_ids(given)
+    trials = given if many else [given]
+    return [Report(i, Outcome(), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
+
+
+def _as_trial(given: Any) -> Trial | None:
+    """What was given, if it is a trial."""
+    return given if isinstance(given, Trial) else None
 
 
 def trial_ids(given: Any) -> tuple[list[int], bool]:
@@ -203,6 +222,7 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
             )
             if valid[i]
             else Outcome(),
+            _as_trial(target),
         )
         out.append(report)
     return out
