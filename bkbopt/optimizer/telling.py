@@ -15,7 +15,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.values import as_float, is_missing, is_real
+from bkbopt.spaces.values import as_float, is_missing, is_real, shown
 
 __all__ = ["Report", "failures_of", "is_table", "note_other_points", "reports_of", "rows_of", "trial_ids"]
 
@@ -53,7 +53,8 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
         return trial.id
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
         return int(trial)
-    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}.")
+    advice = "; pass dict(row)" if hasattr(trial, "to_dict") else ""  # a row of a data frame
+    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}{advice}.")
 
 
 def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
@@ -124,6 +125,9 @@ def reports_of(
         raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
     if columns is not None and not is_table(trial):
         raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
+    for target in trial if isinstance(trial, list | tuple) else ():
+        if not isinstance(target, Mapping):
+            trial_id(target)
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps)
     elif many:
@@ -149,6 +153,11 @@ def rows_of(frame: Any, without_gaps: Callable[[Params], Params]) -> list[Params
 
 def _one(name: str, given: Any, k: int) -> Any:
     """The value of one trial, or its `k` values; checks their number."""
+    if isinstance(given, str | bytes | Mapping | Trial):
+        expected = "a number" if k == 1 else f"{k} numbers, one for each objective"
+        got = f"{shown(given)} of type {type(given).__name__}"
+        got = "a Trial, which comes first: tell(trial, value)" if isinstance(given, Trial) else got
+        raise ArgumentTypeError(f"{name}: expected {expected}, got {got}.")
     try:
         n = None if isinstance(given, str | bytes) else len(given)
     except TypeError:  # it has no length

@@ -88,6 +88,24 @@ def test_trials_of_copies_and_queued_ones_are_those_of_the_optimizer(tmp_path: P
     assert opt.tell(queued, 1.0).value == copy.tell(opt.trials[0], 1.0).value == 1.0
 
 
+def test_usual_slips_in_the_call_are_named() -> None:
+    opt = optimizer()
+    trial = opt.ask()
+    for given, got in (("0.3", "'0.3' of type str"), ({"loss": 0.3}, "{'loss': 0.3} of type dict")):
+        with pytest.raises(ArgumentTypeError, match=f"^value: expected a number, got {got}.$"):
+            opt.tell(trial, given)
+    with pytest.raises(ArgumentTypeError, match=r"got a Trial, which comes first: tell\(trial, value\)"):
+        opt.tell(0.3, trial)
+    with pytest.raises(ArgumentTypeError, match="^trial: expected a trial, its id, or a dict of parameters, got float"):
+        opt.tell((0.3, 1.0), 0.4)
+    row = FRAME[["x", "y"]].iloc[0]
+    with pytest.raises(ArgumentTypeError, match=r"got Series; pass dict\(row\)"):
+        opt.tell(row, 0.4)
+    assert opt.tell(dict(row), 0.4).params == {"x": 0.1, "y": 0.0}
+    assert trial.id == 0
+    assert opt.trials[0].state == "RUNNING"
+
+
 def test_arms_are_told_by_row_or_label_and_complete_running_ones() -> None:
     frame = FRAME[["x", "y"]].set_axis(["a", "b", "c"], axis=0)
     opt = optimizer(frame)
