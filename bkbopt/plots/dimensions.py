@@ -106,6 +106,8 @@ class Dimension:
             set_ticks(self.place(self.values), self._numbers(ax, which))
             if self.log:
                 set_ticks([], minor=True)
+        elif not self.log and all(isinstance(value, int) for value in self.values):
+            _tick_whole(ax.xaxis if which == "x" else ax.yaxis)
         set_limits(*self.limits())
 
     @property
@@ -161,3 +163,10 @@ def _tick_plainly(axis: "Axis") -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _tick_whole(axis: "Axis") -> None:
+    """Ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
