@@ -49,7 +49,7 @@ def minimize(
     Args:
         f: the black box. It returns a number, or a list of numbers for several objectives, or a pair of either and a
             dict with the values of outcome constraints. Processes and clusters must be able to import it.
-        space: a space, a pool, or an `Optimizer` to continue.
+        space: a space, a pool, or an `Optimizer` to continue, which keeps its own direction.
         n_trials: number of trials; None for as many as `timeout` or `stop_at_regret` allow.
         timeout: seconds after which no trial is started; running trials are waited for.
         callbacks: functions that are called as `callback(optimizer, trial)` after each trial; the run stops when one
@@ -212,6 +212,12 @@ class _Stop:
     def after(self, trial: Trial, bar: Any) -> None:
         """Update the progress bar, call the callbacks and check the regret, after each trial."""
         self.ended += 1
+        if self.ended == 1 and trial.values and len(trial.constraints) < len(self.optimizer.constraints):
+            logger.warning(
+                "minimize: the first value came without all of the constraints %s, so that they are not known to hold; "
+                "return (value, {name: number, ...}) from f.",
+                list(self.optimizer.constraints),
+            )
         if bar is not None:
             bar.update(1)
             if self._is_best(trial):

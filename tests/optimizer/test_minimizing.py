@@ -420,6 +420,16 @@ def test_no_certificate_ends_a_run_under_constraints() -> None:
         bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, constraints=["g"], stop_at_regret=0.1)
 
 
+@pytest.mark.parametrize(
+    ("result", "warns"), [(0.5, True), ((0.5, {"g": 1.0}), True), ((0.5, {"g": 1.0, "h": 0}), False)]
+)
+def test_a_function_that_does_not_return_the_constraints_is_reported_once(
+    result: Any, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    bo.minimize(lambda p: result, {"x": (0.0, 1.0)}, 3, constraints=["g", "h"], **OPTIONS)
+    assert caplog.text.count("the first value came without all of the constraints ['g', 'h']") == warns
+
+
 def test_regret_of_several_objectives_is_no_stopping_rule() -> None:
     opt = bo.Optimizer(SPACE, directions=["minimize", "maximize"])
     with pytest.raises(ArgumentError, match="stop_at_regret: expected a single objective"):
