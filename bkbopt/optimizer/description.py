@@ -130,7 +130,8 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     if given is None and described.rows is None:
         raise ArgumentError(
             f"pool: expected the {text['n_rows']} rows with the columns {', '.join(text['names'][:8])}, since the log "
-            "holds no data frames, files and large arrays; in Python, pass pool= with them to Optimizer.open or load."
+            "holds no data frames, files and large arrays; pass pool= with them to Optimizer.open or load, in the "
+            "shell --pool with a file of them."
         )
     known = _columns(described)
     pool = as_pool(_rows(described) if given is None else given)

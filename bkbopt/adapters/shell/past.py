@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bkbopt.adapters.shell.opening import opened
 from bkbopt.adapters.shell.rows import Row, as_cell
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.trials.states import COMPLETE, FAIL
@@ -50,10 +51,8 @@ class _Table:
 
 def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     """Tell all lines of a file, or none if any is refused."""
-    from bkbopt import Optimizer
-
     table = _read(args.past)
-    opt = Optimizer.open(args.state)
+    opt = opened(args)
     k = len(opt.directions)
     values = args.value or (["value"] if k == 1 else [f"values_{j}" for j in range(k)])
     stds = [name for name in (["std"] if k == 1 else [f"stds_{j}" for j in range(k)]) if name in table.columns]
@@ -139,7 +138,7 @@ class _Params:
 
     Attributes:
         opt: the optimizer.
-        columns: the column of each parameter that has one; that of the pool's rows, "index", if none has.
+        columns: the column of each parameter that has one; the one that names the pool's rows if none has.
     """
 
     opt: "Optimizer"
@@ -153,8 +152,10 @@ class _Params:
         columns = {name: column for name, column in found.items() if column is not None and column not in taken}
         optional = [n for n, p in opt.space.items if p.when or p.n_values == 1] if opt.space is not None else []
         missing = [name for name in names if name not in columns and name not in optional]
-        if opt.pool is not None and not columns and "index" in table.columns and "index" not in taken:
-            return cls(opt, {"index": "index"})
+        rows = () if opt.pool is None else (opt.pool.pool.id_column, "index")
+        row = next((name for name in rows if name in table.columns and name not in taken), None)
+        if row is not None and not columns:
+            return cls(opt, {row: row})
         if missing:
             raise ArgumentError(
                 f"{table.path}: expected a column for each parameter, got none for {missing[0]!r} among "
@@ -198,7 +199,7 @@ class _Params:
             listed = getattr(parameter, "listed", ())
             return [value for value in listed if value is not None or not parameter.when]
         assert pool is not None
-        if pool.columns is None or name not in pool.names:  # "index", a row's number, is no column
+        if pool.columns is None or name not in pool.names:  # the name or number of a row
             return []
         return list(pool.columns.choices.get(pool.names.index(name), ()))
 

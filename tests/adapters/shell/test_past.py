@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import bkbopt as bo
@@ -111,6 +112,19 @@ def test_rows_of_a_pool_may_be_told_by_their_numbers_only(
         text = refused(capsys, "tell", log, "--from", past("1,5", f"{cell},7", head="index,value"))
         assert "line 3: index: expected a row number from 0 to 2" in text
     assert len(bo.Optimizer.load(log).trials) == 2
+
+
+def test_rows_of_a_table_are_told_by_their_names_only(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"well": ["A1", "A2", "A3"], "dose": [0.1, 0.5, 0.9]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    bo.Optimizer(bo.Pool(frame, id_column="well"), storage=tmp_path / "log", seed=0)
+    path = past("A3,7,x", "A1,6,y", head="well,value,who")
+    (told,) = call(capsys, "tell", tmp_path / "log", "--from", path, "--pool", tmp_path / "rows.csv")
+    assert told == {"from": path, "complete": 2, "failed": 0, "ignored_columns": ["who"]}
+    trials = bo.Optimizer.load(tmp_path / "log", pool=frame).trials
+    assert [(trial.label, trial.value) for trial in trials] == [("A3", 7.0), ("A1", 6.0)]
 
 
 @pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
