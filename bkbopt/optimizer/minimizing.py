@@ -1,8 +1,10 @@
 """`minimize` and `maximize`: the loop of ask, evaluate and tell, on any executor."""
 
 import contextlib
+import difflib
 import functools
 import importlib.util
+import inspect
 import logging
 import queue
 import sys
@@ -74,7 +76,7 @@ def minimize(
     Raises:
         ArgumentError: a number is out of range, there is no stopping rule, `stop_at_regret` was given with several
             objectives or with constraints, or `Optimizer` or `tell` raises it.
-        ArgumentTypeError: an argument has the wrong type.
+        ArgumentTypeError: an argument has the wrong type, or is unknown.
         SpaceExhaustedError: with `duplicates="avoid"`, no point was left for the first trial. If none is left later on,
             the run ends.
 
@@ -91,6 +93,7 @@ def minimize(
     given = "trial" if check_flag("pass_trial", pass_trial) else "params"
     if not callable(f):
         raise ArgumentTypeError(f"f: expected a callable ({given}) -> float, got {type(f).__name__}.")
+    _check_names(options)
     if n_trials is None and timeout is None and stop_at_regret is None:
         raise ArgumentError(
             "n_trials: expected a number, or timeout or stop_at_regret, got none of them; pass one to end the run."
@@ -142,6 +145,16 @@ def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, *
             raise ArgumentError(f"space: expected an optimizer to maximize, got one to {', '.join(space.directions)}.")
         return minimize(f, space, n_trials, **more)
     return minimize(f, space, n_trials, direction="maximize", **more)
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    """Refuse options that `Optimizer` does not have, with a name that is meant perhaps."""
+    known = list(inspect.signature(Optimizer).parameters)
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None:
+        similar = difflib.get_close_matches(unknown, [*known, *inspect.signature(minimize).parameters], 1)
+        advice = f"; do you mean {similar[0]}?" if similar else "."
+        raise ArgumentTypeError(f"{unknown}: expected an argument of minimize or Optimizer, got an unknown one{advice}")
 
 
 def _several(name: str, given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """The ready-made loop: here, on threads, on processes."""
 
+import re
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -413,6 +414,18 @@ def test_run_ends_when_no_arm_is_left(n_workers: int | None) -> None:
     assert sorted(t.value for t in opt.trials) == [0.1, 0.2, 0.4, 0.7]
     with pytest.raises(SpaceExhaustedError):
         bo.minimize(itemgetter("x0"), opt, 1)
+
+
+def test_unknown_options_are_named_with_one_that_is_similar() -> None:
+    for given, advice in (
+        ("n_startup_trails", "; do you mean n_startup_trials?"),
+        ("timeouts", "; do you mean timeout?"),
+        ("jobs", "."),
+    ):
+        with pytest.raises(
+            ArgumentTypeError, match=f"^{given}: expected an argument of minimize or Optimizer, .*{re.escape(advice)}$"
+        ):
+            bo.minimize(bowl, SPACE, **{given: 3})
 
 
 def test_no_certificate_ends_a_run_under_constraints() -> None:
