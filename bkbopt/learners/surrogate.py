@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from bkbopt._support.threads import threads_for
-from bkbopt.errors import ArgumentError
+from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.kernels import ARDKernel, Kernel, ScaledKernel
 from bkbopt.learners.recipes import RECIPES, is_learner, recipe_of, settings_of
 from bkbopt.learners.spans import RANK_TOLERANCE, Span, project
@@ -95,6 +95,9 @@ class LearnerSurrogate(SurrogateBase[Fantasy]):
         device: torch.device | str | None = None,
     ) -> None:
         own: dict[str, Any] = {}
+        if isinstance(kernel, str) or is_learner(kernel):
+            got = repr(kernel) if isinstance(kernel, str) else f"a {type(kernel).__name__}"
+            raise ArgumentTypeError(f"kernel: expected a kernel, got {got}; pass a learner as learner=.")
         if is_learner(learner):
             kernel = getattr(learner, "kernel", None) if kernel is None else kernel
             learner, own = settings_of(learner)

@@ -130,12 +130,17 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     if given is None and described.rows is None:
         raise ArgumentError(
             f"pool: expected the {text['n_rows']} rows with the columns {', '.join(text['names'][:8])}, since the log "
-            "holds no data frames, files and large arrays; in Python, pass pool= with them to Optimizer.open or load."
+            "holds no data frames, files and large arrays; pass pool= with them to Optimizer.open or load, in the "
+            "shell --pool with a file of them."
         )
     known = _columns(described)
     pool = as_pool(_rows(described) if given is None else given)
+    more: dict[str, Any] = {}
     if pool.id_column is None and text["id_column"] is not None:
-        pool = replace(pool, id_column=text["id_column"])
+        more["id_column"] = text["id_column"]
+    if pool.columns is None and hasattr(pool.arms, "iloc") and set(known.names) < set(map(str, pool.arms.columns)):
+        more["columns"] = known.names  # of the whole data frame, of which the log has these
+    pool = replace(pool, **more) if more else pool
     encoded = encoded_pool(pool, scale=scale, has_kernel=True, kept=known.choice_names)
     if encoded.names != known.names:
         raise ArgumentError(f"pool: expected the columns {known.names} of the log, got {encoded.names}.")

@@ -1,8 +1,10 @@
 """`minimize` and `maximize`: the loop of ask, evaluate and tell, on any executor."""
 
 import contextlib
+import difflib
 import functools
 import importlib.util
+import inspect
 import logging
 import queue
 import sys
@@ -49,7 +51,7 @@ def minimize(
     Args:
         f: the black box. It returns a number, or a list of numbers for several objectives, or a pair of either and a
             dict with the values of outcome constraints. Processes and clusters must be able to import it.
-        space: a space, a pool, or an `Optimizer` to continue.
+        space: a space, a pool, or an `Optimizer` to continue, which keeps its own direction.
         n_trials: number of trials; None for as many as `timeout` or `stop_at_regret` allow.
         timeout: seconds after which no trial is started; running trials are waited for.
         callbacks: functions that are called as `callback(optimizer, trial)` after each trial; the run stops when one
@@ -74,7 +76,7 @@ def minimize(
     Raises:
         ArgumentError: a number is out of range, there is no stopping rule, `stop_at_regret` was given with several
             objectives or with constraints, or `Optimizer` or `tell` raises it.
-        ArgumentTypeError: an argument has the wrong type.
+        ArgumentTypeError: an argument has the wrong type, or is unknown.
         SpaceExhaustedError: with `duplicates="avoid"`, no point was left for the first trial. If none is left later on,
             the run ends.
 
@@ -91,6 +93,7 @@ def minimize(
     given = "trial" if check_flag("pass_trial", pass_trial) else "params"
     if not callable(f):
         raise ArgumentTypeError(f"f: expected a callable ({given}) -> float, got {type(f).__name__}.")
+    _check_names(options)
     if n_trials is None and timeout is None and stop_at_regret is None:
         raise ArgumentError(
             "n_trials: expected a number, or timeout or stop_at_regret, got none of them; pass one to end the run."
@@ -142,6 +145,16 @@ def maximize(f: Callable[[Any], Any], space: Any, n_trials: int | None = None, *
             raise ArgumentError(f"space: expected an optimizer to maximize, got one to {', '.join(space.directions)}.")
         return minimize(f, space, n_trials, **more)
     return minimize(f, space, n_trials, direction="maximize", **more)
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    """Refuse options that `Optimizer` does not have, with a name that is meant perhaps."""
+    known = list(inspect.signature(Optimizer).parameters)
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None:
+        similar = difflib.get_close_matches(unknown, [*known, *inspect.signature(minimize).parameters], 1)
+        advice = f"; do you mean {similar[0]}?" if similar else "."
+        raise ArgumentTypeError(f"{unknown}: expected an argument of minimize or Optimizer, got an unknown one{advice}")
 
 
 def _several(name: str, given: Any, fits: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
@@ -212,6 +225,12 @@ class _Stop:
     def after(self, trial: Trial, bar: Any) -> None:
         """Update the progress bar, call the callbacks and check the regret, after each trial."""
         self.ended += 1
+        if self.ended == 1 and trial.values and len(trial.constraints) < len(self.optimizer.constraints):
+            logger.warning(
+                "minimize: the first value came without all of the constraints %s, so that they are not known to hold; "
+                "return (value, {name: number, ...}) from f.",
+                list(self.optimizer.constraints),
+            )
         if bar is not None:
             bar.update(1)
             if self._is_best(trial):

@@ -15,8 +15,8 @@ from bkbopt.optimizer.locking import locked
 from bkbopt.optimizer.log_file import LogFile
 from bkbopt.optimizer.making import as_designer
 from bkbopt.optimizer.readings import Readings
-from bkbopt.optimizer.telling import Report, note_other_points, reports_of, trial_ids
-from bkbopt.optimizer.trials import Outcome, Trial
+from bkbopt.optimizer.telling import failures_of, note_other_points, reports_of, trial_ids
+from bkbopt.optimizer.trials import Trial
 from bkbopt.search.criteria.acquisition import Acquisition
 from bkbopt.spaces.base import Params
 from bkbopt.spaces.pool import as_pool
@@ -321,8 +321,8 @@ class Optimizer(Readings):
         The probability of failure is modelled from failures and successes. On discrete spaces and pools the same point
         is not proposed again. The errors are those of `tell`.
         """
-        ids, many = trial_ids(trial)
-        failed = self._core.finish([Report(one, Outcome()) for one in ids], "fail")
+        reports, many = failures_of(trial)
+        failed = self._core.finish(reports, "fail")
         return failed if many else failed[0]
 
     # -- heartbeats and lost trials ----------------------------------------------------------------------------------

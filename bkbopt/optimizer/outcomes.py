@@ -7,6 +7,7 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.telling import Report
 from bkbopt.optimizer.trials import Entry, TrialLog, utc_now
 from bkbopt.search.trials.evaluations import Point
+from bkbopt.search.trials.states import WAITING
 from bkbopt.spaces.base import Params
 
 __all__ = ["finished", "replaced"]
@@ -32,7 +33,7 @@ def finished(
 
     Raises:
         UnknownTrialError, TrialStateError: see `TrialLog.running_entry`.
-        ArgumentError: a trial has two reports.
+        ArgumentError: a trial has two reports, or is one of another optimizer.
     """
     running: dict[frozenset[tuple[str, float]], list[int]] = {}
     if any(isinstance(report.target, Mapping) for report in reports):
@@ -50,6 +51,7 @@ def finished(
             n_new += held is None
         else:
             entry = log.running_entry(report.target, call)
+            _check_own(entry, report)
         _take(entry, taken)
         done.append(entry.finished(report.outcome, place, now))
     return done
@@ -60,7 +62,7 @@ def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]
 
     Raises:
         UnknownTrialError, TrialStateError: see `TrialLog.finished_entry`.
-        ArgumentError: a trial has two reports.
+        ArgumentError: a trial has two reports, or is one of another optimizer.
         ArgumentTypeError: a report by parameters.
     """
     taken: set[int] = set()
@@ -69,11 +71,25 @@ def replaced(log: TrialLog, reports: Sequence[Report], call: str) -> list[Entry]
         if isinstance(report.target, Mapping):
             raise ArgumentTypeError("trial: expected trials or their ids, since replace=True, got parameters.")
         old = log.finished_entry(report.target, call)
+        _check_own(old, report)
         _take(old, taken)
         assert old.place is not None
         assert old.trial.told_at is not None
         done.append(old.finished(report.outcome, old.place, old.trial.told_at))
     return done
+
+
+def _check_own(entry: Entry, report: Report) -> None:
+    """Refuse a trial that another optimizer asked: another point, at another time, that has the same id."""
+    own, given = entry.trial, report.given
+    if given is None or given.state == WAITING or given.asked_at in (None, own.asked_at):
+        return  # a queued trial is asked later
+    if given.index == own.index and (own.index is not None or given.params == own.params):
+        return  # that of a copy of the log
+    raise ArgumentError(
+        f"trial: expected a trial of this optimizer, whose trial {own.id} has the parameters {dict(own.params)}, got "
+        f"one with {dict(given.params)}; tell it to the optimizer that was asked, or tell its params."
+    )
 
 
 def _take(entry: Entry, taken: set[int]) -> None:

@@ -15,19 +15,26 @@ from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer.arguments import as_names
 from bkbopt.optimizer.trials import Outcome, Trial
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.values import as_float, is_missing, is_real
+from bkbopt.spaces.values import as_float, is_missing, is_real, shown
 
-__all__ = ["Report", "is_table", "note_other_points", "reports_of", "rows_of", "trial_id"]
+__all__ = ["Report", "failures_of", "is_table", "note_other_points", "reports_of", "rows_of", "trial_ids"]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a trial, which is identified by its id or its parameters."""
+    """The outcome of a trial, which is identified by its id or its parameters.
+
+    Attributes:
+        target: the id or the parameters.
+        outcome: the outcome.
+        given: the trial itself, where it was given; it may be one of another optimizer, with the same id.
+    """
 
     target: int | Params
     outcome: Outcome
+    given: Trial | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,8 @@ def trial_id(trial: Any, expected: str = "a trial, its id, or a dict of paramete
         return trial.id
     if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
         return int(trial)
-    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}.")
+    advice = "; pass dict(row)" if hasattr(trial, "to_dict") else ""  # a row of a data frame
+    raise ArgumentTypeError(f"trial: expected {expected}, got {type(trial).__name__}{advice}.")
 
 
 def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
@@ -65,6 +73,18 @@ def note_other_points(reports: Sequence[Report], told: Sequence[Trial]) -> None:
             len(told),
             dict(others[0].params),
         )
+
+
+def failures_of(given: Any) -> tuple[list[Report], bool]:
+    """The reports that a trial, or each of a list, has failed, and whether it was a list."""
+    ids, many = trial_ids(given)
+    trials = given if many else [given]
+    return [Report(i, Outcome(), _as_trial(trial)) for i, trial in zip(ids, trials, strict=True)], many
+
+
+def _as_trial(given: Any) -> Trial | None:
+    """What was given, if it is a trial."""
+    return given if isinstance(given, Trial) else None
 
 
 def trial_ids(given: Any) -> tuple[list[int], bool]:
@@ -105,6 +125,9 @@ def reports_of(
         raise ArgumentError('invalid: expected "raise" or "fail" for a single trial, got "skip".')
     if columns is not None and not is_table(trial):
         raise ArgumentTypeError(f"columns: only allowed with a data frame, got a {type(trial).__name__}; drop columns.")
+    for target in trial if isinstance(trial, list | tuple) else ():
+        if not isinstance(target, Mapping):
+            trial_id(target)
     if is_table(trial):
         told = _from_table(trial, value, limits, std, columns, without_gaps)
     elif many:
@@ -130,6 +153,11 @@ def rows_of(frame: Any, without_gaps: Callable[[Params], Params]) -> list[Params
 
 def _one(name: str, given: Any, k: int) -> Any:
     """The value of one trial, or its `k` values; checks their number."""
+    if isinstance(given, str | bytes | Mapping | Trial):
+        expected = "a number" if k == 1 else f"{k} numbers, one for each objective"
+        got = f"{shown(given)} of type {type(given).__name__}"
+        got = "a Trial, which comes first: tell(trial, value)" if isinstance(given, Trial) else got
+        raise ArgumentTypeError(f"{name}: expected {expected}, got {got}.")
     try:
         n = None if isinstance(given, str | bytes) else len(given)
     except TypeError:  # it has no length
@@ -203,6 +231,7 @@ def _checked(told: _Told, k: int, names: Sequence[str], invalid: str) -> list[Re
             )
             if valid[i]
             else Outcome(),
+            _as_trial(target),
         )
         out.append(report)
     return out

@@ -261,7 +261,7 @@ def dimension_of(coordinates: Coordinates, argument: str, name: str | None, cent
     if reason:
         raise ArgumentError(
             f"{argument}: expected a parameter that is active at the centre of the plot (the recommended point, "
-            f"changed by `at`), got {name!r}: {reason}."
+            f"changed by `at`), got {name!r}: {reason}; pass such values, as at={{parameter: value}}."
         )
     return known[name]
 

@@ -85,7 +85,7 @@ def calibration(
     band = 100.0 * binom.ppf([[0.025], [0.975]], n, LEVELS) / n
     ax.fill_between(100.0 * LEVELS, *band, color=GREY, alpha=0.25, linewidth=0, label="95 % range if calibrated")
     ax.plot([0, 100], [0, 100], color=GREY, linestyle="--", linewidth=1, label="nominal level")
-    what = "values left out" if test is None else "test values"
+    what = "values, each predicted from others" if test is None else "test values"
     ax.plot(100.0 * LEVELS, 100.0 * coverage, color=BLUE, linewidth=2, label=f"{n} {what}")
     for x, y, text in ((24, 90, "intervals too wide"), (76, 10, "intervals too narrow")):
         ax.text(x, y, text, color="#555555", ha="center", va="center", style="italic")

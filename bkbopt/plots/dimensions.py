@@ -7,6 +7,7 @@
 | code   | (n,)   | -       | (place - low) / width, with log(place) on a log axis                     |
 """
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +27,8 @@ __all__ = ["FEW", "Dimension"]
 FEW = 12
 #: Logarithmic axes that span less than this factor have ticks between the powers of ten.
 SHORT = 300.0
+#: Width of a letter of tick labels, in points (1/72 inch).
+LETTER = 6.4
 
 
 @dataclass(frozen=True)
@@ -100,12 +103,15 @@ class Dimension:
             if self.is_continuum and self.values[-1] / self.values[0] < SHORT:
                 _tick_plainly(ax.xaxis if which == "x" else ax.yaxis)
         if self.listed is not None:
-            slant: Any = {"rotation": 25, "ha": "right"} if which == "x" and self._is_crowded else {}
+            is_crowded = which == "x" and (self._is_crowded or self._are_wider_than(_length(ax, which)))
+            slant: Any = {"rotation": 25, "ha": "right"} if is_crowded else {}
             set_ticks(range(len(self.values)), self._names, parse_math=False, **slant)
         elif not self.is_continuum:
             set_ticks(self.place(self.values), self._numbers(ax, which))
             if self.log:
                 set_ticks([], minor=True)
+        elif not self.log and all(isinstance(value, int) for value in self.values):
+            _tick_whole(ax.xaxis if which == "x" else ax.yaxis)
         set_limits(*self.limits())
 
     @property
@@ -119,6 +125,12 @@ class Dimension:
         """Whether the names of the choices are too long for horizontal tick labels."""
         return self.listed is not None and sum(len(name) + 2 for name in self._names) > 50
 
+    def _are_wider_than(self, length: float) -> bool:
+        """Whether two neighbouring names, written horizontally, would touch on an axis of so many points."""
+        names = self._names
+        widest = max((len(a) + len(b)) / 2 + 1.0 for a, b in itertools.pairwise(names)) if len(names) > 1 else 0.0
+        return LETTER * widest > length / len(names)
+
     @property
     def _names(self) -> list[str]:
         """The values as tick labels."""
@@ -126,19 +138,12 @@ class Dimension:
 
     def _numbers(self, ax: "Axes", which: Literal["x", "y"]) -> list[str]:
         """The numbers as tick labels; empty where one would cover the one before."""
-        figure = ax.get_figure(root=True)
-        assert figure is not None
-        share, inches = (
-            (ax.get_position().width, figure.get_figwidth())
-            if which == "x"
-            else (ax.get_position().height, figure.get_figheight())
-        )
-        length = 72.0 * 0.8 * share * float(inches)  # points; colour bars take some
+        length = _length(ax, which)
         low, high = self._linear(np.array(self.limits()))
         end, labels = -np.inf, []
         for value, at in zip(self.values, (self._linear(self.place(self.values)) - low) / (high - low), strict=True):
             label = f"{value:g}"
-            half = 3.2 * len(label) if which == "x" else 6.0  # points of a letter, and of a line
+            half = 0.5 * LETTER * len(label) if which == "x" else 6.0  # points of a letter, and of a line
             fits = at * length - half >= end
             labels.append(label if fits else "")
             end = at * length + half + 4.0 if fits else end
@@ -148,6 +153,18 @@ class Dimension:
         """Limits of the axis: those of the range, and half a step more if it is not a continuum."""
         bounds = self.place(self.values) if self.is_continuum else self.edges()
         return float(bounds[0]), float(bounds[-1])
+
+
+def _length(ax: "Axes", which: Literal["x", "y"]) -> float:
+    """Length of an axis in points (1/72 inch), as long as colour bars leave it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    share, inches = (
+        (ax.get_position().width, figure.get_figwidth())
+        if which == "x"
+        else (ax.get_position().height, figure.get_figheight())
+    )
+    return 72.0 * 0.8 * share * float(inches)
 
 
 def _number(value: Any) -> float | None:
@@ -161,3 +178,10 @@ def _tick_plainly(axis: "Axis") -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _tick_whole(axis: "Axis") -> None:
+    """Ticks at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))

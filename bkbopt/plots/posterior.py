@@ -14,7 +14,7 @@ from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import Coordinates, coordinates_of, dimension_of, pair_of
 from bkbopt.plots.dimensions import Dimension
 from bkbopt.plots.feasible import draw_area, draw_range, probabilities
-from bkbopt.plots.readings import Told, correlation, drawable, predicted, told
+from bkbopt.plots.readings import Told, correlation, drawable, left_out, predicted, told
 from bkbopt.plots.style import BLUE, MAP, ORANGE, as_optimizer, axes_of, legend_below, value_label
 from bkbopt.posterior.observations import row_keys
 
@@ -91,7 +91,8 @@ def posterior_slice(
     seen = _seen(opt, data, coordinates, [dimension], center)
     size = float(np.clip(1600.0 / len(data.y), 4.0, 16.0))  # smaller for many points, so that the band stays visible
     draw_range(ax, dimension, probabilities(opt, X))
-    _draw_trials(ax, data, seen, data.y[seen.rows], s=size, colour="black", linewidth=0.0)
+    heights, far = _heights(data.y[seen.rows], left_out(opt, data)[seen.rows], mean, width * std)
+    _draw_trials(ax, data, seen, heights, s=size, colour="black", linewidth=0.0, far=far)
     _draw_inducing(ax, seen.among(opt.surrogate.inducing, data))
     best = opt.recommend()
     if at is None and _is_visible(best.params, dimension):
@@ -262,11 +263,14 @@ def grid_of(center: Tensor, across: Dimension, up: Dimension) -> Tensor:
 
 
 def _draw_trials(
-    ax: "Axes", data: Told, seen: _Seen, heights: np.ndarray, *, s: float, colour: str, linewidth: float
+    ax: "Axes", data: Told, seen: _Seen, heights: np.ndarray, *, s: float, colour: str, linewidth: float, far: str = ""
 ) -> None:
-    """Draw trials at `heights (r,)`, with a black rim of that width: feasible ones as dots, others as crosses."""
+    """Draw trials at `heights (r,)`, with a black rim of that width: feasible ones as dots, others as crosses.
+
+    The legend says of values told where the `far` ones are.
+    """
     feasible = np.array([data.trials[row].is_feasible for row in seen.rows], dtype=np.bool_)
-    kinds = ((feasible, "o", s, "values told"), (~feasible, "X", 2.0 * s, "infeasible"))
+    kinds = ((feasible, "o", s, f"values told{far}"), (~feasible, "X", 2.0 * s, "infeasible"))
     for chosen, marker, size, label in kinds:
         if marker == "X" and not chosen.any():
             continue
@@ -284,6 +288,14 @@ def _draw_trials(
         )
         look: Any = {"s": size, "marker": marker, "color": colour, "edgecolors": "black", "linewidth": linewidth}
         ax.scatter([], [], label=label + _is_off(near), **look)
+
+
+def _heights(y: np.ndarray, out: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, str]:
+    """Heights (r,) of values on a slice, and where the legend says that outliers are: at the edge of all the rest."""
+    if not out.any():
+        return y, ""
+    rest = np.concatenate([y[~out], mean - spread, mean + spread])
+    return np.clip(y, rest.min(), rest.max()), ", outliers at the edge"
 
 
 def _draw_inducing(ax: "Axes", seen: _Seen) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import drawable, has_model, recommended_so_far, told, values_of
+from bkbopt.plots.readings import drawable, has_model, left_out, recommended_so_far, told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.style import GREY, ORANGE, axes_of, legend_below, value_label
 from bkbopt.search.trials.directions import sign_of
@@ -24,6 +24,7 @@ def draw_progress(
 ) -> "Axes":
     """`convergence` of one optimizer with its values as dots; values far from the best are at the edge of the axes.
 
+    So are outliers, which count neither for the limits of the axes nor as best values.
     Recommended values are drawn once the start-up design is over, and circles around `Optimizer.outliers`.
 
     Args:
@@ -38,7 +39,9 @@ def draw_progress(
     earlier = recommended_so_far(opt) if recommended and has_model(opt) else None
     ax = convergence(run, axes_of(ax), direction=opt.direction, recommended=earlier, value_name=value_name)
     feasible = np.array([trial.is_feasible for trial in data.trials])
-    limits = _limits(opt, data.y[feasible] if bool(feasible.any()) else data.y)
+    out = left_out(opt, data)
+    kept = next(mask for mask in (feasible & ~out, feasible, np.ones_like(feasible)) if mask.any())
+    limits = _limits(opt, data.y[kept])
     shown, t = np.clip(data.y, *limits), np.arange(1, len(data.y) + 1)
     size = float(np.clip(400.0 / len(t), 2.0, 6.0))
     far = "" if bool((shown == data.y).all()) else ", far ones at the edge"
@@ -46,10 +49,9 @@ def draw_progress(
     ax.plot(t[feasible], shown[feasible], marker="o", alpha=0.5, markeredgewidth=0, label=f"values{far}", **look)
     if not feasible.all():
         ax.plot(t[~feasible], shown[~feasible], marker="x", label="infeasible", **look)
-    left_out = {trial.id for trial in opt.outliers} if has_model(opt) else set()
-    if rows := [i for i, trial in enumerate(data.trials) if trial.id in left_out]:
+    if out.any():
         rings = {**look, "color": ORANGE, "markersize": size + 4.0, "zorder": 3}
-        ax.plot(t[rows], shown[rows], marker="o", fillstyle="none", label="left out of the fit", **rings)
+        ax.plot(t[out], shown[out], marker="o", fillstyle="none", label="left out of the fit", **rings)
     margin = 0.04 * (limits[1] - limits[0])
     ax.set(ylim=(limits[0] - margin, limits[1] + margin))
     ax.set_ylabel(value_label(value_name), parse_math=False)

@@ -32,6 +32,7 @@ __all__ = [
     "has_model",
     "is_modelled",
     "learnt",
+    "left_out",
     "predicted",
     "recommended_so_far",
     "told",
@@ -88,6 +89,12 @@ def told(opt: Optimizer) -> Told:
 def has_model(opt: Optimizer) -> bool:
     """Whether there is a single objective that `is_modelled`."""
     return len(opt.directions) == 1 and is_modelled(opt)
+
+
+def left_out(opt: Optimizer, data: Told) -> np.ndarray:
+    """A mask (n,) of the values that the fit leaves out as outliers; none of them before there is a model."""
+    ids = {trial.id for trial in opt.outliers} if has_model(opt) else set()
+    return np.array([trial.id in ids for trial in data.trials], dtype=np.bool_)
 
 
 def is_modelled(opt: Optimizer) -> bool:

@@ -17,7 +17,7 @@ import torch
 from bkbopt._support.checks import check_number
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
-from bkbopt.plots.readings import Told, drawable, recommended_so_far, told
+from bkbopt.plots.readings import Told, drawable, left_out, recommended_so_far, told
 from bkbopt.plots.style import GREY, SERIES, Series, axes_of, legend_below, log_ticks, value_label, whole_numbers
 from bkbopt.search.trials.directions import sign_of
 
@@ -63,7 +63,7 @@ def convergence(
     band: Literal["quartiles", "standard error"] = "quartiles",
     value_name: str = "value",
 ) -> "Axes":
-    """The best observed value so far against the number of evaluations, over feasible trials if there are constraints.
+    """The best value so far against the number of evaluations, without infeasible trials and `Optimizer.outliers`.
 
     With noise the best observed value is biased by selection. If `runs` are optimizers, their last recommendation is
     drawn at the end of the line: the posterior mean with two standard deviations or, for several runs, median and
@@ -99,17 +99,18 @@ def convergence(
     methods, answers = _methods("runs", runs), _answers(recommended)
     sign = _sign(methods, direction)
 
-    def so_far(y: np.ndarray) -> np.ndarray:
+    def curve(run: Optimizer | np.ndarray) -> np.ndarray:
+        y = _values(run, outliers=not best)
         return sign * np.fmax.accumulate(sign * y) if best else y
 
     def recommendations(run: Optimizer | np.ndarray) -> np.ndarray:
         return recommended_so_far(run) if isinstance(run, Optimizer) else run
 
-    _draw_all(ax, methods, answers, lambda run: so_far(_values(run)), t, band, recommendations)
+    _draw_all(ax, methods, answers, curve, t, band, recommendations)
     if best:
         _draw_recommendations(ax, methods)
     ax.set_xlabel("evaluations")
-    ax.set_ylabel(value_label(value_name, "best {} so far" if best else "{}"), parse_math=False)
+    ax.set_ylabel(value_label(value_name, _name_of_best(methods) if best else "{}"), parse_math=False)
     _finish(ax, methods, band)
     return ax
 
@@ -240,12 +241,17 @@ def _sign(methods: list[Method], direction: str | None) -> float:
     return sign_of(found.pop() if found else "minimize")
 
 
-def _values(run: Optimizer | np.ndarray) -> np.ndarray:
-    """Values in the order of completion; NaN for infeasible trials."""
+def _values(run: Optimizer | np.ndarray, *, outliers: bool = True) -> np.ndarray:
+    """Values in the order of completion; NaN for infeasible trials, and for outliers if they do not count."""
     if not isinstance(run, Optimizer):
         return run
     data = told(run)
-    return _of_feasible(data, data.y)
+    return _of_feasible(data, data.y if outliers else np.where(left_out(run, data), np.nan, data.y))
+
+
+def _name_of_best(methods: list[Method]) -> str:
+    aside = any(left_out(opt, told(opt)).any() for method in methods for opt in method.optimizers)
+    return "best {} so far, outliers aside" if aside else "best {} so far"
 
 
 def _given_values(run: Optimizer | np.ndarray) -> np.ndarray:

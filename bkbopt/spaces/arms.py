@@ -160,7 +160,7 @@ class Arms(ABC):
     def internal(self, params: Params, i: int = 0) -> dict[str, float]:
         """The point of an arm's parameters: all columns of a row, of the pool or not, or {"index": row of the pool}.
 
-        Where a column names the rows, {its name: a label} is a row as well.
+        Where a column names the rows, {its name: a label} is a row as well, also with the columns of this row.
 
         Args:
             params: the parameters.
@@ -290,9 +290,24 @@ class Arms(ABC):
     def _row_given(self, params: Params) -> int | None:
         if set(params) == {"index"}:
             return self._checked_row(params["index"])
-        if self.pool.id_column is not None and set(params) == {self.pool.id_column}:
-            return self.row_of(params[self.pool.id_column])
-        return None
+        name = self.pool.id_column
+        if name is None or name not in params or not (len(params) == 1 or set(params) == {name, *self.names}):
+            return None
+        row = self.row_of(params[name])
+        if len(params) > 1:
+            self._check_same(row, params)
+        return row
+
+    def _check_same(self, row: int, params: Params) -> None:
+        """Refuse columns that are not those of the row; numbers may have been rounded, to 1e-4 of a column's range."""
+        given = {name: self._internal(name, params[name], "params") for name in self.names}
+        here, there = self.encode([given, self.point(row)])
+        for name, is_near in zip(self.names, torch.isclose(here, there, rtol=1e-4, atol=1e-4).tolist(), strict=True):
+            if not is_near:
+                raise ArgumentError(
+                    f"params: expected {name} = {self.decode(row)[name]!r}, as in the row {self.label(row)!r}, got "
+                    f"{params[name]!r}; correct it, or tell another point without {self.pool.id_column!r}."
+                )
 
     def _labelled(self, label: Any, rows: Sequence[int]) -> int | None:
         """The row with a label, of the `rows` that have it; None if there is none.

@@ -35,8 +35,17 @@ def parse(spec: object) -> Items:
     items = tuple((name, _named(name, build, value)) for name, value in entries.items())
     for name, value in entries.items():
         if isinstance(value, tuple) and all(type(as_python(bound)) is int for bound in value):
-            _warn_of_whole_bounds(name, value)
-            break
+            low, high = map(as_python, value)
+            _warn_once(
+                f"parameter {name!r}: ({low}, {high}) is a range of real numbers; write bo.Int({low}, {high}) for "
+                f"whole numbers, or ({float(low)}, {float(high)}) for real ones."
+            )
+        elif build is _parse_value and _looks_like_bounds(value):
+            low, high = map(as_python, value)
+            _warn_once(
+                f"parameter {name!r}: [{low}, {high}] is a set of two choices; write ({low}, {high}) for the range "
+                f"between them, or bo.Categorical([{low}, {high}]) for the choices."
+            )
     return items
 
 
@@ -79,6 +88,14 @@ def _parse_value(value: object) -> Parameter:
     )
 
 
+def _looks_like_bounds(value: Any) -> bool:
+    """Whether a list is two floats in order, as bounds are in some other packages."""
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    low, high = map(as_python, value)
+    return type(low) is float and type(high) is float and low < high
+
+
 def _parse_bounds(value: object) -> Parameter:
     if isinstance(value, Parameter):
         return value
@@ -99,18 +116,11 @@ def _parse_range(values: range) -> Int:
 _has_warned = False
 
 
-def _warn_of_whole_bounds(name: str, bounds: tuple[Any, ...]) -> None:
-    """Warn that two ints bound real numbers, once in a process."""
+def _warn_once(text: str) -> None:
+    """Warn of what may be meant otherwise, once in a process."""
     global _has_warned  # noqa: PLW0603
-    if _has_warned:
-        return
-    low, high = map(as_python, bounds)
-    warnings.warn(
-        f"parameter {name!r}: ({low}, {high}) is a range of real numbers; write bo.Int({low}, {high}) for whole "
-        f"numbers, or ({float(low)}, {float(high)}) for real ones.",
-        UserWarning,
-        stacklevel=2,
-    )
+    if not _has_warned:
+        warnings.warn(text, UserWarning, stacklevel=3)
     _has_warned = True
 
 

@@ -286,6 +286,12 @@ def test_invalid_options_of_a_surrogate_are_refused(
         LearnerSurrogate(KERNEL, NOISE, **options)
 
 
+@pytest.mark.parametrize(("given", "got"), [("forks", "'forks'"), (FORKS(), "a FORKS")])
+def test_a_learner_in_the_place_of_the_kernel_is_named(given: Any, got: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"^kernel: expected a kernel, got {got}; pass a learner as learner="):
+        LearnerSurrogate(given)
+
+
 def test_parameters_that_the_learner_refuses_leave_the_surrogate_empty() -> None:
     gp = LearnerSurrogate(KERNEL, NOISE, learner="nogd", settings={"budget": -1})
     with pytest.raises(ArgumentError, match="budget: expected a whole number >= 1, got -1"):

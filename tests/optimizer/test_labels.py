@@ -40,6 +40,16 @@ def test_trials_and_recommendations_have_the_names_of_their_rows() -> None:
         assert choice.label == f"m{choice.index}"
 
 
+def test_rows_are_told_and_predicted_by_their_name_with_their_columns() -> None:
+    opt = optimizer()
+    told = opt.tell(FRAME.iloc[[3, 5]].round(6).assign(loss=[1.0, 2.0]), "loss")
+    assert [(trial.index, trial.label) for trial in told] == [(3, "m3"), (5, "m5")]
+    assert opt.tell(dict(FRAME.iloc[8]), 0.5).label == "m8"
+    assert np.array_equal(opt.predict(FRAME)[0], opt.predict_encoded(opt.pool.X)[0])
+    with pytest.raises(ArgumentError, match=r"params: expected v = 0\..*, as in the row 'm9', got 2.0; correct it"):
+        opt.tell(dict(FRAME.iloc[9]) | {"v": 2.0}, 0.5)
+
+
 def test_rows_without_an_id_column_have_no_names() -> None:
     for opt in (optimizer(FRAME[["u", "v"]]), bo.Optimizer({"u": (0.0, 1.0), "v": (0.0, 1.0)}, seed=0)):
         run(opt)

@@ -1,5 +1,6 @@
 """The ready-made loop: here, on threads, on processes."""
 
+import re
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -415,9 +416,31 @@ def test_run_ends_when_no_arm_is_left(n_workers: int | None) -> None:
         bo.minimize(itemgetter("x0"), opt, 1)
 
 
+def test_unknown_options_are_named_with_one_that_is_similar() -> None:
+    for given, advice in (
+        ("n_startup_trails", "; do you mean n_startup_trials?"),
+        ("timeouts", "; do you mean timeout?"),
+        ("jobs", "."),
+    ):
+        with pytest.raises(
+            ArgumentTypeError, match=f"^{given}: expected an argument of minimize or Optimizer, .*{re.escape(advice)}$"
+        ):
+            bo.minimize(bowl, SPACE, **{given: 3})
+
+
 def test_no_certificate_ends_a_run_under_constraints() -> None:
     with pytest.raises(ArgumentError, match="stop_at_regret: expected no constraints"):
         bo.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, 3, constraints=["g"], stop_at_regret=0.1)
+
+
+@pytest.mark.parametrize(
+    ("result", "warns"), [(0.5, True), ((0.5, {"g": 1.0}), True), ((0.5, {"g": 1.0, "h": 0}), False)]
+)
+def test_a_function_that_does_not_return_the_constraints_is_reported_once(
+    result: Any, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    bo.minimize(lambda p: result, {"x": (0.0, 1.0)}, 3, constraints=["g", "h"], **OPTIONS)
+    assert caplog.text.count("the first value came without all of the constraints ['g', 'h']") == warns
 
 
 def test_regret_of_several_objectives_is_no_stopping_rule() -> None:

@@ -55,6 +55,18 @@ def test_objects_that_came_and_went_are_given_in_order_of_appearance(tmp_path: P
     assert advance(again, 8) == advance(b, 8)
 
 
+def test_a_data_frame_with_more_columns_than_the_features_is_given_again(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"remark": [None, "late"] * 20, "u": rng.random(40), "name": range(40), "v": rng.random(40)})
+    opt = bo.Optimizer(bo.Pool(frame, id_column="name", columns=["u", "v"]), storage=tmp_path / "log.db", seed=0)
+    opt.tell_rows([3, 9], [1.0, 0.0])
+    again = bo.Optimizer.load(tmp_path / "log.db", pool=frame)
+    assert (again.trials, again.trials[0].label) == (opt.trials, 3)
+    assert again.ask().params == opt.ask().params
+    with pytest.raises(ArgumentError, match="expected the 40 rows of the log, got 40 other rows"):
+        bo.Optimizer.load(tmp_path / "log.db", pool=frame.iloc[::-1])
+
+
 @pytest.mark.parametrize(("fit", "resample"), sweep([True, False], ["delayed", "every"]))
 def test_gpytorch_kernel_is_given_again_and_keeps_what_was_fitted(fit: bool, resample: str, tmp_path: Path) -> None:
     def surrogate() -> bo.BKB:

@@ -63,6 +63,49 @@ def test_equal_running_points_are_completed_one_by_one() -> None:
     assert [t.id for t in opt.tell([point] * 3, [1.0, 2.0, 3.0])] == [trials[1].id, trials[2].id, 3]
 
 
+def test_a_trial_of_another_optimizer_is_refused_where_its_id_means_another_point() -> None:
+    opt, other = optimizer(), optimizer(seed=1)
+    opt.tell(opt.ask(), 0.0)
+    first, second = other.ask(2)
+    own = opt.ask()
+    before = opt.trials
+    for call in (lambda: opt.tell(second, 1.0), lambda: opt.fail(second), lambda: opt.tell([own, second], [1.0, 2.0])):
+        with pytest.raises(ArgumentError, match=r"trial: expected a trial of this optimizer, whose trial 1 has .*'x'"):
+            call()
+    assert opt.trials == before
+    other.tell([first, second], [1.0, 2.0])
+    opt.tell(own, 3.0)
+    with pytest.raises(ArgumentError, match="expected a trial of this optimizer"):
+        opt.tell(other.trials[1], 0.0, replace=True)
+
+
+def test_trials_of_copies_and_queued_ones_are_those_of_the_optimizer(tmp_path: Path) -> None:
+    opt = optimizer()
+    queued = opt.enqueue({"x": 0.25})
+    opt.save(tmp_path / "copy.db")
+    copy = bo.Optimizer.load(tmp_path / "copy.db")
+    assert opt.ask().params == copy.ask().params
+    assert opt.tell(queued, 1.0).value == copy.tell(opt.trials[0], 1.0).value == 1.0
+
+
+def test_usual_slips_in_the_call_are_named() -> None:
+    opt = optimizer()
+    trial = opt.ask()
+    for given, got in (("0.3", "'0.3' of type str"), ({"loss": 0.3}, "{'loss': 0.3} of type dict")):
+        with pytest.raises(ArgumentTypeError, match=f"^value: expected a number, got {got}.$"):
+            opt.tell(trial, given)
+    with pytest.raises(ArgumentTypeError, match=r"got a Trial, which comes first: tell\(trial, value\)"):
+        opt.tell(0.3, trial)
+    with pytest.raises(ArgumentTypeError, match=r"^trial: expected a trial, its id, .*, got float\.$"):
+        opt.tell((0.3, 1.0), 0.4)
+    row = FRAME[["x", "y"]].iloc[0]
+    with pytest.raises(ArgumentTypeError, match=r"got Series; pass dict\(row\)"):
+        opt.tell(row, 0.4)
+    assert opt.tell(dict(row), 0.4).params == {"x": 0.1, "y": 0.0}
+    assert trial.id == 0
+    assert opt.trials[0].state == "RUNNING"
+
+
 def test_arms_are_told_by_row_or_label_and_complete_running_ones() -> None:
     frame = FRAME[["x", "y"]].set_axis(["a", "b", "c"], axis=0)
     opt = optimizer(frame)

@@ -55,7 +55,7 @@ def test_a_slice_along_a_conditional_parameter_shows_the_trials_that_have_it(
 
 
 def test_a_parameter_that_is_not_active_is_refused_with_the_reason(branched: bo.Optimizer) -> None:
-    reason = "'degree': it is active where 'model' is 'gp', and here 'model' is 'svm'"
+    reason = "'degree': it is active where 'model' is 'gp', and here 'model' is 'svm'; pass such values, as at="
     draw: list[Callable[[], Any]] = [
         lambda: plots.posterior_slice(branched, "degree"),
         lambda: plots.posterior_contour(branched, "x", "degree"),

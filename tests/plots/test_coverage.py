@@ -47,6 +47,11 @@ def test_leaving_out_one_by_one_agrees_with_the_closed_form_of_the_exact_gp() ->
     np.testing.assert_allclose(coverage._left_out(opt, 9), expected, rtol=1e-9)
 
 
+def test_the_legend_says_that_values_are_predicted_from_others(mixed: bo.Optimizer) -> None:
+    n = len(mixed.observed()[1])
+    assert plots.calibration(mixed).get_lines()[-1].get_label() == f"{n} values, each predicted from others"
+
+
 def test_repeats_of_a_point_are_left_out_together() -> None:
     opt = bo.Optimizer([(0.0, 1.0)], surrogate=bo.ExactGP(bo.kernels.rbf(1, lengthscale=1e-3), 1e-2), fit=False, seed=0)
     opt.tell([{"x0": 0.2}, {"x0": 0.2}, {"x0": 0.8}], [3.0, 3.0, 1.0])

@@ -89,6 +89,16 @@ def test_a_slice_over_choices_has_a_bar_for_each_in_order(mixed: bo.Optimizer) -
     np.testing.assert_allclose(ax.containers[0][0].get_ydata(), mean, rtol=0, atol=1e-12)
 
 
+def test_ticks_of_many_whole_numbers_are_whole() -> None:
+    opt = bo.Optimizer({"depth": bo.Int(1, 20), "x": (0.0, 1.0)}, seed=0)
+    opt.tell([{"depth": 3, "x": 0.2}, {"depth": 17, "x": 0.7}], [1.0, 0.0])
+    for ticks in (
+        plots.posterior_slice(opt, "depth").get_xticks(),
+        plots.posterior_contour(opt, "x", "depth").get_yticks(),
+    ):
+        assert (ticks == np.round(ticks)).all()
+
+
 def test_contours_and_cells_are_what_predict_says(
     mixed: bo.Optimizer, scattered: Callable[[Axes], list[np.ndarray]]
 ) -> None:

@@ -89,6 +89,25 @@ def test_values_that_are_left_out_of_the_fit_are_marked() -> None:
     assert np.asarray(lines["left out of the fit"].get_xdata()).tolist() == [26]
 
 
+def test_outliers_do_not_stretch_the_axes_and_are_no_best_values() -> None:
+    rng = np.random.default_rng(0)
+    opt = bo.Optimizer([(0.0, 1.0)], seed=0)
+    xs = np.linspace(0.0, 1.0, 40)
+    values = (xs - 0.4) ** 2 + 0.02 * rng.standard_normal(40) - 30.0 * (np.arange(40) == 25)
+    opt.tell([{"x0": x} for x in xs], values)
+    assert [trial.id for trial in opt.outliers] == [25]
+    ax = plots.convergence(opt)
+    best = np.asarray(ax.get_lines()[0].get_ydata())
+    assert best[-1] == np.delete(values, 25).min()
+    assert ax.get_ylabel() == "best value so far, outliers aside"
+    for ax in (progress.draw_progress(opt), plots.posterior_slice(opt)):
+        low, high = ax.get_ylim()
+        assert -1.0 < low < high < 2.0
+    assert "values told, outliers at the edge" in [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    heights = np.concatenate([np.asarray(drawn.get_offsets())[:, 1] for drawn in ax.collections])
+    assert heights.min() >= low
+
+
 def test_an_overview_has_the_values_and_what_would_have_been_recommended(line: bo.Optimizer) -> None:
     ax = plots.overview(line).axes[0]
     drawn = {str(artist.get_label()): artist for artist in ax.get_lines()}

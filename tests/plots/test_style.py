@@ -58,6 +58,15 @@ def test_tick_labels_of_a_few_close_numbers_do_not_overlap() -> None:
     assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
 
 
+def test_tick_labels_of_values_in_narrow_panels_are_slanted() -> None:
+    sizes = [16, 32, 64, 128, 256, 1024]
+    opt = bo.Optimizer({"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0), "w": bo.Ordinal(sizes)}, seed=0)
+    opt.tell([{"x": 0.1 * i, "y": 0.5, "z": 0.2, "w": 16 * 2**i} for i in range(4)], [0.0, 1.0, 2.0, 3.0])
+    last = plots.pairwise_dependence(opt, ["x", "y", "z", "w"])[-1, -1]
+    assert [label.get_rotation() for label in last.get_xticklabels()] == [25.0] * 6
+    assert [label.get_rotation() for label in plots.posterior_slice(opt, "w").get_xticklabels()] == [0.0] * 6
+
+
 LONG = "model.encoder.layers.attention.dropout_probability_of_heads"
 VALUE = "validation cross-entropy of the ensemble with label smoothing (nats per token of the held-out corpus)"
 

@@ -128,6 +128,18 @@ def test_two_ints_bound_real_numbers_with_a_warning_that_comes_once(spec, unwarn
     assert [space.items[-1][1] for space in spaces] == [Float(1.0, 10.0)] * 2
 
 
+def test_a_list_of_two_floats_is_two_choices_with_a_warning_that_comes_once(unwarned):
+    with pytest.warns(UserWarning, match=r"'x': \[0.0, 1.0\] is a set of two choices; write \(0.0, 1.0\)") as caught:
+        spaces = [Space.parse({"x": [0.0, 1.0]}) for _ in range(2)]
+    assert len(caught) == 1
+    assert [space.items[0][1] for space in spaces] == [Categorical([0.0, 1.0])] * 2
+
+
+@pytest.mark.parametrize("choices", [[1, 2], [1.0, 0.5], [0.0, 0.5, 1.0], [0.0, "a"], Categorical([0.0, 1.0])])
+def test_other_lists_are_choices_without_a_warning(choices, unwarned):
+    assert isinstance(Space.parse({"x": choices}).items[0][1], Categorical)
+
+
 @pytest.mark.parametrize("spec", [{"n": (1, 10.0)}, np.array([[1, 10]]), [[1, 10]]])
 def test_other_bounds_come_without_a_warning(spec, unwarned):
     assert Space.parse(spec).items[0][1] == Float(1.0, 10.0)

@@ -26,6 +26,8 @@
 including these commands, may read and write at the same time. `tell ID`, `fail`, `show`, `watch`, `export` and
 `recover` need no model and do not import torch, whose import takes most of the time of the other commands.
 
+Where the rows of a pool are not in the log, commands that need them take `--pool FILE`: CSV, Parquet or .npy.
+
 Results are JSON objects on standard output, one per line. An error is one line on standard error. The exit status is 2
 if the command line is wrong whatever the log holds (an unknown option, a value that is no finite number, no JSON), 130
 after Ctrl-C and 1 for other errors; the log is then unchanged. If the reader of the output closes the pipe, as `head`

@@ -204,6 +204,10 @@ _FIXED: dict[str, Any] = {
     "default": [],
     "help": "a value at which a parameter is fixed, once for each of them; or several as a JSON object",
 }
+_POOL: dict[str, Any] = {
+    "metavar": "ROWS",
+    "help": "the rows of a pool that are not in the log: a CSV, Parquet or .npy file, or a folder of them",
+}
 
 
 def _add_first(commands: _Commands) -> None:
@@ -241,8 +245,10 @@ def _add_asking(commands: _Commands) -> None:
     ask = commands.add("ask", model_commands.ask, text, _STATE, more=more)
     ask.add_argument("-n", type=_count, default=1, help="how many (default 1)")
     ask.add_argument("--fixed", **_FIXED)
+    ask.add_argument("--pool", **_POOL)
     enqueue = commands.add("enqueue", model_commands.enqueue, "queue a point to be asked next", _STATE)
     enqueue.add_argument("params", metavar="JSON", help="its parameters; those left out are suggested")
+    enqueue.add_argument("--pool", **_POOL)
 
 
 def _add_telling(commands: _Commands) -> None:
@@ -263,6 +269,7 @@ def _add_telling(commands: _Commands) -> None:
     tell.add_argument("--std", metavar="S", type=_deviation, action="append", default=[], help=text)
     text = "replace the outcome of a finished trial, or of a failed one"
     tell.add_argument("--replace", action="store_true", help=text)
+    tell.add_argument("--pool", **{**_POOL, "help": f"with --from or --params, {_POOL['help']}"})
     fail = commands.add("fail", log_commands.fail, "report that a trial gave no value", _STATE)
     fail.add_argument("id", metavar="ID", type=int, help="the trial")
     recover = commands.add("recover", log_commands.recover, "fail running trials of processes that died", _STATE)
@@ -277,6 +284,7 @@ def _add_reading(commands: _Commands) -> None:
         "best", model_commands.best, "print the point to use and the best value told, or the front", _STATE
     )
     best.add_argument("--fixed", **_FIXED)
+    best.add_argument("--pool", **_POOL)
     show = commands.add("show", log_commands.show, "print what the log holds", _STATE)
     show.add_argument("--trials", action="store_true", help="print all trials instead, one a line")
     text = "follow the progress of a log: one line on a terminal, else a line for each change"
@@ -290,9 +298,11 @@ def _add_reading(commands: _Commands) -> None:
     plot.add_argument("--kind", choices=model_commands.KINDS, default="overview", help="which (default overview)")
     plot.add_argument("--x", metavar="NAME", help="the parameter from left to right: slice, contour, dependence")
     plot.add_argument("--y", metavar="NAME", help="the one from bottom to top: contour, dependence")
+    plot.add_argument("--pool", **_POOL)
     text = "write the run as a page of HTML in one file: result, pictures, trials, options"
     report = commands.add("report", model_commands.report, text, _STATE)
     report.add_argument("out", metavar="OUT.html", help="where to")
     report.add_argument("--title", metavar="TEXT", help="of the page; by default the name of the log")
     text = "of the value, with its unit; once for each objective"
     report.add_argument("--value-name", metavar="NAME", action="append", default=[], help=text)
+    report.add_argument("--pool", **_POOL)

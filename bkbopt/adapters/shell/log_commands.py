@@ -19,6 +19,9 @@ from bkbopt.search.trials.states import COMPLETE, FAIL, RUNNING, WAITING
 
 __all__ = ["export", "fail", "recover", "show", "tell"]
 
+#: Endings of tables in other formats than CSV.
+OTHER_TABLES = (".xlsx", ".xls", ".ods", ".parquet", ".json")
+
 #: Indices of columns in a row of the log.
 CONSTRAINTS, DIAGNOSTICS, ASKED_AT = map(COLUMNS.split(", ").index, ("constraints", "diagnostics", "asked_at"))
 
@@ -103,6 +106,11 @@ def _n_arms(described: Described) -> int | None:
 def export(args: argparse.Namespace) -> Iterator[Row]:
     """Write the trials as a CSV file."""
     check_other_file("out", args.out, args.state)
+    if args.out.lower().endswith(OTHER_TABLES):
+        raise ArgumentError(
+            f"out: expected the name of a CSV file, got {args.out!r}, whose ending is that of another format; name it "
+            "as trials.csv, which spreadsheets open too."
+        )
     file = LogFile(args.state)
     trials = _trials(file)
     n_objectives = len(Aims.of(file).directions)

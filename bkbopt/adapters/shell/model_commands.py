@@ -12,6 +12,7 @@ from bkbopt._support.locks import locked
 from bkbopt._support.sqlite import PATIENCE
 from bkbopt.adapters.shell import space_file
 from bkbopt.adapters.shell.files import check_other_file
+from bkbopt.adapters.shell.opening import loaded, opened
 from bkbopt.adapters.shell.rows import Aims, Row, finished, point
 from bkbopt.adapters.shell.usage import UsageError
 from bkbopt.errors import ArgumentError, NotReadyError
@@ -56,28 +57,24 @@ def init(args: argparse.Namespace) -> Iterator[Row]:
 
 def ask(args: argparse.Namespace) -> Iterator[Row]:
     """Ask for the next trials."""
-    from bkbopt import Optimizer
-
     fixed = _fixed(args.fixed)
-    for trial in Optimizer.open(args.state).ask(args.n, fixed=fixed):
-        yield {"id": trial.id, **point(trial.params, trial.index)}
+    for trial in opened(args).ask(args.n, fixed=fixed):
+        yield {"id": trial.id, **point(trial.params, trial.index, trial.label)}
 
 
 def enqueue(args: argparse.Namespace) -> Iterator[Row]:
     """Queue a point."""
-    from bkbopt import Optimizer
-
     params = _as_params("params", args.params)
-    trial = Optimizer.open(args.state).enqueue(params)
-    yield {"id": trial.id, "state": trial.state, **point(trial.params, trial.index)}
+    trial = opened(args).enqueue(params)
+    yield {"id": trial.id, "state": trial.state, **point(trial.params, trial.index, trial.label)}
 
 
 def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, float]) -> Iterator[Row]:
     """Report the outcome of a point given by its parameters, which needs the space."""
-    from bkbopt import Optimizer, Trial
+    from bkbopt import Trial
 
     params = _as_params("--params", args.params)
-    opt = Optimizer.open(args.state)
+    opt = opened(args)
     k = len(opt.directions)
     if values and len(values) != k:
         raise ArgumentError(
@@ -95,9 +92,7 @@ def tell_point(args: argparse.Namespace, values: list[float], limits: dict[str, 
 
 def best(args: argparse.Namespace) -> Iterator[Row]:
     """The recommended point; see `best_rows`."""
-    from bkbopt import Optimizer
-
-    fixed, opt = _fixed(args.fixed), Optimizer.load(args.state)
+    fixed, opt = _fixed(args.fixed), loaded(args)
     if not opt.n_complete:
         raise NotReadyError(f"best: expected at least one trial with a value, got none of {len(opt.trials)}; tell one.")
     return best_rows(opt, fixed)
@@ -110,16 +105,22 @@ def best_rows(opt: "Optimizer", fixed: Mapping[str, Any] | None = None) -> Itera
     """
     if len(opt.directions) > 1:
         for each in opt.recommend_front(fixed=fixed):
-            yield {**point(each.params, each.index), "means": list(each.means), "stds": list(each.stds), **_sure(each)}
+            where = point(each.params, each.index, each.label)
+            yield {**where, "means": list(each.means), "stds": list(each.stds), **_sure(each)}
         return
     aims, choice = aims_of(opt), opt.recommend(fixed=fixed)
     if fixed:
-        yield {**point(choice.params, choice.index), "mean": choice.mean, "std": choice.std, **_sure(choice)}
+        yield {
+            **point(choice.params, choice.index, choice.label),
+            "mean": choice.mean,
+            "std": choice.std,
+            **_sure(choice),
+        }
         return
     # If no trial is feasible, the recommendation is the point that is closest to feasibility.
     feasible = any(trial.values and trial.is_feasible for trial in opt.trials)
     yield {
-        **point(choice.params, choice.index),
+        **point(choice.params, choice.index, choice.label),
         "mean": choice.mean,
         "std": choice.std,
         **_sure(choice),
@@ -134,7 +135,7 @@ def _sure(found: "Recommendation | FrontPoint") -> Row:
 
 def plot(args: argparse.Namespace) -> Iterator[Row]:
     """Draw a plot of the log."""
-    from bkbopt import Optimizer, plots
+    from bkbopt import plots
     from bkbopt.plots.style import new_figure
 
     kind = args.kind
@@ -161,7 +162,7 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
     known = sorted(new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if Path(args.out).suffix.lstrip(".").lower() not in known:
         raise UsageError(f"out: expected a file name that ends in one of {', '.join(known)}, got {args.out!r}.")
-    drawn = kinds[kind](Optimizer.load(args.state), *names)
+    drawn = kinds[kind](loaded(args), *names)
     figure = drawn if kind == "overview" else drawn.figure
     figure.savefig(args.out, dpi=130)
     yield {"plot": args.out, "kind": kind}
@@ -169,10 +170,10 @@ def plot(args: argparse.Namespace) -> Iterator[Row]:
 
 def report(args: argparse.Namespace) -> Iterator[Row]:
     """Write the run as a page of HTML."""
-    from bkbopt import Optimizer, plots
+    from bkbopt import plots
 
     check_other_file("out", args.out, args.state)
-    opt = Optimizer.load(args.state)
+    opt = loaded(args)
     plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or None)
     yield {"report": args.out, "trials": len(opt.trials), "bytes": os.path.getsize(args.out)}
 

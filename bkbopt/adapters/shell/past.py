@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bkbopt.adapters.shell.opening import opened
 from bkbopt.adapters.shell.rows import Row, as_cell
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.trials.states import COMPLETE, FAIL
@@ -50,10 +51,8 @@ class _Table:
 
 def tell_file(args: argparse.Namespace) -> Iterator[Row]:
     """Tell all lines of a file, or none if any is refused."""
-    from bkbopt import Optimizer
-
     table = _read(args.past)
-    opt = Optimizer.open(args.state)
+    opt = opened(args)
     k = len(opt.directions)
     values = args.value or (["value"] if k == 1 else [f"values_{j}" for j in range(k)])
     stds = [name for name in (["std"] if k == 1 else [f"stds_{j}" for j in range(k)]) if name in table.columns]
@@ -95,6 +94,14 @@ def _read(path: str) -> _Table:
             raise ArgumentError(f"{path}: expected a CSV file in UTF-8, got {error}.") from None
     if len(set(columns)) < len(columns) or not columns or not lines:
         raise ArgumentError(f"{path}: expected a line of distinct column names and lines of data, got {list(columns)}.")
+    separators = [
+        name for name, mark in (("semicolons", ";"), ("tabs", "\t")) if len(columns) == 1 and mark in columns[0]
+    ]
+    if separators:
+        raise ArgumentError(
+            f"{path}: expected cells separated by commas, got {separators[0]}; save it with commas, and with points in "
+            "numbers."
+        )
     for line, cells in lines:
         if len(cells) != len(columns):
             raise ArgumentError(
@@ -131,7 +138,7 @@ class _Params:
 
     Attributes:
         opt: the optimizer.
-        columns: the column of each parameter that has one.
+        columns: the column of each parameter that has one; the one that names the pool's rows if none has.
     """
 
     opt: "Optimizer"
@@ -145,6 +152,10 @@ class _Params:
         columns = {name: column for name, column in found.items() if column is not None and column not in taken}
         optional = [n for n, p in opt.space.items if p.when or p.n_values == 1] if opt.space is not None else []
         missing = [name for name in names if name not in columns and name not in optional]
+        rows = () if opt.pool is None else (opt.pool.pool.id_column, "index")
+        row = next((name for name in rows if name in table.columns and name not in taken), None)
+        if row is not None and not columns:
+            return cls(opt, {row: row})
         if missing:
             raise ArgumentError(
                 f"{table.path}: expected a column for each parameter, got none for {missing[0]!r} among "
@@ -188,8 +199,9 @@ class _Params:
             listed = getattr(parameter, "listed", ())
             return [value for value in listed if value is not None or not parameter.when]
         assert pool is not None
-        choices = {} if pool.columns is None else pool.columns.choices
-        return list(choices.get(pool.names.index(name), ()))
+        if pool.columns is None or name not in pool.names:  # the name or number of a row
+            return []
+        return list(pool.columns.choices.get(pool.names.index(name), ()))
 
     def _value(self, name: str, text: str) -> Any:
         """The value of a cell, which the space or the pool checks: a number, other JSON, or else text."""

@@ -55,9 +55,10 @@ def as_cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict | list) else repr(value)
 
 
-def point(params: Mapping[str, Any], index: int | None) -> Row:
-    """The parameters, and the row of the pool if there is one, as a row of output."""
-    return {"params": dict(params)} | ({} if index is None else {"index": index})
+def point(params: Mapping[str, Any], index: int | None, label: Any = None) -> Row:
+    """The parameters, and the row of the pool and its name if there are any, as a row of output."""
+    named = {} if label is None else {"label": label}
+    return {"params": dict(params)} | ({} if index is None else {"index": index}) | named
 
 
 def finished(aims: Aims, trial: Trial) -> Row:
@@ -65,5 +66,5 @@ def finished(aims: Aims, trial: Trial) -> Row:
     several = len(aims.directions) > 1
     values: Row = {"values": list(trial.values) or None} if several else {"value": trial.value}
     limits = {"constraints": dict(trial.constraints), "feasible": trial.is_feasible} if trial.constraints else {}
-    label = {} if trial.label is None else {"label": trial.label}
-    return {"id": trial.id, "state": trial.state, **values, **limits, **point(trial.params, trial.index), **label}
+    where = point(trial.params, trial.index, trial.label)
+    return {"id": trial.id, "state": trial.state, **values, **limits, **where}

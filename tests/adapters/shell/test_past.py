@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import bkbopt as bo
@@ -95,6 +96,44 @@ def test_rows_of_a_pool_are_told_by_their_columns(
     bo.Optimizer([[0.0, 0.0], [0.5, 2.0], [1.0, 3.0]], storage=tmp_path / "log", seed=0)
     call(capsys, "tell", tmp_path / "log", "--from", past("0.5,2,7", head="x0,x1,value"))
     assert [(trial.index, trial.value) for trial in bo.Optimizer.load(tmp_path / "log").trials] == [(1, 7.0)]
+
+
+def test_rows_of_a_pool_may_be_told_by_their_numbers_only(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log"
+    bo.Optimizer([[0.0, 0.0], [0.5, 2.0], [1.0, 3.0]], storage=log, seed=0)
+    path = past("2,7,COMPLETE", "0,,FAIL", head="index,value,state")
+    assert call(capsys, "tell", log, "--from", path) == [
+        {"from": path, "complete": 1, "failed": 1, "ignored_columns": []}
+    ]
+    assert [(trial.index, trial.value) for trial in bo.Optimizer.load(log).trials] == [(2, 7.0), (0, None)]
+    for cell in ("3", "x", "1.5"):
+        text = refused(capsys, "tell", log, "--from", past("1,5", f"{cell},7", head="index,value"))
+        assert "line 3: index: expected a row number from 0 to 2" in text
+    assert len(bo.Optimizer.load(log).trials) == 2
+
+
+def test_rows_of_a_table_are_told_by_their_names_only(
+    tmp_path: Path, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"well": ["A1", "A2", "A3"], "dose": [0.1, 0.5, 0.9]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    bo.Optimizer(bo.Pool(frame, id_column="well"), storage=tmp_path / "log", seed=0)
+    path = past("A3,7,x", "A1,6,y", head="well,value,who")
+    (told,) = call(capsys, "tell", tmp_path / "log", "--from", path, "--pool", tmp_path / "rows.csv")
+    assert told == {"from": path, "complete": 2, "failed": 0, "ignored_columns": ["who"]}
+    trials = bo.Optimizer.load(tmp_path / "log", pool=frame).trials
+    assert [(trial.label, trial.value) for trial in trials] == [("A3", 7.0), ("A1", 6.0)]
+
+
+@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_table_with_another_separator_is_refused(
+    mark: str, name: str, state: str, past: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = past("0,1;16;fast;1;0,5".replace(";", mark), head=HEAD.replace(",", mark))
+    text = refused(capsys, "tell", state, "--from", path)
+    assert f"expected cells separated by commas, got {name}; save it with commas" in text
 
 
 @pytest.mark.parametrize(

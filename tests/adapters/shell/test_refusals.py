@@ -55,6 +55,7 @@ def test_refused_commands_take_one_line_and_leave_the_state(state: str, capsys: 
         (("tell", state, "0", "1", "--std", "1", "--std", "2"), "std: expected one for each of 1 values, got 2"),
         (("tell", state, "0", "1", "--constraint", "hat=1"), "constraints: expected names among (), got 'hat'"),
         (("export", state, state), "out: expected another file than the log"),
+        (("export", state, "no.XLSX"), "out: expected the name of a CSV file, got 'no.XLSX'"),
         (("plot", state, state), "out: expected another file than the log"),
         (("init", "--force", state, state), "state: expected another file than the search space"),
         (("export", state, Path(state).parent / "no" / "a.csv"), "folder"),

@@ -1,0 +1,37 @@
+"""The optimizer of a log, with the rows of its pool where these are not in the log."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from bkbopt.errors import ArgumentError, extra
+
+if TYPE_CHECKING:
+    from bkbopt import Optimizer
+
+__all__ = ["loaded", "opened"]
+
+
+def opened(args: argparse.Namespace) -> "Optimizer":
+    """The optimizer of the log, which writes to it."""
+    from bkbopt import Optimizer
+
+    return Optimizer.open(args.state, pool=_pool(args.pool))
+
+
+def loaded(args: argparse.Namespace) -> "Optimizer":
+    """The optimizer of the log, in memory only."""
+    from bkbopt import Optimizer
+
+    return Optimizer.load(args.state, pool=_pool(args.pool))
+
+
+def _pool(path: str | None) -> Any:
+    """A table in CSV as `pandas.read_csv` reads it; of other files and folders the path. None for None."""
+    if path is None or not path.lower().endswith(".csv"):
+        return path
+    with extra("pandas"):
+        import pandas
+    try:
+        return pandas.read_csv(path)
+    except (pandas.errors.ParserError, pandas.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"--pool: {path}: expected a CSV file in UTF-8, got {error}.") from None
