@@ -1,13 +1,14 @@
 """A designer that follows the trials of an Optuna study, and the study's latest distributions."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.adapters.optuna.columns import evaluation_of, key_of, space_of
+from bkbopt.adapters.optuna.columns import evaluation_of, key_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
@@ -102,10 +103,6 @@ class FollowedStudy:
         latest = sorted(self._latest.values(), key=lambda used: used[0])
         return {name: distribution for _, name, distribution in latest}
 
-    def latest_space(self) -> Space | None:
-        """The space of the latest distributions."""
-        return space_of(self.latest_distributions())
-
     def fixed(self, params: Mapping[str, Any]) -> Point:
         """Values that are to be held, in internal form by column key.
 
@@ -119,10 +116,12 @@ class FollowedStudy:
         for name, value in params.items():
             if name not in latest:
                 raise ArgumentError(f"fixed: expected names among {sorted(latest)}, got {name!r}.")
-            internal = _internal(latest[name], value)
-            if internal is None:
-                raise ArgumentError(f"fixed: expected for {name!r} a value of {latest[name]!r}, got {value!r}.")
-            point[key_of(name, latest[name])] = internal
+            with suppress(ValueError):  # no number, or none of the choices
+                internal = float(latest[name].to_internal_repr(value))
+                if latest[name]._contains(internal):
+                    point[key_of(name, latest[name])] = internal
+                    continue
+            raise ArgumentError(f"fixed: expected for {name!r} a value of {latest[name]!r}, got {value!r}.")
         return point
 
     def running_points(self, number: int) -> list[Point]:
@@ -150,12 +149,3 @@ class FollowedStudy:
             _, name, distribution = self._latest[key]
             out[name] = distribution.to_external_repr(value)
         return out
-
-
-def _internal(distribution: BaseDistribution, value: Any) -> float | None:
-    """A value of a distribution in internal form; None if it is not one of its values."""
-    try:
-        internal = distribution.to_internal_repr(value)
-    except ValueError:  # no number, or none of the choices
-        return None
-    return float(internal) if distribution._contains(internal) else None

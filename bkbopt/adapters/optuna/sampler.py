@@ -246,7 +246,8 @@ class BKBSampler(BaseSampler):
         with self._lock:
             followed = self._trained(study)
             held = followed.fixed({} if fixed is None else fixed)
-            return recommendation(followed.designer, held, followed.params, space=followed.latest_space())
+            space = space_of(followed.latest_distributions())
+            return recommendation(followed.designer, held, followed.params, space=space)
 
     def recommend_front(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> list[FrontPoint]:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
@@ -270,7 +271,8 @@ class BKBSampler(BaseSampler):
         with self._lock:
             followed = self._trained(study)
             held = followed.fixed({} if fixed is None else fixed)
-            return recommended_front(followed.designer, held, followed.params, space=followed.latest_space())
+            space = space_of(followed.latest_distributions())
+            return recommended_front(followed.designer, held, followed.params, space=space)
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
