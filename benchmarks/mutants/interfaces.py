@@ -62,7 +62,7 @@ OPTUNA = (
     Fault(
         "a sampler takes another study for the one it follows",
         "adapters/optuna/sampler.py",
-        "if followed is None or not followed.belongs_to(study):",
+        "if followed is None or not followed.belongs_to(study, trials):",
         "if followed is None:",
         REPRODUCIBILITY,
     ),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from optuna.distributions import BaseDistribution
@@ -34,6 +35,7 @@ class FollowedStudy:
 
     def __init__(self, study: Study, options: Options, seed: int) -> None:
         self._storage, self._study_id = study._storage, study._study_id
+        self._begun: datetime | None = None  # the first trial
         signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions)
         self.designer = Designer(Problem(signs), options, seed)
         self._finished: set[int] = set()
@@ -43,9 +45,10 @@ class FollowedStudy:
         #: The latest distribution of each column: order of its trial, name of the parameter, distribution.
         self._latest: dict[str, tuple[tuple[float, int], str, BaseDistribution]] = {}
 
-    def belongs_to(self, study: Study) -> bool:
-        """Whether this object follows the study."""
-        return study._storage is self._storage and study._study_id == self._study_id
+    def belongs_to(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether this object follows the study, with all its `trials`; SQLite may give its id to another one later."""
+        same = study._storage is self._storage and study._study_id == self._study_id
+        return same and len(trials) >= self._seen[0] and self._begun in (None, _beginning(trials))
 
     def update(self, trials: Sequence[FrozenTrial]) -> list[Evaluation]:
         """Update the designer with trials that are new, running or newly finished; returns the last ones.
@@ -75,14 +78,12 @@ class FollowedStudy:
             news.append(evaluation)
         self.designer.update(news)
         self._seen = (len(trials), left) if by_number else (0, set())
+        self._begun = self._begun or _beginning(trials)
         self._finished.update(evaluation.number for evaluation in finished)
         return finished
 
     def _evaluation(self, trial: FrozenTrial) -> Evaluation:
-        """The evaluation of a trial; for a running trial it is cached while the trial is the same object.
-
-        Optuna's storages replace the object of a trial that has changed.
-        """
+        """The evaluation of a trial; that of a running one is kept while its object is, which changes replace."""
         if trial.state != TrialState.RUNNING:
             self._running.pop(trial.number, None)
             return evaluation_of(trial)
@@ -144,8 +145,9 @@ class FollowedStudy:
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point by name; the signature is that of `bkbopt.optimizer.conversion.Conversion`."""
-        out = {}
-        for key, value in point.items():
-            _, name, distribution = self._latest[key]
-            out[name] = distribution.to_external_repr(value)
-        return out
+        latest = ((value, *self._latest[key]) for key, value in point.items())
+        return {name: distribution.to_external_repr(value) for value, _, name, distribution in latest}
+
+
+def _beginning(trials: Sequence[FrozenTrial]) -> datetime | None:
+    return next((trial.datetime_start for trial in trials if trial.number == 0), None)
