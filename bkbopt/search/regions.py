@@ -97,7 +97,7 @@ def region_of(
     if branching is not None and not neglected:
         # Combinations of switches without trials compete by their scores, but are not visited first.
         make = regions[0][1]
-        crossed = [scored(branch, make) for branch in branching.crossings(best[1].branch) if _agrees(branch, fixed)]
+        crossed = [scored(branch, make) for branch in branching.crossings(best[1].branch) if branch.has(fixed)]
         crossed = [candidate for candidate in crossed if candidate[1].key not in exhausted]
         best = max([best, *crossed], key=lambda candidate: candidate[0])
     return best[1]
@@ -106,7 +106,7 @@ def region_of(
 def _regions(
     history: History, space: Space, fixed: Point, rng: np.random.Generator
 ) -> tuple[list[tuple[Branch, Make]], Branching | None]:
-    """Branches that agree with the fixed values, each with a function that makes its region; and the `Branching`."""
+    """Branches that have the fixed values, each with a function that makes its region; and the `Branching`."""
     known = {key: p for key, p in space.keyed.items() if key in history.parameters}
     proposed = {key: p for key, p in known.items() if key not in fixed}
     if history.problem.space is not None and not space.is_conditional:
@@ -114,10 +114,10 @@ def _regions(
         return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
     branching: Branching | None = None
     if history.problem.space is not None:
-        branches = declared_branches(space, history.presence, MAX_BRANCHES, rng)
+        branches = declared_branches(space, history.presence, MAX_BRANCHES, rng, fixed)
     elif history.is_conditional:
         branching = inferred(history.presence, known)  # a fixed parameter may be a switch
-        branches = branching.branches(MAX_BRANCHES)
+        branches = branching.branches(MAX_BRANCHES, fixed)
     else:
         branches = [Branch({}, tuple(proposed), 0)]
     # Columns that are present but not proposed have the values of the latest trial.
@@ -126,15 +126,9 @@ def _regions(
 
     def make(branch: Branch) -> Region:
         free = {key: proposed[key] for key in branch.free if key in proposed}
-        return Region(branch, history.encoding.embedding(free, {**held, **fixed, **branch.setting}))
+        return Region(branch, history.encoding.embedding(free, {**held, **branch.setting, **fixed}))
 
-    agreeing = [branch for branch in branches if _agrees(branch, fixed)]
-    return [(branch, make) for branch in agreeing or branches], branching
-
-
-def _agrees(branch: Branch, fixed: Point) -> bool:
-    here = {**dict.fromkeys(branch.free), **branch.setting}
-    return all(key in here and branch.setting.get(key, value) == value for key, value in fixed.items())
+    return [(branch, make) for branch in branches], branching
 
 
 def _visits(branches: Sequence[Branch], running: Sequence[Point], failed: Presence) -> list[int]:
