@@ -95,6 +95,20 @@ def test_regions_of_many_settings_have_the_fixed_values(fixed: dict[str, Any]) -
         assert suggestion.point == WIDE.active_part(suggestion.point)
 
 
+def test_a_space_of_many_settings_is_exhausted_when_all_its_points_are_proposed() -> None:
+    space = Space.parse(
+        {"a": list(range(9)), "b": list(range(8))}
+        | {"c": bo.Int(0, 1, when={"a": 3, "b": 2}), "d": bo.Int(0, 1, when={"b": 0, "a": 1})}
+    )
+    opt = bo.Optimizer(space, seed=0, n_startup_trials=3, duplicates="avoid", direction="minimize")
+    for trial in opt.ask(6):
+        opt.tell(trial, float(trial.params["a"]))
+    points = [trial.params for trial in [*opt.trials, *opt.ask(int(space.cardinality) - 6)]]
+    assert len({tuple(params.items()) for params in points}) == space.cardinality == 74
+    with pytest.raises(bo.errors.SpaceExhaustedError, match="all points"):
+        opt.ask()
+
+
 def test_each_trial_is_in_at_least_one_region() -> None:
     mine = designer(trials(30))
     X = mine.history.X
