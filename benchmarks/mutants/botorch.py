@@ -34,15 +34,15 @@ BOTORCH = (
     Fault(
         "points that are not finite have a posterior",
         "adapters/botorch/model.py",
-        "else self._dim)\n        m = self._num_outputs\n        if output",
-        "else self._dim) if 0 else 0\n        m = self._num_outputs\n        if output",
+        "else self._dim)\n        m = self._num_outputs\n        indices = None if",
+        "else self._dim) if 0 else 0\n        m = self._num_outputs\n        indices = None if",
         ("adapters/botorch/test_bad_input.py",),
     ),
     Fault(
         "an output that is not there wraps around",
         "adapters/botorch/model.py",
-        "not all(-m <= i < m for i in output_indices)",
-        "not all(-m <= i <= m for i in output_indices)",
+        "all(-m <= i < m for i in indices)",
+        "all(-m <= i <= m for i in indices)",
         ("adapters/botorch/test_bad_input.py",),
     ),
     Fault(

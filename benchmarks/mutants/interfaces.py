@@ -62,7 +62,7 @@ OPTUNA = (
     Fault(
         "a sampler takes another study for the one it follows",
         "adapters/optuna/sampler.py",
-        "if followed is None or not followed.belongs_to(study):",
+        "if followed is None or not followed.belongs_to(study, trials):",
         "if followed is None:",
         REPRODUCIBILITY,
     ),
@@ -189,7 +189,7 @@ STUDIES = (
     Fault(
         "trials of a study are learnt in the order of their numbers",
         "adapters/studies.py",
-        "key=lambda trial: (trial.datetime_complete or datetime.min, trial.number)",
+        "key=lambda trial: evaluation_of(trial).order",
         "key=lambda trial: trial.number",
         READ_STUDIES,
     ),

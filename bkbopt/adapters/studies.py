@@ -8,7 +8,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.adapters.optuna.columns import named_parameter
+from bkbopt.adapters.optuna.columns import evaluation_of, named_parameter
 from bkbopt.adapters.optuna.sampler import BKBSampler
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.optimizer import Optimizer
@@ -65,7 +65,7 @@ def optimizer_of(study: Study) -> Optimizer:
         **{name: sampler._given[name] for name in ("n_startup_trials", "beta", "acquisition")},
     )
     finished = [trial for trial in trials if trial.state.is_finished()]
-    finished.sort(key=lambda trial: (trial.datetime_complete or datetime.min, trial.number))
+    finished.sort(key=lambda trial: evaluation_of(trial).order)
     by_number = sorted(trials, key=lambda trial: trial.number)
     adopt(opt._core, [(_trial(t), _space_of(t.distributions)) for t in by_number], [t.number for t in finished])
     return opt

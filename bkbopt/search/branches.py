@@ -36,6 +36,14 @@ class Branch:
     free: tuple[str, ...]
     n_trials: int
 
+    def permits(self, fixed: Point) -> bool:
+        """Whether no switch has another value than the fixed one."""
+        return all(self.setting.get(key, value) == value for key, value in fixed.items())
+
+    def has(self, fixed: Point) -> bool:
+        """Whether the fixed parameters are active, and no switch has another value than the fixed one."""
+        return self.permits(fixed) and all(key in self.setting or key in self.free for key in fixed)
+
 
 def switches_of(presence: Presence, keys: Sequence[str], discrete: Sequence[str]) -> dict[str, str]:
     """The inferred switch of each conditional key that has one.
@@ -108,10 +116,17 @@ class Branching:
         ]
         return sorted(filter(self._is_possible, found), key=lambda branch: -branch.n_trials)
 
-    def branches(self, most: int) -> list[Branch]:
-        """One branch for each switch value without trials, and the `most` seen branches with the most trials."""
+    def branches(self, most: int, fixed: Point | None = None) -> list[Branch]:
+        """One branch for each switch value without trials, and the `most` seen branches with the most trials.
+
+        They are the branches that have the fixed values; if there are none, those that permit them, or all.
+        """
+        every, fixed = self._unseen() + self.seen, fixed or {}
+        for found in ([b for b in every if b.has(fixed)], [b for b in every if b.permits(fixed)], every):
+            if found:
+                return found[: most + sum(not branch.n_trials for branch in found)]
         # After a change of ranges no seen combination of switches may be possible: then the switches vary freely.
-        return self._unseen() + self.seen[:most] or [Branch({}, self.keys, sum(self.counts.values()))]
+        return [Branch({}, self.keys, sum(self.counts.values()))]
 
     def crossings(self, branch: Branch) -> list[Branch]:
         """Neighbouring branches without trials: one switch has another value, which was seen in some other branch."""
@@ -177,8 +192,10 @@ def inferred(presence: Presence, parameters: Mapping[str, Parameter]) -> Branchi
     return Branching.of(presence, list(parameters), discrete)
 
 
-def declared_branches(space: Space, presence: Presence, limit: int, rng: np.random.Generator) -> list[Branch]:
-    """The branches of a space with declared conditions.
+def declared_branches(
+    space: Space, presence: Presence, limit: int, rng: np.random.Generator, fixed: Point
+) -> list[Branch]:
+    """The branches of a space with declared conditions that have the fixed values.
 
     If there are more than `limit`, they are the `limit` branches with the most trials and `limit` random ones.
 
@@ -187,16 +204,20 @@ def declared_branches(space: Space, presence: Presence, limit: int, rng: np.rand
         presence: which parameters the trials have.
         limit: number of branches, see above.
         rng: generator of the random branches.
+        fixed: the fixed values, of parameters that can be active together.
     """
     switches = {p.column_key(name): p for name, p in space.items if name in space.switches}
     counts = {
         tuple((key, value) for key, value in zip(switches, values, strict=True) if value is not None): n_trials
         for values, n_trials in presence.settings(tuple(switches)).items()
     }
-    settings = space.settings(limit)
+    settings = space.settings(limit, fixed)
     if settings is None:
-        most = sorted(counts, key=lambda key: -counts[key])[:limit]
-        settings = [*map(dict, most), *(_random_setting(space, switches, rng) for _ in range(limit))]
+        needed = _needed(space, fixed)
+        having = [key for key in counts if all(dict(key).get(name) in own for name, own in needed.items())]
+        most = sorted(having, key=lambda key: -counts[key])[:limit]
+        values = {key: switch.internal_values for key, switch in switches.items()} | needed
+        settings = [*map(dict, most), *(_random_setting(space, values, rng) for _ in range(limit))]
     out = {}
     for setting in settings:
         key = tuple((switch, setting[switch]) for switch in switches if switch in setting)
@@ -204,6 +225,19 @@ def declared_branches(space: Space, presence: Presence, limit: int, rng: np.rand
     return list(out.values())
 
 
-def _random_setting(space: Space, switches: Mapping[str, Parameter], rng: np.random.Generator) -> dict[str, float]:
-    values = {key: switch.internal_values for key, switch in switches.items()}
+def _needed(space: Space, fixed: Point) -> dict[str, tuple[float, ...]]:
+    """The values of switches, by key, with which the fixed parameters are active and have their values."""
+    keys = {name: parameter.column_key(name) for name, parameter in space.items}
+    conditions, names = space.conditions, [name for name, key in keys.items() if key in fixed]
+    out: dict[str, tuple[float, ...]] = {keys[name]: (fixed[keys[name]],) for name in names if name in space.switches}
+    while names:
+        for parent, values in conditions.get(names.pop(), {}).items():
+            out[keys[parent]] = tuple(value for value in out.get(keys[parent], values) if value in values)
+            names.append(parent)
+    return out
+
+
+def _random_setting(
+    space: Space, values: Mapping[str, tuple[float, ...]], rng: np.random.Generator
+) -> dict[str, float]:
     return space.active_part({key: own[rng.integers(len(own))] for key, own in values.items()})

@@ -13,7 +13,7 @@ from bkbopt.search.candidates.listed import GRID_LIMIT, PoolCandidates
 from bkbopt.search.candidates.product import ProductCandidates, candidates_of_pool
 from bkbopt.search.criteria.criterion import Criterion
 from bkbopt.search.models import Posteriors
-from bkbopt.search.regions import region_of, regions_of
+from bkbopt.search.regions import Region, further_regions, region_of, regions_of
 from bkbopt.search.trials.evaluations import Point, Problem, Request
 from bkbopt.search.trials.history import History
 from bkbopt.spaces.space import Space
@@ -93,10 +93,17 @@ class CandidateSets:
         if arms is not None:
             yield arms, posteriors.incumbents()
             return
-        searched: list[object] = []
+        searched, are_discrete = list[object](), True
         while (region := region_of(self._history, request, posteriors, criterion, searched)) is not None:
-            make = partial(candidates_of, region.embedding, self._problem.feasible)
-            candidates = self._regions.of((self._history.version, region.key), make)
-            members = region.members(self._history.encoding, posteriors.known.X)
-            yield candidates, posteriors.incumbents(members)
+            candidates, incumbents = self._of(region, posteriors)
+            yield candidates, incumbents
             searched.append(region.key)
+            are_discrete = are_discrete and candidates.is_discrete
+        if are_discrete:  # a continuum without points left is infeasible, and so may be all others
+            for region in further_regions(self._history, request, searched):
+                yield self._of(region, posteriors)
+
+    def _of(self, region: Region, posteriors: Posteriors) -> tuple[CandidateSet, Tensor]:
+        make = partial(candidates_of, region.embedding, self._problem.feasible)
+        candidates = self._regions.of((self._history.version, region.key), make)
+        return candidates, posteriors.incumbents(region.members(self._history.encoding, posteriors.known.X))

@@ -7,7 +7,7 @@ branch in which all trials fail is given up.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +23,12 @@ from bkbopt.search.trials.presence import Presence
 from bkbopt.spaces.encoding import Embedding, Encoding
 from bkbopt.spaces.space import Space
 
-__all__ = ["Region", "region_of", "regions_of"]
+__all__ = ["Region", "further_regions", "region_of", "regions_of"]
 
 #: Largest number of branches that are compared, and total number of random points for the comparison.
 MAX_BRANCHES, BRANCH_POINTS = 32, 2048
+#: Largest number of branches among which points are sought where those compared have none left.
+MOST_BRANCHES = 8192
 #: A branch is visited first while it has fewer trials than PATIENCE * sqrt(trials / branches), or than OWED * trials /
 #: branches if that is less. With PATIENCE = 1 examples/optunahub/example.py ended in the wrong branch.
 PATIENCE, OWED = 2.0, 0.5
@@ -97,16 +99,40 @@ def region_of(
     if branching is not None and not neglected:
         # Combinations of switches without trials compete by their scores, but are not visited first.
         make = regions[0][1]
-        crossed = [scored(branch, make) for branch in branching.crossings(best[1].branch) if _agrees(branch, fixed)]
+        crossed = [scored(branch, make) for branch in branching.crossings(best[1].branch) if branch.has(fixed)]
         crossed = [candidate for candidate in crossed if candidate[1].key not in exhausted]
         best = max([best, *crossed], key=lambda candidate: candidate[0])
     return best[1]
 
 
+def further_regions(history: History, request: Request, searched: Sequence[object]) -> Iterator[Region]:
+    """Regions besides those with the keys `searched`, which are exhausted, of more branches than `region_of` compares.
+
+    Combinations of switches without trials are last. See `region_of` for the arguments.
+    """
+    assert request.space is not None
+    known, limit, fixed = set(searched), MAX_BRANCHES, request.fixed
+    while limit < MOST_BRANCHES:
+        limit *= 4
+        regions, branching = _regions(history, request.space, fixed, request.rng(), limit)
+        new = {region.key: region for region in (make(branch) for branch, make in regions) if region.key not in known}
+        if not new:
+            break
+        known.update(new)
+        yield from new.values()
+    if branching is None:
+        return
+    make, crossings = regions[0][1], map(branching.crossings, branching.seen)
+    for region in map(make, (branch for branches in crossings for branch in branches if branch.has(fixed))):
+        if region.key not in known:
+            known.add(region.key)
+            yield region
+
+
 def _regions(
-    history: History, space: Space, fixed: Point, rng: np.random.Generator
+    history: History, space: Space, fixed: Point, rng: np.random.Generator, limit: int = MAX_BRANCHES
 ) -> tuple[list[tuple[Branch, Make]], Branching | None]:
-    """Branches that agree with the fixed values, each with a function that makes its region; and the `Branching`."""
+    """Branches that have the fixed values, each with a function that makes its region; and the `Branching`."""
     known = {key: p for key, p in space.keyed.items() if key in history.parameters}
     proposed = {key: p for key, p in known.items() if key not in fixed}
     if history.problem.space is not None and not space.is_conditional:
@@ -114,10 +140,10 @@ def _regions(
         return [(branch, lambda branch: Region(branch, history.encoding.embedding(proposed, fixed)))], None
     branching: Branching | None = None
     if history.problem.space is not None:
-        branches = declared_branches(space, history.presence, MAX_BRANCHES, rng)
+        branches = declared_branches(space, history.presence, limit, rng, fixed)
     elif history.is_conditional:
         branching = inferred(history.presence, known)  # a fixed parameter may be a switch
-        branches = branching.branches(MAX_BRANCHES)
+        branches = branching.branches(limit, fixed)
     else:
         branches = [Branch({}, tuple(proposed), 0)]
     # Columns that are present but not proposed have the values of the latest trial.
@@ -126,15 +152,9 @@ def _regions(
 
     def make(branch: Branch) -> Region:
         free = {key: proposed[key] for key in branch.free if key in proposed}
-        return Region(branch, history.encoding.embedding(free, {**held, **fixed, **branch.setting}))
+        return Region(branch, history.encoding.embedding(free, {**held, **branch.setting, **fixed}))
 
-    agreeing = [branch for branch in branches if _agrees(branch, fixed)]
-    return [(branch, make) for branch in agreeing or branches], branching
-
-
-def _agrees(branch: Branch, fixed: Point) -> bool:
-    here = {**dict.fromkeys(branch.free), **branch.setting}
-    return all(key in here and branch.setting.get(key, value) == value for key, value in fixed.items())
+    return [(branch, make) for branch in branches], branching
 
 
 def _visits(branches: Sequence[Branch], running: Sequence[Point], failed: Presence) -> list[int]:

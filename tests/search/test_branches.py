@@ -41,3 +41,12 @@ def test_settings_that_no_trial_combined_are_next_to_those_seen() -> None:
     settings = [branch.setting for branch in crossed]
     assert settings == [{"a": 2.0, "b": 0.0}, {"a": 0.0, "b": 2.0}, {"a": 0.0, "b": 3.0}]
     assert [branch.free for branch in crossed] == [(), (), ("y",)]
+
+
+def test_branches_with_fixed_values_may_have_few_trials() -> None:
+    rows = [{"a": float(i % 5), **({"x": 0.5} if i % 5 else {"y": 0.5})} for i in range(50)] + [{"a": 5.0, "y": 0.5}]
+    branching = Branching.of(presence(rows), ["a", "x", "y"], {"a": [float(i) for i in range(7)]})
+    assert [b.setting for b in branching.branches(2, {"a": 5.0})] == [{"a": 5.0}]
+    assert [b.setting for b in branching.branches(2, {"a": 6.0})] == [{"a": 6.0}]  # without trials
+    assert [b.setting for b in branching.branches(2, {"y": 0.1})] == [{"a": 0.0}, {"a": 5.0}]
+    assert [b.setting for b in branching.branches(2, {"a": 1.0, "y": 0.1})] == [{"a": 1.0}]  # no trial has both

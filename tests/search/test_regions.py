@@ -69,6 +69,46 @@ def test_declared_branches_are_the_settings_of_the_switches() -> None:
     assert set(free[-2.0]) == set()
 
 
+#: More settings of the switches than regions are made for.
+WIDE = Space.parse(
+    {name: bo.Categorical(list(range(8))) for name in "abc"}
+    | {"sub": bo.Categorical([0, 1, 2], when={"a": [6, 7]}), "x": bo.Float(0.0, 1.0, when={"sub": 2, "b": [5, 6]})}
+    | {"y": bo.Float(0.0, 1.0, when={"c": 7}), "z": bo.Float(0.0, 1.0)}
+)
+
+
+@pytest.mark.parametrize(
+    "fixed",
+    [{"a": 7, "b": 6, "c": 5}, {"a": 3}, {"z": 0.5}, {"y": 0.25, "b": 4}, {"sub": 1}, {"x": 0.75}, {"x": 0.75, "a": 6}],
+    ids=str,
+)
+def test_regions_of_many_settings_have_the_fixed_values(fixed: dict[str, Any]) -> None:
+    points = WIDE.internal(WIDE.decode(WIDE.sample(40, np.random.default_rng(0))))
+    mine = Designer(Problem(space=WIDE), Options(ModelOptions(bo.BKB())), seed=0)
+    mine.update([Evaluation(i, COMPLETE, p, WIDE, (float(i), i), (float(i),)) for i, p in enumerate(points)])
+    held = WIDE.fixed(fixed)
+    regions = regions_of(mine.history, WIDE, held, np.random.default_rng(0))
+    assert all(region.branch.has(held) for region in regions)
+    for suggestion in mine.suggest(3, number=100, fixed=held):
+        (params,) = WIDE.external([suggestion.point])
+        assert fixed.items() <= params.items()
+        assert suggestion.point == WIDE.active_part(suggestion.point)
+
+
+def test_a_space_of_many_settings_is_exhausted_when_all_its_points_are_proposed() -> None:
+    space = Space.parse(
+        {"a": list(range(9)), "b": list(range(8))}
+        | {"c": bo.Int(0, 1, when={"a": 3, "b": 2}), "d": bo.Int(0, 1, when={"b": 0, "a": 1})}
+    )
+    opt = bo.Optimizer(space, seed=0, n_startup_trials=3, duplicates="avoid", direction="minimize")
+    for trial in opt.ask(6):
+        opt.tell(trial, float(trial.params["a"]))
+    points = [trial.params for trial in [*opt.trials, *opt.ask(int(space.cardinality) - 6)]]
+    assert len({tuple(params.items()) for params in points}) == space.cardinality == 74
+    with pytest.raises(bo.errors.SpaceExhaustedError, match="all points"):
+        opt.ask()
+
+
 def test_each_trial_is_in_at_least_one_region() -> None:
     mine = designer(trials(30))
     X = mine.history.X

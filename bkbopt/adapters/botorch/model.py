@@ -137,7 +137,8 @@ class BKBModel(SharedDataGP):
 
         Args:
             X: the points.
-            output_indices: indices of the outputs to return; by default all.
+            output_indices: indices of the outputs to return; by default all. A model of one output ignores them, as
+                `SingleTaskGP` does: a `ModelListGP` gives it the index in the list beside noise variances.
             observation_noise: whether to add the noise variance (of known ones the mean), or known variances
                 (batch_shape) x q x m to add, after the outcome transform.
             posterior_transform: applied to the result.
@@ -149,9 +150,10 @@ class BKBModel(SharedDataGP):
         # Checked before the input transform, which may remove infinities and change the number of columns.
         check_points("X", X, None if hasattr(self, "input_transform") else self._dim)
         m = self._num_outputs
-        if output_indices is not None and not all(-m <= i < m for i in output_indices):
-            raise InputDataError(f"output_indices: expected indices of the {m} outputs, got {list(output_indices)}.")
-        outputs = None if output_indices is None or m == 1 else [i % m for i in output_indices]
+        indices = None if output_indices is None or m == 1 else list(output_indices)
+        if indices is not None and not (indices and all(-m <= i < m for i in indices)):
+            raise InputDataError(f"output_indices: expected indices of the {m} outputs, got {indices}.")
+        outputs = None if indices is None else [i % m for i in indices]
         self.eval()
         points = self.transform_inputs(X)
         with gpt_posterior_settings():

@@ -6,10 +6,12 @@ name.
 """
 
 import functools
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from bkbopt.adapters.optuna.proposals import published_point
 from bkbopt.search.trials.evaluations import Evaluation
@@ -19,12 +21,8 @@ from bkbopt.spaces.space import Categorical, Parameter, Space
 
 __all__ = ["evaluation_of", "internal_point", "key_of", "named_parameter", "space_of"]
 
-STATES = {
-    TrialState.RUNNING: RUNNING,
-    TrialState.COMPLETE: COMPLETE,
-    TrialState.PRUNED: PRUNED,
-    TrialState.FAIL: FAIL,
-}
+#: Longer texts of choices are replaced by their digests: the keys of columns are published with every proposal.
+LONGEST = 200
 
 
 def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Parameter]:
@@ -34,25 +32,41 @@ def named_parameter(name: str, distribution: BaseDistribution) -> tuple[str, Par
         NotImplementedError: an unknown class of distributions, from a later version of Optuna.
     """
     if isinstance(distribution, CategoricalDistribution):
-        return f"{name} of {distribution.choices!r}", _indices(len(distribution.choices))
+        return f"{name} of {_text(distribution.choices)}", _indices(len(distribution.choices))
     if isinstance(distribution, IntDistribution):
-        return name, _numbers(int, distribution.low, distribution.high, distribution.log, distribution.step)
+        return name, _whole(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
     if isinstance(distribution, FloatDistribution):
-        return name, _numbers(float, distribution.low, distribution.high, distribution.log, distribution.step)
+        return name, _real(distribution.low, distribution.high, log=distribution.log, step=distribution.step)
     raise NotImplementedError(f"BKBSampler does not support the distribution {distribution!r}.")
 
 
-# Cached, since most trials have the same ranges as the trial before.
-@functools.lru_cache(maxsize=4096)
-def _numbers(kind: type, low: float, high: float, log: bool, step: float | None) -> Parameter:
-    if kind is int:
-        return whole_numbers(int(low), int(high), log=log, step=int(step or 1))
-    return real_numbers(low, high, log=log, step=step)
+def _text(choices: Sequence[object]) -> str:
+    """Choices in a name: one text for those that Optuna takes for equal, as written to a storage and read from it."""
+    text = repr(tuple(map(_plain, choices)))
+    return text if len(text) <= LONGEST else hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(choice: object) -> object:
+    """A choice without its type, if it is a number, bool or string: np.str_("a") as "a", True and 1.0 as 1."""
+    choice = choice.item() if isinstance(choice, np.generic) else choice
+    return int(choice) if isinstance(choice, bool) or (isinstance(choice, float) and choice.is_integer()) else choice
+
+
+class _Indices(Categorical):
+    """The indices of choices; the choices are in the name."""
+
+    def column_key(self, name: str) -> str:
+        return f"{name} of {len(self.choices)}"
 
 
 @functools.lru_cache(maxsize=256)
 def _indices(n: int) -> Categorical:
-    return Categorical([float(i) for i in range(n)])
+    return _Indices([float(i) for i in range(n)])
+
+
+# Cached, since most trials have the same ranges as the trial before.
+_whole = functools.lru_cache(maxsize=4096)(whole_numbers)
+_real = functools.lru_cache(maxsize=4096)(real_numbers)
 
 
 def key_of(name: str, distribution: BaseDistribution) -> str:
@@ -82,7 +96,7 @@ def internal_point(params: Mapping[str, object], distributions: Mapping[str, Bas
 
 def evaluation_of(trial: FrozenTrial) -> Evaluation:
     """The evaluation of a trial, for the designer."""
-    state = STATES[trial.state]
+    state = trial.state.name  # our states have Optuna's names
     finished = trial.datetime_complete
     return Evaluation(
         trial.number,

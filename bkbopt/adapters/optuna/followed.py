@@ -1,13 +1,15 @@
 """A designer that follows the trials of an Optuna study, and the study's latest distributions."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.adapters.optuna.columns import evaluation_of, key_of, space_of
+from bkbopt.adapters.optuna.columns import evaluation_of, key_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
@@ -33,6 +35,7 @@ class FollowedStudy:
 
     def __init__(self, study: Study, options: Options, seed: int) -> None:
         self._storage, self._study_id = study._storage, study._study_id
+        self._begun: datetime | None = None  # the first trial
         signs = tuple(1.0 if direction == StudyDirection.MAXIMIZE else -1.0 for direction in study.directions)
         self.designer = Designer(Problem(signs), options, seed)
         self._finished: set[int] = set()
@@ -42,9 +45,10 @@ class FollowedStudy:
         #: The latest distribution of each column: order of its trial, name of the parameter, distribution.
         self._latest: dict[str, tuple[tuple[float, int], str, BaseDistribution]] = {}
 
-    def belongs_to(self, study: Study) -> bool:
-        """Whether this object follows the study."""
-        return study._storage is self._storage and study._study_id == self._study_id
+    def belongs_to(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
+        """Whether this object follows the study, with all its `trials`; SQLite may give its id to another one later."""
+        same = study._storage is self._storage and study._study_id == self._study_id
+        return same and len(trials) >= self._seen[0] and self._begun in (None, _beginning(trials))
 
     def update(self, trials: Sequence[FrozenTrial]) -> list[Evaluation]:
         """Update the designer with trials that are new, running or newly finished; returns the last ones.
@@ -74,14 +78,12 @@ class FollowedStudy:
             news.append(evaluation)
         self.designer.update(news)
         self._seen = (len(trials), left) if by_number else (0, set())
+        self._begun = self._begun or _beginning(trials)
         self._finished.update(evaluation.number for evaluation in finished)
         return finished
 
     def _evaluation(self, trial: FrozenTrial) -> Evaluation:
-        """The evaluation of a trial; for a running trial it is cached while the trial is the same object.
-
-        Optuna's storages replace the object of a trial that has changed.
-        """
+        """The evaluation of a trial; that of a running one is kept while its object is, which changes replace."""
         if trial.state != TrialState.RUNNING:
             self._running.pop(trial.number, None)
             return evaluation_of(trial)
@@ -102,10 +104,6 @@ class FollowedStudy:
         latest = sorted(self._latest.values(), key=lambda used: used[0])
         return {name: distribution for _, name, distribution in latest}
 
-    def latest_space(self) -> Space | None:
-        """The space of the latest distributions."""
-        return space_of(self.latest_distributions())
-
     def fixed(self, params: Mapping[str, Any]) -> Point:
         """Values that are to be held, in internal form by column key.
 
@@ -119,10 +117,12 @@ class FollowedStudy:
         for name, value in params.items():
             if name not in latest:
                 raise ArgumentError(f"fixed: expected names among {sorted(latest)}, got {name!r}.")
-            internal = _internal(latest[name], value)
-            if internal is None:
-                raise ArgumentError(f"fixed: expected for {name!r} a value of {latest[name]!r}, got {value!r}.")
-            point[key_of(name, latest[name])] = internal
+            with suppress(ValueError):  # no number, or none of the choices
+                internal = float(latest[name].to_internal_repr(value))
+                if latest[name]._contains(internal):
+                    point[key_of(name, latest[name])] = internal
+                    continue
+            raise ArgumentError(f"fixed: expected for {name!r} a value of {latest[name]!r}, got {value!r}.")
         return point
 
     def running_points(self, number: int) -> list[Point]:
@@ -145,17 +145,9 @@ class FollowedStudy:
 
     def params(self, point: Point, index: int | None) -> dict[str, Any]:
         """The parameters of a point by name; the signature is that of `bkbopt.optimizer.conversion.Conversion`."""
-        out = {}
-        for key, value in point.items():
-            _, name, distribution = self._latest[key]
-            out[name] = distribution.to_external_repr(value)
-        return out
+        latest = ((value, *self._latest[key]) for key, value in point.items())
+        return {name: distribution.to_external_repr(value) for value, _, name, distribution in latest}
 
 
-def _internal(distribution: BaseDistribution, value: Any) -> float | None:
-    """A value of a distribution in internal form; None if it is not one of its values."""
-    try:
-        internal = distribution.to_internal_repr(value)
-    except ValueError:  # no number, or none of the choices
-        return None
-    return float(internal) if distribution._contains(internal) else None
+def _beginning(trials: Sequence[FrozenTrial]) -> datetime | None:
+    return next((trial.datetime_start for trial in trials if trial.number == 0), None)

@@ -7,7 +7,6 @@ internal values (numbers; categories by index) by column key, cut into chunks th
 import functools
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial
@@ -35,12 +34,8 @@ def chunks(values: Mapping[str, float]) -> Iterator[tuple[str, str]]:
 
 def published_point(trial: FrozenTrial) -> dict[str, float]:
     """The point that was published for a running trial; empty if there is none."""
-    return _published(trial.system_attrs)
-
-
-def _published(attributes: Mapping[str, Any]) -> dict[str, float]:
     pieces: list[str] = []
-    while piece := attributes.get(f"{KEY}:{len(pieces)}"):
+    while piece := trial.system_attrs.get(f"{KEY}:{len(pieces)}"):
         pieces.append(piece)
     if piece is None:
         return {}  # not published yet, or incomplete

@@ -181,12 +181,8 @@ class BKBSampler(BaseSampler):
                     break
         if suggestion.diagnostics.n_inducing is not None:
             self.diagnostics.append(replace(suggestion.diagnostics, ask_seconds=time.perf_counter() - start))
-        keys = {key_of(name, distribution): name for name, distribution in search_space.items()}
-        return {
-            keys[key]: search_space[keys[key]].to_external_repr(value)
-            for key, value in suggestion.point.items()
-            if key in keys
-        }
+        point = {name: suggestion.point.get(key_of(name, search_space[name])) for name in search_space}
+        return {name: search_space[name].to_external_repr(v) for name, v in point.items() if v is not None}
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -246,7 +242,8 @@ class BKBSampler(BaseSampler):
         with self._lock:
             followed = self._trained(study)
             held = followed.fixed({} if fixed is None else fixed)
-            return recommendation(followed.designer, held, followed.params, space=followed.latest_space())
+            space = space_of(followed.latest_distributions())
+            return recommendation(followed.designer, held, followed.params, space=space)
 
     def recommend_front(self, study: Study, *, fixed: Mapping[str, Any] | None = None) -> list[FrontPoint]:
         """The evaluated points whose posterior means no other one's dominate, among those expected to be feasible.
@@ -270,16 +267,17 @@ class BKBSampler(BaseSampler):
         with self._lock:
             followed = self._trained(study)
             held = followed.fixed({} if fixed is None else fixed)
-            return recommended_front(followed.designer, held, followed.params, space=followed.latest_space())
+            space = space_of(followed.latest_distributions())
+            return recommended_front(followed.designer, held, followed.params, space=space)
 
     # -- parts ---------------------------------------------------------------------------------------------------
 
     def _follow(self, study: Study) -> FollowedStudy:
         """The study with its designer, updated with all trials."""
-        followed = self._followed
-        if followed is None or not followed.belongs_to(study):
+        followed, trials = self._followed, _trials(study)
+        if followed is None or not followed.belongs_to(study, trials):
             followed = self._followed = FollowedStudy(study, self._options, self._model_seed)
-        followed.update(_trials(study))
+        followed.update(trials)
         return followed
 
     def _trained(self, study: Study) -> FollowedStudy:

@@ -204,7 +204,7 @@ def test_points_of_another_batch_are_refused(data: Data) -> None:
         model.posterior(points)
 
 
-@pytest.mark.parametrize("indices", [[2], [0, -3]])
+@pytest.mark.parametrize("indices", [[2], [0, -3], []])
 def test_outputs_that_are_not_there_are_refused(indices: list[int], model: Any) -> None:
     refuses(model, lambda: model.posterior(POINTS, output_indices=indices), InputDataError, "output_indices: expected")
 

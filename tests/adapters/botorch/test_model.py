@@ -246,6 +246,15 @@ def test_a_list_of_models_agrees_with_a_list_of_single_task_gps(data: Data, pair
     assert_alike(*parts, 1e-10, joint=False)
 
 
+def test_a_list_of_models_adds_noise_variances_to_those_of_its_outputs(data: Data, pair: Pair) -> None:
+    """BoTorch then gives each model the index of its output in the list, which a model of one output ignores."""
+    pairs = [pair(*data(12 + i, D, seed=i)[:2]) for i in range(2)]
+    ours, theirs = (ModelListGP(*models) for models in zip(*pairs, strict=True))
+    points = torch.rand(3, 4, D, dtype=torch.float64)
+    noise = 0.1 + torch.rand(3, 4, 2, dtype=torch.float64)
+    assert_alike(*(m.posterior(points, observation_noise=noise) for m in (ours, theirs)), 1e-10, joint=False)
+
+
 # -- kernels, means, several batch dimensions ----------------------------------------------------------------------
 
 

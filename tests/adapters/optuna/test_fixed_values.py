@@ -67,6 +67,22 @@ def test_of_conditional_parameters_a_branch_with_the_values_is_taken() -> None:
     net = study.sampler.recommend(study, fixed={"model": "net"}).params
     assert net == {"model": "net", "rate": pytest.approx(0.6, abs=0.1)}
     assert study.sampler.recommend(study, fixed={"depth": 7}).params == {"model": "tree", "depth": 7}
+    # No trial had both; the fixed values are kept.
+    net = study.sampler.recommend(study, fixed={"model": "net", "depth": 7}).params
+    assert net == {"model": "net", "depth": 7, "rate": pytest.approx(0.6, abs=0.1)}
+
+
+def test_a_front_of_values_that_no_trial_had_together_has_them() -> None:
+    study = several(["minimize", "minimize"])
+
+    def branched(trial: optuna.Trial) -> tuple[float, float]:
+        kind, x = trial.suggest_categorical("kind", ["a", "b", "c"]), trial.suggest_float("x", 0.0, 1.0)
+        return x + (trial.suggest_int("n", 0, 3) if kind == "a" else 0), 1.0 - x
+
+    study.optimize(branched, n_trials=20)
+    for kind in "bc":
+        front = study.sampler.recommend_front(study, fixed={"kind": kind, "n": 2})
+        assert all(point.params["kind"] == kind and point.params["n"] == 2 for point in front)
 
 
 def test_a_front_of_a_context_has_its_values() -> None:

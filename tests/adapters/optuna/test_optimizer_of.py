@@ -1,6 +1,7 @@
 """A study as an optimizer: the sampler's model, the study's trials, and every picture."""
 
-from datetime import UTC
+import copy
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,17 @@ def test_values_are_in_the_order_of_completion() -> None:
     study.tell(second, 2.0)
     study.tell(first, 1.0)
     assert optimizer_of(study).observed()[1].tolist() == [2.0, 1.0]
+
+
+def test_trials_from_elsewhere_may_have_times_of_a_time_zone() -> None:
+    study = new_study()
+    study.optimize(bowl, n_trials=6)
+    elsewhere = copy.deepcopy(study.trials[0])
+    elsewhere.datetime_complete = datetime.now(UTC) - timedelta(days=1)
+    study.add_trial(elsewhere)
+    opt = optimizer_of(study)
+    assert same_choice(study, opt)
+    assert opt.observed()[1][0] == elsewhere.value  # the first one to be completed
 
 
 def test_ranges_are_the_latest_and_earlier_values_are_learnt() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import optuna
 import pytest
 from optuna.samplers import RandomSampler
+from optuna.storages import BaseStorage
 
 from bkbopt.adapters.optuna import BKBSampler
 from tests.adapters.optuna.repeated_runs import OPTIONS, Params, new_study, objective, params_of, suggest
@@ -105,6 +106,24 @@ def test_two_studies_of_one_sampler_do_not_disturb_each_other() -> None:
             each[1].optimize(lambda trial: -objective(trial), n_trials=1)
     assert list(map(params_of, studies)) == list(map(params_of, alone))
     assert params_of(studies[0]) != params_of(studies[1])
+
+
+@pytest.mark.parametrize("n_before", [1, 12])
+def test_a_study_in_place_of_a_deleted_one_is_followed_anew(
+    n_before: int, open_storage: Callable[..., BaseStorage]
+) -> None:
+    """SQLite gives the identifier of the last study to the next one, if it was deleted."""
+    # One object for both studies, as a proxy by gRPC is; other storages are wrapped for each study.
+    storage, sampler = optuna.storages.get_storage(open_storage("sqlite")), BKBSampler(**OPTIONS)
+    deleted = optuna.create_study(study_name="study", storage=storage, sampler=sampler)
+    deleted.optimize(lambda trial: trial.suggest_float("of the deleted study", 0.0, 1.0), n_trials=n_before)
+    sampler.recommend(deleted)
+    optuna.delete_study(study_name="study", storage=storage)
+    study = optuna.create_study(study_name="study", storage=storage, sampler=sampler)
+    assert study._study_id == deleted._study_id
+    study.optimize(objective, n_trials=8)
+    assert params_of(study) == run(BKBSampler(**OPTIONS), n_trials=8)
+    assert sampler.recommend(study) == BKBSampler(**OPTIONS).recommend(study)
 
 
 def test_rounding_of_a_grid_point_does_not_make_it_another_start_up_point() -> None:

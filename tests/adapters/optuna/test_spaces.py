@@ -283,6 +283,18 @@ def test_a_deterministic_objective_of_choices_is_not_repeated() -> None:
     study.optimize(objective, n_trials=2)  # with every point known, there is nothing left but to repeat
 
 
+def test_combinations_of_switches_that_no_trial_had_come_before_a_repeat() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        a, b = trial.suggest_int("a", 0, 3), trial.suggest_int("b", 0, 3)
+        return a + b + (trial.suggest_int("c", 0, 1) if a == 0 else 0) + (trial.suggest_int("d", 0, 1) if b == 0 else 0)
+
+    study = new_study(deterministic_objective=True, n_startup_trials=5, warn_independent_sampling=False)
+    study.optimize(objective, n_trials=25)
+    cells = [tuple(trial.params.items()) for trial in study.trials]
+    # Before there is a model a proposed "c" or "d" may turn out to be of another branch, and the rest a repeat.
+    assert len(set(cells)) >= 24
+
+
 def test_under_noise_the_best_cells_are_repeated() -> None:
     rng = np.random.default_rng(0)
     study = new_study(n_startup_trials=5)
