@@ -17,6 +17,13 @@ REPLACED = ("optimizer/test_replaced_outcomes.py",)
 
 OPTIMIZER = (
     Fault(
+        "a value that was measured again is still suspicious",
+        "optimizer/lone_values.py",
+        " or float(obs.repeats[rows]) > 0.0",
+        "",
+        ("optimizer/test_lone_values.py",),
+    ),
+    Fault(
         "points that lack new parameters rank behind none outside of the space",
         "optimizer/recommendations.py",
         "return IN if self._belongs(point) else COMPLETED if",

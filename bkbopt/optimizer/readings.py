@@ -165,7 +165,8 @@ class Readings(Trust):
         are any. The point belongs to the current space or pool, and `feasible=` accepts it. If no such point was
         evaluated, it is the best of those that only lack new parameters, with the values that the model assumes for
         these (see `set_space`); if there are none, the best of all points, completed. If none is expected to be
-        feasible, it is the point with the smallest expected violation. With noise use this instead of `best_trial`.
+        feasible, it is the point with the smallest expected violation. With noise use this instead of `best_trial`. A
+        warning is logged, once, if its value is the only one there and far better than the others lead to expect.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not
         have been evaluated: `std` says how much the model knows about it. Its constraints hold with probability 0.9, if

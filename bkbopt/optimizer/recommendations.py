@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bkbopt.optimizer.lone_values import note_lone_value
 from bkbopt.posterior.observations import row_keys
 from bkbopt.search.completion import assumed
 from bkbopt.search.criteria.pareto import non_dominated
@@ -72,6 +73,7 @@ def recommendation(
         x, point, index = choice.x, choice.point, choice.index
     else:
         x, point, index = recommended(designer, posteriors, belongs)
+        note_lone_value(objective, x)
     mean, std = objective.predict(x[None])
     (feasible,) = _feasibilities(designer, x[None])
     return Recommendation(params_of(point, index), index, float(mean[0]), float(std[0]), feasibility=feasible)

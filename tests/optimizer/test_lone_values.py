@@ -1,0 +1,54 @@
+"""The warning about a recommended point whose single value all others contradict."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import bkbopt as bo
+from bkbopt.optimizer import lone_values
+
+LOGGER = "bkbopt.optimizer.lone_values"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_noted() -> None:
+    lone_values._warn.cache_clear()
+
+
+def a_bowl(n: int, wrong: float = 0.0) -> bo.Optimizer:
+    """An optimizer with `n` values of a noisy bowl, and -`wrong` added to the one at x = 0.9."""
+    rng, opt = np.random.default_rng(0), bo.Optimizer({"x": (0.0, 1.0)}, seed=0)
+    x = np.append(np.linspace(0.0, 0.8, n - 1), 0.9)
+    y = (x - 0.3) ** 2 + 0.01 * rng.standard_normal(n) - wrong * (x == 0.9)
+    opt.tell([{"x": float(at)} for at in x], y.tolist())
+    return opt
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == LOGGER]
+
+
+def test_a_single_value_far_better_than_expected_is_noted_once(caplog: pytest.LogCaptureFixture) -> None:
+    opt = a_bowl(30, wrong=3.0)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            assert opt.recommend().params["x"] == 0.9
+    (text,) = warnings(caplog)
+    assert "rests on a single value, -2.6" in text
+    assert opt.residuals()[0].score > lone_values.FAR
+
+
+def test_a_value_that_was_measured_again_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    opt = a_bowl(30, wrong=3.0)
+    opt.tell({"x": 0.9}, -2.64)
+    with caplog.at_level(logging.WARNING):
+        assert opt.recommend().params["x"] == 0.9
+    assert not warnings(caplog)
+
+
+@pytest.mark.parametrize(("n", "wrong"), [(30, 0.0), (lone_values.FEWEST - 1, 3.0)])
+def test_expected_values_are_not_and_few_say_nothing(n: int, wrong: float, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        a_bowl(n, wrong).recommend()
+    assert not warnings(caplog)
