@@ -148,8 +148,8 @@ def read_pool(described: Described, given: Any, scale: bool) -> Arms:
     if describe_pool(encoded).text["fingerprint"] != text["fingerprint"]:
         raise ArgumentError(
             f"pool: expected the {text['n_rows']} rows of the log, got {len(encoded)} other rows, or another order; "
-            "pass the rows of the log, to the last digit (CSV files may round numbers, Parquet and .npy files do not), and "
-            "change them later with set_pool."
+            "pass the rows of the log, to the last digit (CSV files may round numbers, Parquet and .npy files do not), "
+            "and change them later with set_pool."
         )
     return encoded
 
