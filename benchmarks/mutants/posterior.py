@@ -124,8 +124,8 @@ POSTERIOR = (
     Fault(
         "a pending point explains as much as one without variance",
         "posterior/gaussian_state.py",
-        "self.explained.after(v * (self.lam / (1.0 + q)) ** 0.5, keeps=True)",
-        "self.explained.after(v * self.lam**0.5, keeps=True)",
+        "self.explained.after(v.numpy() * (self.lam / (1.0 + q)) ** 0.5, keeps=True)",
+        "self.explained.after(v.numpy() * self.lam**0.5, keeps=True)",
         EXPLAINED,
     ),
     Fault(

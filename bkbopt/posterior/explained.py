@@ -52,7 +52,7 @@ class Explained:
         root: Tensor,
         lam: float,
         before: "Explained | None" = None,
-        step: Tensor | None = None,
+        step: Floats | None = None,
         *,
         keeps: bool = False,
     ) -> None:
@@ -70,7 +70,7 @@ class Explained:
         """The attributes, without what is cached."""
         return vars(self) | {"_full": None, "_upper": None}
 
-    def after(self, step: Tensor, *, keeps: bool = False) -> "Explained | None":
+    def after(self, step: Floats, *, keeps: bool = False) -> "Explained | None":
         """The explained part after another value; None if the sequence is complete."""
         return Explained(self._start, self._lam, self, step, keeps=keeps) if self.left else None
 
@@ -93,7 +93,7 @@ class Explained:
         for following in reversed(later):
             assert following._step is not None
             R = R.copy()
-            _add_row(R, (W @ following._step).numpy())
+            _add_row(R, (W @ torch.from_numpy(following._step)).numpy())
             following._upper = W, R
             if not following._keeps:
                 one._upper = None

@@ -100,7 +100,7 @@ class GaussianState:
     def update_and_leverage(self, z: Tensor, y: float, weight: float = 1.0) -> tuple["GaussianState", float]:
         """See `update`; also the leverage of `z` before the observation, which is a by-product."""
         if compiles(len(z), z):
-            state, (inside,) = self.update_in_turn(z[None], [0], [y], [weight])
+            state, (inside,) = self._update_few(z[None], [0], [y], [weight])
             return state, inside
         if weight != 1.0:
             z, y = z * weight**0.5, y * weight**0.5
@@ -109,7 +109,7 @@ class GaussianState:
         q = float(u @ u)
         w = self.w + v * ((y - float(z @ self.w)) / (1.0 + q))
         V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q)
-        explained = self.explained and self.explained.after(v * (self.lam / (1.0 + q)) ** 0.5)
+        explained = self.explained and self.explained.after(v.numpy() * (self.lam / (1.0 + q)) ** 0.5)
         return GaussianState(self.lam, V, root, self.b + z * y, w, explained), q / weight
 
     def update_in_turn(
@@ -140,7 +140,8 @@ class GaussianState:
         changed = V.numpy(), root.numpy(), b.numpy(), w.numpy()
         observe(Z.numpy(), np.array(rows), np.array(y), scale, *changed, inside, steps)
         explained = self.explained
-        for step in torch.from_numpy(steps * self.lam**0.5):
+        steps *= self.lam**0.5
+        for step in steps:
             explained = explained and explained.after(step)
         state = GaussianState(self.lam, V, root, b, w, explained)
         return state, [q / a for q, a in zip(inside.tolist(), weight, strict=True)]
@@ -189,7 +190,7 @@ class GaussianState:
             u = self.root @ z
             v, q = self.root.T @ u, float(u @ u)
             V, root = torch.addr(self.V, z, z), update_inverse_root(self.root, u, v, q)
-            explained = self.explained and self.explained.after(v * (self.lam / (1.0 + q)) ** 0.5, keeps=True)
+            explained = self.explained and self.explained.after(v.numpy() * (self.lam / (1.0 + q)) ** 0.5, keeps=True)
         else:
             V = self.V + Z.T @ Z
             few = len(Z) * 4 <= len(self.w)
