@@ -76,20 +76,22 @@ class Explained:
 
     def full(self, W: Tensor) -> Tensor:
         """The root C `(m, r)` at the start of the sequence under `W (m, r)`: O(m r^2 + r^3)."""
-        if self._full is None or self._full[0] is not W:
-            self._full = W, root_under(W, self._start, self._lam)
-        return self._full[1]
+        known = self._full
+        if known is None or known[0] is not W:
+            known = self._full = W, root_under(W, self._start, self._lam)
+        return known[1]
 
     def upper(self, W: Tensor) -> Floats:
         """The root R `(m, m)` under `W (m, r)`: O(m^2) a value after one whose root is kept, else also O(m^3)."""
         one, later = self, list[Explained]()
-        while one._upper is None or one._upper[0] is not W:
+        while (known := one._upper) is None or known[0] is not W:  # another thread may take `_upper` away
             if one._before is None:
-                one._upper, one._full = (W, _upper_root(one.full(W))), None
+                known = one._upper = W, _upper_root(one.full(W))
+                one._full = None
                 break
             later.append(one)
             one = one._before
-        R = one._upper[1]
+        R = known[1]
         for following in reversed(later):
             assert following._step is not None
             R = R.copy()
