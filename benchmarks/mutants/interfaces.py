@@ -11,6 +11,13 @@ REPRODUCIBILITY = ("adapters/optuna/test_reproducibility.py",)
 
 OPTUNA = (
     Fault(
+        "values of an enqueued trial are unknown to the search of the others",
+        "adapters/optuna/sampler.py",
+        'held(trial.system_attrs.get("fixed_params", {}), search_space)',
+        "held({}, search_space)",
+        ("adapters/optuna/test_fixed_values.py",),
+    ),
+    Fault(
         "a point that another worker has evaluated meanwhile is proposed",
         "adapters/optuna/followed.py",
         "self.running_points(number) + [e.point for e in finished]",

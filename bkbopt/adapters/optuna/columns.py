@@ -8,6 +8,7 @@ name.
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -19,7 +20,7 @@ from bkbopt.search.trials.states import COMPLETE, FAIL, PRUNED, RUNNING
 from bkbopt.spaces.encoding import column_key, real_numbers, whole_numbers
 from bkbopt.spaces.space import Categorical, Parameter, Space
 
-__all__ = ["evaluation_of", "internal_point", "key_of", "named_parameter", "space_of"]
+__all__ = ["evaluation_of", "held", "internal_point", "key_of", "named_parameter", "space_of"]
 
 #: Longer texts of choices are replaced by their digests: the keys of columns are published with every proposal.
 LONGEST = 200
@@ -92,6 +93,17 @@ def internal_point(params: Mapping[str, object], distributions: Mapping[str, Bas
         for name, distribution in distributions.items()
         if name in params
     }
+
+
+def held(params: Mapping[str, object], distributions: Mapping[str, BaseDistribution]) -> dict[str, float]:
+    """Those parameters whose values the distributions have, in internal form by column key."""
+    point = dict[str, float]()
+    for name, value in params.items():
+        with suppress(KeyError, ValueError):  # another parameter, no number, or none of the choices
+            internal = float(distributions[name].to_internal_repr(value))
+            if distributions[name]._contains(internal):
+                point[key_of(name, distributions[name])] = internal
+    return point
 
 
 def evaluation_of(trial: FrozenTrial) -> Evaluation:

@@ -1,7 +1,6 @@
 """A designer that follows the trials of an Optuna study, and the study's latest distributions."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +8,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from bkbopt.adapters.optuna.columns import evaluation_of, key_of
+from bkbopt.adapters.optuna.columns import evaluation_of, held, key_of
 from bkbopt.errors import ArgumentError, ArgumentTypeError
 from bkbopt.search.designer import Designer
 from bkbopt.search.options import Options
@@ -113,17 +112,13 @@ class FollowedStudy:
         """
         if not isinstance(params, Mapping):
             raise ArgumentTypeError(f"fixed: expected a dict of parameters, got {type(params).__name__}.")
-        latest, point = self.latest_distributions(), dict[str, float]()
+        latest = self.latest_distributions()
         for name, value in params.items():
             if name not in latest:
                 raise ArgumentError(f"fixed: expected names among {sorted(latest)}, got {name!r}.")
-            with suppress(ValueError):  # no number, or none of the choices
-                internal = float(latest[name].to_internal_repr(value))
-                if latest[name]._contains(internal):
-                    point[key_of(name, latest[name])] = internal
-                    continue
-            raise ArgumentError(f"fixed: expected for {name!r} a value of {latest[name]!r}, got {value!r}.")
-        return point
+            if not held({name: value}, latest):
+                raise ArgumentError(f"fixed: expected for {name!r} a value of {latest[name]!r}, got {value!r}.")
+        return held(params, latest)
 
     def running_points(self, number: int) -> list[Point]:
         """Points of the running trials except trial `number`."""

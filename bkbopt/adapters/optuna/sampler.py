@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from bkbopt._support.checks import check_count, check_flag
 from bkbopt._support.showing import shown_call
-from bkbopt.adapters.optuna.columns import key_of, space_of
+from bkbopt.adapters.optuna.columns import held, key_of, space_of
 from bkbopt.adapters.optuna.followed import FollowedStudy
 from bkbopt.adapters.optuna.independent import independent_value
 from bkbopt.adapters.optuna.proposals import publish
@@ -162,9 +162,9 @@ class BKBSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The next point: values of the parameters in the search space; it is published in the storage."""
-        space = space_of(search_space)
-        if space is None:
+        """The next point, which is published in the storage; with values that were enqueued, the best beside these."""
+        space, fixed = space_of(search_space), held(trial.system_attrs.get("fixed_params", {}), search_space)
+        if space is None or len(fixed) == len(search_space):
             return {}
         start = time.perf_counter()
         with self._lock:
@@ -173,9 +173,8 @@ class BKBSampler(BaseSampler):
             if self._independent_sampler is not None and not designer.has_models:
                 return {}
             for attempt in range(ATTEMPTS):
-                suggestion = designer.suggest(
-                    number=trial.number, space=space, attempt=attempt, seed=self._entropy, quasi_random=attempt == LAST
-                )[0]
+                more: Any = {"attempt": attempt, "seed": self._entropy, "quasi_random": attempt == LAST}
+                suggestion = designer.suggest(number=trial.number, fixed=fixed, space=space, **more)[0]
                 publish(study, trial, suggestion.point)
                 if not followed.meets(suggestion.point, space, trial.number, _trials(study)):
                     break

@@ -1,5 +1,6 @@
-"""Recommendations of the sampler with fixed values: those of an `Optimizer` with the same trials, in Optuna's words."""
+"""Recommendations and suggestions with fixed values: those of an `Optimizer` with these trials, in Optuna's words."""
 
+import copy
 from typing import Any
 
 import optuna
@@ -120,3 +121,40 @@ def test_what_does_not_belong_to_the_study_is_refused(fixed: Any, kind: type[Exc
         with pytest.raises(kind, match=f"^fixed: .*{words}"):
             study.sampler.recommend(study, fixed=fixed)
     assert study.sampler.recommend(study, fixed={"n": 3}).params["n"] == 3
+
+
+def test_the_other_parameters_of_an_enqueued_trial_go_with_its_values() -> None:
+    def distance(trial: optuna.Trial) -> float:
+        return (trial.suggest_float("x", -2.0, 2.0) - trial.suggest_float("y", -2.0, 2.0)) ** 2
+
+    study = new_study()
+    study.optimize(distance, n_trials=40)
+    for y in (-1.5, -0.2, 0.9, 1.7):
+        study.enqueue_trial({"y": y, "unknown": 3})
+        study.optimize(distance, n_trials=1)
+        params = study.trials[-1].params
+        assert params["y"] == y
+        assert params["x"] == pytest.approx(y, abs=0.1)  # without it x is 1.4 away on average
+
+
+@pytest.mark.parametrize("enqueued", [{"n": 99}, {"kind": "c"}])
+def test_enqueued_values_outside_of_the_ranges_hold_nothing(enqueued: dict[str, Any]) -> None:
+    study = finished(n=12)
+    study.enqueue_trial(enqueued)
+    study.ask()
+    trial = copy.deepcopy(study.trials[-1])
+    trial.system_attrs = {}
+    assert relative(study) == relative(study, trial) != {}
+
+
+def test_a_trial_with_all_values_enqueued_needs_no_suggestion() -> None:
+    study = finished(n=12)
+    study.enqueue_trial({"kind": "a", "x": 0.3, "n": 4})
+    study.ask()
+    assert relative(study) == {}
+
+
+def relative(study: optuna.Study, trial: optuna.trial.FrozenTrial | None = None) -> dict[str, Any]:
+    """What the sampler suggests for a trial, by default the last one."""
+    trial, sampler = trial or study.trials[-1], study.sampler
+    return sampler.sample_relative(study, trial, sampler.infer_relative_search_space(study, trial))
