@@ -13,6 +13,13 @@ SPACE = ("spaces/test_space_values.py", "spaces/test_space.py")
 
 SPACES = (
     Fault(
+        "a worker that the scheduler takes for alive is believed to be",
+        "spaces/remote.py",
+        "function is not _present and self._asked(_present) is not None",
+        "True",
+        ("spaces/test_remote.py",),
+    ),
+    Fault(
         "a trial of an earlier pool has the name of another row",
         "spaces/arms.py",
         "point is None or self.point(row) == point",

@@ -109,7 +109,8 @@ class RemotePart:
                 if self._is_there():
                     continue
             except OSError:
-                if self._is_there():
+                # Of the function, as for a file that cannot be read, or of a worker that the scheduler takes for alive.
+                if function is not _present and self._asked(_present) is not None:
                     raise
             return None
 
@@ -145,6 +146,10 @@ class RemoteLabels:
 
 
 # -- functions that run on workers -------------------------------------------------------------------------------------
+
+
+def _present(here: Beside) -> bool:
+    return here is not None
 
 
 def _facts(here: Beside) -> tuple[Any, ...]:
