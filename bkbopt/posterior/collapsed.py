@@ -22,7 +22,7 @@ from torch import Tensor
 
 from bkbopt.kernels import ClosedFormKernel, Kernel
 from bkbopt.kernels.base import Sloped, check_columns, has_closed_form
-from bkbopt.posterior.explained import Explained, root_under
+from bkbopt.posterior.explained import Explained, root_under, upper_root
 from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.linalg import in_memory
 
@@ -106,8 +106,8 @@ class Collapsed:
 
     @cached_property
     def upper(self) -> NDArray[np.float64]:
-        """An upper triangular (min(m, r), m) R with R^T R = C C^T."""
-        return torch.linalg.qr(self.C.T, mode="r").R.contiguous().numpy() if self.R is None else self.R
+        """An upper triangular R (m, m) with R^T R = C C^T."""
+        return upper_root(self.C) if self.R is None else self.R
 
     def _variance(self, X: Tensor, P: Tensor) -> Tensor:
         return self.kernel.diag(X) - torch.linalg.vector_norm(P, dim=1).square()

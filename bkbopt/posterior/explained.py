@@ -23,7 +23,7 @@ from torch import Tensor
 from bkbopt._support.compiled import fused
 from bkbopt.posterior.linalg import eigh
 
-__all__ = ["LONGEST", "Explained", "root_under"]
+__all__ = ["LONGEST", "Explained", "root_under", "upper_root"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class Explained:
         one, later = self, list[Explained]()
         while (known := one._upper) is None or known[0] is not W:  # another thread may take `_upper` away
             if one._before is None:
-                known = one._upper = W, _upper_root(one.full(W))
+                known = one._upper = W, upper_root(one.full(W))
                 one._full = None
                 break
             later.append(one)
@@ -120,7 +120,7 @@ def _explained_root(root: Tensor, lam: float) -> Tensor:
     return Q * (1.0 - lam * e).clamp_min(0.0).sqrt()
 
 
-def _upper_root(C: Tensor) -> Floats:
+def upper_root(C: Tensor) -> Floats:
     """The root R `(m, m)` of C C^T for `C (m, r)`; with r < m its last rows are zero."""
     R = torch.linalg.qr(C.T, mode="r").R
     return torch.nn.functional.pad(R, (0, 0, 0, max(len(C) - len(R), 0))).contiguous().numpy()
