@@ -1,5 +1,6 @@
 """Recommendations and diagnostics of the sampler."""
 
+import functools
 import math
 from typing import Any
 
@@ -24,30 +25,37 @@ def objective(trial: optuna.Trial) -> float:
     return (x - 1.0) ** 2 + 0.2 * abs(n - 3) + (trial.suggest_categorical("kind", ["a", "b"]) == "b")
 
 
+@functools.cache
+def under_noise(seed: int) -> tuple[Recommendation, float, float]:
+    """The recommendation of a noisy study, and the true values of its point and of that with the best value."""
+    rng, study = np.random.default_rng(seed), new_study("maximize", seed=seed)
+    study.optimize(lambda trial: -objective(trial) + 0.5 * rng.standard_normal(), n_trials=40)
+    recommended = study.sampler.recommend(study)
+    assert isinstance(recommended, Recommendation)
+    ours, lucky = (-objective(optuna.trial.FixedTrial(p)) for p in (dict(recommended.params), study.best_params))
+    return recommended, ours, lucky
+
+
 @pytest.mark.parametrize("n_studies", slow_but([1], [1, 10]))
 def test_the_recommendation_is_better_than_the_luckiest_trial_under_noise(n_studies: int) -> None:
-    regrets, misled = [], 0
-    for seed in range(n_studies):
-        rng = np.random.default_rng(seed)
-        study = new_study("maximize", seed=seed)
-
-        def noisy(trial: optuna.Trial, rng: np.random.Generator = rng) -> float:
-            return -objective(trial) + 0.5 * rng.standard_normal()
-
-        study.optimize(noisy, n_trials=40)
-        recommended = study.sampler.recommend(study)
-        assert isinstance(recommended, Recommendation)
-        lucky, ours = (-objective(optuna.trial.FixedTrial(p)) for p in (study.best_params, dict(recommended.params)))
-        regrets.append((-lucky, -ours))
-        misled += abs(recommended.mean - ours) > 4.0 * recommended.std + 0.2
-        assert 0.0 < recommended.std < 0.5  # below that of one evaluation
-    # In one of twenty studies (seed 7) two unlucky values, by two standard deviations of the noise, say that n has no
-    # effect. The standard deviation does not contain that, since the hyper-parameters are fitted.
-    assert misled <= n_studies // 10
-    lucky, ours = np.mean(regrets, axis=0)
+    lucky, ours = np.mean([(-lucky, -ours) for _, ours, lucky in map(under_noise, range(n_studies))], axis=0)
     assert ours < 0.3
     # The mean difference is a fifth of a study's own scatter: of one study it says little, of ten enough.
     assert ours <= lucky or n_studies < 10
+
+
+#: Two unlucky values, by two standard deviations of the noise, say that n has no effect. The standard deviation of a
+#: recommendation does not contain that, since the hyper-parameters are fitted.
+MISLED = pytest.mark.xfail(strict=True, reason="fitted hyper-parameters: 0.77 and seven standard deviations too low")
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(7, marks=(pytest.mark.slow, MISLED)), *slow_but([0], (s for s in range(10) if s != 7))]
+)
+def test_the_recommendation_under_noise_knows_how_good_it_is(seed: int) -> None:
+    recommended, ours, _ = under_noise(seed)
+    assert abs(recommended.mean - ours) < 4.0 * recommended.std + 0.2
+    assert 0.0 < recommended.std < 0.5  # below that of one evaluation
 
 
 def test_the_recommendation_without_noise_is_the_best_trial() -> None:
