@@ -58,15 +58,15 @@ class Optimizer(Readings):
             noise variance given with the surrogate is kept, in the user's units. With False nothing is scaled, and
             kernel and noise must be given, in the user's units. Fitting voids the theorems' guarantees.
         duplicates: "allow", or "avoid" to propose no point of a discrete space or pool twice (see the guide "Pools").
-        deterministic: whether the same parameters always give the same value. A given noise variance is kept.
+        deterministic: whether a point always has the same value. A given noise variance is kept. If values of one point
+            differ, their noise is fitted all the same, with a warning.
         feasible: `feasible(params) -> bool`; only points for which it is true are proposed. It gets a row's columns.
         storage: path of an SQLite file for the log; None for a log in memory. If the file exists, its trials are
-            continued, and the other arguments must be those it was made with. Omitted values of `seed`, `beta` and
-            `n_startup_trials` are taken from the file; given values of `beta` and `n_startup_trials` replace those of
-            the file. `Optimizer.open` takes all arguments from the file.
+            continued, and the other arguments must be those it was made with (`Optimizer.open` takes them from it).
+            Omitted values of `seed`, `beta` and `n_startup_trials` are the file's; the last two may be changed.
         perturbations: whether some asks, with decreasing frequency, search for a better basin: in a box by a random
-            change of one parameter of the best point or by a larger beta, in pools and grids of noisy values among the
-            points without a value (see `bkbopt.search.perturbations`). Only with `fit=True`.
+            change of one parameter of the best point or by a larger beta, in pools and grids of noisy values among
+            points without one (see `bkbopt.search.perturbations`). Only with `fit=True`.
 
     Raises:
         ArgumentError: an option is out of range, or the space or pool is invalid.

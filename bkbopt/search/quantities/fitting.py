@@ -55,7 +55,8 @@ class ModelOptions:
     Attributes:
         surrogate: a surrogate without data, which is copied for each model.
         fit: whether values are standardised, and kernel and noise fitted. Otherwise all is in the user's units.
-        deterministic: whether the same point always gives the same value.
+        deterministic: whether the same point always gives the same value; where values of one point differ, noise is
+            fitted all the same.
     """
 
     surrogate: Surrogate
@@ -177,6 +178,32 @@ class Fitter:
         observations = self._observed(scaler, X, y, std, noise)
         is_constant = self.is_limit and gain_over_constant(observations, kernel, noise) < -AT_RANDOM
         return FittedModel(scaler, kernel, noise, noise_is_fitted, observations, is_constant)
+
+    def contradiction(self, X: Tensor, y: Tensor, std: Tensor) -> float | None:
+        """Standard deviation of the values of one point, user's units, if it contradicts `deterministic`; else None.
+
+        Args:
+            X: encoded points (n, d).
+            y: measured values (n,), user's units.
+            std: known standard deviations of the noise (n,), user's units; NaN if none was told.
+        """
+        options = self.options
+        is_used = options.deterministic and options.fit and (self.is_limit or not self.surrogate.fixed_noise)
+        rows = torch.isfinite(y) & ~torch.isfinite(std)
+        if not is_used or not bool(rows.any()):
+            return None
+        scaler = Scaler.from_values(y[rows], self.sign, winsorised=self.winsorised, with_zero=self.is_limit)
+        v, observed = scaler.transform(y[rows]), Observations(X.shape[1])
+        observed.add(X[rows], v)
+        n_repeats = observed.total - len(observed)
+        within = observed.Y2 - float((observed.s.square() / observed.n).sum())
+        if not n_repeats or within / n_repeats <= DETERMINISTIC:
+            return None
+        return float(scaler.widths(v.new_tensor([(within / n_repeats) ** 0.5]), v.median()))
+
+    def with_noise(self) -> "Fitter":
+        """The fitter of values that are not `deterministic`."""
+        return replace(self, options=replace(self.options, deterministic=False))
 
     def weights(self, scaler: Scaler, std: Tensor, lam: float) -> Tensor | None:
         """Weights lam / known noise variance (n,), 1 for unknown noise; None if no noise is known."""

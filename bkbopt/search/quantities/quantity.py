@@ -14,6 +14,7 @@ surrogate as one that has followed the rows from the first. Warm starts of the f
 """
 
 import copy
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +37,8 @@ from bkbopt.surrogates import Surrogate
 from bkbopt.surrogates.hyperparameters import draw_hyperparameters, posterior_under
 
 __all__ = ["Quantity"]
+
+logger = logging.getLogger(__name__)
 
 #: Number of posteriors of an ensemble, and the number that distinguishes its random numbers from others.
 N_ENSEMBLE, ENSEMBLE_STREAM = 40, 1
@@ -70,6 +73,7 @@ class Quantity:
     _highest_prior: HighestPrior = field(init=False)
     _limit: Limit = field(init=False, default_factory=Limit)
     _noise_is_fitted: bool = field(init=False, default=False)
+    _has_warned: bool = field(init=False, default=False)
     _ensemble: Latest[list[tuple[Model, float]]] = field(init=False, default_factory=Latest)
     _means: Latest[Tensor] = field(init=False, default_factory=Latest)
     _pending_variances: Latest[PendingVariances] = field(init=False, default_factory=Latest)
@@ -104,8 +108,13 @@ class Quantity:
         X, std, options = rows.X[:mark], rows.std[:mark], self.fitter.options
         surrogate = copy.deepcopy(self.fitter.surrogate)
         surrogate.rng = np.random.default_rng([self.seed, self.stream, mark])
+        fitter, sd = self.fitter, self.fitter.contradiction(X, rows.y[:mark], std)
+        if sd is not None:
+            # Taken for exact, the values would be explained by a rough function, and the search would stay near them.
+            fitter = fitter.with_noise()
+            self._warn_of_noise(sd)
         if options.fit:
-            found = self.fitter.fitted(X, y, ~rows.y[:mark].isnan(), std, rows.categorical, surrogate.rng)
+            found = fitter.fitted(X, y, ~rows.y[:mark].isnan(), std, rows.categorical, surrogate.rng)
             self.scaler, self.is_constant = found.scaler, found.is_constant
             self._noise_is_fitted, self.outliers = found.noise_is_fitted, found.outliers
             surrogate.rebuild(found.observations, found.kernel, found.noise)
@@ -115,8 +124,19 @@ class Quantity:
             weight = self.fitter.weights(self.scaler, std, surrogate.noise)
             surrogate.observe(X, self.scaler.transform(y), weight)
         self._highest_prior = HighestPrior(surrogate.kernel)
-        self.noisiness = Noisiness(self.fitter, surrogate, mark, rows.categorical)
+        self.noisiness = Noisiness(fitter, surrogate, mark, rows.categorical)
         self._surrogate = surrogate
+
+    def _warn_of_noise(self, sd: float) -> None:
+        """Log a warning, once, that values stated to be exact have noise of the standard deviation `sd`."""
+        if not self._has_warned:
+            logger.warning(
+                "deterministic: expected the same value at each evaluation of a point, got values of one point with a "
+                "standard deviation of %.3g; their noise is fitted. Say deterministic=True of objectives without noise "
+                "only.",
+                sd,
+            )
+        self._has_warned = True
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

@@ -1,11 +1,14 @@
 """Whether values have noise: stated, seen in repeats, or tested."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
 import bkbopt as bo
-from tests.search.quantities.made import data, fitted
+from bkbopt.search.quantities.fitting import DETERMINISTIC
+from tests.search.quantities.made import data, fitted, rows
 
 
 def test_repeats_decide_whether_values_are_noisy() -> None:
@@ -37,3 +40,35 @@ def test_without_repeats_the_evidence_decides_whether_values_are_noisy() -> None
     assert not fitted(X, y).noisiness.is_noisy()
     assert fitted(X, y + noise).noisiness.is_noisy()
     assert not fitted(X, y + noise, deterministic=True).noisiness.is_noisy()
+
+
+def test_different_values_of_one_point_are_noise_also_where_values_are_stated_to_be_exact(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    X, y = data(10)
+    twice, values = X.repeat(2, 1), torch.cat([y, y + 0.125])
+    m, unstated = fitted(twice, values, deterministic=True), fitted(twice, values)
+    assert m.noisiness.is_noisy()
+    assert (m.surrogate.noise, m.scaler) == (unstated.surrogate.noise, unstated.scaler)
+    m.follow(rows(torch.cat([twice] * 2), torch.cat([values] * 2)))  # another fit
+    (record,) = caplog.records
+    assert "values of one point with a standard deviation of 0.0884" in record.message  # 0.125 / sqrt(2)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-5], ids=["equal values", "rounding"])
+def test_repeats_with_the_noise_of_exact_values_contradict_nothing(
+    gap: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    X, y = data(10)
+    m = fitted(X.repeat(2, 1), torch.cat([y, y + gap]), deterministic=True)
+    assert m.surrogate.noise == DETERMINISTIC
+    assert not m.noisiness.is_noisy()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("other", [{"std": [math.nan] * 10 + [0.3] * 10}, {"estimates": [0.0] * 20}])
+def test_values_with_known_noise_and_pruned_trials_do_not_contradict_exact_ones(other: dict[str, list[float]]) -> None:
+    X, y = data(10)
+    pruned = "estimates" in other
+    second = torch.full_like(y, math.nan) if pruned else y + 0.1
+    assert not fitted(X.repeat(2, 1), torch.cat([y, second]), deterministic=True, **other).noisiness.is_noisy()
