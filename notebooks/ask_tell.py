@@ -56,7 +56,7 @@ print(f"use {dict(choice.params)}: {choice.mean:.2f} ± {2 * choice.std:.2f} poi
 print(f"its true value: {true_points(choice.params):.2f} points")
 
 # %%
-plots.overview(opt, value_name="score")
+plots.overview(opt, value_names="score")
 
 # %% [markdown]
 # The upper panels show the progress of the search and the importance of each setting. The lower panels show the

@@ -126,6 +126,8 @@ def as_numbers(y: Any, n: int, what: str) -> Array:
     try:
         kind = y.dtype.kind
         A = y.astype(np.float64) if kind in "iufO" else None
+    except OverflowError as error:
+        raise ArgumentError(f"y: expected numbers within the range of float64; {error}.") from error
     except (TypeError, ValueError):
         A = None
     if A is None:
@@ -243,6 +245,8 @@ def _as_float(X: Any) -> Array:
             raise ArgumentTypeError(f"X: expected real numbers, got dtype {A.dtype}.")
         # Tensors cannot share read-only memory; such arrays are copied.
         return np.require(A, np.float64, ["C", "W"])
+    except OverflowError as error:  # a whole number beyond the largest double
+        raise ArgumentError(f"X: expected numbers within the range of float64; {error}.") from error
     except TypeError as error:
         if isinstance(error, ArgumentTypeError):
             raise

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bkbopt.errors import ArgumentError, ArgumentTypeError, NotReadyError
+from bkbopt.errors import NotReadyError
 from bkbopt.optimizer import Optimizer
 from bkbopt.plots.coordinates import coordinates_of, has_dimensions
 from bkbopt.plots.cost import ask_time, complexity
@@ -15,7 +15,7 @@ from bkbopt.plots.progress import draw_progress
 from bkbopt.plots.readings import told, values_of
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares, variance_shares
-from bkbopt.plots.style import as_optimizer, new_figure
+from bkbopt.plots.style import as_optimizer, names_of_values, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["overview"]
 
 
-def overview(opt: Optimizer, *, value_name: str | Sequence[str] = "value") -> "Figure":
+def overview(opt: Optimizer, *, value_names: str | Sequence[str] = "value") -> "Figure":
     """Values and convergence, importance of the parameters, the posterior over the two most important ones, the cost.
 
     With noise the best value told is biased by selection. The dashed line is not: it is the posterior mean, under the
@@ -37,13 +37,13 @@ def overview(opt: Optimizer, *, value_name: str | Sequence[str] = "value") -> "F
 
     Args:
         opt: an optimizer with at least one value.
-        value_name: label of the value, with its unit; for several objectives a list with one for each.
+        value_names: label of the value, with its unit; for several objectives a list with one for each.
 
     Returns:
         A new figure, which is not registered with pyplot.
 
     Raises:
-        ArgumentTypeError: `opt` is not an optimizer, or `value_name` is no text and no list of texts.
+        ArgumentTypeError: `opt` is not an optimizer, or `value_names` is no text and no list of texts.
         ArgumentError: not one name for each objective.
         NotReadyError: there are no values yet.
 
@@ -52,23 +52,13 @@ def overview(opt: Optimizer, *, value_name: str | Sequence[str] = "value") -> "F
         >>> from bkbopt import plots
         >>> space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
         >>> opt = bo.minimize(lambda p: (p["x"] - 0.3) ** 2 + p["y"], space, n_trials=12, seed=0)
-        >>> figure = plots.overview(opt, value_name="loss")
+        >>> figure = plots.overview(opt, value_names="loss")
         >>> [ax.get_xlabel() for ax in figure.axes][:2]
         ['evaluations', "share of the posterior mean's variance (%)"]
     """
     opt = as_optimizer(opt)
-    names = _names(value_name, len(opt.directions))
+    names = names_of_values(value_names, len(opt.directions))
     return _of_one(opt, names[0]) if len(names) == 1 else _of_several(opt, names)
-
-
-def _names(given: str | Sequence[str], k: int) -> list[str]:
-    if isinstance(given, str):
-        return [given] if k == 1 else [f"{given} {j}" for j in range(k)]
-    if not isinstance(given, Sequence) or not all(isinstance(name, str) for name in given):
-        raise ArgumentTypeError(f"value_name: expected a text, or a list of texts, got {given!r}.")
-    if len(given) != k:
-        raise ArgumentError(f"value_name: expected {k}, one for each objective, got {given!r}.")
-    return list(given)
 
 
 def _of_one(opt: Optimizer, name: str) -> "Figure":

@@ -23,7 +23,7 @@ from bkbopt.plots.readings import is_modelled, values_of
 from bkbopt.plots.reported import Run
 from bkbopt.plots.runs import convergence
 from bkbopt.plots.sensitivity import draw_shares
-from bkbopt.plots.style import as_optimizer, new_figure
+from bkbopt.plots.style import as_optimizer, names_of_values, new_figure
 from bkbopt.search.trials.reports import Recommendation
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def report(
     path: str | os.PathLike[str],
     *,
     title: str = "Report of a run",
-    value_names: Sequence[str] | None = None,
+    value_names: str | Sequence[str] = "value",
 ) -> None:
     """Write a run as a page of HTML: one file that needs no network, for large and small screens, light and dark.
 
@@ -64,7 +64,7 @@ def report(
         opt: an optimizer with any number of trials.
         path: of the file; an existing file is replaced in a single step.
         title: of the page.
-        value_names: names of the objectives, with their units.
+        value_names: name of the value, with its unit; for several objectives a list with one for each.
 
     Raises:
         ArgumentTypeError: `opt` is not an optimizer, or a name is not a string.
@@ -84,13 +84,9 @@ def report(
         True
     """
     opt, k = as_optimizer(opt), len(opt.directions)
-    names = ["value"] if k == 1 else [f"value {i}" for i in range(k)]
-    if value_names is not None:
-        names = [value_names] if isinstance(value_names, str) else list(value_names)
-    if not all(isinstance(name, str) for name in [title, *names]):
-        raise ArgumentTypeError(f"value_names: expected names and a title that are text, got {[title, *names]!r}.")
-    if len(names) != k:
-        raise ArgumentError(f"value_names: expected {k}, one for each objective, got {names!r}.")
+    names = names_of_values(value_names, k)
+    if not isinstance(title, str):
+        raise ArgumentTypeError(f"title: expected a text, got {title!r}.")
     if opt.storage is not None and os.path.realpath(path) == opt.storage:
         raise ArgumentError(f"path: expected another file than that of the log, got {os.fspath(path)!r}.")
     run = Run(opt, opt.trials, names)

@@ -2,13 +2,13 @@
 
 import functools
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bkbopt.errors import ArgumentTypeError, extra
+from bkbopt.errors import ArgumentError, ArgumentTypeError, extra
 from bkbopt.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "axes_of",
     "legend_below",
     "log_ticks",
+    "names_of_values",
     "new_figure",
     "shortened",
     "value_label",
@@ -136,6 +137,22 @@ def shortened(names: Iterable[str], most: int = LONGEST) -> list[str]:
 def value_label(value_name: object, form: str = "{}", most: int = LONGEST_LABEL) -> str:
     """An axis label with the name of a value in place of {}; a long name is shortened."""
     return form.format(*shortened([str(value_name)], most - len(form) + len("{}")))
+
+
+def names_of_values(value_names: object, k: int) -> list[str]:
+    """A name for each of `k` objectives: those of a list, or one text, which is numbered if there are several.
+
+    Raises:
+        ArgumentTypeError: no text and no list of texts.
+        ArgumentError: not one name for each objective.
+    """
+    if isinstance(value_names, str):
+        return [value_names] if k == 1 else [f"{value_names} {j}" for j in range(k)]
+    if not isinstance(value_names, Sequence) or not all(isinstance(name, str) for name in value_names):
+        raise ArgumentTypeError(f"value_names: expected a text, or a list of texts, got {value_names!r}.")
+    if len(value_names) != k:
+        raise ArgumentError(f"value_names: expected {k}, one for each objective, got {value_names!r}.")
+    return list(value_names)
 
 
 def whole_numbers(ax: "Axes", *, both: bool = False) -> None:

@@ -26,6 +26,7 @@ from tests.learners.everyone import (
 
 # -- rows ------------------------------------------------------------------------------------------------------------
 
+HUGE = 10**400
 BAD_ROWS = {
     "NaN": [[0.0, np.nan, 1.0]],
     "infinity": [[0.0, np.inf, 1.0]],
@@ -69,6 +70,14 @@ def test_targets_that_do_not_fit_are_refused(base: Factory, tmp_path: Path) -> N
         with pytest.raises(ArgumentError, match=r"^y(:| should be)"):
             model.partial_fit(X, bad)
     assert file_of(model, tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "which"), [([10**400], 1.0, "X"), ({"a": 10**400}, 1.0, "X"), ([1.0], 10**400, "y")]
+)
+def test_whole_numbers_beyond_the_doubles_are_refused(x: object, y: object, which: str) -> None:
+    with pytest.raises(ArgumentError, match=f"{which}: expected numbers within the range of float64"):
+        KONS(loss="squared").learn_one(x, y)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -48,7 +48,7 @@ LABELLED: dict[str, Callable[[bo.Optimizer, str], Any]] = {
     "dependence": lambda opt, name: plots.partial_dependence(opt, "rate", value_name=name).figure,
     "dependence of pairs": lambda opt, name: plots.pairwise_dependence(opt, n_samples=4, value_name=name)[0, 0].figure,
     "arms": lambda opt, name: plots.pool_ucb(opt, "x0", "x1", value_name=name).figure,
-    "overview": lambda opt, name: plots.overview(opt, value_name=name),
+    "overview": lambda opt, name: plots.overview(opt, value_names=name),
 }
 
 

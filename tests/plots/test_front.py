@@ -98,7 +98,7 @@ def test_dollar_signs_in_the_names_of_values_are_literal() -> None:
 def test_an_overview_of_several_objectives_has_their_fronts_and_the_best_of_each(k: int, n_pairs: int) -> None:
     opt = told(["minimize", *["maximize"] * (k - 1)], [[float(i + j) for j in range(k)] for i in range(3)], [0.0] * 3)
     names = [f"loss {'abcde'[j]}" for j in range(k)]
-    axes = plots.overview(opt, value_name=names).axes
+    axes = plots.overview(opt, value_names=names).axes
     fronts, best = axes[:n_pairs], axes[n_pairs : n_pairs + k]
     assert {ax.get_xlabel() for ax in fronts} <= {f"loss {c} (m{a}imize)" for c in "abcd" for a in ("in", "ax")}
     assert [ax.get_ylabel() for ax in best] == [f"best {name} so far" for name in names]
@@ -114,9 +114,9 @@ def test_an_overview_without_feasible_trials_has_no_front() -> None:
 
 def test_names_of_values_in_an_overview_are_one_for_each_objective() -> None:
     opt = told(["minimize"] * 2, [[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0])
-    with pytest.raises(errors.ArgumentError, match="value_name: expected 2, one for each objective"):
-        plots.overview(opt, value_name=["loss"])
-    with pytest.raises(errors.ArgumentTypeError, match="value_name: expected a text, or a list of texts, got 3"):
-        plots.overview(opt, value_name=3)  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match="value_names: expected 2, one for each objective"):
+        plots.overview(opt, value_names=["loss"])
+    with pytest.raises(errors.ArgumentTypeError, match="value_names: expected a text, or a list of texts, got 3"):
+        plots.overview(opt, value_names=3)  # type: ignore[arg-type]
     with pytest.raises(errors.NotReadyError, match="expected at least one value"):
         plots.overview(bo.Optimizer([(0.0, 1.0)], directions=["minimize"] * 2, seed=0))

@@ -284,7 +284,8 @@ def test_a_refused_report_leaves_the_old_file(tmp_path: Path) -> None:
     refused: list[tuple[type[Exception], str, Callable[[], None]]] = [
         (errors.ArgumentTypeError, "opt: expected a bkbopt Optimizer", lambda: plots.report("runs.db", path)),  # type: ignore[arg-type]
         (errors.ArgumentError, "value_names: expected 1", lambda: plots.report(opt, path, value_names=["a", "b"])),
-        (errors.ArgumentTypeError, "names and a title", lambda: plots.report(opt, path, value_names=[1])),  # type: ignore[list-item]
+        (errors.ArgumentTypeError, "value_names: expected a text", lambda: plots.report(opt, path, value_names=[1])),  # type: ignore[list-item]
+        (errors.ArgumentTypeError, "title: expected a text", lambda: plots.report(opt, path, title=1)),  # type: ignore[arg-type]
         (errors.ArgumentError, "another file than that of the log", lambda: plots.report(opt, log)),
         (FileNotFoundError, "folder", lambda: plots.report(opt, tmp_path / "no" / "run.html")),
     ]

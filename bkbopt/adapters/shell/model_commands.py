@@ -174,7 +174,7 @@ def report(args: argparse.Namespace) -> Iterator[Row]:
 
     check_other_file("out", args.out, args.state)
     opt = loaded(args)
-    plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or None)
+    plots.report(opt, args.out, title=args.title or Path(args.state).name, value_names=args.value_name or "value")
     yield {"report": args.out, "trials": len(opt.trials), "bytes": os.path.getsize(args.out)}
 
 
