@@ -26,6 +26,8 @@ __all__ = ["ARDKernel", "matern", "matern52", "rbf"]
 FORMS = ("matern12", "matern32", "matern52", "rbf")
 #: Forms by their smoothness nu.
 MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
+#: Mean and standard deviation of the normal prior on the logarithm of the prior variance, on standardised y.
+HEIGHT_PRIOR = (0.0, 0.5)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class ARDKernel:
         form: "matern52", "matern32", "matern12" or "rbf".
         prior_loc: mean of the normal prior on `log_lengthscale`.
         inactive: indices of the numeric columns without effect, which have no lengthscale.
+        height_prior: mean and standard deviation of the normal prior on `log_outputscale`.
 
     Raises:
         ArgumentError: an unknown form.
@@ -64,6 +67,7 @@ class ARDKernel:
     form: str = "matern52"
     prior_loc: float = 0.0
     inactive: tuple[int, ...] = ()
+    height_prior: tuple[float, float] = HEIGHT_PRIOR
     _numeric: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
@@ -231,12 +235,13 @@ class ARDKernel:
         Lengthscales have the log-normal density of Hvarfner et al. (2024, https://arxiv.org/abs/2402.02229): location
         sqrt(2) + log(d)/2, scale sqrt(3), so that they grow with the dimension as typical distances do. It is a density
         of the lengthscale, not of its logarithm. Its mode, on the logarithm, is therefore the location minus 3 (the
-        square of the scale); `prior_loc` is that mode. Hamming lengthscales: location 0, scale 1. Outputscale, on
-        standardised y: location 0, scale 0.5.
+        square of the scale); `prior_loc` is that mode. Hamming lengthscales: location 0, scale 1. Outputscale:
+        `height_prior`.
         """
         loc, scale = torch.zeros_like(self.theta), torch.ones_like(self.theta)
         c = len(self.log_lengthscale)
-        loc[:c], scale[:c], scale[-1] = self.prior_loc, math.sqrt(3.0), 0.5
+        loc[:c], scale[:c] = self.prior_loc, math.sqrt(3.0)
+        loc[-1], scale[-1] = self.height_prior
         return NormalPrior(loc, scale)
 
     def log_prior(self) -> Tensor:

@@ -1,4 +1,4 @@
-"""Kernels as functions of one of their two points, for compiled loops; see `FixedKernel` in `_loops.py`."""
+"""Kernels as functions of one of their two points, for compiled loops; see `FixedKernel` in `_fixed_loops.py`."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from bkbopt.kernels.spherical import SphericalKernel
 from bkbopt.kernels.structured import SQRT5, ColumnsKernel, RotatedKernel, SumKernel
 
 if TYPE_CHECKING:
-    from bkbopt.kernels._loops import FixedKernel
+    from bkbopt.kernels._fixed_loops import FixedKernel
 
 __all__ = ["fixed_kernel"]
 
@@ -20,8 +20,8 @@ __all__ = ["fixed_kernel"]
 def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
     """The kernel with `X2 (m, d)`, in CPU memory, as its second points; None for other kernels than these.
 
-    The kernels are `ARDKernel`, rotated or not, alone and in a sum with a `ColumnsKernel` or a `SphericalKernel` of the
-    same columns.
+    The kernels are `ARDKernel`, rotated or not, alone and in a sum with another `ARDKernel`, a `ColumnsKernel` or a
+    `SphericalKernel` of the same columns.
     """
     parts = kernel.parts if isinstance(kernel, SumKernel) else (kernel,)
     base, added = parts[0], parts[1] if len(parts) == 2 else None
@@ -32,6 +32,8 @@ def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
     match added:
         case None:
             return _fixed(radial, R, X2)
+        case ARDKernel() if (added.numeric, added.categorical) == (radial.numeric, radial.categorical):
+            return _with_ripples(_fixed(radial, R, X2), added, X2)
         case ColumnsKernel() if (added.numeric, added.categorical) == (list(radial.numeric), radial.categorical):
             return _with_columns(_fixed(radial, R, X2), added, X2)
         case SphericalKernel() if (added.dim, added.numeric) == (radial.dim, list(radial.numeric)):
@@ -40,7 +42,7 @@ def fixed_kernel(kernel: Kernel, X2: Tensor) -> "FixedKernel | None":
 
 
 def _fixed(radial: ARDKernel, R: Tensor, X2: Tensor) -> "FixedKernel":
-    from bkbopt.kernels._loops import FixedKernel
+    from bkbopt.kernels._fixed_loops import FixedKernel
 
     check_columns(X2, X2, radial.dim)
     numeric = list(radial.numeric)
@@ -57,6 +59,18 @@ def _fixed(radial: ARDKernel, R: Tensor, X2: Tensor) -> "FixedKernel":
         categorical=np.array(radial.categorical, dtype=np.int64),
         factor=torch.exp(-torch.exp(-radial.log_hamming)).numpy(),
         codes=X2[:, radial.categorical].T.contiguous().numpy(),
+    )
+
+
+def _with_ripples(fixed: "FixedKernel", ripples: ARDKernel, X2: Tensor) -> "FixedKernel":
+    alone = _fixed(ripples, X2.new_zeros(0, 0), X2)
+    return fixed._replace(
+        prior=fixed.prior + alone.prior,
+        ripple_form=alone.form,
+        ripple_height=alone.height,
+        ripple_scale=alone.scale,
+        ripples=alone.B,
+        ripple_factor=alone.factor,
     )
 
 

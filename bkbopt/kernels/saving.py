@@ -5,7 +5,7 @@ from torch import Tensor
 
 from bkbopt._support.states import Form, Kept, Number, checked, refused
 from bkbopt.errors import ArgumentError
-from bkbopt.kernels.ard import ARDKernel
+from bkbopt.kernels.ard import HEIGHT_PRIOR, ARDKernel
 
 __all__ = ["kernel_from_state", "kernel_to_state"]
 
@@ -13,8 +13,11 @@ _KERNEL = Form({"form": Kept(), "sizes": Kept(), "prior_loc": Number(), "theta":
 
 
 def kernel_to_state(kernel: object) -> object:
-    """The argument `kernel` for a state file: an `ARDKernel` whole, of others nothing but that there was one."""
-    if isinstance(kernel, ARDKernel):
+    """The argument `kernel` for a state file: an `ARDKernel` whole, of others nothing but that there was one.
+
+    A kernel with a `height_prior` of its own is one of the others.
+    """
+    if isinstance(kernel, ARDKernel) and kernel.height_prior == HEIGHT_PRIOR:
         # Without inactive columns the state is that of versions that did not know any.
         inactive = [list(kernel.inactive)] if kernel.inactive else []
         sizes = [len(kernel.log_lengthscale), list(kernel.categorical), *inactive]

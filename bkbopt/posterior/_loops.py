@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bkbopt._support.compiled import fast, fused
-from bkbopt.kernels._loops import FixedKernel, fixed_by_points, sloped_to_fixed, to_fixed
+from bkbopt.kernels._fixed_loops import FixedKernel, fixed_by_points, sloped_to_fixed, to_fixed
 
 __all__ = ["PlainModel", "dot", "observe", "predict", "predict_collapsed", "predict_mean", "predict_sloped", "product"]
 

@@ -27,7 +27,7 @@ from bkbopt.posterior.features import Nystrom
 from bkbopt.posterior.linalg import in_memory
 
 if TYPE_CHECKING:
-    from bkbopt.kernels._loops import FixedKernel
+    from bkbopt.kernels._fixed_loops import FixedKernel
 
 __all__ = ["FEW", "Collapsed", "PosteriorPullback", "collapsed"]
 

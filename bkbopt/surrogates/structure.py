@@ -7,11 +7,12 @@
 | R      | (d, d) | -       | rotation of the numeric columns                                      |
 
 A single stationary kernel with a lengthscale for each column is a bad prior for many black boxes. At each fit it is
-compared with two extensions, and with both together:
+compared with three extensions, and with the first two together:
 
 - rotated: lengthscales along the eigenvectors of the mean outer product of gradients (Constantine et al. 2014, "active
   subspaces") of the posterior mean; this is repeated a few times with the posterior mean of the new kernel;
-- additive: the kernel plus a sum of one-column kernels (`ColumnsKernel`).
+- additive: the kernel plus a sum of one-column kernels (`ColumnsKernel`);
+- with ripples: the kernel plus a stationary kernel with short lengthscales and a small variance.
 
 With many columns there are too few points to determine a rotation, and a sum over columns would take most of the time
 of a fit and of a suggestion. Compared are then
@@ -52,6 +53,11 @@ COMPARED = 200
 ROTATIONS = 3
 #: Required gain of the evidence: for each angle of a rotation, for a sum with a second kernel.
 ANGLE_MARGIN, SUM_MARGIN = 1.0, 3.0
+#: Required gain of ripples. Of draws from a stationary kernel with noise none gains more than 3.1.
+RIPPLE_MARGIN = 6.0
+#: Factors of the ripples' lengthscales and variance at the start of a fit, and of the modes of their priors; scale of
+#: the prior of the logarithm of their variance.
+SHORTER, SMALLER, SHORTER_MODE, HEIGHT_SCALE = 1.0 / 3.0, 0.1, 0.25, 1.5
 #: Share of its required gain that a first rotation must have for further ones to be tried.
 PROMISING = 0.25
 #: Required gain of a kernel of few columns, in addition to the logarithm of the number of choices: for each column, and
@@ -153,6 +159,10 @@ class _Search:
             found.append((margin, rotated))
         if self.start.dim > 1:
             found += [(margin + SUM_MARGIN, self.with_columns(fit, noise)) for margin, fit in found]
+            ripples = self.with_ripples(plain, noise)
+            # Ripples and noise are nearly alike where no point is repeated: the prior of the noise must not decide.
+            gain = self.log_prior_of_noise(ripples) - self.log_prior_of_noise(plain)
+            found.append((RIPPLE_MARGIN + max(gain, 0.0), ripples))
         return max(found, key=lambda pair: pair[1].value - pair[0])[1]
 
     def with_columns(self, fit: Fit, noise: float) -> Fit:
@@ -161,6 +171,17 @@ class _Search:
         base = replace(fit.kernel, base=self.start) if isinstance(fit.kernel, RotatedKernel) else self.start
         added = ColumnsKernel.start(self.start.dim, self.start.categorical)
         return self.fit(SumKernel((base, added)), max(noise, fit.noise), fit.value)
+
+    def log_prior_of_noise(self, fit: Fit) -> float:
+        """Log prior density of the fitted noise variance, relative to its maximum."""
+        settings = FitSettings()
+        return (
+            -0.5 * ((math.log(fit.noise) - settings.noise_loc) / settings.noise_scale) ** 2 if self.fit_noise else 0.0
+        )
+
+    def with_ripples(self, plain: Fit, noise: float) -> Fit:
+        """The stationary kernel plus ripples, a kernel of the same form."""
+        return self.fit(SumKernel((self.start, _ripples(self.start))), noise, plain.value)
 
     def of_few(self, plain: Fit, columns: list[int]) -> Fit:
         """The best kernel of those `columns` that have the shortest lengthscales; `plain` if none is better."""
@@ -208,6 +229,17 @@ class _Search:
             if best.value < least:
                 break
         return best
+
+
+def _ripples(start: ARDKernel) -> ARDKernel:
+    """Ripples at the start of a fit."""
+    return replace(
+        start,
+        log_lengthscale=start.log_lengthscale + math.log(SHORTER),
+        log_outputscale=start.log_outputscale + math.log(SMALLER),
+        prior_loc=start.prior_loc + math.log(SHORTER_MODE),
+        height_prior=(math.log(SMALLER), HEIGHT_SCALE),
+    )
 
 
 def stationary_start(fitted: Kernel, start: KernelT) -> KernelT | ARDKernel:

@@ -1,5 +1,6 @@
 """Kernels in state files."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,12 @@ def test_state_holds_kernels_of_the_package_only() -> None:
     with pytest.raises(ArgumentError, match="pass kernel="):
         kernel_from_state(kernel_to_state(abs), None)
     assert kernel_from_state(kernel_to_state(abs), abs) is abs
+
+
+def test_a_kernel_with_a_prior_of_its_own_is_not_saved() -> None:
+    kernel = replace(matern52(2), height_prior=(-2.0, 1.5))
+    with pytest.raises(ArgumentError, match="pass kernel="):
+        kernel_from_state(kernel_to_state(kernel), None)
 
 
 def test_inactive_columns_are_restored() -> None:

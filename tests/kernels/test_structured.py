@@ -48,6 +48,7 @@ CLOSED = {
     "sum": SumKernel((ARD, COLUMNS)),
     "rotated": RotatedKernel(ARD, rotation()),
     "rotated sum": SumKernel((RotatedKernel(ARD, rotation()), COLUMNS)),
+    "ripples": SumKernel((ARD, replace(ARD, form="rbf", height_prior=(-2.0, 1.5)))),
     "spherical": SphericalKernel.start(DIM, [CATEGORY]),
     "trend": SumKernel((ARD, SphericalKernel.start(DIM, [CATEGORY]))),
 }

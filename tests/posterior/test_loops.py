@@ -27,7 +27,10 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 #: A rotation of the numeric columns 0 and 2.
 R = torch.eye(4, dtype=torch.float64)
 R[0, 0], R[0, 2], R[2, 0], R[2, 2] = 0.8, 0.6, -0.6, 0.8
-STRUCTURES = ("rotated", "additive", "rotated and additive", "inactive", "trend", "inactive trend", "rotated trend")
+STRUCTURES = (
+    *("rotated", "additive", "rotated and additive", "inactive", "trend", "inactive trend", "rotated trend"),
+    *("ripples", "rotated with ripples"),
+)
 KERNELS = (*FORMS, *STRUCTURES)
 
 
@@ -43,6 +46,10 @@ def kernel(form: str) -> Kernel:
         base = RotatedKernel(base, R)
     if "trend" in form:
         return SumKernel((base, trend((1, 3))))
+    if "ripples" in form:
+        return SumKernel(
+            (base, ARDKernel(scales - 1.2, torch.tensor(-0.8).double(), hamming + 0.4, (1, 3), "matern32"))
+        )
     if "additive" not in form:
         return base  # type: ignore[no-any-return]
     variances = torch.tensor([-0.5, 0.2, -1.0, -0.7]).double()
@@ -171,6 +178,7 @@ def test_other_kernels_are_left_to_torch() -> None:
     [
         (kernel("rbf"), SphericalKernel.start(4, (0, 1, 3))),
         (kernel("rbf"), ColumnsKernel.start(4)),
+        (kernel("rbf"), matern52(4, categorical=(1,))),
         (kernel("inactive"), ColumnsKernel.start(4, (1, 3))),
         (ColumnsKernel.start(4, (1, 3)), kernel("rbf")),
         (kernel("rbf"), ColumnsKernel.start(4, (1, 3)), ColumnsKernel.start(4, (1, 3))),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bkbopt.kernels._loops import FixedKernel
+    from bkbopt.kernels._fixed_loops import FixedKernel
 
 __all__ = ["Extension", "Nystrom"]
 
