@@ -25,7 +25,7 @@ def pareto(
     opt: Optimizer,
     ax: "Axes | None" = None,
     *,
-    value_names: Sequence[str] = ("value 0", "value 1"),
+    value_names: Sequence[str] | None = None,
     objectives: tuple[int, int] | None = None,
 ) -> "Axes":
     """The values told of two objectives, with the Pareto front: the feasible trials that no other one dominates.
@@ -37,7 +37,7 @@ def pareto(
     Args:
         opt: an optimizer with at least two objectives and one feasible trial with values.
         ax: Axes to draw on; None for a new figure.
-        value_names: labels of the two axes, with their units.
+        value_names: labels of the two axes, with their units; None for the numbers of the objectives.
         objectives: numbers of the two objectives; None if there are two.
 
     Raises:
@@ -55,6 +55,8 @@ def pareto(
     """
     opt = as_optimizer(opt)
     across, up = _pair(opt, objectives)
+    if value_names is None:
+        value_names = (f"value {across}", f"value {up}")
     if isinstance(value_names, str) or len(value_names) != 2 or not all(isinstance(n, str) for n in value_names):
         raise ArgumentTypeError(f"value_names: expected two names, got {value_names!r}.")
     front = opt.best_trials

@@ -51,6 +51,12 @@ def test_the_front_bounds_what_it_dominates_and_the_rest_is_marked(
     assert (ax.get_xlabel(), ax.get_ylabel()) == (f"cost (s) ({directions[0]})", f"error ({directions[1]})")
 
 
+def test_two_of_three_objectives_are_named_by_their_numbers() -> None:
+    opt = told(["minimize", "maximize", "minimize"], [[1.0, 2.0, 5.0], [2.0, 1.0, 7.0]], [0.0, 0.0])
+    ax = plots.pareto(opt, objectives=(2, 1))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("value 2 (minimize)", "value 1 (maximize)")
+
+
 def test_pictures_of_one_objective_refuse_several_and_the_front_refuses_others(line: bo.Optimizer) -> None:
     opt = told(["minimize"] * 2, [[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0])
     draw: list[Callable[[], Any]] = [

@@ -23,7 +23,7 @@ from botorch.models import SingleTaskGP
 from gpytorch.distributions import MultivariateNormal
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from linear_operator.utils.errors import NotPSDError
+from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 from torch.autograd.function import FunctionCtx
 
@@ -77,7 +77,8 @@ class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc
             kwargs: as for `ExactMarginalLogLikelihood`.
 
         Raises:
-            NotPSDError: the covariance is not positive definite; BoTorch's optimisers then step back.
+            NanError: the covariance is not finite; BoTorch's optimisers then step back.
+            NotPSDError: the covariance is not positive definite.
         """
         K, R = function_dist.lazy_covariance_matrix, target - function_dist.mean
         noise = self.likelihood.noise.expand(R.shape)
@@ -90,7 +91,9 @@ class BKBMarginalLogLikelihood(ExactMarginalLogLikelihood):  # type: ignore[misc
         try:
             value = log_density(C, R.double()).to(R.dtype)
         except KernelError as error:
-            raise NotPSDError(str(error)) from error
+            # As of GPyTorch's likelihood: line searches step back from NaN, as at a lengthscale of zero.
+            kind = NotPSDError if bool(torch.isfinite(C).all()) else NanError
+            raise kind(str(error)) from error
         return cast(Tensor, self._add_other_terms(value, params)) / R.shape[-1]
 
     def _rows(self, n: int) -> Tensor:

@@ -3,18 +3,22 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from botorch.exceptions.errors import ModelFittingError
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import ModelListGP, SingleTaskGP
 from botorch.optim.closures import get_loss_closure_with_grads
-from botorch.optim.fit import fit_gpytorch_mll_torch
+from botorch.optim.closures.core import NdarrayOptimizationClosure
+from botorch.optim.fit import fit_gpytorch_mll_scipy, fit_gpytorch_mll_torch
 from botorch.optim.utils import get_parameters_and_bounds
-from gpytorch.kernels import RBFKernel
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.mlls import ExactMarginalLogLikelihood, SumMarginalLogLikelihood
 from gpytorch.priors import LogNormalPrior
-from linear_operator.utils.errors import NotPSDError
+from linear_operator import to_linear_operator
+from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -90,11 +94,41 @@ def test_gradients_of_the_density_are_right() -> None:
     assert torch.autograd.gradcheck(f, (root, R))
 
 
-def test_a_covariance_that_is_not_definite_is_what_optimisers_step_back_from() -> None:
+def test_a_covariance_that_is_not_finite_is_what_optimisers_step_back_from() -> None:
     model = BKBModel(*data(12))
     model.covar_module.raw_lengthscale.data.fill_(math.nan)
-    with pytest.raises(NotPSDError, match="finite"):
+    with pytest.raises(NanError, match="finite"):
         mll_value(BKBMarginalLogLikelihood(model.likelihood, model))
+
+
+def test_a_covariance_that_is_not_definite_is_refused_as_such() -> None:
+    model = BKBModel(*data(12))
+    mll = BKBMarginalLogLikelihood(model.likelihood, model)
+    R = model.train_targets
+    # As a lazy operator, which GPyTorch does not factorise here.
+    prior = MultivariateNormal(torch.zeros_like(R), to_linear_operator(torch.full((12, 12), -1e6, dtype=R.dtype)))
+    with pytest.raises(NotPSDError, match="positive semi-definite"):
+        mll(prior, R)
+
+
+def test_a_fit_that_tries_a_lengthscale_of_zero_goes_on_from_the_step_before() -> None:
+    X, Y = data(40)
+    tried = []
+
+    def from_zero(mll: BKBMarginalLogLikelihood, **arguments: Any) -> Any:
+        """BoTorch's optimiser, after one look at a lengthscale of zero, as its line searches have."""
+        parameters = {n: p for n, p in mll.named_parameters() if p.requires_grad}
+        closure = NdarrayOptimizationClosure(get_loss_closure_with_grads(mll, parameters), parameters)
+        start = closure.state.copy()
+        tried.append(closure(np.where(np.arange(len(start)) == len(start) - 1, -1e3, start))[0])
+        closure.state = start
+        return fit_gpytorch_mll_scipy(mll, **arguments)
+
+    own, theirs = (kind(X, Y, covar_module=ScaleKernel(MaternKernel(nu=1.5))) for kind in (BKBModel, SingleTaskGP))
+    fit_gpytorch_mll(mll_of(own), optimizer=from_zero)
+    fit_gpytorch_mll(mll_of(theirs))
+    assert np.isnan(tried).all()
+    close(own, theirs, atol=2e-2)
 
 
 def test_subsets_need_a_point() -> None:
