@@ -161,7 +161,7 @@ class _Search:
             found += [(margin + SUM_MARGIN, self.with_columns(fit, noise)) for margin, fit in found]
             ripples = self.with_ripples(plain, noise)
             # Ripples and noise are nearly alike where no point is repeated: the prior of the noise must not decide.
-            gain = self.log_prior_of_noise(ripples) - self.log_prior_of_noise(plain)
+            gain = _log_prior_of_noise(ripples) - _log_prior_of_noise(plain)
             found.append((RIPPLE_MARGIN + max(gain, 0.0), ripples))
         return max(found, key=lambda pair: pair[1].value - pair[0])[1]
 
@@ -171,13 +171,6 @@ class _Search:
         base = replace(fit.kernel, base=self.start) if isinstance(fit.kernel, RotatedKernel) else self.start
         added = ColumnsKernel.start(self.start.dim, self.start.categorical)
         return self.fit(SumKernel((base, added)), max(noise, fit.noise), fit.value)
-
-    def log_prior_of_noise(self, fit: Fit) -> float:
-        """Log prior density of the fitted noise variance, relative to its maximum."""
-        settings = FitSettings()
-        return (
-            -0.5 * ((math.log(fit.noise) - settings.noise_loc) / settings.noise_scale) ** 2 if self.fit_noise else 0.0
-        )
 
     def with_ripples(self, plain: Fit, noise: float) -> Fit:
         """The stationary kernel plus ripples, a kernel of the same form."""
@@ -240,6 +233,13 @@ def _ripples(start: ARDKernel) -> ARDKernel:
         prior_loc=start.prior_loc + math.log(SHORTER_MODE),
         height_prior=(math.log(SMALLER), HEIGHT_SCALE),
     )
+
+
+def _log_prior_of_noise(fit: Fit) -> float:
+    """Log prior density of the noise variance, relative to its maximum."""
+    settings = FitSettings()
+    away = (math.log(fit.noise) - settings.noise_loc) / settings.noise_scale
+    return -0.5 * away * away
 
 
 def stationary_start(fitted: Kernel, start: KernelT) -> KernelT | ARDKernel:
