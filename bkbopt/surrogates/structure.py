@@ -58,6 +58,8 @@ RIPPLE_MARGIN = 6.0
 #: Factors of the ripples' lengthscales and variance at the start of a fit, and of the modes of their priors; scale of
 #: the prior of the logarithm of their variance.
 SHORTER, SMALLER, SHORTER_MODE, HEIGHT_SCALE = 1.0 / 3.0, 0.1, 0.25, 1.5
+#: Logarithm of the ratio of the ripples' longest and median lengthscales from which the longest count as flat.
+FLAT = 2.0
 #: Share of its required gain that a first rotation must have for further ones to be tried.
 PROMISING = 0.25
 #: Required gain of a kernel of few columns, in addition to the logarithm of the number of choices: for each column, and
@@ -122,7 +124,21 @@ def _fitted(
 def _continued(data: FitData, fit: Fit, fit_noise: bool) -> Fit:
     """A fit to more points that starts from the result of one to fewer points."""
     short = FitSettings(max_iterations=AGAIN)
-    return fit_from(data, fit.kernel, fit.noise, fit_noise=fit_noise, with_mean=True, settings=short)
+    starts = [fit.kernel, *_level(fit.kernel)]
+    fits = [fit_from(data, k, fit.noise, fit_noise=fit_noise, with_mean=True, settings=short) for k in starts]
+    return max(fits, key=lambda found: found.value)
+
+
+def _level(kernel: Kernel) -> list[Kernel]:
+    """The kernel with equal lengthscales of its ripples, if these are flat in a column: few points do not show them."""
+    if not isinstance(kernel, SumKernel) or not isinstance(kernel.parts[1], ARDKernel):
+        return []
+    trend, ripples = kernel.parts
+    lengths = ripples.log_lengthscale
+    middle = lengths.quantile(0.5) if len(lengths) else lengths.sum()
+    if not bool((lengths > middle + FLAT).any()):
+        return []
+    return [SumKernel((trend, replace(ripples, log_lengthscale=torch.full_like(lengths, float(middle)))))]
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,26 @@ def test_ripples_that_are_no_sum_over_columns_get_a_kernel_of_their_own() -> Non
     assert structure._Search(few, matern52(3), True).plain(0.01).noise > 0.05
 
 
+@pytest.mark.parametrize(("longest", "starts"), [(0.8, 2), (0.08, 1)])
+def test_ripples_that_seem_flat_in_a_column_are_continued_from_equal_lengthscales_too(
+    monkeypatch: pytest.MonkeyPatch, longest: float, starts: int
+) -> None:
+    ripples = matern52(3, lengthscale=[0.05, 0.05, longest])
+    tried: list[SumKernel] = []
+
+    def fit(_: object, kernel: SumKernel, noise: float, **__: object) -> Fit:
+        tried.append(kernel)
+        return Fit(kernel, noise, float(len(tried)))
+
+    monkeypatch.setattr(structure, "fit_from", fit)
+    data = FitData.of(observed(rippled_bowl, 30, 3, 0.1))
+    found = structure._continued(data, Fit(SumKernel((matern52(3), ripples)), 0.01, 0.0), True)
+    assert len(tried) == starts
+    assert found.kernel is tried[-1]
+    lengths = tried[-1].parts[1].theta[:3].exp()
+    torch.testing.assert_close(lengths, torch.tensor([0.05, 0.05, 0.05 if starts == 2 else longest]).double())
+
+
 @pytest.mark.parametrize("noise", [0.1, 0.5])
 @pytest.mark.parametrize("seed", range(4))
 def test_noise_is_not_taken_for_ripples(seed: int, noise: float) -> None:
