@@ -131,9 +131,9 @@ def _continued(data: FitData, fit: Fit, fit_noise: bool) -> Fit:
 
 def _level(kernel: Kernel) -> list[Kernel]:
     """The kernel with equal lengthscales of its ripples, if these are flat in a column: few points do not show them."""
-    if not isinstance(kernel, SumKernel) or not isinstance(kernel.parts[1], ARDKernel):
+    trend, ripples = kernel.parts if isinstance(kernel, SumKernel) else (None, None)
+    if trend is None or not isinstance(ripples, ARDKernel):
         return []
-    trend, ripples = kernel.parts
     lengths = ripples.log_lengthscale
     middle = lengths.quantile(0.5) if len(lengths) else lengths.sum()
     if not bool((lengths > middle + FLAT).any()):
