@@ -1,5 +1,6 @@
 """The conversion between the user's parameters and the points of the search, for spaces and for pools."""
 
+import contextlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,8 +13,9 @@ from bkbopt.posterior.observations import row_keys
 from bkbopt.search.trials.evaluations import Point
 from bkbopt.spaces.arms import Arms
 from bkbopt.spaces.base import Params
-from bkbopt.spaces.space import Space
-from bkbopt.spaces.values import as_python, is_hashable, is_missing, with_hint
+from bkbopt.spaces.choices import Categorical, Ordinal
+from bkbopt.spaces.space import Parameter, Space
+from bkbopt.spaces.values import as_python, is_hashable, is_missing, is_real, with_hint
 
 __all__ = ["Conversion", "PoolConversion", "SpaceConversion", "conversion_of"]
 
@@ -57,7 +59,7 @@ class Conversion(Protocol):
         ...
 
     def without_gaps(self, row: Params) -> Params:
-        """A row of a table without the empty cells of inactive parameters."""
+        """A row of a table with the values that its cells mean, without the empty cells of inactive parameters."""
         ...
 
     def index(self, point: Point, row: Params) -> int | None:
@@ -125,11 +127,13 @@ class SpaceConversion:
     def without_gaps(self, row: Params) -> Params:
         """See `Conversion`."""
         parameters, conditions = self.space.parameters, self.space.conditions
-
-        def is_gap(name: str, value: Any) -> bool:
-            return name in conditions and is_missing(value) and parameters[name].locate(value) is None
-
-        return {name: value for name, value in row.items() if not is_gap(name, value)}
+        cells = {name: _meant(parameters[name], cell) if name in parameters else cell for name, cell in row.items()}
+        empty = {name for name, cell in cells.items() if name in conditions and is_missing(cell)}
+        gaps = {name for name in empty if parameters[name].locate(cells[name]) is None}
+        if empty - gaps:  # None is a choice of these, if they are active
+            with contextlib.suppress(ArgumentError):  # a wrong value of a switch is refused with the other values
+                gaps |= empty - set(self.space.active(cells))
+        return {name: cell for name, cell in cells.items() if name not in gaps}
 
     def index(self, point: Point, row: Params) -> None:
         """See `Conversion`."""
@@ -146,6 +150,19 @@ class SpaceConversion:
     def restored(self, rows: Sequence[Params], is_part: bool) -> list[Point]:
         """See `Conversion`."""
         return [self.space.fixed(row) for row in rows] if is_part else self.points(rows)
+
+
+def _meant(parameter: Parameter, cell: Any) -> Any:
+    """The value that a cell of a data frame stands for, as far as pandas has changed the types of a column.
+
+    In a column of text None becomes NaN, and whole numbers beside empty cells become floats.
+    """
+    if not isinstance(parameter, Categorical | Ordinal) or parameter.locate(cell) is not None:
+        return cell
+    if is_missing(cell):
+        return cell if parameter.locate(None) is None else None
+    equal = [choice for choice in parameter.listed if is_real(choice) and is_real(cell) and choice == cell]
+    return equal[0] if len(equal) == 1 else cell
 
 
 @dataclass(frozen=True)

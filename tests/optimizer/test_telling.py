@@ -400,3 +400,40 @@ def test_messages_name_the_argument_that_was_given() -> None:
     ):
         with pytest.raises(ArgumentError, match=words):
             call()
+
+
+# -- cells whose types pandas has changed --------------------------------------------------------------------------
+
+LAYERS = {
+    "model": ["tree", "net"],
+    "width": bo.Categorical([16, 32], when={"model": "net"}),  # a column of floats, since it has gaps
+    "decay": bo.Categorical([None, "l1", "l2"], when={"model": "net"}),
+    "prune": ["cost", None],
+}
+
+
+def test_a_table_of_trials_can_be_told_back(tmp_path: Path) -> None:
+    opt = optimizer(LAYERS)
+    opt.tell(opt.ask(4), [0.0, 1.0, 2.0, 3.0])
+    points = [{"model": "net", "width": 32, "decay": None, "prune": None}, {"model": "tree", "prune": None}]
+    opt.tell(points, [4.0, 5.0])
+    table = opt.trials_dataframe().rename(columns=lambda name: name.removeprefix("params_"))
+    table.to_csv(tmp_path / "trials.csv")
+    for frame in (table, table.astype(object), pd.read_csv(tmp_path / "trials.csv")):
+        again = optimizer(LAYERS)
+        again.tell(frame, "value", columns=list(LAYERS))
+        assert [trial.params for trial in again.trials] == [trial.params for trial in opt.trials]
+        assert np.array_equal(again.predict(frame[list(LAYERS)]), opt.predict([t.params for t in opt.trials]))
+
+
+def test_a_cell_that_means_no_choice_or_more_than_one_is_refused() -> None:
+    opt = optimizer({"k": [1, 1.0, 2], "s": ["a", "b"], "w": bo.Categorical([None, 5], when={"s": "a"})})
+    rows = pd.DataFrame({"k": [2.0, 2.0], "s": ["a", "b"], "w": [5.0, math.nan]})
+    assert [t.params for t in opt.tell(rows, [1.0, 2.0])] == [{"k": 2, "s": "a", "w": 5}, {"k": 2, "s": "b"}]
+    for wrong, name in (({"k": 3.0}, "k"), ({"k": True}, "k"), ({"s": math.nan}, "s"), ({"w": 6.0}, "w")):
+        with pytest.raises(ArgumentError, match=f"parameter '{name}' in row 0: expected one of"):
+            opt.tell(rows.iloc[:1].assign(**wrong), [1.0])
+    with pytest.raises(ArgumentError, match="expected nothing for 'w' in row 0, got 5"):
+        opt.tell(rows.iloc[1:].assign(w=5.0), [1.0])
+    with pytest.raises(ArgumentError, match=r"got 2\.0"):  # in a dict types are those of the choices
+        opt.tell({"k": 2.0, "s": "b"}, 1.0)
