@@ -164,8 +164,9 @@ class Readings(Trust):
         Where constraints are measured with noise, these are the points that are feasible with probability 0.9, if there
         are any. The point belongs to the current space or pool, and `feasible=` accepts it. If no such point was
         evaluated, it is the best of those that only lack new parameters, with the values that the model assumes for
-        these (see `set_space`); if there are none, the best of all points, completed. If none is expected to be
-        feasible, it is the point with the smallest expected violation. With noise use this instead of `best_trial`. A
+        these (see `set_space`); if there are none, the best of all points, completed, and without parameters that were
+        removed, which the model takes to be mid-range. If none is expected to be feasible, it is the point with the
+        smallest expected violation. With noise use this instead of `best_trial`. A
         warning is logged, once, if its value is the only one there and far better than the others lead to expect.
 
         With `fixed` it is the point with the best posterior mean among all points with these values, which need not

@@ -85,10 +85,15 @@ def recommended_front(
 ) -> list[FrontPoint]:
     """See `Optimizer.recommend_front`; the arguments are those of `recommendation`."""
     posteriors, _ = finished_only(designer)
-    if not fixed:
+    if fixed:
+        choices = Slice(designer, posteriors, fixed, space).front(SURE)
+        found = [(choice.x, choice.point, choice.index) for choice in choices]
+    else:
         points = _Evaluated(designer, posteriors, belongs)
-        return _with_means(designer, list(map(points.complete, points.front())), params_of)
-    found = [(choice.x, choice.point, choice.index) for choice in Slice(designer, posteriors, fixed, space).front(SURE)]
+        rows = points.front()
+        found = list(map(points.complete, rows))
+        if points.standing(rows[0]) != OUTSIDE or designer.problem.space is None:
+            return _with_means(designer, found, params_of)
     X = torch.stack([x for x, _, _ in found])
     Y = torch.stack([model(X)[0] for model in posteriors.models], 1)
     return _with_means(designer, [found[i] for i in non_dominated(Y.numpy())], params_of)
@@ -224,9 +229,11 @@ class _Evaluated:
         return IN if self._belongs(point) else COMPLETED if self._belongs(self._assumed(point)) else OUTSIDE
 
     def complete(self, row: int) -> tuple[Tensor, Point, int | None]:
-        """The point of a row with values for all parameters: encoded `(d,)`, the values, and its row in the pool."""
+        """The point of a row with a value for each parameter, and no others: encoded, `(d,)`, the values, its arm."""
         point, index = self._at(row)
-        whole = self._assumed(point)
+        whole, space = self._assumed(point), self._designer.problem.space
+        if space is not None and not whole.keys() <= space.keyed.keys():  # parameters that were removed
+            whole = {key: value for key, value in whole.items() if key in space.keyed}
         return self._known.X[row] if whole is point else self._history.encode([whole])[0], whole, index
 
     def _assumed(self, point: Point) -> Point:

@@ -368,3 +368,26 @@ def test_a_front_of_the_past_is_completed() -> None:
     assert [(point.means, point.stds) for point in front] == list(
         zip(map(tuple, means.tolist()), map(tuple, stds.tolist()), strict=True)
     )
+
+
+def test_a_recommended_point_of_the_past_has_the_mean_without_the_parameters_that_were_removed() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, seed=0)
+    points = [{"x": i / 4, "z": j / 4} for i in range(5) for j in range(5)]
+    opt.tell(points, [(p["x"] - 0.25) ** 2 + (p["z"] - 1.0) ** 2 for p in points])
+    opt.set_space({"x": (0.0, 1.0)})  # z, whose best value is 1, is taken to be 0.5
+    assert check_recommended(opt) == {"x": 0.25}
+    assert opt.recommend().mean == pytest.approx(0.25, abs=0.05)
+    assert opt.regret_certificate().bound > 0.0  # at z = 1 the point were better than all of the space
+
+
+def test_a_front_of_the_past_has_the_means_without_the_parameters_that_were_removed() -> None:
+    opt = bo.Optimizer({"x": (0.0, 1.0), "z": (0.0, 1.0)}, directions=["minimize", "minimize"], seed=0)
+    points = [{"x": i / 4, "z": j / 4} for i in range(5) for j in range(5)]
+    opt.tell(points, [[(p["x"] - p["z"]) ** 2 + p["z"], 1.0 - p["z"] + p["x"]] for p in points])
+    opt.set_space({"x": (0.0, 1.0)})
+    front = opt.recommend_front()
+    means, stds = opt.predict([point.params for point in front])
+    assert [(point.means, point.stds) for point in front] == list(
+        zip(map(tuple, means.tolist()), map(tuple, stds.tolist()), strict=True)
+    )
+    assert not any((mine < other).all() for mine in means for other in means)
