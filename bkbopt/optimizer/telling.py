@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -242,7 +243,7 @@ def _matrix(name: str, given: Any, n: int, k: int, keep_invalid: bool) -> tuple[
     fine = np.ones(n, dtype=bool)
     if given is None:
         return None, fine
-    given = _without_gradients(given)
+    given = _plain(given)
     if _has_bool(given):
         raise ArgumentTypeError(f"{name}: expected real numbers, got bool among them.")
     if keep_invalid:
@@ -266,7 +267,7 @@ def _known_stds(std: Any, valid: Any, k: int) -> tuple[torch.Tensor | None, Any]
     n = len(valid)
     if std is None:
         return None, np.zeros(n, dtype=bool)
-    std = std.to_numpy() if is_table(std) else _without_gradients(std)
+    std = std.to_numpy() if is_table(std) else _plain(std)
     if _has_bool(std):
         raise ArgumentTypeError("std: expected real numbers, got bool among them.")
     numbers = _with_nan("std", std)
@@ -293,10 +294,13 @@ def _has_bool(given: Any) -> bool:
     return any(map(_has_bool, given)) if isinstance(given, list) else isinstance(given, bool)
 
 
-def _without_gradients(given: Any) -> Any:
+def _plain(given: Any) -> Any:
+    """Tensors without gradients, and in lists whole numbers and fractions as doubles: arrays have no large ones."""
     if isinstance(given, list | tuple):
-        return [_without_gradients(part) for part in given]
-    return given.detach() if isinstance(given, torch.Tensor) else given
+        return [_plain(part) for part in given]
+    if isinstance(given, torch.Tensor):
+        return given.detach()
+    return as_float(given) if isinstance(given, Rational) and not isinstance(given, bool) else given
 
 
 def _with_nan(name: str, given: Any) -> Any:

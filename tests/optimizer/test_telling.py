@@ -1,6 +1,7 @@
 """Forms of told values: trials, ids, parameters, rows of pools and tables, with known noise and gaps."""
 
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -400,6 +401,27 @@ def test_messages_name_the_argument_that_was_given() -> None:
     ):
         with pytest.raises(ArgumentError, match=words):
             call()
+
+
+# -- numbers that arrays do not have -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("invalid", ["raise", "fail"])
+def test_large_whole_numbers_and_fractions_are_values(invalid: Any) -> None:
+    opt = optimizer(constraints=["c"])
+    opt.tell(ROWS[0], 10**30, constraints={"c": -(10**25)}, std=Fraction(1, 4), invalid=invalid)
+    opt.tell(ROWS, [Fraction(1, 2), 10**19, 2], constraints={"c": [Fraction(-1, 2), 2**70, 0]}, invalid=invalid)
+    assert [trial.value for trial in opt.trials] == [1e30, 0.5, 1e19, 2.0]
+    assert [trial.constraints["c"] for trial in opt.trials] == [-1e25, -0.5, 2.0**70, 0.0]
+    assert opt.trials[0].stds == (0.25,)
+
+
+def test_whole_numbers_beyond_the_doubles_are_not_finite() -> None:
+    opt = optimizer()
+    with pytest.raises(ArgumentError, match="value: expected finite values, got inf at position 0"):
+        opt.tell(ROWS[0], 10**400)
+    assert opt.trials == []
+    assert opt.tell(ROWS[0], 10**400, invalid="fail").state == "FAIL"  # type: ignore[union-attr]
 
 
 # -- cells whose types pandas has changed --------------------------------------------------------------------------
